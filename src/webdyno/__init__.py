@@ -1,0 +1,1 @@
+"""webdyno: a dynamometer for web stacks."""

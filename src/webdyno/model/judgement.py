@@ -1,0 +1,93 @@
+"""What the judge says of a run: verdicts, always with their evidence."""
+
+from enum import StrEnum
+from typing import Literal
+
+from webdyno.model.base import Model
+
+
+class Verdict(StrEnum):
+    """The five answers to "is A different from B?"."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+    INVALID = "invalid"
+
+
+class Interval(Model):
+    """An estimate with its confidence interval."""
+
+    low: float
+    estimate: float
+    high: float
+    confidence: float = 0.95
+
+
+class Metric(Model):
+    """A quantity that is compared: its name in records, its words for people and its direction."""
+
+    name: str
+    label: str
+    unit: str
+    better: Literal["higher", "lower"]
+
+
+class ArmValue(Model):
+    """One metric of one arm over all blocks."""
+
+    arm: str
+    metric: str
+    by_block: list[float]
+    interval: Interval | None
+    """Of the geometric mean over blocks; None with fewer than two blocks."""
+
+
+class Comparison(Model):
+    """Arm `a` against baseline `b` on one metric. Ratios are value(a) / value(b)."""
+
+    metric: str
+    a: str
+    b: str
+    ratio: Interval | None
+    """None when there are too few blocks for an interval."""
+    by_block: list[float]
+    sign_flip_p: float | None
+    """Two-sided p of the exact sign-flip test that the ratio is 1."""
+    delta: float
+    """Ratios within 1/(1 + delta) to 1 + delta count as equivalent."""
+    verdict: Verdict
+    """`faster` means that a is better on this metric, whether more or less is better."""
+    why: str
+    """One sentence: what the verdict rests on."""
+    more_blocks: int | None = None
+    """Where undecided: blocks still needed, estimated from the spread so far."""
+    more_minutes: float | None = None
+
+
+class Finding(Model):
+    """A validity rule that fired: what is wrong, why it matters, what to do."""
+
+    rule: str
+    """Short stable name, such as `non-2xx`."""
+    severity: Literal["invalid", "note"]
+    arm: str | None
+    what: str
+    """With figures: `arm apache: 14 200 of 14 200 answers to /x were 404`."""
+    remedy: str
+
+
+class Judgement(Model):
+    """The whole answer to the experiment's question."""
+
+    verdict: Verdict
+    """On the experiment's deciding metric."""
+    headline: str
+    """The answer in one sentence."""
+    metrics: list[Metric]
+    arms: list[ArmValue]
+    comparisons: list[Comparison]
+    findings: list[Finding]
+    blocks: int
+    """Finished blocks that counted."""

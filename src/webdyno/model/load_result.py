@@ -1,0 +1,122 @@
+"""What a load generator reports of one slot: the engine's contract, version 1.
+
+`loadgen/schema/result.v1.schema.json` is the same contract for readers in other languages.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from webdyno.model.base import Foreign
+
+
+class Requests(Foreign):
+    """Where the requests went; sent = completed + failures after sending + unanswered."""
+
+    sent: int
+    completed: int
+    """Answered in time and validly, inside the slot."""
+    unanswered: int
+    """Still in flight at the slot's end."""
+    drained: int = 0
+    """Of the unanswered, those that were answered validly after the slot's end."""
+
+
+class Failures(Foreign):
+    """Requests that went wrong, by what went wrong first."""
+
+    connect: int = 0
+    timeout: int = 0
+    reset: int = 0
+    truncated: int = 0
+    malformed: int = 0
+    status: int = 0
+    body: int = 0
+
+    @property
+    def total(self) -> int:
+        """Failures of all kinds."""
+        return sum(self.by_kind().values())
+
+    def by_kind(self) -> dict[str, int]:
+        """Counts by name, zeros included."""
+        return {kind: getattr(self, kind) for kind in type(self).model_fields}
+
+
+class Bytes(Foreign):
+    """Bytes of answers received, TCP and IP headers not counted."""
+
+    head: int
+    body: int
+
+
+class Connections(Foreign):
+    """How connections were used."""
+
+    opened: int
+    reused_requests: int
+    """Requests that were not the first on their connection."""
+
+
+class KeepAliveResult(Foreign):
+    """Keep-alive as asked for and as obtained."""
+
+    asked: str | int
+    server_closed: int
+    """Connections that the server closed although they were to be kept."""
+
+
+class Times(Foreign):
+    """A distribution of times in microseconds; null where nothing was measured."""
+
+    min: float | None
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p99_9: float | None
+    max: float | None
+    histogram: str
+    """HDR V2 encoding, base64."""
+
+
+class SendLag(Foreign):
+    """How late requests were sent after they were due, in microseconds."""
+
+    p50: float | None
+    p99: float | None
+    max: float | None
+
+
+class Client(Foreign):
+    """What the load generator itself used."""
+
+    threads: int
+    cpu_user_s: float
+    cpu_sys_s: float
+    busy: float
+    """Share of its threads' time spent on the CPU, 0 to 1: the busiest thread's."""
+
+
+class LoadResult(Foreign):
+    """One slot as the load generator saw it."""
+
+    schema_version: int = Field(alias="schema")
+    target: str
+    loop: Literal["closed", "open"]
+    measured_s: float
+    drain_s: float = 0.0
+    requests: Requests
+    by_status: dict[str, int]
+    failures: Failures
+    failure_samples: list[str] = []
+    bytes: Bytes
+    connections: Connections
+    keepalive: KeepAliveResult
+    rate_rps: float
+    """Completed and valid answers per second."""
+    response_time_us: Times
+    service_time_us: Times
+    connect_time_us: Times
+    send_lag_us: SendLag
+    client: Client

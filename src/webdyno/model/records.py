@@ -1,0 +1,98 @@
+"""The lines of `slots.jsonl`: everything that a run measured, in the order in which it happened."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from webdyno.model.base import Model
+from webdyno.model.load_result import LoadResult
+
+
+class ServerUse(Model):
+    """What an arm's servers used during a slot, the drain of its last answers included."""
+
+    cpu_user_s: float
+    cpu_sys_s: float
+    means: Literal["cgroup-v2", "cgroup-v1", "procfs"]
+    """What was read: a control group's counters, or the process tree in /proc."""
+
+    @property
+    def cpu_s(self) -> float:
+        """User and system time together."""
+        return self.cpu_user_s + self.cpu_sys_s
+
+
+class SlotRecord(Model):
+    """One uninterrupted stretch of load on one arm."""
+
+    kind: Literal["slot"] = "slot"
+    block: int
+    slot: int
+    """Position within the block, from 0, warm-ups included."""
+    arm: str
+    phase: Literal["warmup", "measure"]
+    started_at: datetime
+    load: LoadResult
+    servers: ServerUse
+
+
+class Answer(Model):
+    """One answer of an arm to a request of the certificate."""
+
+    path: str
+    expected_status: int
+    expected_sha256: str
+    expected_bytes: int
+    status: int | None
+    """None when there was no answer; `error` says why."""
+    error: str | None = None
+    http_version: str | None = None
+    headers: list[tuple[str, str]] = []
+    head_bytes: int = 0
+    body_bytes: int = 0
+    body_sha256: str = ""
+    body_start: str = ""
+    """The first 200 bytes as text, to show an error page."""
+
+
+class CertificateRecord(Model):
+    """What each arm answered to the same requests before the load: the fairness certificate."""
+
+    kind: Literal["certificate"] = "certificate"
+    block: int
+    answers: dict[str, list[Answer]]
+    """By arm."""
+    settings: dict[str, dict[str, str]] = {}
+    """By arm: settings that should be equal or be known to differ."""
+
+
+class IncidentRecord(Model):
+    """Something that should not have happened: a server that died or never became ready."""
+
+    kind: Literal["incident"] = "incident"
+    block: int
+    arm: str
+    happened_at: datetime
+    what: str
+    log_tail: list[str] = []
+
+
+class BlockRecord(Model):
+    """A block that came to its end. Slots of a block without this line are left out of verdicts."""
+
+    kind: Literal["block"] = "block"
+    block: int
+    order: list[str]
+    """The arms of the slots that count, in their order."""
+    started_at: datetime
+    took_s: float
+    ready_s: dict[str, float]
+    """By arm: from start to the first right answer."""
+
+
+Record = Annotated[
+    SlotRecord | CertificateRecord | IncidentRecord | BlockRecord, Field(discriminator="kind")
+]
+RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+"""Reads a line of `slots.jsonl`."""

@@ -1,0 +1,25 @@
+"""The head of a run's folder: what was run, by what, where; written before any measurement."""
+
+from datetime import datetime
+from typing import Literal
+
+from webdyno.model.base import Model
+from webdyno.model.experiment import Experiment
+from webdyno.model.machine import Machine
+
+FORMAT: Literal[1] = 1
+
+
+class RunHead(Model):
+    """`run.json` of a run's folder."""
+
+    format: Literal[1] = FORMAT
+    webdyno_version: str
+    experiment_name: str
+    experiment: Experiment
+    """Resolved: defaults and --set applied, seed drawn."""
+    started_at: datetime
+    machine: Machine
+    versions: dict[str, dict[str, str]]
+    """By arm, by service: what the server says its version is."""
+    load_generator: str
