@@ -42,8 +42,9 @@ class Answer(Model):
 
     path: str
     expected_status: int
-    expected_sha256: str
-    expected_bytes: int
+    expected_sha256: str | None
+    """None where the body may differ from answer to answer."""
+    expected_bytes: int | None
     status: int | None
     """None when there was no answer; `error` says why."""
     error: str | None = None

@@ -1,0 +1,139 @@
+"""webdyno's own engine, driven through `loadgen serve`: a JSON line in, a JSON line out, per slot."""
+
+import json
+import os
+import selectors
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from webdyno.generator.interface import GeneratorError, LoadOrder
+from webdyno.model.load_result import LoadResult
+from webdyno.model.mistake import Mistake
+
+PATIENCE_S = 15.0
+"""How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
+
+
+def find_loadgen() -> Path:
+    """Find the engine: $WEBDYNO_LOADGEN, then this checkout's build, then the PATH."""
+    if named := os.environ.get("WEBDYNO_LOADGEN"):
+        if os.access(named, os.X_OK):
+            return Path(named)
+        raise Mistake(f"WEBDYNO_LOADGEN names {named}, which is not a program; correct or unset it")
+    built = Path(__file__).parents[3] / "loadgen/target/release/loadgen"
+    if built.exists():
+        return built
+    if found := shutil.which("loadgen"):
+        return Path(found)
+    raise Mistake(
+        "the load engine is not built; in a checkout './dyno doctor' builds it, "
+        "else set WEBDYNO_LOADGEN to the program"
+    )
+
+
+class Loadgen:
+    """A running `loadgen serve`, its threads pinned to `cpus`, one each."""
+
+    name = "loadgen"
+
+    def __init__(self, cpus: Sequence[int]) -> None:
+        self._cpus = cpus
+        self._process: subprocess.Popen[bytes] | None = None
+        self._unread = b""
+
+    def __enter__(self) -> Self:
+        """Start the engine in a session of its own, so that Ctrl-C reaches only webdyno."""
+        cpus = ",".join(map(str, self._cpus))
+        self._process = subprocess.Popen(
+            [find_loadgen(), "serve", "--cpus", cpus],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the engine's input, which ends it; kill it if it doesn't hear."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin:
+            process.stdin.close()
+        try:
+            process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+    def slot(self, order: LoadOrder) -> LoadResult:
+        """Load a server for one slot."""
+        process = self._process
+        if process is None or process.stdin is None:
+            raise GeneratorError("the load engine has not been started")
+        try:
+            process.stdin.write(json.dumps(_as_json(order)).encode() + b"\n")
+        except BrokenPipeError:
+            raise self._died(process) from None
+        answer = self._read_line(process, order.duration_s + order.load.timeout_s + PATIENCE_S)
+        try:
+            found = json.loads(answer)
+            if "error" in found:
+                raise GeneratorError(f"the load engine refused slot {order.id}: {found['error']}")
+            return LoadResult.model_validate(found)
+        except (json.JSONDecodeError, ValidationError) as error:
+            raise GeneratorError(
+                f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
+            ) from error
+
+    def _read_line(self, process: subprocess.Popen[bytes], patience_s: float) -> bytes:
+        assert process.stdout is not None  # noqa: S101 (asked for in __enter__)
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._unread:
+                if not selector.select(patience_s):
+                    raise GeneratorError(
+                        f"the load engine did not answer within {patience_s:.0f} s"
+                    )
+                chunk = os.read(process.stdout.fileno(), 1 << 20)
+                if not chunk:
+                    raise self._died(process)
+                self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+    @staticmethod
+    def _died(process: subprocess.Popen[bytes]) -> GeneratorError:
+        return GeneratorError(f"the load engine ended unexpectedly (exit code {process.wait()})")
+
+
+def _as_json(order: LoadOrder) -> dict[str, Any]:
+    """Give the order in the form of the engine's contract, version 1."""
+    return {
+        "id": order.id,
+        "requests": [
+            {
+                "url": request.url,
+                "expect": {
+                    "status": [request.expect.status],
+                    "body_bytes": request.expect.body_bytes,
+                    "body_sha256": request.expect.body_sha256,
+                },
+            }
+            for request in order.requests
+        ],
+        "load": {
+            "loop": order.load.loop,
+            "connections": order.load.connections,
+            "keepalive": order.load.keepalive,
+            "timeout_s": order.load.timeout_s,
+        },
+        "duration_s": order.duration_s,
+    }

@@ -1,0 +1,15 @@
+"""The two ways in which webdyno gives up with a message for people instead of a traceback."""
+
+
+class Mistake(Exception):  # noqa: N818 (the message is about the input, not an error of ours)
+    """Something in the command, a file or a setting is wrong.
+
+    The message names the file, line or flag, says what is wrong and what to do about it.
+    """
+
+
+class Trouble(Exception):  # noqa: N818
+    """A server, tool or resource of this machine failed although the input was right.
+
+    The message says what failed, with the end of its log where there is one, and what to do.
+    """

@@ -1,0 +1,1 @@
+"""Runs an experiment: block after block into the run's folder, until the stop rule holds."""
