@@ -1,0 +1,295 @@
+"""Synthetic runs for tests: true values per arm, lognormal noise, the same for the same seed.
+
+Every part of a run has its own small builder, so that a test names only what it is about:
+
+    run = simulated_run({"nginx": SimulatedArm(rate_rps=60_000), "apache": SimulatedArm()})
+    run.head, run.records
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from itertools import count
+from math import exp, log
+from random import Random
+from statistics import NormalDist
+
+from hdrh.histogram import HdrHistogram
+
+from webdyno.model.experiment import Arm, Experiment, Load, Measure
+from webdyno.model.load_result import (
+    Bytes,
+    Client,
+    Connections,
+    Failures,
+    KeepAliveResult,
+    LoadResult,
+    Requests,
+    SendLag,
+    Times,
+)
+from webdyno.model.machine import CpuSplit, Machine
+from webdyno.model.records import (
+    Answer,
+    BlockRecord,
+    CertificateRecord,
+    Record,
+    ServerUse,
+    SlotRecord,
+)
+from webdyno.model.run import RunHead
+from webdyno.run.order import block_order
+
+START = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
+HELLO = b"Hello, World!"
+HEAD_BYTES = 238
+QUANTILES = 200
+LONGEST_US = 60_000_000
+
+
+@dataclass(frozen=True)
+class SimulatedArm:
+    """The truth about one arm; a simulated run shows it through noise."""
+
+    stack: str = "nginx"
+    rate_rps: float = 40_000.0
+    server_cpu_us: float = 20.0
+    """Server CPU time per answer."""
+    response_p50_us: float = 1_500.0
+    response_spread: float = 0.3
+    """Standard deviation of the logarithm of response times."""
+    wrong_status: int | None = None
+    """Status of the answers that are wrong."""
+    wrong_share: float = 1.0
+    """Share of answers with the wrong status, if there is one."""
+    busy: float = 0.55
+    """Share of its time that the busiest client thread is on the CPU."""
+    body: bytes = HELLO
+    headers: tuple[tuple[str, str], ...] = (
+        ("Server", "nginx"),
+        ("Content-Type", "text/plain"),
+        ("Content-Length", "13"),
+        ("Connection", "keep-alive"),
+    )
+
+    @property
+    def right_share(self) -> float:
+        """Share of answers that are right."""
+        return 1.0 if self.wrong_status is None else 1.0 - self.wrong_share
+
+
+@dataclass(frozen=True)
+class SimulatedRun:
+    """What a run's folder would hold."""
+
+    head: RunHead
+    records: list[Record]
+
+
+def simulated_run(
+    arms: dict[str, SimulatedArm],
+    *,
+    blocks: int = 8,
+    measure: Measure | None = None,
+    restart_sd: float = 0.02,
+    slot_sd: float = 0.02,
+    seed: int = 1,
+    title: str = "Which is faster?",
+) -> SimulatedRun:
+    """Blocks of all arms in random order, with noise of each restart and of each slot.
+
+    `restart_sd` and `slot_sd` are standard deviations of the logarithm of the rate. More CPU time
+    per answer and longer response times go with a lower rate.
+    """
+    measure = measure or Measure(seed=seed)
+    head = run_head({name: arm.stack for name, arm in arms.items()}, measure=measure, title=title)
+    random = Random(seed)
+    records: list[Record] = [certificate_record(arms)]
+    clock = START
+    for block in range(blocks):
+        began = clock
+        slowness = {name: exp(random.gauss(0, restart_sd)) for name in arms}
+        order = block_order(list(arms), measure.slots_per_arm, random)
+        phases = [(name, "warmup") for name in arms] + [(name, "measure") for name in order]
+        for slot, (name, phase) in zip(count(), phases, strict=False):
+            arm = arms[name]
+            warmup = phase == "warmup"
+            duration_s = measure.warmup_s if warmup else measure.slot_s
+            records.append(
+                SlotRecord(
+                    block=block,
+                    slot=slot,
+                    arm=name,
+                    phase="warmup" if warmup else "measure",
+                    started_at=clock,
+                    load=load_result(
+                        arm,
+                        duration_s=duration_s,
+                        slowness=slowness[name] * exp(random.gauss(0, slot_sd)),
+                    ),
+                    servers=server_use(
+                        arm.rate_rps
+                        * arm.server_cpu_us
+                        * 1e-6
+                        * duration_s
+                        * exp(random.gauss(0, slot_sd / 2))
+                    ),
+                )
+            )
+            clock += timedelta(seconds=duration_s + 0.02)
+        clock += timedelta(seconds=0.4)
+        records.append(
+            BlockRecord(
+                block=block,
+                order=order,
+                started_at=began,
+                took_s=(clock - began).total_seconds(),
+                ready_s=dict.fromkeys(arms, 0.05),
+            )
+        )
+    return SimulatedRun(head, records)
+
+
+def run_head(
+    stacks: dict[str, str], *, measure: Measure | None = None, title: str = "Which is faster?"
+) -> RunHead:
+    """The head of a run with these arms: stack by arm name."""
+    return RunHead(
+        webdyno_version="0.1.0",
+        experiment_name="static-hello",
+        experiment=Experiment(
+            title=title,
+            question="Which of them serves a small static file faster?",
+            site="static",
+            load=Load(paths=["/hello.txt"]),
+            measure=measure or Measure(seed=1),
+            arms={name: Arm(stack=stack) for name, stack in stacks.items()},
+        ),
+        started_at=START,
+        machine=machine(),
+        versions={
+            name: {stack.partition("-")[0]: f"{stack.partition('-')[0]}/1.22.1"}
+            for name, stack in stacks.items()
+        },
+        load_generator="loadgen 0.1.0",
+    )
+
+
+def machine() -> Machine:
+    """A four-CPU virtual machine."""
+    return Machine(
+        cpu_model="Example CPU @ 2.60GHz",
+        cpus=[0, 1, 2, 3],
+        physical_cores=4,
+        memory_bytes=16 * 2**30,
+        kernel="6.1.0-18-amd64",
+        distribution="Debian GNU/Linux 12 (bookworm)",
+        virtualisation="kvm",
+        governor=None,
+        open_files_limit=20_000,
+        listen_backlog_limit=4_096,
+        split=CpuSplit(servers=[0, 1], client=[2, 3], rest=[], shared=False),
+    )
+
+
+def certificate_record(arms: dict[str, SimulatedArm], block: int = 0) -> CertificateRecord:
+    """What the arms answered before the load."""
+    return CertificateRecord(
+        block=block,
+        answers={name: [answer(arm)] for name, arm in arms.items()},
+        settings={name: {"workers": "2", "sendfile": "on", "access log": "off"} for name in arms},
+    )
+
+
+def answer(arm: SimulatedArm, path: str = "/hello.txt") -> Answer:
+    """An arm's answer to one request of the certificate."""
+    return Answer(
+        path=path,
+        expected_status=200,
+        expected_sha256=sha256(HELLO).hexdigest(),
+        expected_bytes=len(HELLO),
+        status=arm.wrong_status or 200,
+        http_version="HTTP/1.1",
+        headers=list(arm.headers),
+        head_bytes=HEAD_BYTES,
+        body_bytes=len(arm.body),
+        body_sha256=sha256(arm.body).hexdigest(),
+        body_start=arm.body[:200].decode(errors="replace"),
+    )
+
+
+def load_result(
+    arm: SimulatedArm | None = None,
+    *,
+    duration_s: float = 0.5,
+    slowness: float = 1.0,
+    connections: int = 64,
+) -> LoadResult:
+    """A slot of an arm; `slowness` 2 halves its rate and doubles its response times."""
+    arm = arm or SimulatedArm()
+    answers = round(arm.rate_rps / slowness * duration_s)
+    completed = round(answers * arm.right_share)
+    wrong = answers - completed
+    by_status = {"200": completed} if completed else {}
+    if arm.wrong_status is not None and wrong:
+        by_status[str(arm.wrong_status)] = wrong
+    times = response_times(completed, arm.response_p50_us * slowness, arm.response_spread)
+    return LoadResult(
+        schema=1,
+        target="http://127.0.0.1:8080",
+        loop="closed",
+        measured_s=duration_s,
+        drain_s=0.002,
+        requests=Requests(
+            sent=answers + connections,
+            completed=completed,
+            unanswered=connections,
+            drained=round(connections * arm.right_share),
+        ),
+        by_status=by_status,
+        failures=Failures(status=wrong),
+        failure_samples=[f"/hello.txt: status {arm.wrong_status}"] if wrong else [],
+        bytes=Bytes(head=HEAD_BYTES * answers, body=len(arm.body) * answers),
+        connections=Connections(opened=0, reused_requests=answers + connections),
+        keepalive=KeepAliveResult(asked="always", server_closed=0),
+        rate_rps=completed / duration_s,
+        response_time_us=times,
+        service_time_us=times,
+        connect_time_us=response_times(0),
+        send_lag_us=SendLag(p50=None, p99=None, max=None),
+        client=Client(
+            threads=2,
+            cpu_user_s=arm.busy * duration_s * 0.4,
+            cpu_sys_s=arm.busy * duration_s * 1.4,
+            busy=arm.busy,
+        ),
+    )
+
+
+def response_times(requests: int, median_us: float = 1_500.0, spread: float = 0.3) -> Times:
+    """Lognormal times at evenly spaced quantiles, `requests` in number."""
+    histogram = HdrHistogram(1, LONGEST_US, 3)
+    points = min(QUANTILES, requests)
+    for point in range(points):
+        share = requests * (point + 1) // points - requests * point // points
+        quantile = NormalDist(log(median_us), spread).inv_cdf((point + 0.5) / points)
+        histogram.record_value(round(exp(quantile)), share)
+
+    def at(percentile: float) -> float | None:
+        return float(histogram.get_value_at_percentile(percentile)) if requests else None
+
+    return Times(
+        min=at(0),
+        mean=float(histogram.get_mean_value()) if requests else None,
+        p50=at(50),
+        p90=at(90),
+        p99=at(99),
+        p99_9=at(99.9),
+        max=at(100),
+        histogram=histogram.encode().decode(),
+    )
+
+
+def server_use(cpu_s: float) -> ServerUse:
+    """Server CPU time, a third of it in user mode."""
+    return ServerUse(cpu_user_s=cpu_s / 3, cpu_sys_s=cpu_s * 2 / 3, means="cgroup-v2")
