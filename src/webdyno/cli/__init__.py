@@ -28,12 +28,12 @@ app.command("webdyno.cli.load:load", help="Put load on a URL: the engine's own c
 
 def main() -> None:
     """Run the command line and end the process with the exit code that fits."""
-    if sys.argv[1:2] == ["load"]:  # the engine reads its own flags
-        from webdyno.cli.load import load
-
-        sys.exit(load(*sys.argv[2:]))
     try:
-        code = app(result_action="return_value", exit_on_error=False)
+        if sys.argv[1:2] == ["load"]:  # the engine reads its own flags, --help among them
+            from webdyno.cli.load import load
+
+            load(*sys.argv[2:])
+        code = app(result_action="return_value")
     except Mistake as mistake:
         _complain(str(mistake))
         code = Exit.MISTAKE

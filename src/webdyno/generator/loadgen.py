@@ -1,4 +1,4 @@
-"""webdyno's own engine, driven through `loadgen serve`: a JSON line in, a JSON line out, per slot."""
+"""webdyno's own engine behind `loadgen serve`: a JSON line in, a JSON line out, per slot."""
 
 import json
 import os

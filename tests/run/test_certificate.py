@@ -1,0 +1,71 @@
+"""The certificate's requests: what a server answered is written down as it was."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from webdyno.generator import Expectation
+from webdyno.run.certificate import ask
+
+BODY = b"Hello, World!"
+
+
+class Site(BaseHTTPRequestHandler):
+    """Answers /hello well, resets /gone, and is not found elsewhere."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer one request."""
+        if self.path == "/gone":
+            self.close_connection = True
+            return
+        body = BODY if self.path == "/hello" else b"not here"
+        self.send_response_only(200 if self.path == "/hello" else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep the tests' output clean."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """A real server on a free port of the loopback interface."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
+    expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
+    (answer,) = ask(url, [("/hello", expect)], timeout_s=5)
+    assert (answer.status, answer.body_sha256) == (200, expect.body_sha256)
+    assert answer.headers == [("Content-Length", "13")]
+    assert answer.head_bytes == len(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n")
+    assert answer.http_version == "HTTP/1.1"
+
+
+def test_an_error_page_keeps_its_beginning(url: str) -> None:
+    (answer,) = ask(url, [("/missing", Expectation(200))], timeout_s=5)
+    assert (answer.status, answer.body_start) == (404, "not here")
+
+
+def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: str) -> None:
+    gone, hello = ask(url, [("/gone", Expectation(200)), ("/hello", Expectation(200))], timeout_s=5)
+    assert gone.status is None
+    assert gone.error
+    assert hello.status == 200
+
+
+def test_nobody_listening_is_told() -> None:
+    (answer,) = ask("http://127.0.0.1:9", [("/", Expectation(200))], timeout_s=5)
+    assert answer.status is None
+    assert "refused" in (answer.error or "")
