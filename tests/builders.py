@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import count
 from math import exp, log
 from random import Random
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 from hdrh.histogram import HdrHistogram
 
@@ -270,22 +270,23 @@ def response_times(requests: int, median_us: float = 1_500.0, spread: float = 0.
     """Lognormal times at evenly spaced quantiles, `requests` in number."""
     histogram = HdrHistogram(1, LONGEST_US, 3)
     points = min(QUANTILES, requests)
-    for point in range(points):
+    lognormal = NormalDist(log(median_us), spread)
+    values = [round(exp(lognormal.inv_cdf((point + 0.5) / points))) for point in range(points)]
+    for point, value in enumerate(values):
         share = requests * (point + 1) // points - requests * point // points
-        quantile = NormalDist(log(median_us), spread).inv_cdf((point + 0.5) / points)
-        histogram.record_value(round(exp(quantile)), share)
+        histogram.record_value(value, share)
 
-    def at(percentile: float) -> float | None:
-        return float(histogram.get_value_at_percentile(percentile)) if requests else None
+    def at(share: float) -> float | None:
+        return float(values[min(int(points * share), points - 1)]) if values else None
 
     return Times(
         min=at(0),
-        mean=float(histogram.get_mean_value()) if requests else None,
-        p50=at(50),
-        p90=at(90),
-        p99=at(99),
-        p99_9=at(99.9),
-        max=at(100),
+        mean=fmean(values) if values else None,
+        p50=at(0.5),
+        p90=at(0.9),
+        p99=at(0.99),
+        p99_9=at(0.999),
+        max=at(1),
         histogram=histogram.encode().decode(),
     )
 
