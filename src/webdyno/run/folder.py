@@ -1,0 +1,234 @@
+"""A run's folder: its head in `run.json`, what was measured in `slots.jsonl`, a folder per arm.
+
+`slots.jsonl` is the one truth of a run. It is only ever appended to, a line at a time, so that
+whatever ends webdyno leaves every finished slot behind. Format: docs/run-folder.md.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.records import RECORD, BlockRecord, Record
+from webdyno.model.run import FORMAT, RunHead
+
+HEAD_FILE = "run.json"
+RECORDS_FILE = "slots.jsonl"
+BLOCKS_FOLDER = "blocks"
+
+Write = Callable[[int, bytes], int]
+
+
+class RunFolder:
+    """A run on disk. Any number of processes may read it; one at a time may append.
+
+    A context manager: leaving it closes the file and lets another process append.
+    """
+
+    def __init__(self, path: Path, head: RunHead, write: Write = os.write) -> None:
+        self.path = path
+        self.head = head
+        self._write = write
+        self._file: int | None = None
+
+    @classmethod
+    def create(cls, path: Path, head: RunHead) -> Self:
+        """Begin a run in a new or empty folder, and hold it for appending.
+
+        Raises Mistake when the folder already holds something, Trouble when it can't be written.
+        """
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise Mistake(
+                    f"{path} is not empty: a run needs a folder of its own. "
+                    "Name another one with --out."
+                )
+            unfinished = path / f".{HEAD_FILE}"
+            unfinished.write_text(head.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            unfinished.replace(path / HEAD_FILE)
+        except OSError as error:
+            raise Trouble(f"{path}: can't begin a run there: {_cause(error)}") from error
+        folder = cls(path, head)
+        folder.hold()
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Read the head of a run that exists. Raises Mistake when the folder holds none."""
+        file = path / HEAD_FILE
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            raise Mistake(
+                f"{path} holds no run: there is no {HEAD_FILE} in it. "
+                "Give the folder that `webdyno run` named at its end."
+            ) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise Mistake(f"{file}: can't be read: {_cause(error)}") from error
+        return cls(path, _parse_head(file, text))
+
+    def __enter__(self) -> Self:
+        """Give the folder itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let go of the run."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the run; `append` and `hold` take it again."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def hold(self) -> None:
+        """Take the run for appending, before anything is started that would be in vain otherwise.
+
+        Raises Mistake when another process is appending to it.
+        """
+        if self._file is not None:
+            return
+        file = self.path / RECORDS_FILE
+        try:
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _mend_torn_line(descriptor)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise Mistake(
+                f"{self.path}: another webdyno is adding to this run. "
+                "Wait until it has ended, or begin another run with --out."
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise Trouble(f"{file}: can't be continued: {_cause(error)}") from error
+        self._file = descriptor
+
+    def append(self, record: Record) -> None:
+        """Add a record as one line, handed to the kernel before this returns.
+
+        The end of a block is also forced to the disk, so that it survives a power cut. Raises
+        Trouble when that fails, as on a full disk; what was there before stays whole.
+        """
+        self.hold()
+        assert self._file is not None  # noqa: S101 (hold took it)
+        line = record.model_dump_json(by_alias=True).encode() + b"\n"
+        size = os.fstat(self._file).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += self._write(self._file, line[written:])
+            if isinstance(record, BlockRecord):
+                os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, size)
+            raise Trouble(
+                f"{self.path / RECORDS_FILE}: can't be written: {_cause(error)}. Everything "
+                "measured so far is kept; make room, then go on with `webdyno resume "
+                f"{self.path}`."
+            ) from error
+
+    def records(self) -> list[Record]:
+        """Read everything measured so far, in the order in which it happened.
+
+        A last line that was torn by a kill is left out. Raises Mistake at any other bad line.
+        """
+        file = self.path / RECORDS_FILE
+        try:
+            text = file.read_bytes()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise Mistake(f"{file}: can't be read: {_cause(error)}") from error
+        *lines, last = text.split(b"\n")
+        records = [_parse_record(file, number, line) for number, line in enumerate(lines, 1)]
+        if _is_record(last):
+            records.append(RECORD.validate_json(last))
+        return records
+
+    def block_folder(self, block: int, arm: str) -> Path:
+        """Give the folder of an arm in a block (configs, error logs), made if it isn't there."""
+        folder = self.path / BLOCKS_FOLDER / f"{block:03d}" / _file_name(arm)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Trouble(f"{folder}: can't be made: {_cause(error)}") from error
+        return folder
+
+
+def _file_name(arm: str) -> str:
+    """Give a name that stays inside its folder, whatever the arm is called."""
+    return quote(arm, safe=" ").replace(".", "%2E") if arm.startswith(".") else quote(arm, safe=" ")
+
+
+def _parse_head(file: Path, text: str) -> RunHead:
+    try:
+        raw = json.loads(text)
+        found = raw.get("format") if isinstance(raw, dict) else None
+        if found != FORMAT:
+            raise Mistake(
+                f"{file}: format {found!r}, but this webdyno reads format {FORMAT}. "
+                "Use the version of webdyno that made the run."
+            )
+        return RunHead.model_validate(raw)
+    except (json.JSONDecodeError, ValidationError) as error:
+        raise Mistake(f"{file}: not the head of a run: {_first_problem(error)}") from error
+
+
+def _parse_record(file: Path, number: int, line: bytes) -> Record:
+    try:
+        return RECORD.validate_json(line)
+    except ValidationError as error:
+        raise Mistake(
+            f"{file}:{number}: not a record of a run: {_first_problem(error)}. The file was "
+            "changed or damaged; restore it from a copy, or remove this line if it can be spared."
+        ) from error
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        RECORD.validate_json(line)
+    except ValidationError:
+        return False
+    return True
+
+
+def _mend_torn_line(descriptor: int) -> None:
+    """End the last line: complete, it gets its newline; torn, it is cut off."""
+    size = os.fstat(descriptor).st_size
+    text = os.pread(descriptor, size, 0)
+    start = text.rfind(b"\n") + 1
+    if start == size:
+        return
+    if _is_record(text[start:]):
+        os.write(descriptor, b"\n")
+    else:
+        os.ftruncate(descriptor, start)
+
+
+def _cause(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _first_problem(error: ValidationError | json.JSONDecodeError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return str(error)
+    problem = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    return f"{place}: {problem['msg']}" if place else problem["msg"]

@@ -1,0 +1,166 @@
+"""A run's folder: nothing measured is lost, and nothing half-written is taken for a measurement."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import SimulatedArm, simulated_run
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.run.folder import RunFolder
+
+RUN = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """A new run without records."""
+    return RunFolder.create(tmp_path / "run", RUN.head)
+
+
+def test_what_was_written_is_read_again(folder: RunFolder) -> None:
+    for record in RUN.records:
+        folder.append(record)
+    again = RunFolder.open(folder.path)
+    assert again.head == RUN.head
+    assert again.records() == RUN.records
+
+
+def test_a_new_run_has_no_records(folder: RunFolder) -> None:
+    assert folder.records() == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_torn_last_line_is_cut_off_and_work_goes_on(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    path = tmp_path_factory.mktemp("torn") / "run"
+    with RunFolder.create(path, RUN.head) as folder:
+        folder.append(RUN.records[0])
+        folder.append(RUN.records[1])
+    file = path / "slots.jsonl"
+    first = file.read_bytes().index(b"\n") + 1
+    kept = Random(seed).randint(first, file.stat().st_size)
+    os.truncate(file, kept)
+    with RunFolder.open(path) as folder:
+        before = folder.records()
+        assert before in ([RUN.records[0]], RUN.records[:2])
+        folder.append(RUN.records[2])
+        assert folder.records() == [*before, RUN.records[2]]
+
+
+def test_a_bad_line_elsewhere_is_a_mistake_with_its_place(folder: RunFolder) -> None:
+    folder.append(RUN.records[0])
+    with (folder.path / "slots.jsonl").open("a") as file:
+        file.write('{"kind": "slot"}\n')
+    with pytest.raises(Mistake, match=r"slots\.jsonl:2: .*block"):
+        folder.records()
+
+
+def test_a_full_disk_is_told_and_leaves_whole_lines(tmp_path: Path) -> None:
+    space = 1_000
+
+    def write_until_full(descriptor: int, data: bytes) -> int:
+        nonlocal space
+        if space == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written = os.write(descriptor, data[:space])
+        space -= written
+        return written
+
+    path = tmp_path / "run"
+    RunFolder.create(path, RUN.head).close()
+    with RunFolder(path, RUN.head, write=write_until_full) as folder:
+        folder.append(RUN.records[-1])
+        with pytest.raises(Trouble, match=r"No space left.*webdyno resume"):
+            folder.append(RUN.records[1])
+        assert folder.records() == [RUN.records[-1]]
+        space = 1_000_000
+        folder.append(RUN.records[1])
+        assert folder.records() == [RUN.records[-1], RUN.records[1]]
+
+
+def test_two_processes_do_not_append_to_one_run(folder: RunFolder) -> None:
+    other = RunFolder.open(folder.path)
+    with pytest.raises(Mistake, match="another webdyno"):
+        other.append(RUN.records[0])
+    folder.close()
+    other.append(RUN.records[0])
+    assert folder.records() == [RUN.records[0]]
+
+
+def test_a_killed_process_leaves_its_records_and_no_lock(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    script = (
+        "import sys, pathlib, time; sys.path.insert(0, sys.argv[2])\n"
+        "from test_folder import RUN, RunFolder\n"
+        "folder = RunFolder.create(pathlib.Path(sys.argv[1]), RUN.head)\n"
+        "folder.append(RUN.records[0]); print('written', flush=True); time.sleep(60)\n"
+    )
+    tests = Path(__file__).parent
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path), str(tests)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(tests.parent)},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"written\n"
+        process.send_signal(signal.SIGKILL)
+    folder = RunFolder.open(path)
+    folder.append(RUN.records[1])
+    assert folder.records() == RUN.records[:2]
+
+
+def test_a_folder_with_something_in_it_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(Mistake, match=r"not empty.*--out"):
+        RunFolder.create(tmp_path, RUN.head)
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Trouble, match="can't begin a run"):
+        RunFolder.create(tmp_path / "file" / "run", RUN.head)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (None, "holds no run"),
+        ("{", "not the head of a run"),
+        ("[]", "format None"),
+        ('{"format": 99}', "format 99"),
+        ('{"format": 1}', "webdyno_version: Field required"),
+    ],
+)
+def test_a_folder_without_a_readable_head_is_refused(
+    tmp_path: Path, head: str | None, said: str
+) -> None:
+    if head is not None:
+        (tmp_path / "run.json").write_text(head)
+    with pytest.raises(Mistake, match=said):
+        RunFolder.open(tmp_path)
+
+
+@given(arm=st.text(min_size=1, max_size=20), block=st.integers(0, 5_000))
+@settings(max_examples=50, deadline=None)
+def test_arm_folders_stay_inside_the_run(
+    tmp_path_factory: pytest.TempPathFactory, arm: str, block: int
+) -> None:
+    path = tmp_path_factory.mktemp("arms")
+    made = RunFolder(path, RUN.head).block_folder(block, arm)
+    assert made.is_dir()
+    assert made.resolve().parent.parent == (path / "blocks").resolve()
+
+
+def test_arms_have_folders_of_their_own(folder: RunFolder) -> None:
+    names = ["a", "a/b", ".", "..", "%2E", ".a"]
+    assert len({folder.block_folder(0, name) for name in names}) == len(names)
