@@ -1,0 +1,157 @@
+"""The fairness certificate as a table of what differs between the arms."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from webdyno.model.records import Answer, CertificateRecord, Record
+from webdyno.report import text
+
+HEADERS_THAT_MATTER = (
+    "Content-Type",
+    "Content-Encoding",
+    "Content-Length",
+    "Transfer-Encoding",
+    "Connection",
+    "Keep-Alive",
+    "Cache-Control",
+    "Expires",
+    "Vary",
+    "ETag",
+    "Last-Modified",
+    "Accept-Ranges",
+    "Set-Cookie",
+)
+"""Headers that change the work of server or client; Date and Server only change the bytes."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that was looked at, as each arm had it."""
+
+    about: str
+    """A path, or `settings`."""
+    what: str
+    by_arm: dict[str, str]
+    wrong: bool
+    """An arm's answer is not what the site promises."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the arms are not alike in this."""
+        return len(set(self.by_arm.values())) > 1
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Everything that was looked at before the load."""
+
+    arms: list[str]
+    lines: list[Line]
+
+    @property
+    def shown(self) -> list[Line]:
+        """What differs between arms, or is wrong on all of them."""
+        return [line for line in self.lines if line.differs or line.wrong]
+
+    @property
+    def alike(self) -> list[str]:
+        """The names of what is the same everywhere."""
+        different = {line.what for line in self.shown}
+        return list(dict.fromkeys(line.what for line in self.lines if line.what not in different))
+
+
+def certificate(records: list[Record]) -> Certificate | None:
+    """Give the certificate of the first block, and what differed in later blocks only.
+
+    None when the run ended before any arm was asked.
+    """
+    found = [record for record in records if isinstance(record, CertificateRecord)]
+    if not found:
+        return None
+    lines: dict[tuple[str, str], Line] = {}
+    for record in found:
+        for line in _lines(record):
+            known = lines.get((line.about, line.what))
+            if known is None or (line.differs and not known.differs):
+                lines[line.about, line.what] = line
+    return Certificate(arms=list(found[0].answers), lines=list(lines.values()))
+
+
+def _lines(record: CertificateRecord) -> list[Line]:
+    answers = {
+        (arm, answer.path): answer for arm, all_of in record.answers.items() for answer in all_of
+    }
+    lines = [
+        _line(path, what, by_arm, tell, wrong)
+        for path, by_arm in _by_path(answers).items()
+        for what, tell, wrong in _ASPECTS
+    ]
+    for name in dict.fromkeys(name for each in record.settings.values() for name in each):
+        by_arm = {arm: each.get(name, text.MISSING) for arm, each in record.settings.items()}
+        lines.append(Line("settings", name, by_arm, wrong=False))
+    return [line for line in lines if set(line.by_arm.values()) != {text.MISSING}]
+
+
+def _by_path(answers: dict[tuple[str, str], Answer]) -> dict[str, dict[str, Answer]]:
+    by_path: dict[str, dict[str, Answer]] = {}
+    for (arm, path), answer in answers.items():
+        by_path.setdefault(path, {})[arm] = answer
+    return by_path
+
+
+def _line(
+    path: str,
+    what: str,
+    by_arm: dict[str, Answer],
+    tell: Callable[[Answer], str],
+    wrong: Callable[[Answer], bool],
+) -> Line:
+    return Line(
+        about=path,
+        what=what,
+        by_arm={arm: tell(answer) for arm, answer in by_arm.items()},
+        wrong=any(wrong(answer) for answer in by_arm.values()),
+    )
+
+
+def _status(answer: Answer) -> str:
+    if answer.status is None:
+        return answer.error or "no answer"
+    wanted = "" if answer.status == answer.expected_status else f", not {answer.expected_status}"
+    return f"{answer.status}{wanted}"
+
+
+def _wrong_status(answer: Answer) -> bool:
+    return answer.status != answer.expected_status
+
+
+def _body(answer: Answer) -> str:
+    if answer.status is None:
+        return text.MISSING
+    told = f"{text.size(answer.body_bytes)}, SHA-256 {answer.body_sha256[:8]}…"
+    return told + (f": {answer.body_start[:60].strip()}" if _wrong_body(answer) else "")
+
+
+def _wrong_body(answer: Answer) -> bool:
+    return answer.expected_sha256 not in (None, answer.body_sha256)
+
+
+def _header(name: str) -> Callable[[Answer], str]:
+    def tell(answer: Answer) -> str:
+        values = [value for header, value in answer.headers if header.lower() == name.lower()]
+        return ", ".join(values) or text.MISSING
+
+    return tell
+
+
+def _never(_: Answer) -> bool:
+    return False
+
+
+_ASPECTS: list[tuple[str, Callable[[Answer], str], Callable[[Answer], bool]]] = [
+    ("status", _status, _wrong_status),
+    ("body", _body, _wrong_body),
+    ("HTTP version", lambda answer: answer.http_version or text.MISSING, _never),
+    ("head", lambda answer: text.size(answer.head_bytes), _never),
+    *((name, _header(name), _never) for name in HEADERS_THAT_MATTER),
+]

@@ -1,0 +1,84 @@
+"""What terminal and page both show: the evidence behind a verdict, in the order of reading."""
+
+from dataclasses import dataclass
+
+from webdyno.model.experiment import Experiment
+from webdyno.model.judgement import ArmValue, Comparison, Judgement, Metric, Verdict
+from webdyno.model.run import RunHead
+from webdyno.report import text
+
+SIGNS = {
+    Verdict.FASTER: "▲",
+    Verdict.SLOWER: "▼",
+    Verdict.EQUIVALENT: "=",
+    Verdict.UNDECIDED: "?",
+    Verdict.INVALID: "✕",
+}
+"""A verdict is never told by colour alone."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One arm on one metric."""
+
+    arm: str
+    value: ArmValue | None
+    comparison: Comparison | None
+    """None for the baseline, and for all arms of a run that ended too early."""
+
+
+@dataclass(frozen=True)
+class MetricEvidence:
+    """One metric: its arms beside each other."""
+
+    metric: Metric
+    decides: bool
+    rows: list[Row]
+
+    @property
+    def compared(self) -> list[Comparison]:
+        """The comparisons of this metric for which there is a ratio."""
+        found = [row.comparison for row in self.rows if row.comparison]
+        return [comparison for comparison in found if comparison.ratio]
+
+
+def evidence(head: RunHead, judgement: Judgement) -> list[MetricEvidence]:
+    """Give all metrics, the deciding one first, the baseline last among its arms."""
+    decide_on = head.experiment.measure.decide_on
+    values = {(value.metric, value.arm): value for value in judgement.arms}
+    comparisons = {(found.metric, found.a): found for found in judgement.comparisons}
+    baseline = baseline_of(head.experiment, judgement)
+    arms = sorted(head.experiment.arms, key=lambda arm: arm == baseline)
+    return [
+        MetricEvidence(
+            metric=metric,
+            decides=metric.name == decide_on,
+            rows=[
+                Row(arm, values.get((metric.name, arm)), comparisons.get((metric.name, arm)))
+                for arm in arms
+            ],
+        )
+        for metric in sorted(judgement.metrics, key=lambda metric: metric.name != decide_on)
+    ]
+
+
+def baseline_of(experiment: Experiment, judgement: Judgement) -> str:
+    """Give the arm against which the others were compared."""
+    return judgement.comparisons[0].b if judgement.comparisons else next(iter(experiment.arms))
+
+
+def verdict_word(verdict: Verdict, *, decides: bool) -> str:
+    """Give a verdict in a word; beside the deciding metric, less CPU time isn't `faster`."""
+    if decides:
+        return str(verdict)
+    return {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}.get(verdict, str(verdict))
+
+
+def still_needed(comparison: Comparison) -> str | None:
+    """Say how much more measuring an undecided comparison needs, where that is known."""
+    if comparison.verdict is not Verdict.UNDECIDED or comparison.more_blocks is None:
+        return None
+    needed = f"about {text.count(comparison.more_blocks, 'more block')}"
+    if comparison.more_minutes is not None:
+        needed += f" ({text.duration(max(comparison.more_minutes, 0.1) * 60)})"
+    return needed

@@ -1,0 +1,100 @@
+"""How a run was measured and on which machine, as terms with what is to be said of them."""
+
+from datetime import datetime
+
+from webdyno.model.experiment import Load, Measure
+from webdyno.model.judgement import Judgement
+from webdyno.model.machine import CpuSplit, Machine
+from webdyno.model.records import BlockRecord, Record, SlotRecord
+from webdyno.model.run import RunHead
+from webdyno.report import text
+
+Facts = list[tuple[str, str]]
+
+
+def measured_slots(records: list[Record]) -> list[SlotRecord]:
+    """Give the slots that are no warm-up."""
+    return [slot for slot in records if isinstance(slot, SlotRecord) and slot.phase == "measure"]
+
+
+def finished_blocks(records: list[Record]) -> list[BlockRecord]:
+    """Give the blocks that came to their end."""
+    return [record for record in records if isinstance(record, BlockRecord)]
+
+
+def how_measured(head: RunHead, records: list[Record], judgement: Judgement) -> Facts:
+    """Tell how the run was made, so that a reader can judge it."""
+    measure = head.experiment.measure
+    facts = [
+        ("Blocks", _blocks(judgement.blocks, measure)),
+        ("Load", _load(head.experiment.load)),
+        ("CPUs", cpu_split(head.machine.split)),
+        ("Stop rule", _stop_rule(measure)),
+        ("Seed", str(measure.seed)),
+        ("Load generator", head.load_generator),
+    ]
+    slots = measured_slots(records)
+    if slots:
+        valid = sum(slot.load.requests.completed for slot in slots)
+        busiest = max(slot.load.client.busy for slot in slots)
+        facts += [
+            ("Valid answers", text.number(valid)),
+            ("Busiest client thread", f"{text.percent(busiest)} of its time"),
+            ("Server CPU read from", ", ".join(sorted({slot.servers.means for slot in slots}))),
+        ]
+    return facts
+
+
+def _blocks(counted: int, measure: Measure) -> str:
+    return (
+        f"{text.count(counted, 'block')} counted, each a fresh start of every arm; in each, "
+        f"{measure.slots_per_arm} slots of {text.duration(measure.slot_s)} per arm in balanced "
+        f"random order, after {text.duration(measure.warmup_s)} of warm-up"
+    )
+
+
+def _load(load: Load) -> str:
+    kept = load.keepalive if isinstance(load.keepalive, str) else f"for {load.keepalive} requests"
+    return (
+        f"{', '.join(load.paths)}; {load.loop} loop, {text.count(load.connections, 'connection')}, "
+        f"keep-alive {kept}, timeout {text.duration(load.timeout_s)}"
+    )
+
+
+def _stop_rule(measure: Measure) -> str:
+    return (
+        f"interval within ±{text.percent(measure.precision)}, or "
+        f"{text.count(measure.max_blocks, 'block')}, or {text.duration(measure.budget_s)}; "
+        f"never before {text.count(measure.min_blocks, 'block')}"
+    )
+
+
+def cpu_split(split: CpuSplit) -> str:
+    """Tell which CPUs do what."""
+    words = f"servers on {text.cpu_list(split.servers)}, client on {text.cpu_list(split.client)}"
+    if split.rest:
+        words += f", {text.cpu_list(split.rest)} left to the rest of the machine"
+    return words + (" (shared: results are only indicative)" if split.shared else "")
+
+
+def machine_facts(machine: Machine) -> Facts:
+    """Describe the machine; what isn't known is left out."""
+    backlog = machine.listen_backlog_limit
+    known = [
+        ("CPU", machine.cpu_model),
+        ("CPUs usable", f"{len(machine.cpus)} ({text.cpu_list(machine.cpus)})"),
+        ("Physical cores", machine.physical_cores),
+        ("Memory", text.size(machine.memory_bytes)),
+        ("Kernel", machine.kernel),
+        ("Distribution", machine.distribution),
+        ("Virtualisation", machine.virtualisation),
+        ("CPU governor", machine.governor),
+        ("Open files, at most", text.number(machine.open_files_limit)),
+        ("Listen backlog, at most", None if backlog is None else text.number(backlog)),
+    ]
+    return [(term, str(value)) for term, value in known if value is not None]
+
+
+def when(moment: datetime) -> str:
+    """Give a date and time with its zone."""
+    return f"{moment:%-d %B %Y, %H:%M} {moment.tzname() or ''}".strip()
