@@ -1,0 +1,83 @@
+"""Control groups of the kernel: they count and end whole trees of processes, orphans included."""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+END_WITHIN_S = 5.0
+
+
+class CpuTimes(NamedTuple):
+    """CPU time used since the start, in seconds."""
+
+    user_s: float
+    sys_s: float
+
+
+class ControlGroup:
+    """A version 2 group for one stack, with a subgroup for each of its services.
+
+    The counters of a group include its subgroups, and processes that have ended.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take a group that is there; see `create` and `existing`."""
+        self.path = path
+
+    @classmethod
+    def create(cls, name: str) -> "ControlGroup | None":
+        """Make a group; None where the kernel or our rights don't allow it."""
+        mount = _mount_point()
+        if mount is None or os.geteuid() != 0:
+            return None
+        path = mount / f"webdyno-{name}"
+        try:
+            path.mkdir()
+            group = cls(path)
+            group.cpu()
+        except OSError:
+            return None
+        return group
+
+    @classmethod
+    def existing(cls, name: str) -> "ControlGroup | None":
+        """Find a group that an earlier webdyno made."""
+        mount = _mount_point()
+        path = mount / f"webdyno-{name}" if mount else None
+        return cls(path) if path and path.is_dir() else None
+
+    def entry(self, service: str) -> Path:
+        """Give the file that a process writes "0" into in order to join a service's subgroup."""
+        folder = self.path / service
+        folder.mkdir(exist_ok=True)
+        return folder / "cgroup.procs"
+
+    def cpu(self) -> CpuTimes:
+        """CPU time of everything that ever ran in the group."""
+        stat = dict(line.split() for line in (self.path / "cpu.stat").read_text().splitlines())
+        return CpuTimes(int(stat["user_usec"]) / 1e6, int(stat["system_usec"]) / 1e6)
+
+    def end(self) -> None:
+        """Kill what is left in the group, then remove it; safe to call twice."""
+        deadline = time.monotonic() + END_WITHIN_S
+        while self.path.is_dir() and time.monotonic() < deadline:
+            with suppress(OSError):
+                (self.path / "cgroup.kill").write_text("1")
+            for folder in [*(path for path in self.path.glob("*/")), self.path]:
+                with suppress(OSError):
+                    folder.rmdir()
+            time.sleep(0.005)
+
+
+def _mount_point() -> Path | None:
+    try:
+        mounts = Path("/proc/self/mounts").read_text().splitlines()
+    except OSError:
+        return None
+    for line in mounts:
+        fields = line.split()
+        if fields[2] == "cgroup2":
+            return Path(fields[1])
+    return None

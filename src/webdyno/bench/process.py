@@ -1,0 +1,123 @@
+"""A server process that was started on the bench, with a warden that ends it when webdyno ends."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from webdyno.bench import warden
+from webdyno.bench.users import ServerUser
+from webdyno.bench.workspace import Workspace
+from webdyno.model.mistake import Trouble
+
+WARDEN_START_WITHIN_S = 10.0
+
+
+class ServerProcess:
+    """A running server; `pid` is its own process, whose descendants are found by `pids`."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        log: Path,
+        cpus: Sequence[int],
+        user: ServerUser | None,
+        workspace: Workspace,
+        groups_to_join: Sequence[Path] = (),
+        stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM",
+        stop_within_s: float = 5.0,
+        warden_cpus: Sequence[int] = (),
+    ) -> None:
+        """Start a server in its own session; its output is appended to `log`."""
+        self.argv = list(argv)
+        self.log = log
+        self._stop_within_s = stop_within_s
+        order = {
+            "argv": self.argv,
+            "uid": user.uid if user else None,
+            "gid": user.gid if user else None,
+            "groups": [user.gid] if user else None,
+            "cpus": list(cpus),
+            "groups_to_join": [str(path) for path in groups_to_join],
+            "stop_signal": int(signal.Signals[f"SIG{stop_signal}"]),
+            "stop_within_s": stop_within_s,
+            "workspace": {"path": str(workspace.path), "lock": str(workspace.lock_path)},
+        }
+        with log.open("ab") as output:
+            if user is not None:  # servers open it anew, by way of /dev/stderr
+                os.fchown(output.fileno(), user.uid, user.gid)
+            self._warden = subprocess.Popen(
+                [sys.executable, "-I", "-S", warden.__file__, json.dumps(order)],
+                cwd=cwd,
+                env=dict(env),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                start_new_session=True,
+            )
+        if warden_cpus:
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(self._warden.pid, warden_cpus)
+        self.pid = self._read_pid()
+
+    def _read_pid(self) -> int:
+        output = self._warden.stdout
+        assert output is not None  # noqa: S101 (it is a pipe, see above)
+        readable, _, _ = select.select([output], [], [], WARDEN_START_WITHIN_S)
+        line = output.readline() if readable else b""
+        if not line:
+            self.stop()
+            raise Trouble(f"{self.argv[0]} could not be started; see {self.log}")
+        return int(line)
+
+    @property
+    def warden_pid(self) -> int:
+        """The process that looks after the server; no part of the server."""
+        return self._warden.pid
+
+    def poll(self) -> int | None:
+        """Exit code once the server's first process and all others have ended, else None."""
+        return self._warden.poll()
+
+    def pids(self) -> list[int]:
+        """Processes of the server that live now, orphans included."""
+        try:
+            tree = psutil.Process(self._warden.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+        return [process.pid for process in tree]
+
+    def stop(self) -> None:
+        """Stop gracefully, then by force; returns when nothing is left; safe to call twice."""
+        lifeline, output = self._warden.stdin, self._warden.stdout
+        if lifeline is not None:
+            lifeline.close()
+        try:
+            self._warden.wait(self._stop_within_s + warden.KILL_WITHIN_S + 2)
+        except subprocess.TimeoutExpired:
+            self._kill_everything()
+        if output is not None:
+            output.close()
+
+    def _kill_everything(self) -> None:
+        """The warden hangs (a process that the kernel can't kill at once): do its work."""
+        deadline = time.monotonic() + warden.KILL_WITHIN_S
+        while (pids := self.pids()) and time.monotonic() < deadline:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+        self._warden.kill()
+        self._warden.wait()

@@ -1,0 +1,63 @@
+"""The bench that every run here uses: this machine, its CPUs split, its processes pinned."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.cpus import allowed_cpus, physical_cores, split_cpus
+from webdyno.bench.machine import describe_machine
+from webdyno.bench.process import ServerProcess
+from webdyno.bench.users import ServerUser, server_user
+from webdyno.bench.workspace import Workspace
+from webdyno.model.machine import CpuSplit, Machine
+
+
+class Bench:
+    """A place to run servers on: this machine."""
+
+    def __init__(self, split: CpuSplit | None = None) -> None:
+        """Split the CPUs by the usual rule unless a split is given."""
+        self.split = split or split_cpus(allowed_cpus(), physical_cores())
+        self.user: ServerUser | None = server_user()
+        """Whom servers run as; None when that is ourselves."""
+
+    def describe(self) -> Machine:
+        """What can change a result and isn't part of the experiment."""
+        return describe_machine(self.split)
+
+    def workspace(self) -> Workspace:
+        """Make a folder for a stack's live files."""
+        return Workspace()
+
+    def control_group(self, workspace: Workspace) -> ControlGroup | None:
+        """Make the control group of a stack, where the machine allows it."""
+        return ControlGroup.create(workspace.name)
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        log: Path,
+        workspace: Workspace,
+        cpus: Sequence[int] | None = None,
+        groups_to_join: Sequence[Path] = (),
+        stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM",
+        stop_within_s: float = 5.0,
+    ) -> ServerProcess:
+        """Start a server on the servers' CPUs, as the servers' user, under a warden's eye."""
+        return ServerProcess(
+            argv,
+            cwd=cwd,
+            env=env,
+            log=log,
+            cpus=self.split.servers if cpus is None else cpus,
+            user=self.user,
+            workspace=workspace,
+            groups_to_join=groups_to_join,
+            stop_signal=stop_signal,
+            stop_within_s=stop_within_s,
+            warden_cpus=self.split.rest,
+        )

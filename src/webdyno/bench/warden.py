@@ -1,0 +1,180 @@
+"""Runs one server and sees to it that nothing of it outlives webdyno.
+
+Started by `webdyno.bench` as `python -I -S warden.py ORDER` in a session of its own; needs nothing
+but the standard library. Its standard input is a lifeline whose other end webdyno holds: when that
+closes, however webdyno ended, the server is asked to stop, then it and all its descendants are
+killed. Orphans of the server become children of the warden (it is their subreaper), so none gets
+away. Should the warden itself be killed, the server gets its stop signal from the kernel.
+
+ORDER is JSON: argv, uid, gid, groups (null: stay who we are), cpus, groups_to_join (paths of
+`cgroup.procs`), stop_signal, stop_within_s, workspace {path, lock} (removed if webdyno is gone).
+Prints the server's process id on one line; exits with the server's exit code, 128 + N after
+signal N.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+KILL_WITHIN_S = 10.0
+OPEN_FILES = 65536
+"""Enough for any load here; some servers walk through all descriptors up to the limit."""
+
+
+class Warden:
+    """One server process, its descendants, and the order they run under."""
+
+    def __init__(self, order: dict) -> None:  # type: ignore[type-arg]
+        """Become the subreaper of all that is started from here."""
+        self.order = order
+        self.exit_code: int | None = None
+        self.asked_to_stop = False
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.wake_read, wake_write = os.pipe()
+        os.set_blocking(wake_write, False)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self.pid = self._start()
+        os.write(1, b"%d\n" % self.pid)
+
+    def run(self) -> int:
+        """Wait for the server's or webdyno's end, then leave nothing behind."""
+        while self.exit_code is None and not self.asked_to_stop:
+            readable, _, _ = select.select([0, self.wake_read], [], [])
+            if 0 in readable and not os.read(0, 1):
+                self.asked_to_stop = True
+            self._reap(readable)
+        if self.exit_code is None:
+            self._stop_gracefully()
+        self._kill_all()
+        self._clean_up_if_alone()
+        return self.exit_code if self.exit_code is not None else 1
+
+    def _on_stop(self, *_: object) -> None:
+        self.asked_to_stop = True
+
+    def _start(self) -> int:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            return pid
+        try:
+            self._become_server(parent)
+        except OSError as error:
+            os.write(2, f"webdyno: can't start {self.order['argv'][0]}: {error}\n".encode())
+        finally:
+            os._exit(127)
+        raise AssertionError("not reached")
+
+    def _become_server(self, parent: int) -> None:
+        order = self.order
+        os.setsid()  # Apache signals its whole process group, which must not be the warden's
+        for path in order["groups_to_join"]:
+            with open(path, "w") as procs:  # noqa: PTH123 (nothing needless is imported here)
+                procs.write("0")
+        os.sched_setaffinity(0, order["cpus"])
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        soft = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if order["uid"] is not None:
+            os.setgroups(order["groups"])
+            os.setresgid(order["gid"], order["gid"], order["gid"])
+            os.setresuid(order["uid"], order["uid"], order["uid"])
+        os.umask(0o022)
+        # After the change of user, which clears it.
+        self.libc.prctl(PR_SET_PDEATHSIG, order["stop_signal"], 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(127)
+        for number in range(1, signal.NSIG):
+            with contextlib.suppress(OSError, ValueError):
+                signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        nothing = os.open("/dev/null", os.O_RDWR)
+        os.dup2(nothing, 0)
+        os.dup2(2, 1)
+        os.execvpe(order["argv"][0], order["argv"], os.environ)
+
+    def _reap(self, readable: list[int]) -> bool:
+        """Take in the exit codes of ended children; False when no child is left."""
+        if self.wake_read in readable:
+            os.read(self.wake_read, 4096)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.pid:
+                code = os.waitstatus_to_exitcode(status)
+                self.exit_code = code if code >= 0 else 128 - code
+
+    def _stop_gracefully(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, self.order["stop_signal"])
+        deadline = time.monotonic() + self.order["stop_within_s"]
+        while self.exit_code is None and (left := deadline - time.monotonic()) > 0:
+            readable, _, _ = select.select([self.wake_read], [], [], left)
+            self._reap(readable)
+
+    def _kill_all(self) -> None:
+        deadline = time.monotonic() + KILL_WITHIN_S
+        while self._reap([]) and time.monotonic() < deadline:
+            for pid in descendants(os.getpid()):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            readable, _, _ = select.select([self.wake_read], [], [], 0.02)
+            self._reap(readable)
+
+    def _clean_up_if_alone(self) -> None:
+        """Remove control groups and files when webdyno is gone and can't do it any more."""
+        workspace = self.order["workspace"]
+        try:
+            lock = os.open(workspace["lock"], os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        import shutil
+
+        shutil.rmtree(workspace["path"], ignore_errors=True)
+        for procs in self.order["groups_to_join"]:
+            group = os.path.dirname(procs)  # noqa: PTH120
+            for folder in (group, os.path.dirname(group)):  # noqa: PTH120
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)  # noqa: PTH106
+
+
+def descendants(root: int) -> list[int]:
+    """Process ids of all children, grandchildren and so on."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                with open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
+                    # The command's name may hold spaces and brackets: read on after its end.
+                    parent = int(stat.read().rpartition(b")")[2].split()[1])
+                children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    todo = [root]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(Warden(json.loads(sys.argv[1])).run())

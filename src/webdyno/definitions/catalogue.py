@@ -1,0 +1,125 @@
+"""The catalogue: services, stacks, sites and experiments, webdyno's own and users'."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from webdyno.definitions.experiment import read_experiment
+from webdyno.definitions.near import nearest
+from webdyno.definitions.refusal import build
+from webdyno.definitions.toml_file import TomlFile
+from webdyno.model.experiment import Experiment
+from webdyno.model.mistake import Mistake
+from webdyno.model.service import Service
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
+
+T = TypeVar("T")
+
+BUILT_IN = Path(__file__).resolve().parent.parent / "catalog"
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Everything that can be named in an experiment or on the command line."""
+
+    services: Mapping[str, Service]
+    stacks: Mapping[str, Stack]
+    sites: Mapping[str, Site]
+    experiments: Mapping[str, Path]
+    """Files; an experiment is read when it is asked for."""
+
+    @classmethod
+    def load(cls, extra_dirs: Iterable[Path] = ()) -> "Catalogue":
+        """Read webdyno's own catalogue, then those of users, whose names win."""
+        folders = [BUILT_IN, *extra_dirs]
+        for folder in folders:
+            if not folder.is_dir():
+                raise Mistake(f"--catalog {folder}: there is no such folder")
+        services = {
+            path.parent.name: _read_service(path) for path in _files(folders, "services", "service")
+        }
+        return cls(
+            services=services,
+            stacks={
+                path.parent.name: _read_stack(path, services)
+                for path in _files(folders, "stacks", "stack")
+            },
+            sites={path.parent.name: _read_site(path) for path in _files(folders, "sites", "site")},
+            experiments={
+                path.stem: path
+                for folder in folders
+                for path in sorted((folder / "experiments").glob("*.toml"))
+            },
+        )
+
+    def stack(self, name: str) -> Stack:
+        """Give a stack; raise Mistake with the nearest names when there is none of that name."""
+        return _named(self.stacks, "stack", name)
+
+    def site(self, name: str) -> Site:
+        """Give a site; raise Mistake with the nearest names when there is none of that name."""
+        return _named(self.sites, "site", name)
+
+    def experiment(self, name_or_file: str, overrides: Sequence[str] = ()) -> Experiment:
+        """Read an experiment by name, or from a file, with `KEY=VALUE` overrides applied.
+
+        Raise Mistake when there is none, or when what it names doesn't exist or fit together.
+        """
+        if name_or_file.endswith(".toml") or "/" in name_or_file:
+            return read_experiment(Path(name_or_file), overrides, self)
+        return read_experiment(
+            _named(self.experiments, "experiment", name_or_file), overrides, self
+        )
+
+
+def _named(choices: Mapping[str, T], kind: str, name: str) -> T:
+    if name not in choices:
+        raise Mistake(f"there is no {kind} named {name!r}; {nearest(name, choices)}")
+    return choices[name]
+
+
+def _files(folders: Iterable[Path], kind: str, name: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((folder / kind).glob(f"*/{name}.toml"))]
+
+
+def _read_service(path: Path) -> Service:
+    file = TomlFile(path)
+    return build(Service, _with_names(file), file.place)
+
+
+def _read_site(path: Path) -> Site:
+    file = TomlFile(path)
+    return build(Site, _with_names(file), file.place)
+
+
+def _read_stack(path: Path, services: Mapping[str, Service]) -> Stack:
+    file = TomlFile(path)
+    data = _with_names(file)
+    return build(Stack, data | {"services": _with_services(file, services)}, file.place)
+
+
+def _with_names(file: TomlFile) -> dict[str, Any]:
+    """Add what a definition knows by where it lies."""
+    return {**file.data, "name": file.path.parent.name, "folder": file.path.parent}
+
+
+def _with_services(file: TomlFile, services: Mapping[str, Service]) -> object:
+    """Put the services in the place of their names; what isn't of the right shape stays as is."""
+    parts = file.data.get("services")
+    if not isinstance(parts, dict):
+        return parts
+    return {role: _with_service(file, role, part, services) for role, part in parts.items()}
+
+
+def _with_service(
+    file: TomlFile, role: str, part: object, services: Mapping[str, Service]
+) -> object:
+    if not isinstance(part, dict) or "service" not in part:
+        return part
+    name = part["service"]
+    if name not in services:
+        place = file.place(("services", role, "service"))
+        raise Mistake(f"{place}: there is no service {name!r}; {nearest(str(name), services)}")
+    return {**part, "service": services[name]}

@@ -1,0 +1,132 @@
+"""Reads an experiment, applies overrides from the command line, checks it against the catalogue."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from webdyno.definitions.near import nearest
+from webdyno.definitions.refusal import Place, build
+from webdyno.definitions.toml_file import KeyPath, TomlFile
+from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.mistake import Mistake
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
+
+
+class Names(Protocol):
+    """What an experiment is checked against: the catalogue."""
+
+    @property
+    def stacks(self) -> Mapping[str, Stack]:
+        """Stacks by name."""
+
+    @property
+    def sites(self) -> Mapping[str, Site]:
+        """Sites by name."""
+
+
+def read_experiment(path: Path, overrides: Sequence[str], names: Names) -> Experiment:
+    """Read an experiment's file with `KEY=VALUE` overrides (dotted keys, values as in TOML).
+
+    A value that isn't TOML is taken as text. Raise Mistake, with file and line or with the
+    override, for unknown keys, stacks, sites and knobs, for values out of range and for a stack
+    that can't serve the site.
+    """
+    file = TomlFile(path)
+    origin: dict[KeyPath, str] = {}
+    data = file.data
+    for override in overrides:
+        key, value = _parse(override)
+        data = _with_value(data, key, value, override)
+        origin[key] = f"--set {override}"
+
+    def place(where: KeyPath) -> str:
+        for depth in range(len(where), 0, -1):
+            if where[:depth] in origin:
+                return origin[where[:depth]]
+        return file.place(where)
+
+    _check_arm_names(file.data, data, origin)
+    experiment = build(Experiment, data, place)
+    for name, arm in experiment.arms.items():
+        _check_arm(("arms", name), arm, experiment, names, place)
+    for number, asked in enumerate(experiment.load.paths):
+        _check_path(asked, place(("load", "paths", number)))
+    return experiment
+
+
+def _parse(override: str) -> tuple[KeyPath, Any]:
+    key, equals, text = override.partition("=")
+    if not equals or not all(key.split(".")):
+        raise Mistake(f"--set {override}: should look like KEY=VALUE, such as load.connections=16")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    return tuple(part.strip() for part in key.split(".")), value
+
+
+def _with_value(data: dict[str, Any], key: KeyPath, value: object, override: str) -> dict[str, Any]:
+    first, *rest = key
+    if not rest:
+        return {**data, str(first): value}
+    inner = data.get(str(first), {})
+    if not isinstance(inner, dict):
+        raise Mistake(f"--set {override}: {first} holds a value, no further keys")
+    return {**data, str(first): _with_value(inner, tuple(rest), value, override)}
+
+
+def _check_arm_names(
+    written: dict[str, Any], data: dict[str, Any], origin: Mapping[KeyPath, str]
+) -> None:
+    """An override for an arm that isn't there is a slip, unless it gives the arm a stack."""
+    arms = data.get("arms", {})
+    for key, override in origin.items():
+        if key[0] == "arms" and len(key) > 2 and "stack" not in arms[key[1]]:
+            known = nearest(str(key[1]), written.get("arms", {}))
+            raise Mistake(f"{override}: there is no arm {key[1]!r}; {known}")
+
+
+def _check_arm(
+    where: KeyPath, arm: Arm, experiment: Experiment, names: Names, place: Place
+) -> None:
+    if arm.stack not in names.stacks:
+        raise Mistake(
+            f"{place((*where, 'stack'))}: there is no stack {arm.stack!r}; "
+            f"{nearest(arm.stack, names.stacks)}"
+        )
+    site_name = arm.site or experiment.site
+    site_place = place((*where, "site") if arm.site else ("site",))
+    if site_name not in names.sites:
+        raise Mistake(
+            f"{site_place}: there is no site {site_name!r}; {nearest(site_name, names.sites)}"
+        )
+    stack, site = names.stacks[arm.stack], names.sites[site_name]
+    if lacks := [need for need in site.needs if need not in stack.serves]:
+        fitting = [n for n, other in names.stacks.items() if set(site.needs) <= set(other.serves)]
+        raise Mistake(
+            f"{place((*where, 'stack'))}: stack {stack.name} can't serve site {site.name}, which "
+            f"needs {' and '.join(lacks)}; stacks that can: {', '.join(fitting) or 'none'}"
+        )
+    _check_knobs((*where, "knobs"), arm, stack, place)
+    for number, path in enumerate(arm.paths or []):
+        _check_path(path, place((*where, "paths", number)))
+
+
+def _check_knobs(where: KeyPath, arm: Arm, stack: Stack, place: Place) -> None:
+    exposed = stack.exposed_knobs()
+    for name, value in arm.knobs.items():
+        at = place((*where, name))
+        if name not in exposed:
+            raise Mistake(
+                f"{at}: stack {stack.name} has no knob {name!r}; {nearest(name, exposed)}"
+            )
+        if fault := exposed[name].knob.fault(value):
+            raise Mistake(f"{at}: knob {name} {fault}, not {value!r}")
+
+
+def _check_path(path: str, at: str) -> None:
+    """A path need not be listed by the site, which then answers as it likes: the run will tell."""
+    if not path.startswith("/") or any(c.isspace() or not c.isprintable() for c in path):
+        raise Mistake(f"{at}: a path starts with / and has no spaces, unlike {path!r}")

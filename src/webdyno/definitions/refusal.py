@@ -1,0 +1,97 @@
+"""Turns what pydantic has against a definition into one message with place and remedy."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from webdyno.definitions.near import nearest
+from webdyno.model.mistake import Mistake
+
+M = TypeVar("M", bound=BaseModel)
+
+Place = Callable[[tuple[str | int, ...]], str]
+"""Says where a key was written: `file.toml:12` or `--set KEY`."""
+
+SHOWN = 3
+"""How many mistakes one message names."""
+
+
+def build(model: type[M], data: dict[str, Any], place: Place) -> M:
+    """Make a model of data; raise Mistake that names the places of the first mistakes."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        faults = error.errors()
+    by_place: dict[tuple[str | int, ...], list[Any]] = {}
+    for fault in faults:
+        where = _in_data(fault["loc"], data, keep_last=fault["type"] == "missing")
+        by_place.setdefault(where, []).append(fault)
+    messages = [
+        f"{place(where)}: {_message(where, at_place, model)}"
+        for where, at_place in list(by_place.items())[:SHOWN]
+    ]
+    raise Mistake("\n".join(messages))
+
+
+def _message(where: tuple[str | int, ...], faults: list[Any], model: type[BaseModel]) -> str:
+    key = ".".join(str(part) for part in where) or model.__name__.lower()
+    fault = faults[0]
+    if fault["type"] == "extra_forbidden":
+        return f"unknown key {key}; {nearest(str(where[-1]), _siblings(fault['loc'], model))}"
+    if fault["type"] == "missing":
+        return f"{key} is missing"
+    if fault["type"] == "value_error":
+        return str(fault["ctx"]["error"])
+    wishes = [fault["msg"].removeprefix("Input should ").rstrip(".") for fault in faults]
+    given = "" if isinstance(fault["input"], dict) else f", not {fault['input']!r}"
+    return f"{key} should {' or '.join(dict.fromkeys(wishes))}{given}"
+
+
+def _in_data(loc: tuple[str | int, ...], data: object, *, keep_last: bool) -> tuple[str | int, ...]:
+    """Leave out of a path what pydantic adds to it: the tags of unions."""
+    path: list[str | int] = []
+    for depth, part in enumerate(loc):
+        inner = _look_up(data, part)
+        if inner is not None:
+            data = inner
+        if inner is not None or (keep_last and depth == len(loc) - 1):
+            path.append(part)
+    return tuple(path)
+
+
+def _look_up(data: object, part: str | int) -> object:
+    """Give what stands under a key or number, None if there is nothing; TOML has no null."""
+    if isinstance(data, dict):
+        return data.get(part)
+    if isinstance(data, list) and isinstance(part, int) and part < len(data):
+        return data[part]
+    return None
+
+
+def _siblings(loc: tuple[str | int, ...], model: type[BaseModel]) -> list[str]:
+    """Keys that the table around an unknown key may have, found by walking the JSON schema."""
+    schema = model.model_json_schema()
+    node: dict[str, Any] = schema
+    for part in loc[:-1]:
+        node = _child(_resolve(node, schema), part, schema)
+    return list(_resolve(node, schema).get("properties", {}))
+
+
+def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in node:
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    return node
+
+
+def _child(node: dict[str, Any], part: str | int, schema: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(part, int):
+        return dict(node.get("items", {}))
+    properties = node.get("properties", {})
+    if part in properties:
+        return dict(properties[part])
+    mapping = node.get("discriminator", {}).get("mapping", {})
+    if part in mapping:
+        return _resolve({"$ref": mapping[part]}, schema)
+    extra = node.get("additionalProperties")
+    return dict(extra) if isinstance(extra, dict) else {}

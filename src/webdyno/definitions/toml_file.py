@@ -1,0 +1,92 @@
+"""A TOML file that knows on which line each of its keys stands."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tree_sitter
+import tree_sitter_toml
+
+from webdyno.model.mistake import Mistake
+
+KeyPath = tuple[str | int, ...]
+
+
+class TomlFile:
+    """The data of a TOML file, and where to point at when something in it is wrong."""
+
+    def __init__(self, path: Path) -> None:
+        """Read a file; raise Mistake when it can't be read or isn't TOML."""
+        self.path = path
+        try:
+            self._text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise Mistake(f"{path}: there is no such file") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise Mistake(f"{path}: can't be read: {error}") from None
+        try:
+            self.data: dict[str, Any] = tomllib.loads(self._text)
+        except tomllib.TOMLDecodeError as error:
+            raise Mistake(f"{path}: is not valid TOML: {error}") from None
+
+    def place(self, where: KeyPath) -> str:
+        """Name file and line of a key, or of the nearest table around it that is in the file."""
+        lines = _lines(self._text)
+        while where and where not in lines:
+            where = where[:-1]
+        return f"{self.path}:{lines[where]}" if where else f"{self.path}:1"
+
+
+def _lines(text: str) -> dict[KeyPath, int]:
+    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language()))
+    lines: dict[KeyPath, int] = {}
+    array_counts: dict[KeyPath, int] = {}
+    for node in parser.parse(text.encode()).root_node.named_children:
+        if node.type == "pair":
+            _add_pair(node, (), lines)
+        elif node.type in {"table", "table_array_element"}:
+            key, *pairs = node.named_children
+            table: KeyPath = _keys(key)
+            if node.type == "table_array_element":
+                number = array_counts.get(table, 0)
+                array_counts[table] = number + 1
+                table = (*table, number)
+            _add_key(table, (), key, lines)
+            for pair in pairs:
+                _add_pair(pair, table, lines)
+    return lines
+
+
+def _add_pair(pair: tree_sitter.Node, inside: KeyPath, lines: dict[KeyPath, int]) -> None:
+    if pair.type != "pair":  # a comment
+        return
+    key, value = pair.named_children[:2]
+    where = (*inside, *_keys(key))
+    _add_key(where, inside, key, lines)
+    _add_value(value, where, lines)
+
+
+def _add_value(value: tree_sitter.Node, where: KeyPath, lines: dict[KeyPath, int]) -> None:
+    if value.type == "inline_table":
+        for pair in value.named_children:
+            _add_pair(pair, where, lines)
+    elif value.type == "array":
+        elements = [child for child in value.named_children if child.type != "comment"]
+        for number, element in enumerate(elements):
+            lines[*where, number] = element.start_point.row + 1
+            _add_value(element, (*where, number), lines)
+
+
+def _add_key(
+    where: KeyPath, inside: KeyPath, key: tree_sitter.Node, lines: dict[KeyPath, int]
+) -> None:
+    """Note the line for the key and for the tables that it opens by the way (`a.b.c = 1`)."""
+    for depth in range(len(inside) + 1, len(where) + 1):
+        lines.setdefault(where[:depth], key.start_point.row + 1)
+
+
+def _keys(key: tree_sitter.Node) -> tuple[str, ...]:
+    if key.type == "dotted_key":
+        return tuple(part for child in key.named_children for part in _keys(child))
+    word = (key.text or b"").decode()
+    return (str(tomllib.loads(f"key = {word}")["key"]) if key.type == "quoted_key" else word,)

@@ -1,0 +1,74 @@
+"""A service: one kind of server process, the template of its configuration, how to run it."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from webdyno.model.base import Model
+from webdyno.model.knob import Knob, KnobValue
+
+Arguments = list[str]
+"""A command line; each word is a Jinja2 template, and one that renders to nothing is left out."""
+
+
+class Need(Model):
+    """Something that must be on the machine: a program on the PATH, or a file."""
+
+    command: list[str] = []
+    """Names of programs, the first found counts; `*` matches versions, the newest counts."""
+    file: list[str] = []
+    """Paths with `*`; the first that matches counts."""
+    apt: str
+    """The package of Debian and Ubuntu that has it."""
+    when: dict[str, KnobValue] = {}
+    """Needed only while the service's knobs have these values."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Need":
+        if bool(self.command) == bool(self.file):
+            raise ValueError("a need names either command or file")
+        return self
+
+
+class Version(Model):
+    """How a service says its version."""
+
+    command: Arguments
+    pattern: str
+    """A regular expression whose first group is the version."""
+
+
+class Service(Model):
+    """`service.toml` of a folder in `catalog/services`."""
+
+    name: str
+    """Name of its folder."""
+    folder: Path
+    """Where its templates lie."""
+    title: str
+    protocol: str
+    """What it speaks to who connects: http, fastcgi, memcached, redis, mysql."""
+    needs: dict[str, Need]
+    """By the name under which templates find the path: `{{ needs.binary }}`."""
+    links: dict[str, str] = {}
+    """Other services that it can make use of: name in its templates, and what for."""
+    files: Annotated[dict[str, str], Field(min_length=0)] = {}
+    """Configuration: file name in the service's folder, and the template it is rendered from."""
+    folders: list[str] = []
+    """Folders that the server expects in its own folder, made before it starts."""
+    check: Arguments = []
+    """Says whether the rendered configuration is right; exit code 0 if so."""
+    prepare: list[Arguments] = []
+    """Commands that run one after the other before the server starts."""
+    start: Arguments
+    """Stays in the foreground."""
+    environment: dict[str, str] = {}
+    """Variables for all its commands, templates like arguments."""
+    stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM"
+    stop_within_s: float = 5.0
+    """After this time the process and its children are killed."""
+    version: Version
+    knobs: dict[str, Knob] = {}
+    settings: dict[str, str] = {}
+    """What the fairness certificate says of it: name, and value as a template."""

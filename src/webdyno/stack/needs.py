@@ -1,0 +1,74 @@
+"""Finds the programs and files that services need on this machine."""
+
+import os
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+from webdyno.model.mistake import Trouble
+from webdyno.model.service import Need
+from webdyno.stack.roles import Role
+
+SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+"""Where servers are installed; not on the PATH of ordinary users."""
+
+
+def needs_of(role: Role) -> dict[str, Need]:
+    """The needs that count, given the role's knobs."""
+    return {
+        name: need
+        for name, need in role.service.needs.items()
+        if all(role.knobs.get(knob) == value for knob, value in need.when.items())
+    }
+
+
+def find(need: Need) -> str | None:
+    """Give the path of what is needed, or None."""
+    for name in need.command:
+        if programs := sorted(_programs(name), key=_version_order):
+            return programs[-1]
+    for pattern in need.file:
+        top, _, rest = pattern.lstrip("/").partition("/")
+        if matches := sorted(map(str, Path("/", top).glob(rest)), key=_version_order):
+            return matches[-1]
+    return None
+
+
+def found_needs(role: Role) -> dict[str, str]:
+    """Give the path of everything a role needs; raise Trouble that names what is missing."""
+    needs = needs_of(role)
+    found = {name: find(need) for name, need in needs.items()}
+    missing = [needs[name] for name, path in found.items() if path is None]
+    if missing:
+        raise Trouble(
+            f"{role.service.title} isn't completely installed: there is no "
+            f"{' and no '.join(describe(need) for need in missing)}; on Debian and Ubuntu: "
+            f"apt-get install {' '.join(dict.fromkeys(need.apt for need in missing))}"
+        )
+    return {name: path for name, path in found.items() if path is not None}
+
+
+def describe(need: Need) -> str:
+    """Name what is needed, for people."""
+    if need.command:
+        return f"program {' or '.join(need.command)}"
+    return f"file {' or '.join(need.file)}"
+
+
+def _programs(name: str) -> Iterator[str]:
+    folders = [*os.environ.get("PATH", "").split(":"), *SYSTEM_FOLDERS]
+    for folder in dict.fromkeys(folder for folder in folders if folder):
+        if "*" not in name:
+            path = Path(folder, name)
+            if os.access(path, os.X_OK) and path.is_file():
+                yield str(path)
+                return
+        elif os.path.isdir(folder):  # noqa: PTH112 (Path would ask for the type of each entry)
+            for entry in os.listdir(folder):  # noqa: PTH208
+                if fnmatch(entry, name) and os.access(Path(folder, entry), os.X_OK):
+                    yield str(Path(folder, entry))
+
+
+def _version_order(path: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", path)]

@@ -1,0 +1,78 @@
+"""Which packages of the distribution stacks lack, and their installation."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+
+from webdyno.model.mistake import Trouble
+from webdyno.model.stack import Stack
+from webdyno.stack.needs import describe, find, needs_of
+from webdyno.stack.roles import settle_roles
+
+INSTALL = r"""
+set -eu
+trap 'exit 130' INT TERM
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    # Debian starts a server once it is installed, on a public port. Forbid that as long as this
+    # script lives: should it be killed, the file that it leaves allows everything again.
+    printf '#!/bin/sh\nkill -0 %s 2>/dev/null && exit 101\nexit 0\n' $$ >"$policy"
+    chmod 755 "$policy"
+    trap 'rm -f "$policy"' EXIT
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@"
+"""
+"""Run by a shell as root; arguments are packages."""
+
+
+def missing_packages(stacks: Iterable[Stack]) -> list[str]:
+    """Name the packages (of Debian and Ubuntu) that stacks need and this machine lacks."""
+    return sorted(
+        {
+            need.apt
+            for stack in stacks
+            for role in settle_roles(stack, {}, server_cpus=1)
+            for need in needs_of(role).values()
+            if find(need) is None
+        }
+    )
+
+
+def install_packages(names: Sequence[str], ask: Callable[[str], bool]) -> None:
+    """Install packages by apt, as root or by sudo, after `ask` agreed to the question it is given.
+
+    The servers in them aren't started. Raise Trouble when that isn't possible or wasn't wanted.
+    """
+    if not names:
+        return
+    wanted = " ".join(names)
+    if shutil.which("apt-get") is None:
+        raise Trouble(f"missing, by the names that Debian gives them: {wanted}; please install")
+    become_root = [] if os.geteuid() == 0 else ["sudo"]
+    if become_root and shutil.which("sudo") is None:
+        raise Trouble(f"missing: {wanted}; as root: apt-get install {wanted}")
+    if not ask(f"install {wanted} by apt-get?"):
+        raise Trouble(f"nothing was installed; still missing: {wanted}")
+    done = subprocess.run(
+        [*become_root, "sh", "-c", INSTALL, "install", *names],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        end = "\n".join(f"    {line}" for line in done.stdout.splitlines()[-15:])
+        raise Trouble(f"apt-get could not install {wanted}:\n{end}")
+
+
+def missing_things(stack: Stack) -> list[str]:
+    """Name the programs and files that a stack lacks, for machines without apt."""
+    return [
+        describe(need)
+        for role in settle_roles(stack, {}, server_cpus=1)
+        for need in needs_of(role).values()
+        if find(need) is None
+    ]

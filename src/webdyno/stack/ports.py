@@ -1,0 +1,74 @@
+"""Ports on the loopback interface."""
+
+import errno
+import random
+import socket
+from pathlib import Path
+
+import psutil
+
+from webdyno.model.mistake import Trouble
+
+HOST = "127.0.0.1"
+LOWEST = 10_240
+TRIES = 200
+
+
+def free_port() -> int:
+    """Give a port that nobody listens on and that no outgoing connection will be given.
+
+    The kernel takes ports of outgoing connections from its local port range; a port below that
+    can't be taken by the load's own connections between now and the server's start. It is drawn
+    at random, so that stacks which start at the same time don't meet.
+    """
+    highest = max(LOWEST + 1000, _first_local_port()) - 1
+    for _ in range(TRIES):
+        port = random.SystemRandom().randint(LOWEST, highest)
+        if _can_listen(port) is None:
+            return port
+    raise Trouble(f"found no free port on {HOST} between {LOWEST} and {highest}")
+
+
+def demand_port(port: int) -> int:
+    """Give the port back if it is free, else raise Trouble that says who holds it."""
+    fault = _can_listen(port)
+    if fault is None:
+        return port
+    if fault.errno == errno.EADDRINUSE:
+        raise Trouble(f"port {port} is in use{_holder(port)}; stop that or choose another --port")
+    raise Trouble(f"can't listen on port {port}: {fault.strerror}; choose another --port")
+
+
+def _can_listen(port: int) -> OSError | None:
+    with socket.socket() as probe:
+        # As servers do it: connections that linger after their end don't block the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+            probe.listen(1)
+        except OSError as error:
+            return error
+    return None
+
+
+def _holder(port: int) -> str:
+    try:
+        connections = psutil.net_connections("tcp")
+    except (psutil.Error, OSError):
+        return ""
+    for connection in connections:
+        listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
+        if listens and connection.pid is not None:
+            try:
+                name = psutil.Process(connection.pid).name()
+            except psutil.Error:
+                break
+            return f" by {name} (process {connection.pid})"
+    return ""
+
+
+def _first_local_port() -> int:
+    try:
+        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except (OSError, ValueError):
+        return 32_768

@@ -1,0 +1,157 @@
+"""A running stack: from the definition to a server that answers, and to its end."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from webdyno.bench import Bench
+from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.workspace import Workspace
+from webdyno.model.knob import KnobValue
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
+from webdyno.stack.ports import HOST, demand_port
+from webdyno.stack.ready import wait_for_answer, wait_for_listener
+from webdyno.stack.roles import settle_roles
+from webdyno.stack.service import RunningService, lay_out
+from webdyno.stack.site_files import site_root
+
+
+def start_stack(
+    stack: Stack,
+    knobs: Mapping[str, KnobValue],
+    site: Site,
+    *,
+    folder: Path,
+    bench: Bench,
+    port: int | None = None,
+) -> "RunningStack":
+    """Start a stack and wait until it answers for the site.
+
+    `knobs` are the stack's; `folder` keeps rendered configurations and logs; `port` is a free one
+    unless given. Raise Trouble, with the server's own words, when it can't be started.
+    """
+    running = RunningStack(stack, knobs, site, folder=folder, bench=bench, port=port)
+    try:
+        running.start()
+    except BaseException:
+        running.stop()
+        raise
+    return running
+
+
+class RunningStack:
+    """The processes of a stack, and what they are known by."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        knobs: Mapping[str, KnobValue],
+        site: Site,
+        *,
+        folder: Path,
+        bench: Bench,
+        port: int | None = None,
+    ) -> None:
+        """Render everything; `start` starts it."""
+        roles = settle_roles(stack, knobs, server_cpus=len(bench.split.servers))
+        if port is not None:
+            demand_port(port)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.stack = stack
+        self.site = site
+        self.ready_s = 0.0
+        """Seconds from the first service's start to the site's first answer."""
+        self._workspace: Workspace = bench.workspace()
+        self.group: ControlGroup | None = None
+        """The control group of all services, where the machine has such."""
+        self._started: list[RunningService] = []
+        try:
+            self.group = bench.control_group(self._workspace)
+            self._services = lay_out(
+                roles,
+                front=stack.front,
+                front_port=port,
+                root=site_root(site),
+                keep=folder,
+                bench=bench,
+                workspace=self._workspace,
+            )
+        except BaseException:
+            self.stop()
+            raise
+        self.port = self._services[stack.front].address.port
+
+    @property
+    def url(self) -> str:
+        """Where clients find the site: `http://127.0.0.1:PORT`."""
+        return f"http://{HOST}:{self.port}"
+
+    def start(self) -> None:
+        """Start the services one after the other and wait until the site's first answer."""
+        begin = time.monotonic()
+        for role, service in self._services.items():
+            service.check_configuration()
+            self._started.append(service)
+            service.start(self.group)
+            if role != self.stack.front and not wait_for_listener(
+                service.address, self.check_alive
+            ):
+                raise service.died("has not accepted connections in time")
+        path = self.site.ready_path
+        front = self._services[self.stack.front]
+        if not wait_for_answer(self.port, path, self.site.page(path), self.check_alive):
+            raise front.died(f"has not answered {self.url}{path} in time")
+        self.ready_s = time.monotonic() - begin
+
+    def check_alive(self) -> None:
+        """Raise StackDied when a service has ended."""
+        for service in self._started:
+            service.check_alive()
+
+    def services(self) -> Mapping[str, RunningService]:
+        """The services by role."""
+        return self._services
+
+    def versions(self) -> dict[str, str]:
+        """By role: what the server says its version is."""
+        return {role: service.version() for role, service in self._services.items()}
+
+    def settings(self) -> dict[str, str]:
+        """What the fairness certificate says of the services; those behind the front by role."""
+        return {
+            name if role == self.stack.front else f"{role}: {name}": value
+            for role, service in self._services.items()
+            for name, value in service.settings().items()
+        }
+
+    def pids(self) -> list[int]:
+        """All processes of the stack that live now."""
+        return [pid for service in self._started for pid in service.pids()]
+
+    def wardens(self) -> list[int]:
+        """The processes whose descendants the services are; no part of the stack themselves."""
+        return [service.process.warden_pid for service in self._started if service.process]
+
+    def stop(self) -> None:
+        """Stop everything, front first; nothing is left afterwards; safe to call twice."""
+        for service in reversed(self._started):
+            service.stop()
+        if self.group is not None:
+            self.group.end()
+        self._workspace.remove()
+
+    def __enter__(self) -> Self:
+        """Give itself: it has been started already."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the stack."""
+        self.stop()
