@@ -48,6 +48,15 @@ class ControlGroup:
         path = mount / f"webdyno-{name}" if mount else None
         return cls(path) if path and path.is_dir() else None
 
+    @classmethod
+    def possible(cls) -> bool:
+        """Whether groups can be made here."""
+        group = cls.create(f"trial-{os.getpid()}")
+        if group is None:
+            return False
+        group.end()
+        return True
+
     def entry(self, service: str) -> Path:
         """Give the file that a process writes "0" into in order to join a service's subgroup."""
         folder = self.path / service
@@ -65,10 +74,11 @@ class ControlGroup:
         while self.path.is_dir() and time.monotonic() < deadline:
             with suppress(OSError):
                 (self.path / "cgroup.kill").write_text("1")
-            for folder in [*(path for path in self.path.glob("*/")), self.path]:
+            for folder in [*self.path.glob("*/"), self.path]:
                 with suppress(OSError):
                     folder.rmdir()
-            time.sleep(0.005)
+            if self.path.is_dir():
+                time.sleep(0.005)
 
 
 def _mount_point() -> Path | None:

@@ -26,6 +26,10 @@ class Bench:
         """What can change a result and isn't part of the experiment."""
         return describe_machine(self.split)
 
+    def cpu_means(self) -> Literal["cgroup-v2", "procfs"]:
+        """How the CPU time of servers is counted here."""
+        return "cgroup-v2" if ControlGroup.possible() else "procfs"
+
     def workspace(self) -> Workspace:
         """Make a folder for a stack's live files."""
         return Workspace()

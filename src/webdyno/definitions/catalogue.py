@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from webdyno.definitions.experiment import read_experiment
+from webdyno.definitions.fit import fits
 from webdyno.definitions.near import nearest
 from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import TomlFile
@@ -61,6 +62,10 @@ class Catalogue:
     def site(self, name: str) -> Site:
         """Give a site; raise Mistake with the nearest names when there is none of that name."""
         return _named(self.sites, "site", name)
+
+    def sites_for(self, stack: Stack) -> list[Site]:
+        """The sites that a stack can serve."""
+        return [site for site in self.sites.values() if fits(stack, site)]
 
     def experiment(self, name_or_file: str, overrides: Sequence[str] = ()) -> Experiment:
         """Read an experiment by name, or from a file, with `KEY=VALUE` overrides applied.

@@ -1,10 +1,10 @@
 """Reads an experiment, applies overrides from the command line, checks it against the catalogue."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from webdyno.definitions.fit import check_fit, check_knob, toml_value
 from webdyno.definitions.near import nearest
 from webdyno.definitions.refusal import Place, build
 from webdyno.definitions.toml_file import KeyPath, TomlFile
@@ -60,11 +60,7 @@ def _parse(override: str) -> tuple[KeyPath, Any]:
     key, equals, text = override.partition("=")
     if not equals or not all(key.split(".")):
         raise Mistake(f"--set {override}: should look like KEY=VALUE, such as load.connections=16")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    return tuple(part.strip() for part in key.split(".")), value
+    return tuple(part.strip() for part in key.split(".")), toml_value(text)
 
 
 def _with_value(data: dict[str, Any], key: KeyPath, value: object, override: str) -> dict[str, Any]:
@@ -102,28 +98,12 @@ def _check_arm(
         raise Mistake(
             f"{site_place}: there is no site {site_name!r}; {nearest(site_name, names.sites)}"
         )
-    stack, site = names.stacks[arm.stack], names.sites[site_name]
-    if lacks := [need for need in site.needs if need not in stack.serves]:
-        fitting = [n for n, other in names.stacks.items() if set(site.needs) <= set(other.serves)]
-        raise Mistake(
-            f"{place((*where, 'stack'))}: stack {stack.name} can't serve site {site.name}, which "
-            f"needs {' and '.join(lacks)}; stacks that can: {', '.join(fitting) or 'none'}"
-        )
-    _check_knobs((*where, "knobs"), arm, stack, place)
+    stack = names.stacks[arm.stack]
+    check_fit(stack, names.sites[site_name], names.stacks.values(), place((*where, "stack")))
+    for name, value in arm.knobs.items():
+        check_knob(stack, name, value, place((*where, "knobs", name)))
     for number, path in enumerate(arm.paths or []):
         _check_path(path, place((*where, "paths", number)))
-
-
-def _check_knobs(where: KeyPath, arm: Arm, stack: Stack, place: Place) -> None:
-    exposed = stack.exposed_knobs()
-    for name, value in arm.knobs.items():
-        at = place((*where, name))
-        if name not in exposed:
-            raise Mistake(
-                f"{at}: stack {stack.name} has no knob {name!r}; {nearest(name, exposed)}"
-            )
-        if fault := exposed[name].knob.fault(value):
-            raise Mistake(f"{at}: knob {name} {fault}, not {value!r}")
 
 
 def _check_path(path: str, at: str) -> None:
