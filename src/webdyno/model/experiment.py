@@ -5,9 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt
 
 from webdyno.model.base import Model
-
-KnobValue = bool | int | float | str
-"""A setting of a service or stack as it stands in a TOML file."""
+from webdyno.model.knob import KnobValue
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
