@@ -40,6 +40,8 @@ class ArmValue(Model):
     arm: str
     metric: str
     by_block: list[float]
+    blocks: list[int] = []
+    """The block numbers of `by_block`."""
     interval: Interval | None
     """Of the geometric mean over blocks; None with fewer than two blocks."""
 
@@ -53,6 +55,10 @@ class Comparison(Model):
     ratio: Interval | None
     """None when there are too few blocks for an interval."""
     by_block: list[float]
+    blocks: list[int] = []
+    """The block numbers of `by_block`."""
+    method: Literal["t", "hodges-lehmann"] = "t"
+    """How the interval was made: hodges-lehmann where the ratios are heavy-tailed."""
     sign_flip_p: float | None
     """Two-sided p of the exact sign-flip test that the ratio is 1."""
     delta: float
@@ -76,6 +82,19 @@ class Finding(Model):
     what: str
     """With figures: `arm apache: 14 200 of 14 200 answers to /x were 404`."""
     remedy: str
+    metrics: list[str] = []
+    """The metrics that it spoils; all of them when empty."""
+
+
+class LeftOutSlot(Model):
+    """A measured slot that broke a validity rule: kept in the records, left out of comparisons."""
+
+    block: int
+    slot: int
+    arm: str
+    rule: str
+    metrics: list[str] = []
+    """The metrics that it is left out of; all of them when empty."""
 
 
 class Judgement(Model):
@@ -89,5 +108,7 @@ class Judgement(Model):
     arms: list[ArmValue]
     comparisons: list[Comparison]
     findings: list[Finding]
+    left_out: list[LeftOutSlot] = []
+    """Slots that count for nothing, or not for every metric."""
     blocks: int
     """Finished blocks that counted."""

@@ -1,0 +1,9 @@
+"""Says what a run's records mean: pure functions from records to a judgement.
+
+Nothing here touches a process, a clock or a file. docs/method.md has the formulas and sources.
+"""
+
+from webdyno.judge.judgement import judge
+from webdyno.judge.stop import Stop, decide
+
+__all__ = ["Stop", "decide", "judge"]

@@ -1,0 +1,71 @@
+"""The whole judgement of a run: comparisons on every metric, findings, one sentence."""
+
+from collections.abc import Sequence
+
+from webdyno.judge.comparison import arm_values, compare_arms
+from webdyno.judge.evidence import gather
+from webdyno.judge.headline import headline
+from webdyno.judge.metrics import METRICS
+from webdyno.judge.validity import findings_of, left_out_slots, valid_for
+from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Verdict
+from webdyno.model.records import Record
+from webdyno.model.run import RunHead
+
+WEIGHT = (
+    Verdict.INVALID,
+    Verdict.UNDECIDED,
+    Verdict.FASTER,
+    Verdict.SLOWER,
+    Verdict.EQUIVALENT,
+)
+"""With several arms the run's verdict is the first of these that any comparison has."""
+
+
+def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
+    """Judge a run, finished or not."""
+    experiment = head.experiment
+    evidence = gather(records)
+    findings = findings_of(head, evidence)
+    left_out = left_out_slots(evidence)
+    arms: list[ArmValue] = []
+    comparisons: list[Comparison] = []
+    for rule in METRICS:
+        valid = valid_for(evidence, left_out, rule.metric.name)
+        arms += arm_values(valid, list(experiment.arms), rule)
+        compared = compare_arms(valid, list(experiment.arms), rule, experiment.measure)
+        comparisons += [_unless_invalid(comparison, findings) for comparison in compared]
+    deciding = [c for c in comparisons if c.metric == experiment.measure.decide_on]
+    return Judgement(
+        verdict=min((c.verdict for c in deciding), key=WEIGHT.index),
+        headline=headline(deciding),
+        metrics=[rule.metric for rule in METRICS],
+        arms=arms,
+        comparisons=comparisons,
+        findings=findings,
+        left_out=left_out,
+        blocks=len(evidence.blocks),
+    )
+
+
+def _unless_invalid(comparison: Comparison, findings: Sequence[Finding]) -> Comparison:
+    """Withdraw the verdict when a finding spoils its metric in either arm."""
+    for finding in findings:
+        if spoils(finding, comparison):
+            return comparison.model_copy(
+                update={
+                    "verdict": Verdict.INVALID,
+                    "why": f"No verdict: {finding.what}.",
+                    "more_blocks": None,
+                    "more_minutes": None,
+                }
+            )
+    return comparison
+
+
+def spoils(finding: Finding, comparison: Comparison) -> bool:
+    """Tell whether a finding makes a comparison invalid."""
+    return (
+        finding.severity == "invalid"
+        and (not finding.metrics or comparison.metric in finding.metrics)
+        and finding.arm in {None, comparison.a, comparison.b}
+    )

@@ -1,0 +1,96 @@
+"""The quantities that are compared: what each means and how a block's slots give its value."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from webdyno.judge.evidence import Evidence
+from webdyno.judge.histogram import Histogram, merge
+from webdyno.model.judgement import Metric
+from webdyno.model.records import SlotRecord
+
+BlockValue = Callable[[Sequence[SlotRecord]], float | None]
+"""One arm's slots in one block -> the metric's value; None when they can't tell it."""
+
+
+@dataclass(frozen=True)
+class MetricRule:
+    """A metric, how it is computed, and how a ratio of it is said."""
+
+    metric: Metric
+    block_value: BlockValue
+    saying: str
+    """With {a}, {ratio} and {b} to be filled in."""
+
+
+def rate_rps(slots: Sequence[SlotRecord]) -> float | None:
+    """Valid answers per second over all slots together."""
+    completed = sum(slot.load.requests.completed for slot in slots)
+    measured_s = sum(slot.load.measured_s for slot in slots)
+    return completed / measured_s if completed and measured_s else None
+
+
+def answers(slot: SlotRecord) -> int:
+    """Count what the servers worked on to the end: valid, late and wrong answers."""
+    load = slot.load
+    wrong = load.failures.status + load.failures.body
+    return load.requests.completed + load.requests.drained + wrong
+
+
+def server_cpu_us(slots: Sequence[SlotRecord]) -> float | None:
+    """Microseconds of server CPU time (user and system, all services) per answer."""
+    answered = sum(answers(slot) for slot in slots)
+    cpu_s = sum(slot.servers.cpu_s for slot in slots)
+    return cpu_s * 1e6 / answered if answered and cpu_s else None
+
+
+def response_quantile_us(share: float) -> BlockValue:
+    """Give the metric "response time that this share of the requests stays below"."""
+
+    def block_value(slots: Sequence[SlotRecord]) -> float | None:
+        return merge(
+            Histogram.decode(slot.load.response_time_us.histogram) for slot in slots
+        ).quantile(share)
+
+    return block_value
+
+
+METRICS = (
+    MetricRule(
+        Metric(name="rate_rps", label="requests per second", unit="requests/s", better="higher"),
+        rate_rps,
+        "{a} answers {ratio}× as many requests per second as {b}",
+    ),
+    MetricRule(
+        Metric(
+            name="server_cpu_us", label="server CPU time per request", unit="µs", better="lower"
+        ),
+        server_cpu_us,
+        "{a} needs {ratio}× as much server CPU time per request as {b}",
+    ),
+    MetricRule(
+        Metric(name="response_p50_us", label="response time, median", unit="µs", better="lower"),
+        response_quantile_us(0.5),
+        "{a} has {ratio}× the median response time of {b}",
+    ),
+    MetricRule(
+        Metric(
+            name="response_p99_us",
+            label="response time, 99th percentile",
+            unit="µs",
+            better="lower",
+        ),
+        response_quantile_us(0.99),
+        "{a} has {ratio}× the 99th percentile of response time of {b}",
+    ),
+)
+
+
+def metric_rule(name: str) -> MetricRule:
+    """Find a metric by name."""
+    return next(rule for rule in METRICS if rule.metric.name == name)
+
+
+def values_by_block(evidence: Evidence, arm: str, rule: MetricRule) -> dict[int, float]:
+    """Give the arm's value in each block that can tell it, by block number."""
+    values = {block.record.block: rule.block_value(block.of(arm)) for block in evidence.blocks}
+    return {number: value for number, value in values.items() if value is not None}

@@ -1,0 +1,67 @@
+"""When a run has measured enough. Never because a difference became significant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from webdyno.judge.comparison import ALPHA, fewest_blocks, log_ratios, shown_estimate
+from webdyno.judge.evidence import Evidence, gather
+from webdyno.judge.metrics import metric_rule, values_by_block
+from webdyno.judge.validity import left_out_slots, valid_for
+from webdyno.judge.words import percent, plural
+from webdyno.model.experiment import Experiment
+from webdyno.model.records import Record
+
+HOPELESS_AFTER = 2
+"""Blocks after which an arm without one valid slot isn't expected to have any."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why to stop, as a word and as a sentence."""
+
+    reason: Literal["precision", "max-blocks", "budget", "nothing-valid"]
+    why: str
+
+
+def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) -> Stop | None:
+    """Tell, after each block, whether to stop; None means go on.
+
+    `elapsed_s` is how long the run has taken so far. It stops when the intervals of all ratios on
+    the deciding metric are as narrow as `precision` asks for, at `max_blocks`, or when another
+    block wouldn't fit into the budget any more; but never before a verdict is possible, unless an
+    arm has nothing valid to show.
+    """
+    measure = experiment.measure
+    evidence = gather(records)
+    finished = len(evidence.blocks)
+    valid = valid_for(evidence, left_out_slots(evidence), measure.decide_on)
+    if finished >= HOPELESS_AFTER:
+        counting = {slot.arm for slot in valid.slots}
+        for arm in experiment.arms:
+            if arm not in counting:
+                why = f"arm {arm} has no valid slot in {plural(finished, 'block')}"
+                return Stop("nothing-valid", why)
+    if finished < fewest_blocks(measure, len(experiment.arms) - 1):
+        return None
+    if _precise(valid, experiment):
+        return Stop("precision", f"the ratio is known to ±{percent(measure.precision)}")
+    if finished >= measure.max_blocks:
+        return Stop("max-blocks", f"{plural(finished, 'block')} are the most that were asked for")
+    block_s = fmean(block.record.took_s for block in evidence.blocks)
+    if elapsed_s + block_s > measure.budget_s:
+        return Stop("budget", f"no other block fits into the budget of {measure.budget_s:g} s")
+    return None
+
+
+def _precise(valid: Evidence, experiment: Experiment) -> bool:
+    """Whether all ratios are known well enough, each at the level of Holm's first step."""
+    measure = experiment.measure
+    rule = metric_rule(measure.decide_on)
+    pairs = log_ratios({arm: values_by_block(valid, arm, rule) for arm in experiment.arms})
+    enough = fewest_blocks(measure, len(pairs))
+    return all(
+        len(pair.d) >= enough and shown_estimate(pair.d, measure, 1 - ALPHA / len(pairs))[1]
+        for pair in pairs
+    )

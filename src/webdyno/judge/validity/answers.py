@@ -1,0 +1,109 @@
+"""Whether requests were answered, and rightly: a fast error page is no fast page."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from webdyno.judge.metrics import answers
+from webdyno.judge.validity.rule import SlotRule
+from webdyno.judge.words import number, plural
+from webdyno.model.records import SlotRecord
+
+
+def _count(slots: Sequence[SlotRecord], kind: str) -> int:
+    return sum(slot.load.failures.by_kind()[kind] for slot in slots)
+
+
+def _example(slots: Sequence[SlotRecord]) -> str:
+    """The load generator's own words about one of the failures."""
+    samples = [sample for slot in slots for sample in slot.load.failure_samples]
+    return f"; for example {samples[0]}" if samples else ""
+
+
+def _unexpected_status(slots: Sequence[SlotRecord]) -> str:
+    by_status: Counter[str] = Counter()
+    for slot in slots:
+        by_status.update(slot.load.by_status)
+    codes = [code for code, _ in by_status.most_common() if not code.startswith("2")]
+    total = sum(answers(slot) for slot in slots)
+    return (
+        f"{number(_count(slots, 'status'))} of {plural(total, 'answer')} had an unexpected status "
+        f"({', '.join(codes or by_status)}){_example(slots)}"
+    )
+
+
+def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
+    """Make a rule that forbids one kind of failure; `noun` names one request that failed so."""
+
+    def broken(slot: SlotRecord) -> bool:
+        return slot.load.failures.by_kind()[kind] > 0
+
+    def what(slots: Sequence[SlotRecord]) -> str:
+        sent = sum(slot.load.requests.sent for slot in slots)
+        return f"{plural(_count(slots, kind), noun)} at {number(sent)} requests{_example(slots)}"
+
+    return SlotRule(name, broken, what, remedy)
+
+
+NON_2XX = SlotRule(
+    name="non-2xx",
+    broken=lambda slot: slot.load.failures.status > 0,
+    what=_unexpected_status,
+    remedy="Ask for the page with `webdyno up` and curl, read the server's error log in the run's "
+    "folder, and correct the site, its permissions or the path.",
+)
+
+WRONG_BODY = _failure_rule(
+    "wrong-body",
+    "body",
+    "answer with an unexpected body",
+    "The server sent something else than the site's page: look at it with `webdyno up` and curl.",
+)
+
+TRUNCATED = _failure_rule(
+    "truncated",
+    "truncated",
+    "truncated answer",
+    "The server closed connections in the middle of answers: read its error log in the run's "
+    "folder, and look for crashes, memory limits and write timeouts.",
+)
+
+MALFORMED = _failure_rule(
+    "malformed",
+    "malformed",
+    "answer that is not HTTP",
+    "Look at the raw answer with `webdyno up` and `curl -i --raw`; is another program listening?",
+)
+
+TIMEOUTS = _failure_rule(
+    "timeouts",
+    "timeout",
+    "request without an answer in time",
+    "The server was overloaded or hung: use fewer connections or a lower rate, give it more "
+    "workers, or raise load.timeout_s if slow answers are right.",
+)
+
+RESETS = _failure_rule(
+    "resets",
+    "reset",
+    "connection reset by the server",
+    "Servers reset connections when a worker dies or a queue overflows: read the error log in the "
+    "run's folder, and raise worker, connection or backlog limits.",
+)
+
+REFUSED = _failure_rule(
+    "refused",
+    "connect",
+    "failed connection attempt",
+    "Nothing was listening, or the listen queue or a limit was full: check that the server stayed "
+    "up, and raise its backlog, open-file and connection limits.",
+)
+
+NO_ANSWERS = SlotRule(
+    name="no-answers",
+    broken=lambda slot: slot.load.requests.completed == 0,
+    what=lambda slots: f"not one valid answer in {plural(len(slots), 'slot')}",
+    remedy="Ask for the page with `webdyno up` and curl; when it is only slow, make slots longer "
+    "with --set measure.slot_s=5.",
+)
+
+RULES = (NON_2XX, WRONG_BODY, TRUNCATED, MALFORMED, TIMEOUTS, RESETS, REFUSED, NO_ANSWERS)

@@ -1,0 +1,29 @@
+"""Whether every server lived through the run."""
+
+from collections.abc import Sequence
+
+from webdyno.judge.evidence import Evidence
+from webdyno.judge.words import plural
+from webdyno.model.judgement import Finding
+
+
+def findings(evidence: Evidence, arms: Sequence[str]) -> list[Finding]:
+    """Give a finding for each arm with incidents; the first incident is told."""
+    found = []
+    for arm in arms:
+        mine = [incident for incident in evidence.incidents if incident.arm == arm]
+        if mine:
+            first = mine[0]
+            log = f"; the end of its log: {' | '.join(first.log_tail[-3:])}" * bool(first.log_tail)
+            more = f" (and {plural(len(mine) - 1, 'more incident')})" if len(mine) > 1 else ""
+            found.append(
+                Finding(
+                    rule="incident",
+                    severity="invalid",
+                    arm=arm,
+                    what=f"arm {arm}, block {first.block}: {first.what}{more}{log}",
+                    remedy="Read the server's log in the run's folder; try it by hand with "
+                    "`webdyno up`.",
+                )
+            )
+    return found

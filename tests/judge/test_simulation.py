@@ -1,0 +1,46 @@
+"""How often the judge is right, by simulation (issue: the figures that the method promises)."""
+
+from math import sqrt
+
+import pytest
+
+from judge.simulation import World, coverage, experiments, shares
+from webdyno.model.experiment import Measure
+from webdyno.model.judgement import Verdict
+
+COUNT = 2_000
+MEASURE = Measure()
+
+
+def chance(share: float) -> float:
+    """Two standard errors of a share that is counted in COUNT experiments."""
+    return 2 * sqrt(share * (1 - share) / COUNT)
+
+
+def test_without_a_difference_it_seldom_finds_one() -> None:
+    outcomes = list(experiments(World(1.0, 0.05, 0.05), COUNT, MEASURE))
+    by = shares(outcomes, MEASURE)
+    assert 0.93 <= coverage(outcomes, 1.0) <= 0.97
+    assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + chance(0.05)
+
+
+def test_a_difference_of_five_per_cent_is_found() -> None:
+    outcomes = list(experiments(World(1.05, 0.05, 0.05), COUNT, MEASURE))
+    by = shares(outcomes, MEASURE)
+    assert 0.93 <= coverage(outcomes, 1.05) <= 0.97
+    assert by[Verdict.FASTER] >= 0.90
+    assert by[Verdict.SLOWER] == 0
+
+
+@pytest.mark.parametrize("noise", [0.015, 0.025])
+def test_stopping_when_the_interval_is_narrow_keeps_its_coverage(noise: float) -> None:
+    """At noise for which the stop rule ends most runs early, so that it could mislead most."""
+    outcomes = list(experiments(World(1.3, noise, noise), COUNT, MEASURE, seed=1))
+    assert sum(outcome.blocks for outcome in outcomes) / COUNT < 22
+    assert 0.93 <= coverage(outcomes, 1.3) <= 0.97
+
+
+def test_equal_arms_become_equivalent_when_asked_for_enough_precision() -> None:
+    precise = Measure(precision=0.008)
+    by = shares(list(experiments(World(1.0, 0.01, 0.01), 300, precise)), precise)
+    assert by[Verdict.EQUIVALENT] >= 0.95
