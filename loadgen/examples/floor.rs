@@ -1,0 +1,188 @@
+//! The floor: the least that one client thread pays for an HTTP request on an epoll loop.
+//!
+//! It learns the length of the answer from the first one and then only counts bytes: one `recv`
+//! and one `send` per small answer, no parsing, no times, no checks. `bench/peers.py` holds
+//! loadgen against it. `--drop` leaves the bytes in the kernel (`MSG_TRUNC`), as loadgen does
+//! with large bodies; `--new-connections` opens one for each request.
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+const READ_BYTES: usize = 64 * 1024;
+const EVENTS: usize = 256;
+const LOOK_AT_CLOCK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+#[derive(Parser)]
+#[command(about = "A bare epoll loop without HTTP: the least that a request can cost")]
+struct Options {
+    /// Address of the server
+    address: SocketAddr,
+    /// Path to ask for
+    path: String,
+    /// Connections, each with one request in flight
+    #[arg(short, long, default_value_t = 64)]
+    connections: usize,
+    /// Seconds of load
+    #[arg(short, long, default_value_t = 1.0)]
+    duration: f64,
+    /// Drop answers in the kernel instead of copying them
+    #[arg(long)]
+    drop: bool,
+    /// Open a new connection for each request
+    #[arg(long)]
+    new_connections: bool,
+}
+
+struct Connection {
+    socket: TcpStream,
+    left_bytes: usize,
+}
+
+/// What a connection has after its socket was read.
+enum Progress {
+    Waiting,
+    Answered,
+}
+
+struct Client {
+    address: SocketAddr,
+    request: Vec<u8>,
+    answer_bytes: usize,
+    flags: RecvFlags,
+    buffer: Vec<u8>,
+    epoll: std::os::fd::OwnedFd,
+}
+
+impl Client {
+    fn new(options: &Options) -> Result<Self, Box<dyn Error>> {
+        let wish = if options.new_connections { "close" } else { "keep-alive" };
+        let request = format!(
+            "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: {wish}\r\n\r\n",
+            options.path, options.address
+        )
+        .into_bytes();
+        let answer_bytes = learn_answer_bytes(options.address, &request)?;
+        let (flags, buffer_bytes) = if options.drop {
+            (RecvFlags::DONTWAIT | RecvFlags::TRUNC, answer_bytes)
+        } else {
+            (RecvFlags::DONTWAIT, READ_BYTES)
+        };
+        Ok(Self {
+            address: options.address,
+            request,
+            answer_bytes,
+            flags,
+            buffer: vec![0; buffer_bytes],
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+        })
+    }
+
+    /// Opens a connection and sends its first request. On the loopback interface `connect` is
+    /// over when it returns, so that nothing needs to wait for it.
+    fn open(&self, index: usize) -> Result<Connection, Box<dyn Error>> {
+        let socket = TcpStream::connect(self.address)?;
+        let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(index as u64), edges)?;
+        let mut connection = Connection { socket, left_bytes: 0 };
+        self.ask(&mut connection)?;
+        Ok(connection)
+    }
+
+    fn ask(&self, connection: &mut Connection) -> Result<(), Box<dyn Error>> {
+        let sent = send(&connection.socket, &self.request, SendFlags::NOSIGNAL)?;
+        if sent < self.request.len() {
+            return Err("the kernel took only a part of a request".into());
+        }
+        connection.left_bytes = self.answer_bytes;
+        Ok(())
+    }
+
+    fn read(&mut self, connection: &mut Connection) -> Result<Progress, Box<dyn Error>> {
+        loop {
+            let wanted = connection.left_bytes.min(self.buffer.len());
+            let got = match recv(&connection.socket, &mut self.buffer[..wanted], self.flags) {
+                Ok((_, 0)) => return Err("the server closed a connection".into()),
+                Ok((_, got)) => got,
+                Err(Errno::AGAIN) => return Ok(Progress::Waiting),
+                Err(error) => return Err(error.into()),
+            };
+            connection.left_bytes -= got;
+            if connection.left_bytes == 0 {
+                return Ok(Progress::Answered);
+            }
+            if got < wanted {
+                return Ok(Progress::Waiting);
+            }
+        }
+    }
+}
+
+/// Asks once and gives the length of head and body; the server must send a `Content-Length`.
+fn learn_answer_bytes(address: SocketAddr, request: &[u8]) -> Result<usize, Box<dyn Error>> {
+    let mut socket = TcpStream::connect(address)?;
+    socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+    socket.write_all(request)?;
+    let mut seen = Vec::new();
+    let mut piece = [0; 4096];
+    let head_bytes = loop {
+        let got = socket.read(&mut piece)?;
+        if got == 0 {
+            return Err("the server closed before the end of the first head".into());
+        }
+        seen.extend_from_slice(&piece[..got]);
+        if let Some(at) = memchr::memmem::find(&seen, b"\r\n\r\n") {
+            break at + 4;
+        }
+    };
+    let head = std::str::from_utf8(&seen[..head_bytes])?.to_ascii_lowercase();
+    if !head.starts_with("http/1.1 200 ") {
+        return Err(format!("the first answer is not a 200: {head}").into());
+    }
+    let body_bytes: usize = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"))
+        .ok_or("the first answer has no Content-Length")?
+        .trim()
+        .parse()?;
+    Ok(head_bytes + body_bytes)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse();
+    let mut client = Client::new(&options)?;
+    let began = Instant::now();
+    let end = began + Duration::from_secs_f64(options.duration);
+    let mut connections =
+        (0..options.connections).map(|index| client.open(index)).collect::<Result<Vec<_>, _>>()?;
+    let mut events = Vec::with_capacity(EVENTS);
+    let mut completed: u64 = 0;
+    while Instant::now() < end {
+        epoll::wait(
+            &client.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            Some(&LOOK_AT_CLOCK),
+        )?;
+        for event in events.drain(..) {
+            let index = event.data.u64() as usize;
+            if let Progress::Waiting = client.read(&mut connections[index])? {
+                continue;
+            }
+            completed += 1;
+            if options.new_connections {
+                connections[index] = client.open(index)?;
+            } else {
+                client.ask(&mut connections[index])?;
+            }
+        }
+    }
+    let measured_s = began.elapsed().as_secs_f64();
+    println!("{}", serde_json::json!({"completed": completed, "measured_s": measured_s}));
+    Ok(())
+}

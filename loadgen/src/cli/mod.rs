@@ -1,0 +1,45 @@
+//! The command line: one file per command.
+
+mod run;
+mod serve;
+mod signals;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Everything went as asked.
+const OK: u8 = 0;
+/// Some requests failed, or none was answered.
+const FAILED: u8 = 1;
+/// The command line or an order is wrong, or the run couldn't start.
+const USAGE: u8 = 2;
+
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    about = "An exact and cheap HTTP load generator",
+    after_help = "Exit codes: 0 all answers valid; 1 failures, or no answer at all; 2 wrong usage."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Args),
+    Serve(serve::Args),
+}
+
+pub fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(args) => run::main(&args),
+        Command::Serve(args) => serve::main(&args),
+    };
+    ExitCode::from(outcome.unwrap_or_else(|message| {
+        eprintln!("loadgen: {message}");
+        USAGE
+    }))
+}

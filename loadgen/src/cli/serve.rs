@@ -1,0 +1,82 @@
+//! `loadgen serve`: orders in, results out, line by line.
+
+use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+
+use super::{OK, signals, units};
+use crate::engine::{Engine, Plan, Threads};
+use crate::order::{self, OrderError};
+use crate::output::result::{SCHEMA, SlotResult};
+
+/// Read one JSON order per line from standard input and answer each with one JSON line.
+///
+/// Connections stay open between orders. Ends at the end of standard input. A wrong order gets
+/// {"schema": 1, "id": …, "error": "…"}, and the next one is read.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// CPUs to run on, one pinned thread on each (0,2-3)
+    #[arg(long, value_parser = units::cpus, conflicts_with = "threads")]
+    cpus: Option<units::CpuList>,
+    /// Number of threads, not pinned [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+#[derive(Serialize)]
+struct Refusal {
+    schema: u32,
+    id: Option<String>,
+    error: String,
+}
+
+pub fn main(args: &Args) -> Result<u8, String> {
+    let signals = signals::block().map_err(|error| format!("cannot block signals: {error}"))?;
+    let threads = match &args.cpus {
+        Some(cpus) => Threads::OnCpus(cpus.0.clone()),
+        None => Threads::Anywhere(args.threads.unwrap_or(1).into()),
+    };
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
+    signals::watch(signals, Arc::clone(&interrupt), engine.wakers())
+        .map_err(|error| error.to_string())?;
+    for line in io::stdin().lock().lines() {
+        let line = line.map_err(|error| format!("standard input: {error}"))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let answer = answer(&mut engine, &line);
+        let mut out = io::stdout().lock();
+        if writeln!(out, "{answer}").and_then(|()| out.flush()).is_err() {
+            // Nobody reads any more.
+            return Ok(OK);
+        }
+        if interrupt.load(Ordering::Relaxed) {
+            return Ok(OK);
+        }
+    }
+    Ok(OK)
+}
+
+fn answer(engine: &mut Engine, line: &str) -> String {
+    match slot(engine, line) {
+        Ok(result) => json(&result),
+        Err(error) => json(&Refusal { schema: SCHEMA, id: error.id, error: error.message }),
+    }
+}
+
+fn slot(engine: &mut Engine, line: &str) -> Result<SlotResult, OrderError> {
+    let order = order::parse(line)?;
+    let id = order.id.clone();
+    let fail = |message: String| OrderError { id: Some(id.clone()), message };
+    let plan = Plan::new(order).map_err(&fail)?;
+    let (order, origins) = (plan.order.clone(), plan.origins.clone());
+    let measured = engine.run(plan).map_err(|error| fail(error.to_string()))?;
+    Ok(SlotResult::new(&order, &origins, &measured))
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
+}

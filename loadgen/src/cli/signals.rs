@@ -1,0 +1,44 @@
+//! Ctrl-C and SIGTERM: the slot ends, and what was measured so far is printed.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Keeps both signals from ending the process. To be called before any thread starts, because
+/// threads inherit it.
+pub fn block() -> io::Result<libc::sigset_t> {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `sigemptyset` initialises the set, the others only read or change valid memory.
+    let (set, error) = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
+        let set = set.assume_init();
+        (set, libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))
+    };
+    if error == 0 { Ok(set) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Waits for a signal in a thread of its own, then sets `interrupt` and wakes the engine.
+/// A second signal ends the process at once.
+pub fn watch(
+    set: libc::sigset_t,
+    interrupt: Arc<AtomicBool>,
+    wakers: Vec<Arc<OwnedFd>>,
+) -> io::Result<()> {
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        let mut signal = 0;
+        // SAFETY: both pointers are valid for the call.
+        unsafe { libc::sigwait(&set, &mut signal) };
+        interrupt.store(true, Ordering::Relaxed);
+        for waker in wakers {
+            let _ = rustix::io::write(&*waker, &1u64.to_ne_bytes());
+        }
+        // SAFETY: as above.
+        unsafe { libc::sigwait(&set, &mut signal) };
+        std::process::exit(128 + signal);
+    })?;
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! An order made ready to run: addresses resolved, requests rendered.
+
+use crate::check::Expectation;
+use crate::engine::clock::seconds_to_ns;
+use crate::http1::request::{Parts, Rendered};
+use crate::order::{Loop, Order, Request};
+use crate::target::{Address, Target};
+
+/// One request as the hot path needs it.
+#[derive(Debug)]
+pub struct Ready {
+    pub rendered: Rendered,
+    pub expectation: Expectation,
+    /// Index into [`Plan::targets`].
+    pub target: usize,
+    /// HEAD: the answer has no body.
+    pub is_head: bool,
+    pub url: String,
+}
+
+#[derive(Debug)]
+pub struct Plan {
+    pub order: Order,
+    pub requests: Vec<Ready>,
+    pub targets: Vec<Address>,
+    pub origins: Vec<String>,
+    pub timeout_ns: u64,
+    /// `u32::MAX` where there is no limit.
+    pub requests_per_connection: u32,
+    /// Length of the window; `u64::MAX` when only the count ends it.
+    pub duration_ns: u64,
+}
+
+impl Plan {
+    /// Plans a checked order.
+    pub fn new(order: Order) -> Result<Plan, String> {
+        let mut plan = Plan {
+            requests: Vec::with_capacity(order.requests.len()),
+            targets: Vec::new(),
+            origins: Vec::new(),
+            timeout_ns: seconds_to_ns(order.load.timeout_s),
+            requests_per_connection: order.load.keepalive.limit().unwrap_or(u32::MAX),
+            duration_ns: order.duration_s.map_or(u64::MAX, seconds_to_ns),
+            order,
+        };
+        for index in 0..plan.order.requests.len() {
+            let ready = plan.ready(index).map_err(|e| format!("requests[{index}].url: {e}"))?;
+            plan.requests.push(ready);
+        }
+        Ok(plan)
+    }
+
+    pub fn is_open(&self) -> bool {
+        match self.order.load.kind {
+            Loop::Closed => false,
+        }
+    }
+
+    fn ready(&mut self, index: usize) -> Result<Ready, String> {
+        let target = Target::parse(&self.order.requests[index].url)?;
+        let request = &self.order.requests[index];
+        let ready = Ready {
+            rendered: render(request, &target),
+            expectation: Expectation::new(&request.expect),
+            target: self
+                .targets
+                .iter()
+                .position(|a| *a == target.address)
+                .unwrap_or(self.targets.len()),
+            is_head: request.method == "HEAD",
+            url: request.url.clone(),
+        };
+        if ready.target == self.targets.len() {
+            self.targets.push(target.address);
+            self.origins.push(target.origin);
+        }
+        Ok(ready)
+    }
+}
+
+fn render(request: &Request, target: &Target) -> Rendered {
+    Rendered::new(&Parts {
+        method: &request.method,
+        path: &target.path,
+        host: &target.host,
+        headers: &request.headers,
+        body: request.body.as_deref().map(str::as_bytes),
+    })
+}

@@ -1,0 +1,102 @@
+//! A thread of the engine: it keeps its connections and runs slots one after the other.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Barrier};
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+
+use super::clock::now_ns;
+use super::plan::Plan;
+use super::reactor::Reactor;
+use super::slot::{Outcome, Part, Slot};
+
+/// One slot's work for one thread.
+#[derive(Debug)]
+pub struct Job {
+    pub plan: Arc<Plan>,
+    pub part: Part,
+    /// All threads begin together.
+    pub start: Arc<Barrier>,
+}
+
+#[derive(Debug)]
+pub struct Worker {
+    jobs: SyncSender<Job>,
+    outcomes: Receiver<Outcome>,
+    thread: Option<JoinHandle<()>>,
+    /// Written to when the thread is to look up from its wait.
+    waker: Arc<OwnedFd>,
+}
+
+impl Worker {
+    /// Starts a thread, pinned to `cpu` if one is given.
+    pub fn start(cpu: Option<usize>, interrupt: Arc<AtomicBool>) -> io::Result<Worker> {
+        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let reactor = Reactor::new(waker.as_fd())?;
+        let (jobs, inbox) = sync_channel::<Job>(1);
+        let (outbox, outcomes) = sync_channel(1);
+        let name = cpu.map_or("load".into(), |cpu| format!("load-cpu{cpu}"));
+        let thread = thread::Builder::new().name(name).spawn(move || {
+            settle(cpu);
+            work(reactor, &inbox, &outbox, &interrupt);
+        })?;
+        Ok(Worker { jobs, outcomes, thread: Some(thread), waker })
+    }
+
+    pub fn waker(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.waker)
+    }
+
+    pub fn begin(&self, job: Job) {
+        // The thread receives as long as this worker exists.
+        let _ = self.jobs.send(job);
+    }
+
+    /// Waits for the slot's outcome; `None` when the thread died.
+    pub fn finish(&self) -> Option<Outcome> {
+        self.outcomes.recv().ok()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let (closed, _) = sync_channel(1);
+        self.jobs = closed;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Pins this thread and makes its timers exact; both only sharpen results, so failing is no error.
+fn settle(cpu: Option<usize>) {
+    if let Some(cpu) = cpu {
+        let mut set = CpuSet::new();
+        set.set(cpu);
+        let _ = sched_setaffinity(None, &set);
+    }
+    let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+fn work(
+    mut reactor: Reactor,
+    inbox: &Receiver<Job>,
+    outbox: &SyncSender<Outcome>,
+    interrupt: &AtomicBool,
+) {
+    let mut events = Reactor::events();
+    while let Ok(job) = inbox.recv() {
+        reactor.close_dead(&mut events);
+        let slot = Slot::new(&job.plan, &mut reactor, job.part);
+        job.start.wait();
+        let outcome = slot.run(now_ns(), &mut events, interrupt);
+        if outbox.send(outcome).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Requests as bytes, rendered once before a slot begins.
+
+/// A request ready to be sent: the same one for a connection that stays open, and for its last.
+#[derive(Debug, Clone)]
+pub struct Rendered {
+    pub keep: Box<[u8]>,
+    pub close: Box<[u8]>,
+}
+
+/// What a request is made of.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    pub method: &'a str,
+    /// Path and query.
+    pub path: &'a str,
+    /// Host as the URL names it, with its port if it isn't 80.
+    pub host: &'a str,
+    pub headers: &'a [(String, String)],
+    pub body: Option<&'a [u8]>,
+}
+
+const USER_AGENT: &str = concat!("loadgen/", env!("CARGO_PKG_VERSION"));
+
+impl Rendered {
+    pub fn new(parts: &Parts<'_>) -> Self {
+        Rendered { keep: render(parts, false), close: render(parts, true) }
+    }
+}
+
+fn render(parts: &Parts<'_>, close: bool) -> Box<[u8]> {
+    let given = |name: &str| parts.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+    let mut text = format!("{} {} HTTP/1.1\r\n", parts.method, parts.path);
+    let mut add = |name: &str, value: &str| {
+        text.push_str(name);
+        text.push_str(": ");
+        text.push_str(value);
+        text.push_str("\r\n");
+    };
+    if !given("host") {
+        add("Host", parts.host);
+    }
+    if !given("user-agent") {
+        add("User-Agent", USER_AGENT);
+    }
+    for (name, value) in parts.headers {
+        add(name, value);
+    }
+    if let Some(body) = parts.body
+        && !given("content-length")
+    {
+        add("Content-Length", &body.len().to_string());
+    }
+    if close && !given("connection") {
+        add("Connection", "close");
+    }
+    text.push_str("\r\n");
+    let mut bytes = text.into_bytes();
+    bytes.extend_from_slice(parts.body.unwrap_or_default());
+    bytes.into_boxed_slice()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn renders_both_forms() {
+        let headers = [("X-A".to_string(), "b".to_string())];
+        let parts = Parts {
+            method: "POST",
+            path: "/x?y=1",
+            host: "127.0.0.1:80",
+            headers: &headers,
+            body: Some(b"hello"),
+        };
+        let rendered = Rendered::new(&parts);
+        let keep = String::from_utf8(rendered.keep.into_vec()).expect("text");
+        let close = String::from_utf8(rendered.close.into_vec()).expect("text");
+        assert_eq!(
+            keep,
+            format!(
+                "POST /x?y=1 HTTP/1.1\r\nHost: 127.0.0.1:80\r\nUser-Agent: {USER_AGENT}\r\n\
+                 X-A: b\r\nContent-Length: 5\r\n\r\nhello"
+            )
+        );
+        assert_eq!(close, keep.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+    }
+
+    #[test]
+    fn what_the_user_gives_replaces_the_default() {
+        let headers = [("host".to_string(), "example".to_string())];
+        let parts = Parts { method: "GET", path: "/", host: "h", headers: &headers, body: None };
+        let keep = String::from_utf8(Rendered::new(&parts).keep.into_vec()).expect("text");
+        assert!(keep.contains("host: example\r\n") && !keep.contains("Host: h"));
+    }
+}

@@ -1,0 +1,232 @@
+//! One answer as a pure state machine: it can be fed any split of its bytes.
+
+use memchr::memmem;
+
+use super::chunked::Chunked;
+use super::head::{self, DATE_BYTES, Framing, Head, Malformed};
+
+/// The head seen last for one request. Most servers repeat it byte for byte but for the date,
+/// and comparing is several times cheaper than parsing.
+#[derive(Debug, Default)]
+pub struct HeadCache {
+    bytes: Vec<u8>,
+    head: Option<Head>,
+}
+
+impl HeadCache {
+    /// The head remembered, if there is one.
+    pub fn last(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    fn find(&self, input: &[u8]) -> Option<Head> {
+        let head = self.head?;
+        let input = input.get(..head.len)?;
+        let same = match head.date_at {
+            None => input == self.bytes,
+            Some(at) => {
+                let after = at + DATE_BYTES;
+                input[..at] == self.bytes[..at]
+                    && input[after..] == self.bytes[after..]
+                    && !input[at..after].contains(&b'\n')
+            }
+        };
+        same.then_some(head)
+    }
+
+    fn remember(&mut self, input: &[u8], head: Head) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&input[..head.len]);
+        self.head = Some(head);
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Phase {
+    #[default]
+    Head,
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    Done,
+}
+
+/// An answer while it arrives.
+#[derive(Debug, Default)]
+pub struct Response {
+    phase: Phase,
+    asked_head: bool,
+    keep_alive: bool,
+    status: u16,
+    head_bytes: u64,
+    body_bytes: u64,
+    /// The beginning of a head that did not arrive in one piece.
+    partial: Vec<u8>,
+}
+
+impl Response {
+    /// Makes ready for the answer to the next request.
+    pub fn reset(&mut self, asked_head: bool) {
+        self.phase = Phase::Head;
+        self.asked_head = asked_head;
+        self.keep_alive = false;
+        self.status = 0;
+        self.head_bytes = 0;
+        self.body_bytes = 0;
+        self.partial = Vec::new();
+    }
+
+    pub fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Done)
+    }
+
+    /// Status of the final head; 0 before it was read.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    pub fn keep_alive(&self) -> bool {
+        self.keep_alive
+    }
+
+    /// Bytes of all heads, interim answers included.
+    pub fn head_bytes(&self) -> u64 {
+        self.head_bytes
+    }
+
+    /// Bytes of the body, without chunk framing.
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    pub fn has_begun(&self) -> bool {
+        self.head_bytes > 0 || !self.partial.is_empty()
+    }
+
+    /// Body bytes that come next whatever they are, so that they may be dropped unread.
+    pub fn opaque(&self) -> u64 {
+        match &self.phase {
+            Phase::Length(left) => *left,
+            Phase::Chunked(chunked) => chunked.opaque(),
+            Phase::UntilClose => u64::MAX,
+            Phase::Head | Phase::Done => 0,
+        }
+    }
+
+    /// Passes `count` body bytes that were dropped unread, at most [`Self::opaque`].
+    pub fn skip(&mut self, count: u64) {
+        self.body_bytes += count;
+        match &mut self.phase {
+            Phase::Length(left) => {
+                *left -= count;
+                if *left == 0 {
+                    self.phase = Phase::Done;
+                }
+            }
+            Phase::Chunked(chunked) => chunked.skip(count),
+            Phase::UntilClose | Phase::Head | Phase::Done => {}
+        }
+    }
+
+    /// Takes in the next bytes, hands body bytes to `sink`, and says how many belong to this
+    /// answer; fewer than given only when the answer is done.
+    pub fn feed(
+        &mut self,
+        input: &[u8],
+        cache: &mut HeadCache,
+        mut sink: impl FnMut(&[u8]),
+    ) -> Result<usize, Malformed> {
+        let mut at = 0;
+        while at < input.len() {
+            let rest = &input[at..];
+            at += match &mut self.phase {
+                Phase::Head => self.feed_head(rest, cache)?,
+                Phase::Length(_) | Phase::UntilClose => {
+                    let count = self.opaque().min(rest.len() as u64);
+                    sink(&rest[..count as usize]);
+                    self.skip(count);
+                    count as usize
+                }
+                Phase::Chunked(chunked) => {
+                    let body_bytes = &mut self.body_bytes;
+                    let used = chunked.feed(rest, |data| {
+                        *body_bytes += data.len() as u64;
+                        sink(data);
+                    })?;
+                    if chunked.is_done() {
+                        self.phase = Phase::Done;
+                    }
+                    used
+                }
+                Phase::Done => break,
+            };
+        }
+        Ok(at)
+    }
+
+    /// The server sent its last byte: fine when that is what ends this answer.
+    pub fn end_of_stream(&mut self) -> bool {
+        if matches!(self.phase, Phase::UntilClose) {
+            self.phase = Phase::Done;
+        }
+        self.is_done()
+    }
+
+    fn feed_head(&mut self, input: &[u8], cache: &mut HeadCache) -> Result<usize, Malformed> {
+        if !self.partial.is_empty() {
+            return self.feed_partial(input);
+        }
+        if let Some(head) = cache.find(input) {
+            self.head_done(&head);
+            return Ok(head.len);
+        }
+        match head::parse(input, self.asked_head)? {
+            None => {
+                self.partial.extend_from_slice(input);
+                Ok(input.len())
+            }
+            Some(head) => {
+                if !head.is_interim() {
+                    cache.remember(input, head);
+                }
+                self.head_done(&head);
+                Ok(head.len)
+            }
+        }
+    }
+
+    /// Goes on with a head that came in pieces; parses anew only when its end may be there.
+    fn feed_partial(&mut self, input: &[u8]) -> Result<usize, Malformed> {
+        let before = self.partial.len();
+        self.partial.extend_from_slice(input);
+        let tail = &self.partial[before.saturating_sub(3)..];
+        let may_end = memmem::find(tail, b"\n\n").is_some()
+            || memmem::find(tail, b"\n\r\n").is_some()
+            || self.partial.len() > head::MAX_HEAD_BYTES
+            || before < 8;
+        if !may_end {
+            return Ok(input.len());
+        }
+        let Some(head) = head::parse(&self.partial, self.asked_head)? else {
+            return Ok(input.len());
+        };
+        self.partial = Vec::new();
+        self.head_done(&head);
+        Ok(head.len - before)
+    }
+
+    fn head_done(&mut self, head: &Head) {
+        self.head_bytes += head.len as u64;
+        if head.is_interim() {
+            return;
+        }
+        self.status = head.status;
+        self.keep_alive = head.keep_alive;
+        self.phase = match head.framing {
+            Framing::Length(0) => Phase::Done,
+            Framing::Length(length) => Phase::Length(length),
+            Framing::Chunked => Phase::Chunked(Chunked::begin()),
+            Framing::UntilClose => Phase::UntilClose,
+        };
+    }
+}

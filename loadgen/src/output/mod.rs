@@ -1,0 +1,4 @@
+//! What people and programs get to see.
+
+pub mod result;
+pub mod table;

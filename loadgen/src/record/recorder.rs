@@ -1,0 +1,130 @@
+//! Everything one thread records in one window.
+
+use super::{Failure, FailureCounts, Timing};
+
+/// Statuses have three digits.
+pub const MAX_STATUS: usize = 1000;
+
+/// A few failures in words, for people.
+#[derive(Debug, Clone, Default)]
+pub struct Samples(Vec<String>);
+
+const MOST_SAMPLES: usize = 5;
+
+impl Samples {
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= MOST_SAMPLES
+    }
+
+    /// Keeps `text` unless there are enough, or the same one is there already.
+    pub fn keep(&mut self, text: String) {
+        if !self.is_full() && !self.0.contains(&text) {
+            self.0.push(text);
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &String> {
+        self.0.iter()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    pub sent: u64,
+    pub completed: u64,
+    pub unanswered: u64,
+    /// Of the unanswered, those answered validly while draining.
+    pub drained: u64,
+    pub failures: FailureCounts,
+    pub by_status: Box<[u64; MAX_STATUS]>,
+    pub head_bytes: u64,
+    pub body_bytes: u64,
+    pub opened: u64,
+    pub reused: u64,
+    /// Connections the server closed although we wanted to go on using them.
+    pub server_closed: u64,
+    pub samples: Samples,
+    /// Service times of answers that came in one read, first byte and end at once.
+    pub whole: Timing,
+    /// Times from sending to the first byte, of the other answers.
+    pub first_byte: Timing,
+    /// Times from sending to the end, of the other answers.
+    pub last_byte: Timing,
+    /// Time from opening a connection until it is established.
+    pub connect: Timing,
+    /// Waits of the requests that timed out.
+    pub timed_out: Timing,
+}
+
+impl Recorder {
+    pub fn empty() -> Self {
+        Recorder {
+            sent: 0,
+            completed: 0,
+            unanswered: 0,
+            drained: 0,
+            failures: FailureCounts::default(),
+            by_status: Box::new([0; MAX_STATUS]),
+            head_bytes: 0,
+            body_bytes: 0,
+            opened: 0,
+            reused: 0,
+            server_closed: 0,
+            samples: Samples::default(),
+            whole: Timing::empty(),
+            first_byte: Timing::empty(),
+            last_byte: Timing::empty(),
+            connect: Timing::empty(),
+            timed_out: Timing::empty(),
+        }
+    }
+
+    pub fn fail(&mut self, failure: Failure) {
+        self.failures.count(failure);
+    }
+
+    pub fn add(&mut self, other: &Recorder) {
+        self.sent += other.sent;
+        self.completed += other.completed;
+        self.unanswered += other.unanswered;
+        self.drained += other.drained;
+        self.failures.add(&other.failures);
+        for (sum, count) in self.by_status.iter_mut().zip(other.by_status.iter()) {
+            *sum += count;
+        }
+        self.head_bytes += other.head_bytes;
+        self.body_bytes += other.body_bytes;
+        self.opened += other.opened;
+        self.reused += other.reused;
+        self.server_closed += other.server_closed;
+        for text in other.samples.iter() {
+            self.samples.keep(text.clone());
+        }
+        self.whole.add(&other.whole);
+        self.first_byte.add(&other.first_byte);
+        self.last_byte.add(&other.last_byte);
+        self.connect.add(&other.connect);
+        self.timed_out.add(&other.timed_out);
+    }
+
+    /// Every valid answer's time from sending to its end.
+    pub fn service_time(&self) -> Timing {
+        sum(&self.whole, &self.last_byte)
+    }
+
+    /// Every valid answer's time from sending to its first byte.
+    pub fn first_byte_time(&self) -> Timing {
+        sum(&self.whole, &self.first_byte)
+    }
+
+    /// Times as who asks sees them: a request that timed out took that long.
+    pub fn response_time(&self) -> Timing {
+        sum(&self.service_time(), &self.timed_out)
+    }
+}
+
+fn sum(a: &Timing, b: &Timing) -> Timing {
+    let mut both = a.clone();
+    both.add(b);
+    both
+}

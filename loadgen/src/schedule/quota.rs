@@ -1,0 +1,90 @@
+//! A number of requests, shared out among threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Requests taken from the common stock at a time, so that threads seldom meet there.
+const HANDFUL: u64 = 64;
+
+/// The common stock.
+#[derive(Debug, Clone)]
+pub struct Quota {
+    left: Option<Arc<AtomicU64>>,
+    threads: u64,
+}
+
+impl Quota {
+    /// `count` requests in all, or as many as wanted.
+    pub fn new(count: Option<u64>, threads: usize) -> Self {
+        let left = count.map(|count| Arc::new(AtomicU64::new(count)));
+        Quota { left, threads: threads as u64 }
+    }
+
+    pub fn share(&self) -> Share {
+        Share { stock: self.clone(), at_hand: 0 }
+    }
+
+    /// Takes a handful, smaller ones near the end so that all threads end together.
+    fn take(&self, left: &AtomicU64) -> u64 {
+        let mut seen = left.load(Ordering::Relaxed);
+        loop {
+            let wanted = (seen / (4 * self.threads)).clamp(1, HANDFUL).min(seen);
+            let rest = seen - wanted;
+            match left.compare_exchange_weak(seen, rest, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return wanted,
+                Err(now) => seen = now,
+            }
+        }
+    }
+}
+
+/// One thread's access to the stock.
+#[derive(Debug)]
+pub struct Share {
+    stock: Quota,
+    at_hand: u64,
+}
+
+impl Share {
+    /// Takes one request; false when all are given out.
+    pub fn take_one(&mut self) -> bool {
+        let Some(left) = &self.stock.left else { return true };
+        if self.at_hand == 0 {
+            self.at_hand = self.stock.take(left);
+            if self.at_hand == 0 {
+                return false;
+            }
+        }
+        self.at_hand -= 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_out_exactly_the_count() {
+        for count in [1, 63, 64, 65, 1000] {
+            let quota = Quota::new(Some(count), 3);
+            let mut shares = [quota.share(), quota.share(), quota.share()];
+            let mut take_each = || shares.iter_mut().map(Share::take_one);
+            let mut given = 0;
+            loop {
+                let taken = take_each().filter(|taken| *taken).count() as u64;
+                given += taken;
+                if taken == 0 {
+                    break;
+                }
+            }
+            assert_eq!(given, count);
+        }
+    }
+
+    #[test]
+    fn no_count_means_no_end() {
+        let mut share = Quota::new(None, 1).share();
+        assert!((0..1000).all(|_| share.take_one()));
+    }
+}
