@@ -85,7 +85,7 @@ impl Delays {
     fn answer_at_ns(&self, now_ns: u64, count: u64) -> u64 {
         match *self {
             Self::Constant { delay_ms } => now_ns + ns(delay_ms),
-            Self::Bimodal { slow_ms, slow_every, .. } if (count + 1).is_multiple_of(slow_every) => {
+            Self::Bimodal { slow_ms, slow_every, .. } if (count + 1) % slow_every == 0 => {
                 now_ns + ns(slow_ms)
             }
             Self::Bimodal { fast_ms, .. } => now_ns + ns(fast_ms),
@@ -165,8 +165,10 @@ impl Server {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        // Edge-triggered, so that a timer that has fired needs no read.
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)?;
-        epoll::add(&epoll, std::io::stdin(), EventData::new_u64(PARENT), EventFlags::IN)?;
+        epoll::add(&epoll, std::io::stdin(), EventData::new_u64(PARENT), EventFlags::IN)
+            .map_err(|error| format!("standard input must be a pipe or a terminal: {error}"))?;
         Ok(Self {
             delays,
             listener,
@@ -246,9 +248,8 @@ impl Server {
                 return;
             }
             self.late_us.saturating_record((now_ns - due.at_ns) / 1000);
-            if let Some(connection) = &self.connections[due.place]
-                && connection.serial == due.serial
-            {
+            let user = self.connections[due.place].as_ref();
+            if let Some(connection) = user.filter(|user| user.serial == due.serial) {
                 // A client that has gone meanwhile is no fault; its socket is closed when read.
                 let _ = send(&connection.socket, ANSWER, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
             }

@@ -1,0 +1,173 @@
+"""Client CPU time per request: loadgen, its peers and a bare epoll loop, side by side.
+
+Each round runs every client once, in random order, on one core, against the same nginx on other
+cores. Ratios are taken within a round; tables show medians [lowest - highest] over the rounds.
+"""
+
+import json
+import random
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+
+from rig import machine, programs
+from rig.cases import CASES, Case
+from rig.clients import CLIENTS, CannotMakeLoadError
+from rig.comparison import comparison, goals
+from rig.nginx import Nginx, running_nginx
+from rig.options import count, parser_of, seconds, some_of
+from rig.process import BenchError
+from rig.samples import Sample, take_sample
+
+EXAMPLES = """\
+  bench/peers.py                                   everything: 5 rounds of 2 s, 8 minutes
+  bench/peers.py --cases small --rounds 11         one case, more rounds
+  bench/peers.py --cases open --duration 8 --peers loadgen,wrk2
+  bench/peers.py --json samples.jsonl              keep every sample
+"""
+
+progress = Console(stderr=True, highlight=False)
+
+
+def parse_arguments(arguments: Sequence[str]) -> Namespace:
+    """Read the command line."""
+    parser = parser_of(__doc__, EXAMPLES)
+    for flag, known in (("--cases", CASES), ("--peers", CLIENTS)):
+        listed = ",".join(known)
+        parser.add_argument(
+            flag, type=some_of(known), default=list(known), help=f"some of {listed} (all)"
+        )
+    parser.add_argument("--rounds", type=count, default=5, help="rounds of each case (5)")
+    parser.add_argument(
+        "--duration",
+        type=seconds,
+        default=2.0,
+        help="seconds of each sample (2); wrk, wrk2, ab and h2load take whole seconds, 1 at least",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the random order (1)")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="append every sample to FILE, one JSON line each"
+    )
+    return parser.parse_args(arguments)
+
+
+def find_programs(names: Sequence[str]) -> dict[str, Path]:
+    """Build our own programs and find the peers; those that are missing are left out."""
+    wanted = list(dict.fromkeys(CLIENTS[name].program for name in names))
+    own = [name for name in wanted if name in programs.OWN]
+    paths = programs.build(*own) if own else {}
+    for name in wanted:
+        if name not in programs.OWN and (path := programs.find(name)):
+            paths[name] = path
+    return paths
+
+
+def commands_for(
+    case: Case, names: Sequence[str], paths: Mapping[str, Path], nginx: Nginx, duration_s: float
+) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Give the commands of the clients that can run, and why others can't."""
+    commands = {}
+    absent = {}
+    for name in names:
+        client = CLIENTS[name]
+        if client.program not in paths:
+            absent[name] = f"{client.program} was not found on the PATH"
+            continue
+        path, url = paths[client.program], nginx.url(case.path)
+        try:
+            commands[name] = client.command(path, case, url, duration_s)
+        except CannotMakeLoadError as reason:
+            absent[name] = str(reason)
+    return commands, absent
+
+
+def run_case(
+    case: Case,
+    commands: Mapping[str, Sequence[str]],
+    nginx: Nginx,
+    cpu: int,
+    options: Namespace,
+    order: random.Random,
+) -> Iterator[Sample]:
+    """Run all rounds of a case."""
+    for round_number in range(options.rounds):
+        for name in order.sample(list(commands), len(commands)):
+            yield take_sample(
+                case, CLIENTS[name], commands[name], nginx, cpu, options.duration, round_number
+            )
+
+
+@contextmanager
+def record_file(path: Path | None) -> Iterator[TextIO | None]:
+    """Open the file for the samples, if there is one."""
+    if path is None:
+        yield None
+        return
+    try:
+        with path.open("a") as file:
+            yield file
+    except OSError as error:
+        raise BenchError(f"--json {path}: {error.strerror}") from None
+
+
+def note(file: TextIO | None, record: Mapping[str, object]) -> None:
+    """Write a line and flush it, so that a killed benchmark loses nothing."""
+    if file is not None:
+        file.write(json.dumps(record) + "\n")
+        file.flush()
+
+
+def compare(options: Namespace, console: Console) -> None:
+    """Run all cases and print their tables."""
+    paths = find_programs(options.peers)
+    cores = machine.split_this_machine()
+    order = random.Random(options.seed)
+    console.print(machine.describe())
+    console.print(
+        f"client on core {cores.client}, nginx on {cores.server}; "
+        f"{options.rounds} rounds of {options.duration:g} s; seed {options.seed}"
+    )
+    if cores.shared:
+        console.print("There is only one core: client and nginx share it, ratios mean little.")
+    with record_file(options.json) as file, running_nginx(cores.server) as nginx:
+        note(file, {"command": shlex.join(sys.argv), "machine": machine.describe()})
+        for case in map(CASES.__getitem__, options.cases):
+            commands, absent = commands_for(case, options.peers, paths, nginx, options.duration)
+            samples: list[Sample] = []
+            try:
+                for sample in run_case(case, commands, nginx, cores.client, options, order):
+                    samples.append(sample)
+                    note(file, sample.as_json())
+                    progress.print(
+                        f"{case.name} {sample.round + 1}/{options.rounds} {sample.client}: "
+                        f"{sample.cpu_us:.2f} µs {sample.problem or ''}"
+                    )
+            finally:
+                console.print()
+                console.print(comparison(case, samples, absent, options.duration))
+                for line in goals(case, samples):
+                    console.print(line)
+
+
+def main() -> int:
+    """Run as a program."""
+    options = parse_arguments(sys.argv[1:])
+    try:
+        compare(options, Console(highlight=False, width=None if sys.stdout.isatty() else 150))
+    except BenchError as error:
+        progress.print(f"peers: {error}")
+        return 1
+    except KeyboardInterrupt:
+        progress.print("peers: interrupted; the tables show what was measured so far")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

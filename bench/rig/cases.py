@@ -1,0 +1,75 @@
+"""The kinds of load that peers are compared on, and what loadgen has to reach on each."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of load."""
+
+    name: str
+    title: str
+    path: str
+    connections: int
+    keepalive: bool = True
+    rate_rps: int | None = None
+    """Requests per second of an open loop; None for a closed loop."""
+    reference: str = "wrk"
+    """The peer that ratios are taken to."""
+    floor: str | None = "floor"
+    """The bare loop that ratios are taken to, where there is one for this case."""
+    goals: dict[str, float] = field(default_factory=dict)
+    """Highest ratio of loadgen's CPU time per request to a client's, by its name."""
+
+    @property
+    def drops_bodies(self) -> bool:
+        """Whether bodies are so large that dropping them in the kernel pays."""
+        return self.floor == "floor-drop"
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case(
+            "small",
+            "100 bytes, keep-alive, 64 connections",
+            "/100b",
+            connections=64,
+            goals={"wrk": 0.80, "floor": 1.10},
+        ),
+        Case(
+            "100kb",
+            "100 KB, keep-alive, 16 connections",
+            "/100kb",
+            connections=16,
+            floor="floor-drop",
+            goals={"wrk": 0.30},
+        ),
+        Case(
+            "1mb",
+            "1 MB, keep-alive, 16 connections",
+            "/1mb",
+            connections=16,
+            floor="floor-drop",
+            goals={"wrk": 0.40},
+        ),
+        Case(
+            "connect",
+            "100 bytes, a new connection per request, 64 at a time",
+            "/100b",
+            connections=64,
+            keepalive=False,
+            goals={"wrk": 1.0},
+        ),
+        Case(
+            "open",
+            "100 bytes, open loop at 20 000/s, 64 connections",
+            "/100b",
+            connections=64,
+            rate_rps=20_000,
+            reference="wrk2",
+            floor=None,
+            goals={"wrk2": 0.6},
+        ),
+    )
+}

@@ -1,0 +1,141 @@
+"""The clients: how each is asked for the same load, with one thread, and how it is understood."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rig import counts
+from rig.cases import Case
+from rig.counts import Counts
+
+AB_REQUESTS_PER_S = 1_000_000
+"""More than any server answers: ab wants a number beside the time, and memory for each of them."""
+
+
+class CannotMakeLoadError(Exception):
+    """The client has no such kind of load; the message says what it lacks."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """A load generator."""
+
+    name: str
+    program: str
+    """What it is called on the PATH, or which of our own programs it is."""
+    arguments: Callable[[Case, str, float], list[str]]
+    """Its arguments for a case, a URL and a duration in seconds; raises CannotMakeLoadError."""
+    counts: Callable[[str], Counts]
+    """Reads its standard output."""
+    good_exits: tuple[int, ...] = (0,)
+
+    def command(self, path: Path, case: Case, url: str, duration_s: float) -> list[str]:
+        """Give the whole command, or raise CannotMakeLoadError."""
+        return [str(path), *self.arguments(case, url, duration_s)]
+
+
+def _only_closed(case: Case) -> None:
+    if case.rate_rps:
+        raise CannotMakeLoadError("it has no open loop")
+
+
+def _whole_seconds(duration_s: float) -> int:
+    return max(1, round(duration_s))
+
+
+def _loadgen(case: Case, url: str, duration_s: float) -> list[str]:
+    return [
+        *("run", url, "--threads", "1", "--json"),
+        *("--connections", str(case.connections), "--duration", f"{duration_s:g}s"),
+        *(["--rate", str(case.rate_rps)] if case.rate_rps else []),
+        *([] if case.keepalive else ["--keepalive", "never"]),
+    ]
+
+
+def _floor(case: Case, url: str, duration_s: float) -> list[str]:
+    _only_closed(case)
+    parts = urlsplit(url)
+    return [
+        *(parts.netloc, parts.path),
+        *("--connections", str(case.connections), "--duration", f"{duration_s:g}"),
+        *([] if case.keepalive else ["--new-connections"]),
+    ]
+
+
+def _floor_drop(case: Case, url: str, duration_s: float) -> list[str]:
+    if not case.drops_bodies:
+        raise CannotMakeLoadError("answers are too small to drop")
+    return [*_floor(case, url, duration_s), "--drop"]
+
+
+def _wrk(case: Case, url: str, duration_s: float) -> list[str]:
+    _only_closed(case)
+    return _wrk_family(case, url, duration_s)
+
+
+def _wrk2(case: Case, url: str, duration_s: float) -> list[str]:
+    if not case.rate_rps:
+        raise CannotMakeLoadError("it has no closed loop")
+    return [f"-R{case.rate_rps}", *_wrk_family(case, url, duration_s)]
+
+
+def _wrk_family(case: Case, url: str, duration_s: float) -> list[str]:
+    close = [] if case.keepalive else ["-H", "Connection: close"]
+    return ["-t1", f"-c{case.connections}", f"-d{_whole_seconds(duration_s)}s", *close, url]
+
+
+def _ab(case: Case, url: str, duration_s: float) -> list[str]:
+    _only_closed(case)
+    time_s = _whole_seconds(duration_s)
+    return [
+        *("-q", "-c", str(case.connections)),
+        *("-t", str(time_s), "-n", str(time_s * AB_REQUESTS_PER_S)),
+        *(["-k"] if case.keepalive else []),
+        url,
+    ]
+
+
+def _h2load(case: Case, url: str, duration_s: float) -> list[str]:
+    _only_closed(case)
+    if not case.keepalive:
+        raise CannotMakeLoadError("it can't open a new connection per request")
+    return ["--h1", "-t1", f"-c{case.connections}", f"-D{_whole_seconds(duration_s)}", url]
+
+
+def _hey(case: Case, url: str, duration_s: float) -> list[str]:
+    return [
+        *("-cpus", "1", "-z", f"{duration_s:g}s", "-c", str(case.connections)),
+        *(["-q", f"{case.rate_rps / case.connections:g}"] if case.rate_rps else []),
+        *([] if case.keepalive else ["-disable-keepalive"]),
+        url,
+    ]
+
+
+def _oha(case: Case, url: str, duration_s: float) -> list[str]:
+    return [
+        *("--no-tui", "--output-format", "json", "--worker-threads", "1"),
+        *("-z", f"{round(duration_s * 1000)}ms", "-c", str(case.connections)),
+        *(["-q", str(case.rate_rps), "--latency-correction"] if case.rate_rps else []),
+        *([] if case.keepalive else ["--disable-keepalive"]),
+        url,
+    ]
+
+
+CLIENT_WAS_THE_LIMIT = 3
+"""loadgen's exit code when its core was the limit: what these benchmarks want."""
+
+CLIENTS = {
+    client.name: client
+    for client in (
+        Client("loadgen", "loadgen", _loadgen, counts.loadgen, (0, CLIENT_WAS_THE_LIMIT)),
+        Client("floor", "floor", _floor, counts.floor),
+        Client("floor-drop", "floor", _floor_drop, counts.floor),
+        Client("wrk", "wrk", _wrk, counts.wrk),
+        Client("wrk2", "wrk2", _wrk2, counts.wrk),
+        Client("ab", "ab", _ab, counts.ab),
+        Client("h2load", "h2load", _h2load, counts.h2load),
+        Client("hey", "hey", _hey, counts.hey),
+        Client("oha", "oha", _oha, counts.oha),
+    )
+}

@@ -1,0 +1,47 @@
+"""The machine: which cores the client and the server get, and what to call it in a table."""
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Cores:
+    """CPU numbers of the two sides; they are the same where there is only one core."""
+
+    client: int
+    server: tuple[int, ...]
+
+    @property
+    def shared(self) -> bool:
+        """Whether client and server have to share a core, which spoils every figure."""
+        return self.client in self.server
+
+
+def split_cores(allowed: set[int], server_cores: int = 2) -> Cores:
+    """Give the client the last allowed core and the server up to `server_cores` others.
+
+    The first core is left free where there are enough, because it has most interrupts.
+    """
+    *others, client = sorted(allowed)
+    return Cores(client, tuple(others[-server_cores:]) or (client,))
+
+
+def split_this_machine() -> Cores:
+    """Split the cores that this process may use."""
+    return split_cores(os.sched_getaffinity(0))
+
+
+def describe() -> str:
+    """One line: processor, cores, kernel, and how busy the machine is."""
+    model = "unknown processor"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    load_1_min = os.getloadavg()[0]
+    return (
+        f"{model}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release()}, "
+        f"load average {load_1_min:.2f}"
+    )

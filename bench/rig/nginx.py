@@ -1,0 +1,150 @@
+"""A private nginx: own folder, free port on the loopback interface, pinned, unprivileged."""
+
+import http.client
+import os
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rig.process import BenchError, pinned
+
+FILES = {"/100b": 100, "/100kb": 100 * 1024, "/1mb": 1024 * 1024}
+"""Path and bytes of what is served."""
+
+READY_WITHIN_S = 5.0
+NOBODY = 65534
+# The signal is set once more, because a change of user clears it.
+AS_NOBODY = (
+    *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+    *("--pdeathsig", "TERM"),
+)
+TEMPORARY_PATHS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+
+CONFIG = """\
+daemon off;
+worker_processes {workers};
+pid {folder}/nginx.pid;
+error_log {folder}/error.log warn;
+events {{ worker_connections {connections}; }}
+http {{
+    {temporary_paths}
+    access_log off;
+    sendfile on;
+    keepalive_requests 1000000000;
+    keepalive_timeout 3600s;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        root {folder}/files;
+        location = /status {{ stub_status; }}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What nginx has counted since its start; the question for them is not included."""
+
+    accepts: int
+    requests: int
+    active: int
+    """Connections open now."""
+
+
+def parse_status(text: str) -> Counters:
+    """Read the page of nginx's stub_status module."""
+    found = re.search(r"Active connections: (\d+)\s+\D+(\d+) \d+ (\d+)", text)
+    if not found:
+        raise BenchError(f"nginx's status page has an unknown form: {text!r}")
+    active, accepts, requests = map(int, found.groups())
+    return Counters(accepts=accepts, requests=requests, active=active)
+
+
+class Nginx:
+    """A running nginx."""
+
+    def __init__(self, port: int) -> None:
+        self.address = f"127.0.0.1:{port}"
+        self._port = port
+        self._asked = 0
+
+    def url(self, path: str) -> str:
+        """Give the URL of a path."""
+        return f"http://{self.address}{path}"
+
+    def counters(self) -> Counters:
+        """Ask nginx for its counters, and take away these questions themselves."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
+        try:
+            connection.request("GET", "/status")
+            seen = parse_status(connection.getresponse().read().decode())
+        finally:
+            connection.close()
+        self._asked += 1
+        return Counters(seen.accepts - self._asked, seen.requests - self._asked, seen.active - 1)
+
+
+@contextmanager
+def running_nginx(cpus: Sequence[int], connections: int = 1024) -> Iterator[Nginx]:
+    """Serve FILES on these CPUs, one worker each, every one for up to `connections` clients."""
+    with TemporaryDirectory(prefix="bench-nginx-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "files").mkdir()
+        for path, size_bytes in FILES.items():
+            (folder / "files" / path[1:]).write_bytes(b"x" * size_bytes)
+        port = _free_port()
+        config = CONFIG.format(
+            workers=len(cpus),
+            connections=connections,
+            folder=folder,
+            port=port,
+            temporary_paths=" ".join(
+                f"{each}_temp_path {folder}/{each};" for each in TEMPORARY_PATHS
+            ),
+        )
+        (folder / "nginx.conf").write_text(config)
+        command = ["nginx", "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"]
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY, NOBODY)
+            command = [*AS_NOBODY, *command]
+        try:
+            # TERM, because a killed master would leave its workers behind.
+            process = subprocess.Popen(pinned(command, cpus, parent_death="TERM"))
+        except FileNotFoundError:
+            raise BenchError("setpriv was not found; it is in Debian's util-linux") from None
+        try:
+            _wait_until_ready(process, port, folder)
+            yield Nginx(port)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
+    end_s = time.monotonic() + READY_WITHIN_S
+    while process.poll() is None and time.monotonic() < end_s:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.005)
+        else:
+            return
+    log = folder / "error.log"
+    said = log.read_text()[-2000:] if log.exists() else "nothing"
+    raise BenchError(
+        f"nginx did not start (is it installed? apt-get install nginx); it says: {said}"
+    )

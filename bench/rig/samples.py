@@ -1,0 +1,148 @@
+"""One client on one case once: measured, and checked against what nginx counted."""
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rig.cases import Case
+from rig.clients import Client
+from rig.counts import Counts
+from rig.nginx import Counters, Nginx
+from rig.process import BenchError, Finished, run_pinned
+
+PATIENCE_S = 20.0
+"""How long a client may overstay its duration."""
+SETTLE_S = 0.05
+"""How long nginx gets to count what clients left behind."""
+EXTRA_REQUESTS = 2
+"""What a client may ask before its load starts."""
+RATE_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a client did and what it cost."""
+
+    case: str
+    client: str
+    round: int
+    completed: int
+    cpu_s: float
+    wall_s: float
+    served: int
+    """Requests that nginx counted meanwhile."""
+    accepted: int
+    """Connections that nginx counted meanwhile."""
+    problem: str | None
+    """Why this sample is not comparable, if it isn't."""
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU time per valid answer in microseconds."""
+        return self.cpu_s * 1e6 / self.completed if self.completed else float("inf")
+
+    @property
+    def rate_rps(self) -> float:
+        """Valid answers per second from the client's start to its end."""
+        return self.completed / self.wall_s
+
+    @property
+    def busy(self) -> float:
+        """Share of the wall time that the client was on its core."""
+        return self.cpu_s / self.wall_s
+
+    def as_json(self) -> dict[str, object]:
+        """Give all fields, and the figure that counts."""
+        return dataclasses.asdict(self) | {"cpu_us_per_request": round(self.cpu_us, 4)}
+
+
+def problem_of(
+    case: Case, client: Client, finished: Finished, counted: Counts, served: int, accepted: int
+) -> str | None:
+    """Say why a sample can't be held against others: it failed, or did other work than asked."""
+    if finished.exit_code not in client.good_exits:
+        return f"exit code {finished.exit_code}: {finished.complaint.strip()[-200:]}"
+    if counted.failed:
+        return f"{counted.failed} requests failed"
+    if not counted.completed:
+        return "not one request was answered"
+    if not 0 <= served - counted.completed <= case.connections + EXTRA_REQUESTS:
+        return f"it counted {counted.completed} requests, nginx {served}"
+    if case.keepalive and accepted > 2 * case.connections + EXTRA_REQUESTS:
+        return f"it opened {accepted} connections; keep-alive was asked"
+    if not case.keepalive and accepted < counted.completed:
+        return f"it opened {accepted} connections for {counted.completed} requests"
+    return None
+
+
+def take_sample(
+    case: Case,
+    client: Client,
+    command: Sequence[str],
+    nginx: Nginx,
+    cpu: int,
+    duration_s: float,
+    round_number: int,
+) -> Sample:
+    """Run a client once on its core."""
+    before = nginx.counters()
+    finished = run_pinned(command, [cpu], duration_s + PATIENCE_S)
+    time.sleep(SETTLE_S)
+    after = nginx.counters()
+    served, accepted = _difference(before, after)
+    try:
+        counted = client.counts(finished.output)
+        problem = problem_of(case, client, finished, counted, served, accepted)
+    except BenchError as error:
+        counted = Counts(0, 0)
+        problem = f"exit code {finished.exit_code}: {finished.complaint.strip()[-200:] or error}"
+    return Sample(
+        case=case.name,
+        client=client.name,
+        round=round_number,
+        completed=counted.completed,
+        cpu_s=finished.cpu_s,
+        wall_s=finished.wall_s,
+        served=served,
+        accepted=accepted,
+        problem=problem,
+    )
+
+
+def _difference(before: Counters, after: Counters) -> tuple[int, int]:
+    return after.requests - before.requests, after.accepts - before.accepts
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """CPU time per request relative to another client, from the rounds that both have."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+
+def ratio(samples: Sequence[Sample], client: str, reference: str) -> Ratio | None:
+    """Compare within each round, because the machine changes from round to round."""
+    cost = {(each.client, each.round): each.cpu_us for each in samples if each.problem is None}
+    ratios = [
+        cost_us / cost[reference, number]
+        for (name, number), cost_us in cost.items()
+        if name == client and (reference, number) in cost
+    ]
+    if not ratios:
+        return None
+    return Ratio(statistics.median(ratios), min(ratios), max(ratios), len(ratios))
+
+
+def missed_rate(case: Case, samples: Sequence[Sample], duration_s: float) -> float | None:
+    """Give the median rate of an open loop if it is not the one that was asked."""
+    if not case.rate_rps or not samples:
+        return None
+    achieved_rps = statistics.median(each.completed / duration_s for each in samples)
+    if abs(achieved_rps / case.rate_rps - 1) <= RATE_TOLERANCE:
+        return None
+    return achieved_rps
