@@ -36,6 +36,17 @@ class MetricEvidence:
     rows: list[Row]
 
     @property
+    def label(self) -> str:
+        """The metric's words for people, as a heading."""
+        return self.metric.label[:1].upper() + self.metric.label[1:]
+
+    @property
+    def title(self) -> str:
+        """The label with the metric's unit, where the words don't imply it."""
+        implied = self.metric.unit == "requests/s"
+        return self.label if implied else f"{self.label}, {self.metric.unit}"
+
+    @property
     def compared(self) -> list[Comparison]:
         """The comparisons of this metric for which there is a ratio."""
         found = [row.comparison for row in self.rows if row.comparison]

@@ -100,8 +100,7 @@ def _table(metrics: list[MetricEvidence]) -> Table:
     table.add_column("95 % interval", justify="right", no_wrap=True, style="dim")
     table.add_column("verdict", no_wrap=True)
     for metric in metrics:
-        title = f"{metric.metric.label}, {metric.metric.unit}"
-        table.add_row(Text(title, style="bold" if metric.decides else "italic"))
+        table.add_row(Text(metric.title, style="bold" if metric.decides else "italic"))
         for row in metric.rows:
             table.add_row(*_cells(row, decides=metric.decides))
             if row is metric.rows[-1] and metric is not metrics[-1]:
@@ -116,8 +115,7 @@ def _cells(row: Row, *, decides: bool) -> Iterator[Text]:
         yield Text(text.estimate(interval))
         yield Text(text.bounds(interval))
     else:
-        values = row.value.by_block if row.value else []
-        yield Text(text.significant(values[0]) if len(values) == 1 else text.MISSING)
+        yield Text(text.only(row.value))
         yield Text()
     found = row.comparison
     if found is None:

@@ -1,26 +1,22 @@
-"""Numbers as people read them: no more digits than the interval bears, thin spaces, units."""
+"""Numbers as people read them: no more digits than the interval bears, thousands apart, units."""
 
 from math import floor, isfinite, log10
 
-from webdyno.model.judgement import Interval
+from webdyno.model.judgement import ArmValue, Interval
 
 THIN = "\u202f"
-"""Narrow no-break space: between groups of three digits, and between a number and its unit."""
+"""Narrow no-break space, between a number and its unit."""
 TIMES = "×"
 DASH = "–"
 MISSING = "—"
 
 
 def number(value: float, decimals: int = 0) -> str:
-    """Round to `decimals` places (negative: to tens, hundreds…) and group the digits.
-
-    >>> number(48213.4, -2).replace(THIN, "_")
-    '48_200'
-    """
+    """Round to `decimals` places (negative: to tens, hundreds…) and set thousands apart."""
     if not isfinite(value):
         return MISSING
     rounded = round(value, decimals) + 0.0  # no minus zero
-    return f"{rounded:,.{max(decimals, 0)}f}".replace(",", THIN).replace("-", "−")
+    return f"{rounded:,.{max(decimals, 0)}f}".replace("-", "−")
 
 
 def count(n: int, noun: str) -> str:
@@ -57,8 +53,13 @@ def estimate(interval: Interval) -> str:
     return number(interval.estimate, _decimals(interval, -9))
 
 
+def only(value: ArmValue | None) -> str:
+    """Give a value without an interval: that of the only block there is."""
+    return significant(value.by_block[0]) if value and len(value.by_block) == 1 else MISSING
+
+
 def bounds(interval: Interval) -> str:
-    """Give an interval of a quantity: `47 800–48 600`."""
+    """Give an interval of a quantity: `47,800–48,600`."""
     decimals = _decimals(interval, -9)
     return f"{number(interval.low, decimals)}{DASH}{number(interval.high, decimals)}"
 

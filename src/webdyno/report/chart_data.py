@@ -1,0 +1,131 @@
+"""The rows behind the charts."""
+
+from collections.abc import Iterator
+from math import ceil, log10
+from typing import Any
+
+from webdyno.judge.evidence import gather
+from webdyno.judge.histogram import Histogram, merge
+from webdyno.model.judgement import Judgement, Verdict
+from webdyno.model.records import Record, SlotRecord
+from webdyno.report import text
+from webdyno.report.evidence import SIGNS, MetricEvidence, verdict_word
+from webdyno.report.facts import measured_slots
+
+Rows = list[dict[str, Any]]
+
+TAIL_SAMPLES = 10
+"""A percentile is drawn when at least so many answers lie beyond it."""
+POINTS_PER_DECADE = 20
+
+
+def ratios(metrics: list[MetricEvidence]) -> Rows:
+    """Give one row per comparison, in the order of the table."""
+    return [
+        {
+            "metric": metric.label,
+            "better": f"{metric.metric.better} is better",
+            "arm": found.a,
+            "against": found.b,
+            "ratio": found.ratio.estimate,
+            "low": found.ratio.low,
+            "high": found.ratio.high,
+            "told": f"{text.ratio(found.ratio)}  ({text.ratio_bounds(found.ratio)})",
+            "verdict": verdict_word(found.verdict, decides=metric.decides),
+            "sign": SIGNS[found.verdict],
+            "good": _good(found.verdict),
+        }
+        for metric in metrics
+        for found in metric.compared
+        if found.ratio
+    ]
+
+
+def _good(verdict: Verdict) -> str:
+    return {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}.get(verdict, "open")
+
+
+def latency(records: list[Record], arms: list[str]) -> Rows:
+    """Give each arm's response time at percentiles evenly spaced on the scale 1/(1 − p).
+
+    All measured slots of finished blocks are merged; the curve ends where fewer than ten answers
+    are left beyond it.
+    """
+    slots = gather(records).slots
+    return [row for arm in arms for row in _curve(arm, [slot for slot in slots if slot.arm == arm])]
+
+
+def _curve(arm: str, slots: list[SlotRecord]) -> Iterator[dict[str, Any]]:
+    merged = merge(Histogram.decode(slot.load.response_time_us.histogram) for slot in slots)
+    for beyond in _percentile_grid(merged.total):
+        time_us = merged.quantile(1 - beyond)
+        if time_us:
+            yield {
+                "arm": arm,
+                "beyond": float(f"{beyond:.4g}"),
+                "ms": float(f"{time_us / 1000:.4g}"),
+                "percentile": _percentile(beyond),
+            }
+
+
+def _percentile_grid(answers: int) -> list[float]:
+    """Give shares of answers that lie beyond a percentile, the same for all arms where they can."""
+    grid = [10 ** (-step / POINTS_PER_DECADE) for step in range(9 * POINTS_PER_DECADE)]
+    return sorted(
+        (share for share in [*grid, 0.5] if share * answers >= TAIL_SAMPLES), reverse=True
+    )
+
+
+def _percentile(beyond: float) -> str:
+    """Name a percentile with the digits that tell it from 100."""
+    return f"p{100 * (1 - beyond):.{max(0, ceil(-log10(beyond)) - 1)}f}"
+
+
+def slot_rates(records: list[Record]) -> Rows:
+    """Give one row per measured slot: when it began, what it achieved, what was wrong with it."""
+    slots = measured_slots(records)
+    if not slots:
+        return []
+    counted = {(slot.block, slot.slot) for slot in gather(records).slots}
+    start = min(slot.started_at for slot in slots)
+    return [
+        {
+            "arm": slot.arm,
+            "s": round((slot.started_at - start).total_seconds(), 2),
+            "rate": round(slot.load.rate_rps, 1),
+            "block": slot.block + 1,
+            "trouble": _trouble(slot, counts=(slot.block, slot.slot) in counted),
+        }
+        for slot in slots
+    ]
+
+
+def _trouble(slot: SlotRecord, *, counts: bool) -> str:
+    failures = slot.load.failures
+    if failures.total:
+        kinds = [f"{text.number(n)} {kind}" for kind, n in failures.by_kind().items() if n]
+        return f"failures: {', '.join(kinds)}"
+    return "" if counts else "block not finished"
+
+
+def block_spans(records: list[Record]) -> Rows:
+    """Give begin and end of each block's measured slots, in seconds since the first slot."""
+    slots = measured_slots(records)
+    if not slots:
+        return []
+    start = min(slot.started_at for slot in slots)
+    spans: dict[int, list[float]] = {}
+    for slot in slots:
+        begin = (slot.started_at - start).total_seconds()
+        spans.setdefault(slot.block, []).extend([begin, begin + slot.load.measured_s])
+    return [{"from": round(min(ends), 2), "to": round(max(ends), 2)} for ends in spans.values()]
+
+
+def by_block(judgement: Judgement, metric: str) -> Rows:
+    """Give one row per arm and block that counted, blocks numbered from 1 in their order."""
+    return [
+        {"arm": value.arm, "block": block, "value": float(f"{each:.5g}")}
+        for value in judgement.arms
+        if value.metric == metric
+        for block, each in enumerate(value.by_block, start=1)
+    ]

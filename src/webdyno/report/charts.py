@@ -1,0 +1,287 @@
+"""The charts, each defined once: Vega draws it in the page, vl-convert as SVG beforehand.
+
+Legends are not part of the charts: the page has one above each, which wraps on narrow screens and
+sets the parameter `highlighted` to the name of an arm.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from webdyno.model.judgement import Judgement
+from webdyno.model.records import Record
+from webdyno.model.run import RunHead
+from webdyno.report import chart_data as data
+from webdyno.report.chart_data import Rows
+from webdyno.report.evidence import MetricEvidence
+from webdyno.report.palette import CONFIG, series, variable
+
+Spec = dict[str, Any]
+Layers = alt.LayerChart | alt.FacetChart
+
+ROW_PX = 46
+"""Height of a ratio with its label above it."""
+HEIGHT_PX = 300
+MUTED = 0.12
+CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
+GROUPED = "format(datum.value, ',.8~g')"
+PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with the words around it."""
+
+    name: str
+    title: str
+    caption: str
+    """What is shown and how to read it."""
+    alt: str
+    """What a reader who can't see it should know."""
+    spec: Spec
+    by_arm: bool
+    """Whether colours tell arms apart, so that a legend is needed."""
+
+
+def ratio_figure(metrics: list[MetricEvidence]) -> Figure | None:
+    """Ratios with their intervals and the band within which arms count as equivalent."""
+    rows = data.ratios(metrics)
+    if not rows:
+        return None
+    delta = next(found.delta for metric in metrics for found in metric.compared)
+    against = rows[0]["against"]
+    several = len({row["arm"] for row in rows}) > 1
+    stacked = _stacked(rows, several=several)
+    who = f"Each arm ÷ {against}" if several else f"{rows[0]['arm']} ÷ {against}"
+    return Figure(
+        name="ratios",
+        title="How much, and how sure",
+        caption=f"{who}, with 95 % intervals. An interval inside the band of ±{delta:.3g} means "
+        "equivalent; one that lies wholly outside it decides; one that crosses its edge leaves the "
+        "question open.".replace(f"{delta:.3g}", f"{100 * delta:.3g} %"),
+        alt="; ".join(
+            f"{row['arm']}, {row['metric']}: {row['told']}, {row['verdict']}" for row in rows
+        ),
+        spec=_spec(_ratio_chart(stacked, delta, who), ROW_PX * len(stacked)),
+        by_arm=False,
+    )
+
+
+def _stacked(rows: Rows, *, several: bool) -> Rows:
+    """Give each row its place; with several arms, a line with the metric's name comes first."""
+    stacked: Rows = []
+    for row in rows:
+        heading = {"label": f"{row['metric']} ({row['better']})", "heading": True}
+        result = {"result": f"{row['told'].split()[0]}  {row['sign']} {row['verdict']}"}
+        if not several:
+            stacked.append(row | result | heading)
+            continue
+        if row["metric"] not in {earlier["metric"] for earlier in stacked}:
+            stacked.append({"metric": row["metric"]} | heading)
+        stacked.append(row | result | {"label": row["arm"], "heading": False})
+    return [row | {"row": place} for place, row in enumerate(stacked)]
+
+
+def _ratio_chart(rows: Rows, delta: float, who: str) -> Layers:
+    band = alt.Chart(_values([{"low": 1 / (1 + delta), "high": 1 + delta, "one": 1}]))
+    base = alt.Chart(_values(rows)).encode(y=alt.Y("row:O", axis=None))
+    x = alt.X("low:Q", title=f"{who} (log scale)").scale(type="log", nice=False, padding=18)
+    x = x.axis(labelExpr="format(datum.value, '.4~g') + '×'", tickCount=6, labelFlush=True)
+    verdict = alt.Scale(
+        domain=["better", "worse", "open"],
+        range=[variable("better"), variable("worse"), variable("ink-soft")],
+    )
+    shown = base.transform_filter("isValid(datum.ratio)").encode(
+        color=alt.Color("good:N", scale=verdict, legend=None),
+        tooltip=[
+            alt.Tooltip("metric:N"),
+            alt.Tooltip("arm:N"),
+            alt.Tooltip("against:N"),
+            alt.Tooltip("told:N", title="ratio (95 % interval)"),
+            alt.Tooltip("verdict:N"),
+        ],
+    )
+    above: dict[str, Any] = {"baseline": "middle", "dy": -11, "limit": _share(0.64)}
+    return alt.layer(
+        band.mark_rect(color=variable("band")).encode(x=x, x2="high:Q"),
+        band.mark_rule(color=variable("ink-soft"), strokeWidth=1).encode(x="one:Q"),
+        shown.mark_rule(strokeWidth=3, yOffset=8, strokeCap="round").encode(x="low:Q", x2="high:Q"),
+        shown.mark_point(filled=True, size=110, opacity=1, yOffset=8).encode(x="ratio:Q"),
+        base.transform_filter("datum.heading")
+        .mark_text(align="left", fontWeight=600, **above)
+        .encode(x=alt.value(0), text="label:N"),
+        base.transform_filter("!datum.heading")
+        .mark_text(align="left", **above)
+        .encode(x=alt.value(0), text="label:N"),
+        shown.mark_text(align="right", fontWeight=600, **above).encode(
+            x=alt.value("width"), text="result:N"
+        ),
+    )
+
+
+def latency_figure(head: RunHead, records: list[Record]) -> Figure | None:
+    """Percentile curves of the response times, all slots of an arm merged."""
+    rows = data.latency(records, list(head.experiment.arms))
+    if not rows:
+        return None
+    deepest = min(row["beyond"] for row in rows)
+    ticks = [0.5, *(10.0**-n for n in range(1, 9) if 10.0**-n >= deepest * 0.9)]
+    color, _, dash = _arm_encodings(head)
+    near = alt.selection_point(nearest=True, on="pointerover", fields=["beyond"], empty=False)
+    base = alt.Chart(_values(rows)).encode(
+        x=alt.X("beyond:Q", title="Percentile of requests (log scale towards the slowest)")
+        .scale(type="log", nice=False, domain=[1, deepest])
+        .axis(values=ticks, labelExpr=PERCENTILE, labelFlush=True),
+        y=alt.Y("ms:Q", title="Response time, ms (log scale)")
+        .scale(type="log", nice=False, padding=10)
+        .axis(labelExpr=GROUPED, values=_round_steps(rows)),
+        color=color,
+        opacity=_opacity(),
+    )
+    chart = alt.layer(
+        base.mark_line(strokeWidth=2.5, interpolate="monotone", aria=False).encode(strokeDash=dash),
+        base.mark_point(filled=True, size=70, aria=False)
+        .encode(
+            opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)),
+            tooltip=[
+                alt.Tooltip("arm:N"),
+                alt.Tooltip("percentile:N"),
+                alt.Tooltip("ms:Q", title="response time, ms"),
+            ],
+        )
+        .add_params(near),
+    )
+    medians = [f"{row['arm']} {row['ms']} ms" for row in rows if row["percentile"] == "p50"]
+    return Figure(
+        name="latency",
+        title="How long answers take",
+        caption="Lower is better. All slots merged; a curve ends where fewer than ten answers are "
+        "left beyond it."
+        + (
+            " Closed loop: while a server stalls its clients wait as well, so these times say "
+            "how the arms compare, not what independent visitors would see."
+            if head.experiment.load.loop == "closed"
+            else ""
+        ),
+        alt=f"Response time by percentile for each arm. Medians: {', '.join(medians)}.",
+        spec=_spec(chart),
+        by_arm=True,
+    )
+
+
+def _round_steps(rows: Rows) -> list[float]:
+    """Give 1, 2 and 5 times each power of ten in the range of the curves."""
+    times = [row["ms"] for row in rows]
+    steps = (step * 10.0**power for power in range(-4, 6) for step in (1, 2, 5))
+    return [step for step in steps if min(times) / 2 <= step <= max(times) * 2]
+
+
+def slots_figure(head: RunHead, records: list[Record]) -> Figure | None:
+    """Rate of each slot in the order in which they were measured."""
+    rows = data.slot_rates(records)
+    if not rows:
+        return None
+    color, shape, _ = _arm_encodings(head)
+    base = alt.Chart(_values(rows)).encode(
+        x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
+        y=alt.Y("rate:Q", title="Valid answers per second")
+        .scale(zero=False, nice=True, padding=8)
+        .axis(labelExpr=GROUPED, tickCount=6),
+        tooltip=[
+            alt.Tooltip("arm:N"),
+            alt.Tooltip("rate:Q", title="answers per second", format=",.0f"),
+            alt.Tooltip("block:Q"),
+            alt.Tooltip("s:Q", title="begun after, s"),
+            alt.Tooltip("trouble:N"),
+        ],
+    )
+    blocks = (
+        alt.Chart(_values(data.block_spans(records)))
+        .mark_rect(color=variable("band"))
+        .encode(x="from:Q", x2="to:Q")
+    )
+    layers = [
+        blocks,
+        base.transform_filter("datum.trouble == ''")
+        .mark_point(filled=True, size=46)
+        .encode(color=color, shape=shape, opacity=_opacity()),
+    ]
+    bad = sum(1 for row in rows if row["trouble"])
+    if bad:
+        cross = base.mark_point(shape=CROSS, size=110, strokeWidth=2.5, color=variable("broken"))
+        layers.append(cross.transform_filter("datum.trouble != ''"))
+    return Figure(
+        name="slots",
+        title="Rate, slot by slot",
+        caption="Shaded columns are blocks: in each, every arm was started afresh. The axis "
+        "doesn't begin at zero."
+        + (
+            f" A cross marks a slot with failures or of an unfinished block ({bad})." if bad else ""
+        ),
+        alt=f"Valid answers per second of {len(rows)} slots over time, by arm; {bad} with trouble.",
+        spec=_spec(alt.layer(*layers)),
+        by_arm=True,
+    )
+
+
+def cpu_figure(head: RunHead, judgement: Judgement) -> Figure | None:
+    """Server CPU time per request of each block."""
+    rows = data.by_block(judgement, "server_cpu_us")
+    if not rows:
+        return None
+    color, shape, dash = _arm_encodings(head)
+    base = alt.Chart(_values(rows)).encode(
+        x=alt.X("block:O", title="Block").axis(labelAngle=0, labelOverlap=True),
+        y=alt.Y("value:Q", title="Server CPU time per request, µs")
+        .scale(zero=True)
+        .axis(labelExpr=GROUPED, tickCount=6),
+        color=color,
+        opacity=_opacity(),
+        tooltip=[
+            alt.Tooltip("arm:N"),
+            alt.Tooltip("block:O"),
+            alt.Tooltip("value:Q", title="µs per request"),
+        ],
+    )
+    chart = alt.layer(
+        base.mark_line(strokeWidth=1.5).encode(strokeDash=dash),
+        base.mark_point(filled=True, size=60).encode(shape=shape),
+    )
+    return Figure(
+        name="cpu",
+        title="What an answer costs the servers",
+        caption="User and system time of all of an arm's server processes, divided by the answers "
+        "they gave. Lower is better; unlike the rate it isn't limited by the client.",
+        alt="Server CPU time per request by block for each arm.",
+        spec=_spec(chart),
+        by_arm=True,
+    )
+
+
+def _values(rows: Rows) -> alt.InlineData:
+    return alt.InlineData(values=rows)
+
+
+def _share(of_width: float) -> alt.ExprRef:
+    return alt.ExprRef(f"width * {of_width}")
+
+
+def _arm_encodings(head: RunHead) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
+    arms = list(head.experiment.arms)
+    colors, shapes, dashes = series(arms)
+    return (
+        alt.Color("arm:N", legend=None).scale(domain=arms, range=colors),
+        alt.Shape("arm:N", legend=None).scale(domain=arms, range=shapes),
+        alt.StrokeDash("arm:N", legend=None).scale(domain=arms, range=dashes),
+    )
+
+
+def _opacity() -> Any:  # noqa: ANN401 (altair's condition types are not public)
+    mine = "highlighted == '' || datum.arm == highlighted"
+    return alt.when(mine).then(alt.value(1)).otherwise(alt.value(MUTED))
+
+
+def _spec(chart: Layers, height: int = HEIGHT_PX) -> Spec:
+    spec: Spec = chart.add_params(alt.param(name="highlighted", value="")).to_dict()
+    return spec | {"width": "container", "height": height, "config": CONFIG}
