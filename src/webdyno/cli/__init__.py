@@ -1,10 +1,16 @@
-"""The command line. One file per command; each is imported only when it is called."""
+"""The command line: one file per command. What is heavy is imported when a command needs it."""
 
 import sys
 
 from cyclopts import App
 
+from webdyno.cli.doctor import doctor
 from webdyno.cli.exits import Exit
+from webdyno.cli.load import load
+from webdyno.cli.report import report
+from webdyno.cli.run import run
+from webdyno.cli.stacks import stacks
+from webdyno.cli.up import up
 from webdyno.model.mistake import Mistake, Trouble
 
 EPILOGUE = """
@@ -18,25 +24,19 @@ app = App(
     help_epilogue=EPILOGUE,
     version_flags=["--version"],
 )
-app.command("webdyno.cli.run:run")
-app.command("webdyno.cli.report:report")
-app.command("webdyno.cli.stacks:stacks")
-app.command("webdyno.cli.up:up")
-app.command("webdyno.cli.doctor:doctor")
-app.command("webdyno.cli.load:load", help="Put load on a URL: the engine's own command line.")
+for command in (run, report, stacks, up, doctor, load):
+    app.command(command)
 
 
 def main() -> None:
     """Run the command line and end the process with the exit code that fits."""
+    code: int = Exit.MISTAKE
     try:
         if sys.argv[1:2] == ["load"]:  # the engine reads its own flags, --help among them
-            from webdyno.cli.load import load
-
             load(*sys.argv[2:])
-        code = app(result_action="return_value")
+        code = app(result_action="return_int_as_exit_code_else_zero")
     except Mistake as mistake:
         _complain(str(mistake))
-        code = Exit.MISTAKE
     except Trouble as trouble:
         _complain(str(trouble))
         code = Exit.FAILED

@@ -1,7 +1,7 @@
 """Load generators: one interface, several programs behind it."""
 
 from webdyno.generator.interface import Expectation, Generator, GeneratorError, LoadOrder, Request
-from webdyno.generator.loadgen import Loadgen, find_loadgen
+from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
 
 __all__ = [
     "Expectation",
@@ -11,4 +11,5 @@ __all__ = [
     "Loadgen",
     "Request",
     "find_loadgen",
+    "loadgen_version",
 ]

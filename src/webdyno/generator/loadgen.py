@@ -36,6 +36,14 @@ def find_loadgen() -> Path:
     )
 
 
+def loadgen_version() -> str:
+    """Give the engine's name and version, as recorded with a run."""
+    answer = subprocess.run(
+        [find_loadgen(), "--version"], capture_output=True, text=True, check=True, timeout=10
+    )
+    return answer.stdout.strip()
+
+
 class Loadgen:
     """A running `loadgen serve`, its threads pinned to `cpus`, one each."""
 

@@ -1,0 +1,30 @@
+"""Installs the distribution's packages that the tests need: servers, a browser, peers."""
+
+import shutil
+import sys
+
+from webdyno.definitions import Catalogue
+from webdyno.model.mistake import Trouble
+from webdyno.stack import install_packages, missing_packages
+
+TOOLS = {"chromium": "chromium", "wrk": "wrk", "vmstat": "procps", "curl": "curl"}
+"""Program, and the package that has it."""
+
+
+def main() -> int:
+    """Install what is missing; give the process's exit code."""
+    missing = missing_packages(list(Catalogue.load().stacks.values()))
+    missing += [package for program, package in TOOLS.items() if not shutil.which(program)]
+    if not missing:
+        return 0
+    print("installing", *missing, flush=True)  # noqa: T201
+    try:
+        install_packages(missing, ask=lambda _: True)
+    except Trouble as trouble:
+        print(trouble, file=sys.stderr)  # noqa: T201
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""`webdyno doctor`: what this machine offers, and what that means for results."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from webdyno.cli.flags import CatalogDirs
+from webdyno.definitions import Catalogue
+from webdyno.model.machine import Machine
+from webdyno.model.mistake import Mistake
+
+ENOUGH_FILES = 20_000
+"""Open files that suffice for the largest number of connections which people ask about."""
+ENOUGH_BACKLOG = 1024
+
+
+class Check(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    found: str
+    meaning: str
+    good: bool = True
+
+
+def doctor(*, catalog: CatalogDirs = ()) -> None:
+    """Look at this machine: cores, limits, packages, and what they mean for results."""
+    from webdyno.bench import Bench
+
+    bench = Bench()
+    machine = bench.describe()
+    checks = [
+        *_cpu_checks(machine),
+        *_limit_checks(machine),
+        _server_user(bench.user.name if bench.user else None),
+        _cpu_accounting(bench.cpu_means()),
+        _engine(),
+        *_package_checks(Catalogue.load(catalog)),
+    ]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("", "what", "found", "what that means"):
+        table.add_column(heading, overflow="fold")
+    for check in checks:
+        mark = "[green]ok[/]" if check.good else "[yellow]![/]"
+        table.add_row(mark, check.what, check.found, check.meaning)
+    Console().print(table)
+
+
+def _cpu_checks(machine: Machine) -> Iterator[Check]:
+    split = machine.split
+    cores = f"{len(machine.cpus)} CPUs, {machine.cpu_model}"
+    if split.shared:
+        yield Check("processor", cores, "servers and client share it: indicative only", good=False)
+    else:
+        yield Check(
+            "processor",
+            cores,
+            f"servers on CPU {_listed(split.servers)}, client on {_listed(split.client)}",
+        )
+    if machine.virtualisation:
+        yield Check(
+            "machine",
+            machine.virtualisation,
+            "neighbours can disturb: expect wider intervals, more blocks",
+            good=False,
+        )
+    if machine.governor not in {None, "performance"}:
+        yield Check(
+            "frequency",
+            f"governor {machine.governor}",
+            "clock rates follow the load: set the governor to performance for steadier results",
+            good=False,
+        )
+
+
+def _limit_checks(machine: Machine) -> Iterator[Check]:
+    files = machine.open_files_limit
+    yield Check(
+        "open files",
+        f"{files} per process",
+        "connections are limited only by this"
+        if files >= ENOUGH_FILES
+        else f"about {max(files - 100, 0)} connections at most; raise it with ulimit -n",
+        good=files >= ENOUGH_FILES,
+    )
+    backlog = machine.listen_backlog_limit
+    if backlog is not None:
+        yield Check(
+            "listen queue",
+            f"net.core.somaxconn {backlog}",
+            "bursts of new connections fit"
+            if backlog >= ENOUGH_BACKLOG
+            else "bursts of new connections overflow it; raise it with sysctl",
+            good=backlog >= ENOUGH_BACKLOG,
+        )
+
+
+def _server_user(name: str | None) -> Check:
+    if name is None:
+        return Check("user", f"uid {os.geteuid()}", "servers run as the same user")
+    return Check("user", "root", f"servers run as {name}")
+
+
+def _cpu_accounting(means: str) -> Check:
+    if means == "procfs":
+        return Check("CPU time", "from /proc", "of ended processes only to 10 ms; root does better")
+    return Check("CPU time", f"from {means}", "exact, processes that have ended included")
+
+
+def _engine() -> Check:
+    from webdyno.generator import find_loadgen
+
+    try:
+        return Check("load engine", str(find_loadgen()), "built")
+    except Mistake as mistake:
+        return Check("load engine", "missing", str(mistake), good=False)
+
+
+def _package_checks(catalogue: Catalogue) -> Iterator[Check]:
+    from webdyno.stack.packages import missing_packages
+
+    for stack in catalogue.stacks.values():
+        missing = missing_packages([stack])
+        yield Check(
+            f"stack {stack.name}",
+            f"missing: {', '.join(missing)}" if missing else "installed",
+            "webdyno asks to install them when they are needed" if missing else stack.title,
+            good=not missing,
+        )
+
+
+def _listed(cpus: Sequence[int]) -> str:
+    return ", ".join(map(str, cpus))

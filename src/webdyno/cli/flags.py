@@ -1,0 +1,57 @@
+"""Flags that several commands have, each described once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+CatalogDirs = Annotated[
+    Sequence[Path],
+    Parameter(
+        name="--catalog",
+        help="A folder with services, stacks, sites or experiments of your own.",
+        negative=(),
+        show_default=False,
+    ),
+]
+Yes = Annotated[
+    bool,
+    Parameter(
+        name="--yes",
+        help="Install missing packages without asking.",
+        negative=(),
+        show_default=False,
+    ),
+]
+ExperimentSettings = Annotated[
+    Sequence[str],
+    Parameter(
+        name="--set",
+        help="KEY=VALUE: change a setting of the experiment; may be given again.",
+        negative=(),
+        show_default=False,
+    ),
+]
+KnobSettings = Annotated[
+    Sequence[str],
+    Parameter(
+        name="--set",
+        help="KNOB=VALUE: turn a knob; may be given again.",
+        negative=(),
+        show_default=False,
+    ),
+]
+Budget = Annotated[
+    str | None, Parameter(name="--budget", help="Time for measuring, such as 90s or 5m.")
+]
+Precision = Annotated[
+    float | None,
+    Parameter(
+        name="--precision", help="Stop when the ratio is known this well; 0.02 is 2 % either way."
+    ),
+]
+Out = Annotated[
+    Path | None,
+    Parameter(name="--out", help="Folder of the run, new or empty; else one under runs/."),
+]

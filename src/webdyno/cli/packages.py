@@ -1,0 +1,27 @@
+"""Missing packages: named, and installed where the user agrees."""
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.prompt import Confirm
+
+from webdyno.model.stack import Stack
+
+
+def provide_packages(stacks: Sequence[Stack], *, yes: bool) -> None:
+    """Install what the stacks need and the machine lacks; raise Trouble when that can't be done.
+
+    Asks first, unless `yes` was given or nobody is there to answer.
+    """
+    from webdyno.stack import install_packages, missing_packages
+
+    console = Console(stderr=True)
+
+    def agreed(question: str) -> bool:
+        if yes or not sys.stdin.isatty():
+            console.print(f"{question} yes; this can take a minute …")
+            return True
+        return Confirm.ask(question, default=True, console=console)
+
+    install_packages(missing_packages(stacks), agreed)

@@ -1,0 +1,71 @@
+"""`webdyno stacks`: what can be compared, and with which knobs."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
+
+from webdyno.cli.flags import CatalogDirs
+from webdyno.definitions import Catalogue
+from webdyno.model.knob import KnobValue
+from webdyno.model.stack import Stack
+
+
+def stacks(
+    name: Annotated[str | None, Parameter(help="A stack; all of them when left out.")] = None,
+    *,
+    catalog: CatalogDirs = (),
+) -> None:
+    """List all stacks, or show one with its knobs and the sites that it can serve.
+
+    For example
+
+        webdyno stacks
+
+        webdyno stacks apache-event
+    """
+    catalogue = Catalogue.load(catalog)
+    console = Console()
+    if name is None:
+        console.print(_overview(catalogue))
+        console.print("\n'webdyno stacks NAME' shows a stack's knobs.", style="dim")
+    else:
+        _show_stack(catalogue, catalogue.stack(name), console)
+
+
+def _overview(catalogue: Catalogue) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("stack", "what it is", "sites"):
+        table.add_column(heading, overflow="fold")
+    for stack in catalogue.stacks.values():
+        table.add_row(stack.name, stack.title, ", ".join(_sites(catalogue, stack)))
+    return table
+
+
+def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
+    services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())
+    packages = sorted(
+        {need.apt for p in stack.services.values() for need in p.service.needs.values()}
+    )
+    console.print(f"[bold]{stack.name}[/]: {stack.title}")
+    console.print(f"services  {services}")
+    console.print(f"packages  {', '.join(packages)}")
+    console.print(f"sites     {', '.join(_sites(catalogue, stack))}\n")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("knob", "values", "default", "what it does"):
+        table.add_column(heading, overflow="fold")
+    for name, target in stack.exposed_knobs().items():
+        knob = target.knob
+        table.add_row(name, knob.range(), _shown(knob.default), knob.help)
+    console.print(table)
+
+
+def _sites(catalogue: Catalogue, stack: Stack) -> list[str]:
+    return [site.name for site in catalogue.sites_for(stack)]
+
+
+def _shown(default: KnobValue) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}" if isinstance(default, float) else str(default)

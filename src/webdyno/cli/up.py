@@ -1,0 +1,62 @@
+"""`webdyno up`: one stack in the foreground, for curl and for curiosity."""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from webdyno.cli.exits import Exit
+from webdyno.cli.flags import CatalogDirs, KnobSettings, Yes
+from webdyno.cli.packages import provide_packages
+from webdyno.definitions import Catalogue, check_fit, read_knobs
+
+GLANCE_S = 0.5
+"""How often to look whether the servers still live."""
+
+
+def up(
+    stack: Annotated[str, Parameter(help="A stack of the catalogue, see `webdyno stacks`.")],
+    *,
+    site: Annotated[str | None, Parameter(help="What to serve; else the first that fits.")] = None,
+    port: Annotated[int | None, Parameter(help="Port on 127.0.0.1; else a free one.")] = None,
+    set_: KnobSettings = (),
+    catalog: CatalogDirs = (),
+    yes: Yes = False,
+) -> Exit:
+    """Start one stack, print its URL, and keep it up until Ctrl-C.
+
+    For example
+
+        webdyno up nginx
+
+        webdyno up apache-prefork --site static --port 8080 --set workers=2
+    """
+    from webdyno.bench import Bench
+    from webdyno.stack import start_stack
+
+    catalogue = Catalogue.load(catalog)
+    wanted = catalogue.stack(stack)
+    served = catalogue.site(site) if site else catalogue.sites_for(wanted)[0]
+    check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
+    knobs = read_knobs(wanted, set_)
+    provide_packages([wanted], yes=yes)
+    console = Console()
+    with (
+        tempfile.TemporaryDirectory(prefix="webdyno-up-") as folder,
+        start_stack(
+            wanted, knobs, served, folder=Path(folder), bench=Bench(), port=port
+        ) as running,
+    ):
+        console.print(f"{stack} serves {served.name} at {running.url}{served.ready_path}")
+        console.print(f"configuration and logs: {folder} (removed at the end)", style="dim")
+        console.print("Ctrl-C ends it.", style="dim")
+        try:
+            while True:
+                time.sleep(GLANCE_S)
+                running.check_alive()
+        except KeyboardInterrupt:
+            console.print("\nstopped")
+    return Exit.OK
