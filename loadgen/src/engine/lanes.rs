@@ -166,7 +166,7 @@ impl Slot<'_> {
         conn.response.reset(request.is_head);
         conn.last = conn.requests + 1 >= self.plan.requests_per_connection;
         if request.expectation.wants_checksum() {
-            let wanted = memory.asked % CHECKSUM_EVERY == 0;
+            let wanted = memory.asked.is_multiple_of(CHECKSUM_EVERY);
             conn.hash = wanted.then(|| Box::new(Sha256::new()));
             memory.asked = memory.asked.wrapping_add(1);
         }

@@ -69,10 +69,10 @@ mod tests {
         for count in [1, 63, 64, 65, 1000] {
             let quota = Quota::new(Some(count), 3);
             let mut shares = [quota.share(), quota.share(), quota.share()];
-            let mut take_each = || shares.iter_mut().map(Share::take_one);
             let mut given = 0;
             loop {
-                let taken = take_each().filter(|taken| *taken).count() as u64;
+                let taken =
+                    shares.iter_mut().map(Share::take_one).filter(|taken| *taken).count() as u64;
                 given += taken;
                 if taken == 0 {
                     break;
