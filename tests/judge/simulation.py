@@ -1,4 +1,4 @@
-"""Simulated experiments, judged as real ones are: how often is the judge right?
+"""Simulated experiments, judged as real ones are, to see how often the judge is right.
 
 Run as a program it prints the table of docs/method.md:
 

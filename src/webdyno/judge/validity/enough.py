@@ -9,7 +9,7 @@ from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Finding
 
 CONFIDENCE = 0.95
-TAIL_METRICS = {"response_p50_us": 0.5, "response_p99_us": 0.99}
+PERCENTILES = {"response_p50_us": 0.5, "response_p99_us": 0.99}
 
 
 def samples_for(quantile: float) -> int:
@@ -21,42 +21,29 @@ def samples_for(quantile: float) -> int:
 
 
 def few_samples(evidence: Evidence, arms: Sequence[str]) -> list[Finding]:
-    """Find percentiles that stand on too few requests per block."""
-    found = []
-    for arm in arms:
-        completed = [
-            sum(slot.load.requests.completed for slot in block.of(arm)) for block in evidence.blocks
-        ]
-        for metric, quantile in TAIL_METRICS.items():
-            needed = samples_for(quantile)
-            if completed and min(completed) < needed:
-                found.append(
-                    Finding(
-                        rule="few-samples",
-                        severity="invalid",
-                        arm=arm,
-                        what=f"arm {arm}: a block has only {plural(min(completed), 'answer')}, "
-                        f"but the {quantile * 100:.0f}th percentile needs {number(needed)}",
-                        remedy="Make slots longer (--set measure.slot_s=5) or more "
-                        "(--set measure.slots_per_arm=8).",
-                        metrics=[metric],
-                    )
-                )
-    return found
-
-
-def few_blocks(evidence: Evidence, measure: Measure) -> list[Finding]:
-    """Note a run that ended before a verdict was possible."""
-    finished = len(evidence.blocks)
-    if finished >= measure.min_blocks:
-        return []
+    """Find arms whose percentiles stand on too few requests in some block."""
     return [
-        Finding(
-            rule="few-blocks",
-            severity="note",
-            arm=None,
-            what=f"only {plural(finished, 'finished block')}; a verdict needs at least "
-            f"{measure.min_blocks}",
-            remedy="Go on with `webdyno resume`, or run again with a longer --budget.",
-        )
+        finding
+        for arm in arms
+        if evidence.blocks and (finding := _few_samples_of(arm, evidence)) is not None
     ]
+
+
+def _few_samples_of(arm: str, evidence: Evidence) -> Finding | None:
+    fewest = min(
+        sum(slot.load.requests.completed for slot in block.of(arm)) for block in evidence.blocks
+    )
+    short = {m: quantile for m, quantile in PERCENTILES.items() if fewest < samples_for(quantile)}
+    if not short:
+        return None
+    highest = max(short.values())
+    return Finding(
+        rule="few-samples",
+        severity="invalid",
+        arm=arm,
+        what=f"arm {arm}: a block has only {plural(fewest, 'answer')}, but the "
+        f"{highest * 100:.0f}th percentile needs {number(samples_for(highest))}",
+        remedy="Make slots longer (--set measure.slot_s=5) or more "
+        "(--set measure.slots_per_arm=8).",
+        metrics=list(short),
+    )

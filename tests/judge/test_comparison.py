@@ -1,0 +1,93 @@
+"""Arms against the baseline, on records."""
+
+import numpy as np
+import pytest
+
+from builders import SimulatedArm, simulated_run
+from webdyno.judge.comparison import compare_arms, fewest_blocks, log_ratios, shown_estimate
+from webdyno.judge.evidence import gather
+from webdyno.judge.metrics import metric_rule
+from webdyno.model.experiment import Measure
+from webdyno.model.judgement import Comparison, Verdict
+
+RATE = metric_rule("rate_rps")
+
+
+def compared(arms: dict[str, SimulatedArm], blocks: int, noise: float = 0.01) -> list[Comparison]:
+    """Comparisons of simulated arms by rate."""
+    run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
+    return compare_arms(gather(run.records), list(arms), RATE, run.head.experiment.measure)
+
+
+def test_the_ratio_is_of_the_arm_to_the_baseline() -> None:
+    arms = {"old": SimulatedArm(rate_rps=40_000), "new": SimulatedArm(rate_rps=60_000)}
+    (comparison,) = compared(arms, blocks=8)
+    assert (comparison.a, comparison.b) == ("new", "old")
+    assert comparison.ratio is not None
+    assert comparison.ratio.low < 1.5 < comparison.ratio.high
+    assert comparison.verdict is Verdict.FASTER
+    assert comparison.blocks == list(range(8))
+    assert np.exp(np.log(comparison.by_block).mean()) == pytest.approx(comparison.ratio.estimate)
+
+
+def test_only_blocks_with_both_values_are_paired() -> None:
+    (pair,) = log_ratios({"b": {0: 1.0, 1: 2.0, 3: 4.0}, "a": {1: 4.0, 2: 1.0, 3: 4.0}})
+    assert pair.blocks == [1, 3]
+    assert pair.d == pytest.approx([np.log(2), 0.0])
+
+
+def test_more_arms_ask_for_more_blocks() -> None:
+    measure = Measure()
+    assert [fewest_blocks(measure, n) for n in (1, 2, 3, 4, 12)] == [6, 7, 7, 8, 9]
+
+
+def test_holm_asks_most_of_the_clearest_difference() -> None:
+    arms = {
+        "base": SimulatedArm(rate_rps=40_000),
+        "far": SimulatedArm(rate_rps=80_000),
+        "near": SimulatedArm(rate_rps=42_000),
+        "same": SimulatedArm(rate_rps=40_000),
+    }
+    by_arm = {comparison.a: comparison for comparison in compared(arms, blocks=14)}
+    assert list(by_arm) == ["far", "near", "same"]
+    assert by_arm["far"].verdict is Verdict.FASTER
+    assert by_arm["near"].verdict is Verdict.FASTER
+    assert by_arm["same"].verdict not in {Verdict.FASTER, Verdict.SLOWER}
+    levels = sorted(c.ratio.confidence for c in by_arm.values() if c.ratio)
+    assert levels == pytest.approx([0.95, 0.975, 1 - 0.05 / 3])
+    assert by_arm["same"].ratio is not None
+    assert by_arm["same"].ratio.confidence == pytest.approx(0.95)
+
+
+def test_holm_stays_at_the_level_that_did_not_hold() -> None:
+    arms = {name: SimulatedArm() for name in ("base", "x", "y", "z")}
+    found = compared(arms, blocks=9)
+    assert not {c.verdict for c in found} & {Verdict.FASTER, Verdict.SLOWER}
+    assert {round(c.ratio.confidence, 6) for c in found if c.ratio} == {round(1 - 0.05 / 3, 6)}
+
+
+def test_an_arm_without_values_has_no_interval() -> None:
+    arms = {"base": SimulatedArm(), "dead": SimulatedArm(wrong_status=500)}
+    (comparison,) = compared(arms, blocks=6)
+    assert comparison.ratio is None
+    assert comparison.sign_flip_p is None
+    assert comparison.verdict is Verdict.UNDECIDED
+
+
+def test_missing_minutes_follow_from_missing_blocks() -> None:
+    (comparison,) = compared({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6, noise=0.04)
+    assert comparison.verdict is Verdict.UNDECIDED
+    assert comparison.more_blocks is not None
+    assert comparison.more_minutes is not None
+    assert comparison.more_minutes == pytest.approx(comparison.more_blocks * 6.56 / 60, rel=0.01)
+
+
+def test_intervals_that_end_a_run_early_are_widened() -> None:
+    d = np.random.default_rng(0).normal(0.5, 0.01, 12)
+    shown, precise = shown_estimate(d, Measure(), 0.95)
+    assert precise
+    first, _ = shown_estimate(d[:6], Measure(), 0.95)
+    unwidened, imprecise = shown_estimate(d, Measure(precision=0.0001), 0.95)
+    assert not imprecise
+    assert shown.half_width == pytest.approx(1.08 * unwidened.half_width)
+    assert first.half_width > 0

@@ -1,0 +1,125 @@
+"""The whole judgement, as people and programs read it."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import SimulatedArm, simulated_run
+from webdyno.judge import judge
+from webdyno.model.experiment import Measure
+from webdyno.model.judgement import Judgement, Verdict
+
+
+def judged(arms: dict[str, SimulatedArm], blocks: int = 12, noise: float = 0.02) -> Judgement:
+    """The judgement of a simulated run."""
+    run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
+    return judge(run.head, run.records)
+
+
+def test_a_clear_difference_is_said_with_its_evidence() -> None:
+    found = judged({"apache": SimulatedArm(), "nginx": SimulatedArm(rate_rps=76_800)})
+    assert found.verdict is Verdict.FASTER
+    assert re.fullmatch(
+        r"nginx answers 1\.\d\d× as many requests per second as apache "
+        r"\(95 % interval 1\.\d\d to 1\.\d\d, 12 blocks\): faster",
+        found.headline,
+    )
+    assert found.blocks == 12
+    assert {comparison.metric for comparison in found.comparisons} == {
+        metric.name for metric in found.metrics
+    }
+
+
+def test_every_metric_of_every_arm_has_its_interval() -> None:
+    found = judged({"apache": SimulatedArm(), "nginx": SimulatedArm(server_cpu_us=8.0)})
+    values = {(value.arm, value.metric): value for value in found.arms}
+    assert len(values) == 2 * len(found.metrics)
+    nginx = values["nginx", "server_cpu_us"]
+    assert nginx.interval is not None
+    assert nginx.interval.estimate == pytest.approx(8.0, rel=0.05)
+    assert len(nginx.by_block) == len(nginx.blocks) == 12
+
+
+def test_equal_arms_are_equivalent_within_delta() -> None:
+    found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, noise=0.003)
+    assert found.verdict is Verdict.EQUIVALENT
+    assert found.headline.endswith("equivalent within 2 %")
+
+
+def test_undecided_says_what_is_still_needed() -> None:
+    found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6, noise=0.04)
+    assert found.verdict is Verdict.UNDECIDED
+    assert re.search(r"undecided, about \d+ more blocks \(\d+ minutes?\) needed", found.headline)
+
+
+def test_wrong_answers_are_no_verdict_and_name_arm_and_path() -> None:
+    found = judged({"nginx": SimulatedArm(), "apache": SimulatedArm(wrong_status=404)}, blocks=6)
+    assert found.verdict is Verdict.INVALID
+    assert found.headline == ("no verdict: arm apache answered 404 to /hello.txt, 200 was expected")
+    rules = {finding.rule: finding for finding in found.findings}
+    assert rules["non-2xx"].arm == "apache"
+    assert "404" in rules["non-2xx"].what
+    assert {slot.arm for slot in found.left_out} == {"apache"}
+
+
+def test_a_busy_client_leaves_server_cpu_comparable() -> None:
+    found = judged({"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40.0)})
+    by_metric = {comparison.metric: comparison for comparison in found.comparisons}
+    assert by_metric["rate_rps"].verdict is Verdict.INVALID
+    assert by_metric["server_cpu_us"].verdict is Verdict.SLOWER
+    assert found.verdict is Verdict.INVALID
+
+
+def test_one_arm_out_of_three_being_broken_leaves_the_others_comparable() -> None:
+    found = judged(
+        {
+            "base": SimulatedArm(),
+            "broken": SimulatedArm(wrong_status=500),
+            "quick": SimulatedArm(rate_rps=80_000),
+        }
+    )
+    by_arm = {c.a: c.verdict for c in found.comparisons if c.metric == "rate_rps"}
+    assert by_arm == {"broken": Verdict.INVALID, "quick": Verdict.FASTER}
+    assert found.verdict is Verdict.INVALID
+    assert "no verdict" in found.headline
+    assert "quick answers" in found.headline
+
+
+def test_a_few_bad_slots_are_left_out_and_told() -> None:
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=8)
+    records = list(run.records)
+    at = next(i for i, r in enumerate(records) if r.kind == "slot" and r.phase == "measure")
+    slot = records[at]
+    assert slot.kind == "slot"
+    timed_out = slot.load.failures.model_copy(update={"timeout": 3})
+    records[at] = slot.model_copy(
+        update={"load": slot.load.model_copy(update={"failures": timed_out})}
+    )
+    found = judge(run.head, records)
+    assert found.verdict is not Verdict.INVALID
+    (finding,) = found.findings
+    assert (finding.rule, finding.severity) == ("timeouts", "note")
+    assert "1 slot of 32, left out" in finding.what
+    assert [(left.block, left.slot) for left in found.left_out] == [(slot.block, slot.slot)]
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2, 5])
+def test_an_unfinished_run_is_undecided(blocks: int) -> None:
+    found = judged({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=blocks)
+    assert found.verdict is Verdict.UNDECIDED
+    assert "few-blocks" in {finding.rule for finding in found.findings}
+
+
+@given(st.integers(0, 10_000), st.integers(6, 9), st.floats(0.3, 3))
+@settings(max_examples=12, deadline=None)
+def test_a_judgement_is_whole_and_always_the_same(seed: int, blocks: int, ratio: float) -> None:
+    arms = {"a": SimulatedArm(), "b": SimulatedArm(rate_rps=40_000 * ratio)}
+    run = simulated_run(arms, blocks=blocks, seed=seed, measure=Measure(seed=seed))
+    found = judge(run.head, run.records)
+    assert found == judge(run.head, run.records)
+    assert Judgement.model_validate_json(found.model_dump_json()) == found
+    for comparison in found.comparisons:
+        assert comparison.ratio is not None
+        assert 0 < comparison.ratio.low <= comparison.ratio.estimate <= comparison.ratio.high

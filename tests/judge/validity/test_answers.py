@@ -1,0 +1,63 @@
+"""Rules about answers: each fires on its cause, names arm and figures, and says what to do."""
+
+import pytest
+
+from builders import SimulatedArm, simulated_run
+from judge.validity.broken import ARMS, found_in, load_with, run_with
+from webdyno.judge.validity import answers, findings
+from webdyno.judge.validity.rule import SlotRule
+from webdyno.model.load_result import Failures
+
+
+def test_a_clean_run_has_no_findings() -> None:
+    run = simulated_run(ARMS, blocks=6)
+    assert findings(run.head, run.records) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        ("status", answers.NON_2XX),
+        ("body", answers.WRONG_BODY),
+        ("truncated", answers.TRUNCATED),
+        ("malformed", answers.MALFORMED),
+        ("timeout", answers.TIMEOUTS),
+        ("reset", answers.RESETS),
+        ("connect", answers.REFUSED),
+    ],
+)
+def test_each_kind_of_failure_breaks_its_own_rule(kind: str, rule: SlotRule) -> None:
+    change = load_with(
+        failures={kind: 7}, failure_samples=["GET /hello.txt: what went wrong in words"]
+    )
+    (finding,) = found_in(run_with(change)).values()
+    assert (finding.rule, finding.severity, finding.arm) == (rule.name, "invalid", "apache")
+    assert finding.what.startswith("arm apache: 168 ")
+    assert "what went wrong in words" in finding.what
+    assert finding.remedy
+
+
+def test_every_kind_of_failure_has_a_rule() -> None:
+    for kind in Failures.model_fields:
+        run = run_with(load_with(failures={kind: 1}))
+        assert len(found_in(run)) == 1
+
+
+def test_non_2xx_tells_the_codes_and_their_share() -> None:
+    arms = {"nginx": SimulatedArm(), "apache": SimulatedArm(wrong_status=503, wrong_share=0.25)}
+    found = found_in(simulated_run(arms, blocks=6))
+    what = found["non-2xx"].what
+    assert "(503)" in what
+    assert " of " in what
+    assert "no-answers" not in found
+
+
+def test_an_expected_redirect_is_no_failure() -> None:
+    run = run_with(load_with(by_status={"301": 20_000}))
+    assert found_in(run) == {}
+
+
+def test_an_arm_without_answers_is_told() -> None:
+    found = found_in(run_with(load_with(requests={"completed": 0})))
+    assert found["no-answers"].severity == "invalid"
+    assert "24 slots" in found["no-answers"].what

@@ -1,0 +1,62 @@
+"""Rules about what the arms answered before the load."""
+
+from typing import Any
+
+from builders import SimulatedArm, answer, run_head
+from webdyno.judge.validity import findings
+from webdyno.model.judgement import Finding
+from webdyno.model.records import Answer, CertificateRecord
+
+HEAD = run_head({"nginx": "nginx", "apache": "apache-event"})
+
+
+def found(*answers: tuple[Answer, Answer]) -> list[Finding]:
+    """What the rules say of certificates: the answers of nginx and apache in each block."""
+    records = [
+        CertificateRecord(block=block, answers={"nginx": [nginx], "apache": [apache]})
+        for block, (nginx, apache) in enumerate(answers)
+    ]
+    return [f for f in findings(HEAD, records) if f.rule != "few-blocks"]
+
+
+def answered(**changes: Any) -> Answer:  # noqa: ANN401
+    """A right answer, but for the changes."""
+    return answer(SimulatedArm()).model_copy(update=changes)
+
+
+def test_equal_answers_are_fine() -> None:
+    assert found((answered(), answered())) == []
+
+
+def test_a_wrong_status_names_arm_path_and_code() -> None:
+    (finding,) = found((answered(), answered(path="/missing.txt", status=404)))
+    assert (finding.rule, finding.severity, finding.arm) == ("wrong-status", "invalid", "apache")
+    assert finding.what == "arm apache answered 404 to /missing.txt, 200 was expected"
+
+
+def test_no_answer_tells_why() -> None:
+    (finding,) = found((answered(status=None, error="connection refused"), answered()))
+    assert (finding.rule, finding.arm) == ("no-answer", "nginx")
+    assert "connection refused" in finding.what
+
+
+def test_another_body_is_told_with_its_size() -> None:
+    (finding,) = found((answered(), answered(body_sha256="0" * 64, body_bytes=12)))
+    assert (finding.rule, finding.arm) == ("different-body", "apache")
+    assert "12 bytes, 13 were expected" in finding.what
+
+
+def test_a_mistake_in_every_block_is_told_once() -> None:
+    wrong = (answered(), answered(status=403))
+    assert len(found(wrong, wrong, wrong)) == 1
+
+
+def test_bodies_that_may_vary_must_still_have_about_one_size() -> None:
+    varying = {"expected_sha256": None, "expected_bytes": None}
+    first = answered(**varying, body_bytes=10_000, body_sha256="1" * 64)
+    alike = answered(**varying, body_bytes=10_100, body_sha256="2" * 64)
+    other = answered(**varying, body_bytes=3_000, body_sha256="3" * 64)
+    assert found((first, alike)) == []
+    (finding,) = found((first, other))
+    assert finding.rule == "different-body"
+    assert "10,000 and 3,000 bytes" in finding.what

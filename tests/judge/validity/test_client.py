@@ -1,0 +1,36 @@
+"""Rules about the client."""
+
+import pytest
+
+from builders import SimulatedArm, simulated_run
+from judge.validity.broken import found_in, load_with, run_with
+
+
+@pytest.mark.parametrize(("busy", "fires"), [(0.5, False), (0.85, False), (0.86, True)])
+def test_a_busy_client_is_the_bottleneck(busy: float, fires: bool) -> None:
+    arms = {"nginx": SimulatedArm(busy=busy), "apache": SimulatedArm()}
+    found = found_in(simulated_run(arms, blocks=6))
+    assert ("client-bound" in found) == fires
+
+
+def test_client_bound_spoils_what_the_client_times_only() -> None:
+    arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm()}
+    finding = found_in(simulated_run(arms, blocks=6))["client-bound"]
+    assert "97 %" in finding.what
+    assert "server_cpu_us" not in finding.metrics
+    assert "rate_rps" in finding.metrics
+    assert "server_cpu_us" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("loop", "lag_us", "fires"),
+    [
+        ("open", 200.0, True),
+        ("open", 20.0, False),
+        ("closed", 200.0, False),
+    ],
+)
+def test_late_requests_spoil_an_open_loop(loop: str, lag_us: float, fires: bool) -> None:
+    change = load_with(loop=loop, send_lag_us={"p99": lag_us}, response_time_us={"p99": 1_000.0})
+    found = found_in(run_with(change))
+    assert ("send-lag" in found) == fires
