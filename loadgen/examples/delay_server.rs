@@ -85,7 +85,7 @@ impl Delays {
     fn answer_at_ns(&self, now_ns: u64, count: u64) -> u64 {
         match *self {
             Self::Constant { delay_ms } => now_ns + ns(delay_ms),
-            Self::Bimodal { slow_ms, slow_every, .. } if (count + 1) % slow_every == 0 => {
+            Self::Bimodal { slow_ms, slow_every, .. } if (count + 1).is_multiple_of(slow_every) => {
                 now_ns + ns(slow_ms)
             }
             Self::Bimodal { fast_ms, .. } => now_ns + ns(fast_ms),
