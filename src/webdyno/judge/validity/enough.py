@@ -47,3 +47,20 @@ def _few_samples_of(arm: str, evidence: Evidence) -> Finding | None:
         "(--set measure.slots_per_arm=8).",
         metrics=list(short),
     )
+
+
+def few_blocks(evidence: Evidence, measure: Measure) -> list[Finding]:
+    """Note a run that ended before a verdict was possible."""
+    finished = len(evidence.blocks)
+    if finished >= measure.min_blocks:
+        return []
+    return [
+        Finding(
+            rule="few-blocks",
+            severity="note",
+            arm=None,
+            what=f"only {plural(finished, 'finished block')}; a verdict needs at least "
+            f"{measure.min_blocks}",
+            remedy="Go on with `webdyno resume`, or run again with a longer --budget.",
+        )
+    ]
