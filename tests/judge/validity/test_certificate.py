@@ -60,3 +60,24 @@ def test_bodies_that_may_vary_must_still_have_about_one_size() -> None:
     (finding,) = found((first, other))
     assert finding.rule == "different-body"
     assert "10,000 and 3,000 bytes" in finding.what
+
+
+def test_arms_that_are_asked_for_different_pages_are_not_compared() -> None:
+    other = {"path": "/100.txt", "body_bytes": 100, "body_sha256": "4" * 64}
+    (finding,) = found((answered(), answered(**other, expected_sha256="4" * 64)))
+    assert (finding.rule, finding.arm) == ("different-body", "apache")
+    assert "/hello.txt and /100.txt" in finding.what
+
+
+def test_arms_must_be_asked_for_equally_many_paths() -> None:
+    records = [CertificateRecord(block=0, answers={"nginx": [answered()], "apache": []})]
+    rules = [finding.rule for finding in findings(HEAD, records)]
+    assert "different-body" in rules
+
+
+def test_arms_that_rightly_serve_different_pages_are_told_apart() -> None:
+    other = {"path": "/100.txt", "expected_sha256": "4" * 64, "body_sha256": "4" * 64}
+    (finding,) = found((answered(), answered(**other, body_bytes=100)))
+    assert (finding.rule, finding.arm) == ("different-body", "apache")
+    assert "/100.txt" in finding.what
+    assert "13 and 100 bytes" in finding.what

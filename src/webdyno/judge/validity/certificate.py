@@ -52,26 +52,33 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
 
 
 def _unlike_each_other(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
-    """Compare the sizes of bodies that may differ a little from answer to answer."""
+    """Compare the arms' answers one by one, in the order in which the load asks for them."""
     baseline, *others = by_arm
-    first = {answer.path: answer for answer in by_arm[baseline] if _varying(answer)}
     for arm in others:
-        for answer in filter(_varying, by_arm[arm]):
-            same = first.get(answer.path)
-            if same is None:
-                continue
-            smaller, larger = sorted((same.body_bytes, answer.body_bytes))
-            if larger > smaller * (1 + SIZE_TOLERANCE):
+        for ours, theirs in zip(by_arm[baseline], by_arm[arm], strict=False):
+            if _as_expected(ours) and _as_expected(theirs) and not _alike(ours, theirs):
+                paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
                 yield _finding(
                     "different-body",
                     arm,
-                    f"arms {baseline} and {arm} answered {answer.path} with bodies of different "
-                    f"size: {number(same.body_bytes)} and {plural(answer.body_bytes, 'byte')}",
+                    f"arms {baseline} and {arm} answered {paths} with different bodies: "
+                    f"{number(ours.body_bytes)} and {plural(theirs.body_bytes, 'byte')}",
                 )
 
 
-def _varying(answer: Answer) -> bool:
-    return answer.status == answer.expected_status and answer.expected_sha256 is None
+def _as_expected(answer: Answer) -> bool:
+    """Whether an answer is what its site promises; if not, that has been told of already."""
+    return answer.status == answer.expected_status and (
+        answer.expected_sha256 in {None, answer.body_sha256}
+    )
+
+
+def _alike(one: Answer, other: Answer) -> bool:
+    """Whether two bodies are the same, or of about one size where the site lets them vary."""
+    if one.expected_sha256 or other.expected_sha256:
+        return one.body_sha256 == other.body_sha256
+    smaller, larger = sorted((one.body_bytes, other.body_bytes))
+    return larger <= smaller * (1 + SIZE_TOLERANCE)
 
 
 def _finding(rule: str, arm: str, what: str) -> Finding:
