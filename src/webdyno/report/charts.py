@@ -22,6 +22,7 @@ Layers = alt.LayerChart | alt.FacetChart
 
 ROW_PX = 46
 """Height of a ratio with its label above it."""
+ABOVE_PX = -11
 HEIGHT_PX = 300
 MUTED = 0.12
 CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
@@ -102,21 +103,17 @@ def _ratio_chart(rows: Rows, delta: float, who: str) -> Layers:
             alt.Tooltip("verdict:N"),
         ],
     )
-    above: dict[str, Any] = {"baseline": "middle", "dy": -11, "limit": _share(0.64)}
+    headings = base.transform_filter("datum.heading").encode(x=alt.value(0), text="label:N")
+    names = base.transform_filter("!datum.heading").encode(x=alt.value(0), text="label:N")
+    results = shown.encode(x=alt.value("width"), text="result:N")
     return alt.layer(
         band.mark_rect(color=variable("band")).encode(x=x, x2="high:Q"),
         band.mark_rule(color=variable("ink-soft"), strokeWidth=1).encode(x="one:Q"),
         shown.mark_rule(strokeWidth=3, yOffset=8, strokeCap="round").encode(x="low:Q", x2="high:Q"),
-        shown.mark_point(filled=True, size=110, opacity=1, yOffset=8).encode(x="ratio:Q"),
-        base.transform_filter("datum.heading")
-        .mark_text(align="left", fontWeight=600, **above)
-        .encode(x=alt.value(0), text="label:N"),
-        base.transform_filter("!datum.heading")
-        .mark_text(align="left", **above)
-        .encode(x=alt.value(0), text="label:N"),
-        shown.mark_text(align="right", fontWeight=600, **above).encode(
-            x=alt.value("width"), text="result:N"
-        ),
+        shown.mark_point(filled=True, size=90, opacity=1, yOffset=8).encode(x="ratio:Q"),
+        headings.mark_text(align="left", dy=ABOVE_PX, fontWeight=600, limit=_share(0.62)),
+        names.mark_text(align="left", dy=ABOVE_PX, limit=_share(0.62)),
+        results.mark_text(align="right", dy=ABOVE_PX, fontWeight=600),
     )
 
 

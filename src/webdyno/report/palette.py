@@ -86,7 +86,7 @@ CONFIG: dict[str, Any] = {
     "font": FONT,
     "padding": 2,
     "view": {"stroke": None},
-    "text": {"fontSize": 13, "color": variable("ink")},
+    "text": {"fontSize": 13, "color": variable("ink"), "baseline": "middle"},
     "axis": {
         "domainColor": variable("line"),
         "tickColor": variable("line"),

@@ -1,0 +1,74 @@
+"""`summary.csv`: every figure of the report as a table for other programs.
+
+docs/report.md describes the columns.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from io import StringIO
+
+from webdyno.model.judgement import Interval, Judgement
+from webdyno.model.run import RunHead
+
+COLUMNS = (
+    "experiment",
+    "kind",
+    "metric",
+    "unit",
+    "arm",
+    "baseline",
+    "block",
+    "estimate",
+    "low",
+    "high",
+    "confidence",
+    "verdict",
+)
+Cell = str | int | float | None
+Line = dict[str, Cell]
+
+
+def summary_csv(head: RunHead, judgement: Judgement) -> str:
+    """Give the file's text: for each metric arms and ratios, over all blocks and block by block."""
+    text = StringIO()
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    units = {metric.name: metric.unit for metric in judgement.metrics}
+    for line in _lines(judgement):
+        writer.writerow(
+            {"experiment": head.experiment_name, "unit": units[str(line["metric"])]} | line
+        )
+    return text.getvalue()
+
+
+def _lines(judgement: Judgement) -> Iterator[Line]:
+    for value in judgement.arms:
+        about: Line = {"metric": value.metric, "arm": value.arm}
+        yield about | {"kind": "arm"} | _interval(value.interval)
+        yield from _blocks(about | {"kind": "arm-block"}, value.blocks, value.by_block)
+    for found in judgement.comparisons:
+        about = {"metric": found.metric, "arm": found.a, "baseline": found.b, "unit": "ratio"}
+        verdict: Line = {"verdict": str(found.verdict)}
+        yield about | {"kind": "ratio"} | _interval(found.ratio) | verdict
+        yield from _blocks(about | {"kind": "ratio-block"}, found.blocks, found.by_block)
+
+
+def _blocks(about: Line, blocks: Sequence[int], values: Sequence[float]) -> Iterator[Line]:
+    for block, value in zip(blocks, values, strict=True):
+        yield about | {"block": block, "estimate": _figure(value)}
+
+
+def _interval(interval: Interval | None) -> Line:
+    if interval is None:
+        return {}
+    return {
+        "estimate": _figure(interval.estimate),
+        "low": _figure(interval.low),
+        "high": _figure(interval.high),
+        "confidence": _figure(interval.confidence),
+    }
+
+
+def _figure(value: float) -> str:
+    """Seven digits: more than any measurement has, and no noise of binary fractions."""
+    return f"{value:.7g}"
