@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,6 +46,7 @@ class ServerProcess:
         self.log = log
         self._stop_within_s = stop_within_s
         order = {
+            "program": shutil.which(self.argv[0], path=env.get("PATH")) or self.argv[0],
             "argv": self.argv,
             "uid": user.uid if user else None,
             "gid": user.gid if user else None,

@@ -6,8 +6,9 @@ closes, however webdyno ended, the server is asked to stop, then it and all its 
 killed. Orphans of the server become children of the warden (it is their subreaper), so none gets
 away. Should the warden itself be killed, the server gets its stop signal from the kernel.
 
-ORDER is JSON: argv, uid, gid, groups (null: stay who we are), cpus, groups_to_join (paths of
-`cgroup.procs`), stop_signal, stop_within_s, workspace {path, lock} (removed if webdyno is gone).
+ORDER is JSON: program (its path), argv, uid, gid, groups (null: stay who we are), cpus,
+groups_to_join (paths of `cgroup.procs`), stop_signal, stop_within_s, workspace {path, lock}
+(removed if webdyno is gone).
 Prints the server's process id on one line; exits with the server's exit code, 128 + N after
 signal N.
 """
@@ -72,13 +73,14 @@ class Warden:
             return pid
         try:
             self._become_server(parent)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 (it would be lost)
             os.write(2, f"webdyno: can't start {self.order['argv'][0]}: {error}\n".encode())
         finally:
             os._exit(127)
         raise AssertionError("not reached")
 
     def _become_server(self, parent: int) -> None:
+        """Turn into the server; nothing may be imported here, since its user may not read it."""
         order = self.order
         os.setsid()  # Apache signals its whole process group, which must not be the warden's
         for path in order["groups_to_join"]:
@@ -105,7 +107,7 @@ class Warden:
         nothing = os.open("/dev/null", os.O_RDWR)
         os.dup2(nothing, 0)
         os.dup2(2, 1)
-        os.execvpe(order["argv"][0], order["argv"], os.environ)
+        os.execve(order["program"], order["argv"], os.environ)
 
     def _reap(self, readable: list[int]) -> bool:
         """Take in the exit codes of ended children; False when no child is left."""

@@ -1,0 +1,176 @@
+"""Servers under a warden: whatever happens to webdyno, nothing of them is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from webdyno.bench import Bench, ServerProcess
+from webdyno.bench.workspace import Workspace
+from webdyno.model.mistake import Trouble
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+
+STUBBORN = """
+trap '' TERM
+(setsid sh -c 'echo up; exec sleep 600' &)
+echo up
+exec sleep 600
+"""
+"""A server that ignores its stop signal and has a daemon for a grandchild."""
+
+
+def wait_until(condition: Callable[[], bool], within_s: float = 20.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    made = Bench().workspace()
+    yield made
+    made.remove()
+
+
+def spawn(workspace: Workspace, tmp_path: Path, *argv: str, grace_s: float = 5.0) -> ServerProcess:
+    return Bench().spawn(
+        argv,
+        cwd=workspace.path,
+        env=ENVIRONMENT,
+        log=tmp_path / "log",
+        workspace=workspace,
+        stop_within_s=grace_s,
+    )
+
+
+def test_a_server_is_pinned_in_its_own_session_and_unprivileged(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    bench = Bench()
+    process = spawn(workspace, tmp_path, "sleep", "600")
+    try:
+        server = psutil.Process(process.pid)
+        wait_until(lambda: server.name() == "sleep")
+        assert server.cpu_affinity() == bench.split.servers
+        assert os.getsid(process.pid) not in {os.getsid(0), os.getsid(process.warden_pid)}
+        assert server.uids().real == (bench.user.uid if bench.user else os.getuid())
+        assert os.geteuid() != 0 or server.uids().effective != 0
+    finally:
+        process.stop()
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_stopping_is_graceful_first(workspace: Workspace, tmp_path: Path) -> None:
+    script = "trap 'echo goodbye; exit 7' TERM; echo up; while :; do sleep 0.01; done"
+    process = spawn(workspace, tmp_path, "sh", "-c", script)
+    wait_until(lambda: "up" in (tmp_path / "log").read_text())
+    process.stop()
+    assert "goodbye" in (tmp_path / "log").read_text()
+    assert process.poll() == 7
+
+
+def test_the_stubborn_are_killed_with_their_orphans(workspace: Workspace, tmp_path: Path) -> None:
+    process = spawn(workspace, tmp_path, "sh", "-c", STUBBORN, grace_s=0.1)
+    wait_until(lambda: (tmp_path / "log").read_text().count("up") == 2)
+    pids = process.pids()
+    assert len(pids) == 2
+    process.stop()
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert process.poll() == 128 + signal.SIGKILL
+
+
+def test_a_servers_own_end_is_noticed(workspace: Workspace, tmp_path: Path) -> None:
+    process = spawn(workspace, tmp_path, "sh", "-c", "echo last words; exit 3")
+    wait_until(lambda: process.poll() is not None)
+    assert process.poll() == 3
+    assert (tmp_path / "log").read_text() == "last words\n"
+    process.stop()
+
+
+def test_a_program_that_is_not_there(workspace: Workspace, tmp_path: Path) -> None:
+    process = spawn(workspace, tmp_path, "/no/such/program")
+    wait_until(lambda: process.poll() is not None)
+    assert "No such file" in (tmp_path / "log").read_text()
+    process.stop()
+
+
+DRIVER = f"""
+import sys, time
+from pathlib import Path
+from webdyno.bench import Bench
+bench = Bench()
+workspace = bench.workspace()
+process = bench.spawn(
+    ["sh", "-c", {STUBBORN!r}], cwd=workspace.path, env={ENVIRONMENT!r},
+    log=Path(sys.argv[1]), workspace=workspace, stop_within_s=0.1,
+)
+print(process.pid, process.warden_pid, workspace.path, flush=True)
+time.sleep(60)
+"""
+
+
+def start_driver(script: str, log: Path) -> tuple[subprocess.Popen[str], int, int, Path]:
+    driver = subprocess.Popen(
+        [sys.executable, "-c", script, str(log)], stdout=subprocess.PIPE, text=True
+    )
+    assert driver.stdout is not None
+    with driver.stdout:
+        pid, warden_pid, workspace = driver.stdout.readline().split()
+    wait_until(lambda: log.read_text().count("up") == 2)
+    return driver, int(pid), int(warden_pid), Path(workspace)
+
+
+def test_kill_9_leaves_nothing(tmp_path: Path) -> None:
+    driver, _, warden_pid, workspace = start_driver(DRIVER, tmp_path / "log")
+    warden = psutil.Process(warden_pid)
+    family = [warden, *warden.children(recursive=True)]
+    assert len(family) == 3
+    driver.kill()
+    driver.wait()
+    wait_until(lambda: not any(process.is_running() for process in family))
+    assert not workspace.exists()
+
+
+def test_the_kernel_stops_the_server_when_the_warden_is_killed_too(tmp_path: Path) -> None:
+    polite = DRIVER.replace("trap", ":")
+    driver, pid, warden_pid, _ = start_driver(polite, tmp_path / "log")
+    server = psutil.Process(pid)
+    daemons = [p for p in psutil.Process(warden_pid).children(recursive=True) if p != server]
+    driver.kill()
+    os.kill(warden_pid, signal.SIGKILL)
+    driver.wait()
+    wait_until(lambda: not server.is_running())
+    for daemon in daemons:  # what left its server's care can only be found by a control group
+        daemon.kill()
+
+
+def test_the_next_workspace_sweeps_away_what_was_left() -> None:
+    script = (
+        "import os, signal; from webdyno.bench import Bench; w = Bench().workspace();"
+        "print(w.path, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    left = Path(done.stdout.decode().strip())
+    assert left.name
+    mine = Bench().workspace()
+    assert not left.exists()
+    other = Bench().workspace()
+    assert mine.path.exists()
+    other.remove()
+    mine.remove()
+
+
+def test_a_warden_that_does_not_answer_is_a_trouble(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webdyno.bench.warden.__file__", "/no/such/warden.py")
+    with pytest.raises(Trouble, match="could not be started"):
+        spawn(workspace, tmp_path, "sleep", "600")

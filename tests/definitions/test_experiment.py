@@ -1,0 +1,91 @@
+"""Experiments: overrides, and messages about what doesn't exist or fit."""
+
+from pathlib import Path
+
+import pytest
+
+from webdyno.definitions import Catalogue, read_knobs
+from webdyno.model.mistake import Mistake
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return Catalogue.load()
+
+
+def test_every_experiment_of_the_catalogue_is_right(catalogue: Catalogue) -> None:
+    for name in catalogue.experiments:
+        assert catalogue.experiment(name).arms
+
+
+def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
+    experiment = catalogue.experiment(
+        "static-hello",
+        [
+            "load.connections=16",
+            'arms.apache-event.paths=["/missing.txt"]',
+            "arms.nginx.knobs.workers=1",
+            "measure.budget_s=30",
+            "load.keepalive=never",
+            "arms.third.stack=apache-worker",
+        ],
+    )
+    assert experiment.load.connections == 16
+    assert experiment.arms["apache-event"].paths == ["/missing.txt"]
+    assert experiment.arms["nginx"].knobs == {"workers": 1}
+    assert experiment.measure.budget_s == 30
+    assert experiment.load.keepalive == "never"
+    assert experiment.arms["third"].stack == "apache-worker"
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("load.conections=3", "unknown key load.conections; did you mean connections?"),
+        ("load.connections=0", "load.connections should be greater than 0, not 0"),
+        ("load.keepalive=maybe", "should be 'always' or 'never'"),
+        ("arms.nginx.stack=ngnix", "no stack 'ngnix'; did you mean nginx"),
+        ("arms.apache.paths=['/x']", "no arm 'apache'; did you mean apache-event?"),
+        ("arms.nginx.knobs.worker=1", "no knob 'worker'; did you mean workers"),
+        ("arms.nginx.knobs.workers=0", "knob workers must lie in 1 to 1024, not 0"),
+        ("arms.nginx.knobs.workers=many", "is a whole number from 1 to 1024, not 'many'"),
+        ("arms.nginx.knobs.sendfile=1", "knob sendfile is true or false, not 1"),
+        ("arms.nginx=5", "arms.nginx should be"),
+        ("title.x=3", "title holds a value"),
+        ("site=statc", "no site 'statc'; did you mean static?"),
+        ("load.paths=['x']", "a path starts with /"),
+        ("workers", "should look like KEY=VALUE"),
+    ],
+)
+def test_a_wrong_override_is_named_with_a_remedy(
+    catalogue: Catalogue, override: str, says: str
+) -> None:
+    with pytest.raises(Mistake) as mistake:
+        catalogue.experiment("static-hello", [override])
+    assert str(mistake.value).startswith(f"--set {override}: ")
+    assert says in str(mistake.value)
+
+
+def test_a_mistake_in_a_file_is_named_with_its_line(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'title = "t"\nquestion = "q"\nsite = "static"\n\n'
+        '[arms.a]\nstack = "nginx"\n\n[arms.b]\nstack = "nginx"\nknobs.workers = 0.5\n'
+    )
+    with pytest.raises(Mistake, match=r"mine\.toml:10: knob workers is a whole number"):
+        catalogue.experiment(str(path))
+
+
+def test_an_unknown_experiment_gets_the_nearest_names(catalogue: Catalogue) -> None:
+    with pytest.raises(Mistake, match="did you mean static-hello"):
+        catalogue.experiment("statichello")
+
+
+def test_knobs_of_the_command_line(catalogue: Catalogue) -> None:
+    apache = catalogue.stack("apache-prefork")
+    assert read_knobs(apache, ["children=5", "sendfile=false"]) == {
+        "children": 5,
+        "sendfile": False,
+    }
+    with pytest.raises(Mistake, match="no knob 'mpm'"):  # the stack fixes it
+        read_knobs(apache, ["mpm=event"])

@@ -1,0 +1,64 @@
+"""Positions in TOML files."""
+
+from pathlib import Path
+
+import pytest
+
+from webdyno.definitions.toml_file import TomlFile
+from webdyno.model.mistake import Mistake
+
+TEXT = """\
+# a comment
+title = "x"
+load.paths = [
+    "/a",  # first
+    "/b",
+]
+
+[arms.nginx]
+stack = "nginx"
+knobs = { workers = 1, "quoted key" = 2 }
+
+[[steps]]
+run = "a"
+
+[[steps]]
+run = "b"
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "line"),
+    [
+        (("title",), 2),
+        (("load",), 3),
+        (("load", "paths"), 3),
+        (("load", "paths", 1), 5),
+        (("arms",), 8),
+        (("arms", "nginx"), 8),
+        (("arms", "nginx", "stack"), 9),
+        (("arms", "nginx", "knobs", "workers"), 10),
+        (("arms", "nginx", "knobs", "quoted key"), 10),
+        (("steps", 1, "run"), 16),
+        (("arms", "nginx", "missing"), 8),
+        (("missing",), 1),
+    ],
+)
+def test_a_key_is_placed_on_its_line(
+    tmp_path: Path, where: tuple[str | int, ...], line: int
+) -> None:
+    path = tmp_path / "file.toml"
+    path.write_text(TEXT)
+    assert TomlFile(path).place(where) == f"{path}:{line}"
+
+
+def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "file.toml"
+    path.write_text('title = "x"\nload = = 3\n')
+    with pytest.raises(Mistake, match=r"file\.toml: is not valid TOML: .*line 2"):
+        TomlFile(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match=r"nowhere\.toml: there is no such file"):
+        TomlFile(tmp_path / "nowhere.toml")

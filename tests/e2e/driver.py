@@ -1,0 +1,22 @@
+"""Starts a stack, prints its URL and processes as JSON, and waits: for tests that kill it."""
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue
+from webdyno.stack import start_stack
+
+if __name__ == "__main__":
+    catalogue = Catalogue.load()
+    stack, site = catalogue.stack(sys.argv[1]), catalogue.site(sys.argv[2])
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        start_stack(stack, {}, site, folder=Path(folder), bench=Bench()) as running,
+    ):
+        said = {"url": running.url, "pids": running.pids(), "wardens": running.wardens()}
+        print(json.dumps(said), flush=True)  # noqa: T201
+        time.sleep(60)

@@ -1,0 +1,268 @@
+"""Real servers: they start, answer rightly, fail with clear messages, and leave nothing behind."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from webdyno.bench import Bench
+from webdyno.bench.workspace import home_folder
+from webdyno.definitions import Catalogue
+from webdyno.model.mistake import Trouble
+from webdyno.stack import StackDied, start_stack
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+SYSTEM_PYTHON = "/usr/bin/python3"
+DRIVER = Path(__file__).parent / "driver.py"
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return Catalogue.load()
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench()
+
+
+def get(url: str) -> tuple[int, bytes]:
+    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 (our own server)
+        return answer.status, answer.read()
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    deadline = time.monotonic() + 20
+    while any(psutil.pid_exists(pid) for pid in pids):
+        assert time.monotonic() < deadline, "processes are left"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("name", ["nginx", "apache-event", "apache-worker", "apache-prefork"])
+def test_the_static_site_on_every_stack(
+    catalogue: Catalogue, bench: Bench, tmp_path: Path, name: str
+) -> None:
+    site = catalogue.site("static")
+    with start_stack(catalogue.stack(name), {}, site, folder=tmp_path, bench=bench) as running:
+        for path, page in site.paths.items():
+            assert page.matches(*get(running.url + path)), path
+        running.check_alive()
+        pids, port = [*running.pids(), *running.wardens()], running.port
+        assert all(0 not in psutil.Process(pid).uids() for pid in running.pids())
+        assert running.ready_s > 0
+        assert all(version[0].isdigit() for version in running.versions().values())
+        assert running.settings()["sendfile"] == "on"
+        group = running.group
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert group is None or not group.path.exists()
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
+    role = catalogue.stack(name).front
+    assert (tmp_path / f"{role}.log").exists()
+    assert "DocumentRoot" in (conf := next((tmp_path / role).glob("*.conf")).read_text()) or (
+        "root " in conf
+    )
+
+
+def test_knobs_reach_the_server(catalogue: Catalogue, bench: Bench, tmp_path: Path) -> None:
+    knobs = {"workers": 3}
+    stack, site = catalogue.stack("nginx"), catalogue.site("static")
+    with start_stack(stack, knobs, site, folder=tmp_path, bench=bench) as running:
+        assert len(running.pids()) == 1 + 3
+        assert running.settings()["workers"] == "3 processes"
+
+
+def test_two_at_the_same_time_do_not_disturb_each_other(
+    catalogue: Catalogue, bench: Bench, tmp_path: Path
+) -> None:
+    stack, site = catalogue.stack("nginx"), catalogue.site("static")
+    with start_stack(stack, {}, site, folder=tmp_path / "a", bench=bench) as one:
+        with start_stack(stack, {}, site, folder=tmp_path / "b", bench=bench) as other:
+            assert one.url != other.url
+        assert get(one.url + "/hello.txt") == (200, b"Hello, World!")
+        one.check_alive()
+
+
+def start_driver(stack: str) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+    driver = subprocess.Popen(
+        [sys.executable, str(DRIVER), stack, "static"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert driver.stdout is not None
+    with driver.stdout:
+        return driver, json.loads(driver.stdout.readline())
+
+
+@pytest.mark.parametrize("stack", ["nginx", "apache-event"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_or_interrupted_webdyno_leaves_nothing(
+    catalogue: Catalogue, stack: str, how: signal.Signals
+) -> None:
+    driver, said = start_driver(stack)
+    assert get(said["url"] + "/hello.txt")[0] == 200
+    os.killpg(driver.pid, how)  # as a terminal does it: to all processes in the foreground
+    driver.wait(20)
+    wait_until_gone([*said["pids"], *said["wardens"]])
+    assert catalogue.stacks[stack].front
+
+
+@pytest.fixture
+def open_scratch() -> Iterator[Path]:
+    """A folder that everybody may write to, unlike pytest's."""
+    folder = Path(f"/tmp/webdyno-test-{os.getpid()}")  # noqa: S108
+    folder.mkdir()
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@ROOT_ONLY
+@pytest.mark.skipif(not Path(SYSTEM_PYTHON).exists(), reason="needs a Python for everybody")
+@pytest.mark.parametrize("stack", ["nginx", "apache-prefork"])
+def test_an_ordinary_user_can_start_it(stack: str, open_scratch: Path) -> None:
+    """A child process gives up root for good and starts a stack from what it imported before."""
+    nobody = 65534
+    "localhost".encode("idna")  # loads a module that the child may not be able to read
+    child = os.fork()
+    if child == 0:
+        try:
+            catalogue = Catalogue.load()
+            os.setgroups([])
+            os.setresgid(nobody, nobody, nobody)
+            os.setresuid(nobody, nobody, nobody)
+            tempfile.tempdir = str(open_scratch)
+            sys.executable = SYSTEM_PYTHON  # ours may lie in root's home
+            _start_and_ask(catalogue, stack, open_scratch)
+        except BaseException:  # noqa: BLE001 (pytest must not go on in the child)
+            (open_scratch / "said").write_text(traceback.format_exc())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert (open_scratch / "said").read_text() == "200"
+
+
+def _start_and_ask(catalogue: Catalogue, stack: str, folder: Path) -> None:
+    site = catalogue.site("static")
+    with start_stack(catalogue.stack(stack), {}, site, folder=folder, bench=Bench()) as running:
+        status, _ = get(running.url + "/hello.txt")
+    (folder / "said").write_text(str(status))
+
+
+def test_a_port_in_use_is_one_clear_message(
+    catalogue: Catalogue, bench: Bench, tmp_path: Path
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(Trouble, match=f"port {port} is in use by .* choose another --port"):
+            start_stack(
+                catalogue.stack("nginx"),
+                {},
+                catalogue.site("static"),
+                folder=tmp_path,
+                bench=bench,
+                port=port,
+            )
+
+
+def own_nginx(folder: Path, **replacements: str) -> Catalogue:
+    """A catalogue whose nginx differs from webdyno's own."""
+    catalogue = Catalogue.load()
+    service = catalogue.services["nginx"].folder
+    copy = folder / "services" / "nginx"
+    shutil.copytree(service, copy)
+    shutil.copytree(catalogue.stack("nginx").folder, folder / "stacks" / "nginx")
+    for path in copy.iterdir():
+        text = path.read_text()
+        for old, new in replacements.items():
+            text = text.replace(old, new)
+        path.write_text(text)
+    return Catalogue.load([folder])
+
+
+def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
+    bench: Bench, tmp_path: Path
+) -> None:
+    catalogue = own_nginx(tmp_path / "own", keepalive_requests="keepalive_reqests")
+    with pytest.raises(Trouble) as trouble:
+        start_stack(
+            catalogue.stack("nginx"),
+            {},
+            catalogue.site("static"),
+            folder=tmp_path / "kept",
+            bench=bench,
+        )
+    assert 'unknown directive "keepalive_reqests"' in str(trouble.value)
+    assert str(tmp_path / "kept" / "nginx") in str(trouble.value)
+    assert (tmp_path / "kept" / "nginx" / "nginx.conf").exists()
+
+
+def test_a_server_that_ends_at_once_is_told_with_its_log(bench: Bench, tmp_path: Path) -> None:
+    own = own_nginx(tmp_path / "own", check="check = [] #", daemon="daemon_ ")
+    stack, site = own.stack("nginx"), own.site("static")
+    with pytest.raises(StackDied) as death:
+        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+    assert "nginx ended by itself with exit code 1; the end of its log" in str(death.value)
+    assert any("unknown directive" in line for line in death.value.log_tail)
+    assert death.value.service == "nginx"
+
+
+def test_a_server_that_never_listens_is_stopped_and_told(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webdyno.stack.ready.START_WITHIN_S", 0.3)
+    catalogue = own_nginx(tmp_path / "own", **{"listen {{ server.host }}:": "listen 127.0.0.2:"})
+    stack, site = catalogue.stack("nginx"), catalogue.site("static")
+    with pytest.raises(StackDied, match=r"has not answered http.*hello.txt in time"):
+        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+
+
+def test_a_server_that_dies_later_is_noticed(
+    catalogue: Catalogue, bench: Bench, tmp_path: Path
+) -> None:
+    stack, site = catalogue.stack("nginx"), catalogue.site("static")
+    with start_stack(stack, {}, site, folder=tmp_path, bench=bench) as running:
+        process = running.services()["nginx"].process
+        assert process is not None
+        os.kill(process.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 20
+        while process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        with pytest.raises(StackDied, match="nginx ended by itself with signal 9"):
+            running.check_alive()
+
+
+def test_a_wrong_answer_counts_as_started(bench: Bench, tmp_path: Path) -> None:
+    """The fairness certificate will say what is wrong with the answer."""
+    catalogue = own_nginx(tmp_path / "own", **{"root {{ site.root }}": "root /nowhere"})
+    stack, site = catalogue.stack("nginx"), catalogue.site("static")
+    with start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench) as running:
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            get(running.url + "/hello.txt")
+        assert refusal.value.code == 404
+        refusal.value.close()
+
+
+def test_files_that_live_as_long_as_a_stack_are_safe_in_a_shared_folder() -> None:
+    home = home_folder()
+    assert home.stat().st_uid == os.geteuid()
+    assert not home.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH)
