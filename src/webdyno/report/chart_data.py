@@ -81,31 +81,27 @@ def _percentile(beyond: float) -> str:
     return f"p{100 * (1 - beyond):.{max(0, ceil(-log10(beyond)) - 1)}f}"
 
 
-def slot_rates(records: list[Record]) -> Rows:
+def slot_rates(records: list[Record], judgement: Judgement) -> Rows:
     """Give one row per measured slot: when it began, what it achieved, what was wrong with it."""
     slots = measured_slots(records)
     if not slots:
         return []
     counted = {(slot.block, slot.slot) for slot in gather(records).slots}
+    broken: dict[tuple[int, int], set[str]] = {}
+    for left_out in judgement.left_out:
+        broken.setdefault((left_out.block, left_out.slot), set()).add(left_out.rule)
     start = min(slot.started_at for slot in slots)
     return [
         {
             "arm": slot.arm,
             "s": round((slot.started_at - start).total_seconds(), 2),
             "rate": round(slot.load.rate_rps, 1),
-            "block": slot.block + 1,
-            "trouble": _trouble(slot, counts=(slot.block, slot.slot) in counted),
+            "block": slot.block,
+            "trouble": ", ".join(sorted(broken.get((slot.block, slot.slot), [])))
+            or ("" if (slot.block, slot.slot) in counted else "block not finished"),
         }
         for slot in slots
     ]
-
-
-def _trouble(slot: SlotRecord, *, counts: bool) -> str:
-    failures = slot.load.failures
-    if failures.total:
-        kinds = [f"{text.number(n)} {kind}" for kind, n in failures.by_kind().items() if n]
-        return f"failures: {', '.join(kinds)}"
-    return "" if counts else "block not finished"
 
 
 def block_spans(records: list[Record]) -> Rows:
@@ -122,10 +118,10 @@ def block_spans(records: list[Record]) -> Rows:
 
 
 def by_block(judgement: Judgement, metric: str) -> Rows:
-    """Give one row per arm and block that counted, blocks numbered from 1 in their order."""
+    """Give one row per arm and block that counted."""
     return [
         {"arm": value.arm, "block": block, "value": float(f"{each:.5g}")}
         for value in judgement.arms
         if value.metric == metric
-        for block, each in enumerate(value.by_block, start=1)
+        for block, each in zip(value.blocks, value.by_block, strict=True)
     ]

@@ -13,8 +13,9 @@ from webdyno.model.judgement import Judgement
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.report import chart_data as data
+from webdyno.report import text
 from webdyno.report.chart_data import Rows
-from webdyno.report.evidence import MetricEvidence
+from webdyno.report.evidence import MetricEvidence, confidence
 from webdyno.report.palette import CONFIG, series, variable
 
 Spec = dict[str, Any]
@@ -58,9 +59,10 @@ def ratio_figure(metrics: list[MetricEvidence]) -> Figure | None:
     return Figure(
         name="ratios",
         title="How much, and how sure",
-        caption=f"{who}, with 95 % intervals. An interval inside the band of ±{delta:.3g} means "
-        "equivalent; one that lies wholly outside it decides; one that crosses its edge leaves the "
-        "question open.".replace(f"{delta:.3g}", f"{100 * delta:.3g} %"),
+        caption=f"{who}, with {confidence(metrics)} intervals. The shaded band, "
+        f"±{text.percent(delta)} around 1, holds differences too small to matter. An interval "
+        "inside it means equivalent; one clear of 1 shows a difference; one that is neither leaves "
+        "the question open.",
         alt="; ".join(
             f"{row['arm']}, {row['metric']}: {row['told']}, {row['verdict']}" for row in rows
         ),
@@ -99,7 +101,7 @@ def _ratio_chart(rows: Rows, delta: float, who: str) -> Layers:
             alt.Tooltip("metric:N"),
             alt.Tooltip("arm:N"),
             alt.Tooltip("against:N"),
-            alt.Tooltip("told:N", title="ratio (95 % interval)"),
+            alt.Tooltip("told:N", title="ratio (interval)"),
             alt.Tooltip("verdict:N"),
         ],
     )
@@ -174,11 +176,12 @@ def _round_steps(rows: Rows) -> list[float]:
     return [step for step in steps if min(times) / 2 <= step <= max(times) * 2]
 
 
-def slots_figure(head: RunHead, records: list[Record]) -> Figure | None:
+def slots_figure(head: RunHead, records: list[Record], judgement: Judgement) -> Figure | None:
     """Rate of each slot in the order in which they were measured."""
-    rows = data.slot_rates(records)
+    rows = data.slot_rates(records, judgement)
     if not rows:
         return None
+    bad = sum(1 for row in rows if row["trouble"])
     color, shape, _ = _arm_encodings(head)
     base = alt.Chart(_values(rows)).encode(
         x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
@@ -190,7 +193,7 @@ def slots_figure(head: RunHead, records: list[Record]) -> Figure | None:
             alt.Tooltip("rate:Q", title="answers per second", format=",.0f"),
             alt.Tooltip("block:Q"),
             alt.Tooltip("s:Q", title="begun after, s"),
-            alt.Tooltip("trouble:N"),
+            *([alt.Tooltip("trouble:N")] if bad else []),
         ],
     )
     blocks = (
@@ -204,18 +207,15 @@ def slots_figure(head: RunHead, records: list[Record]) -> Figure | None:
         .mark_point(filled=True, size=46)
         .encode(color=color, shape=shape, opacity=_opacity()),
     ]
-    bad = sum(1 for row in rows if row["trouble"])
     if bad:
         cross = base.mark_point(shape=CROSS, size=110, strokeWidth=2.5, color=variable("broken"))
         layers.append(cross.transform_filter("datum.trouble != ''"))
     return Figure(
         name="slots",
         title="Rate, slot by slot",
-        caption="Shaded columns are blocks: in each, every arm was started afresh. The axis "
-        "doesn't begin at zero."
-        + (
-            f" A cross marks a slot with failures or of an unfinished block ({bad})." if bad else ""
-        ),
+        caption="Each shaded column is a block, for which every arm was started afresh."
+        + ("" if min(row["rate"] for row in rows) == 0 else " The axis doesn't begin at zero.")
+        + (f" A cross marks a slot that broke a rule or doesn't count ({bad})." if bad else ""),
         alt=f"Valid answers per second of {len(rows)} slots over time, by arm; {bad} with trouble.",
         spec=_spec(alt.layer(*layers)),
         by_arm=True,

@@ -1,9 +1,10 @@
 """What terminal and page both show: the evidence behind a verdict, in the order of reading."""
 
 from dataclasses import dataclass
+from math import ceil
 
 from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import ArmValue, Comparison, Judgement, Metric, Verdict
+from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Metric, Verdict
 from webdyno.model.run import RunHead
 from webdyno.report import text
 
@@ -85,11 +86,31 @@ def verdict_word(verdict: Verdict, *, decides: bool) -> str:
     return {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}.get(verdict, str(verdict))
 
 
+def confidence(metrics: list[MetricEvidence]) -> str:
+    """Name the confidence of the ratios' intervals: `95 %`, or `95–98.3 %` where it differs.
+
+    It differs with several arms, where Holm's correction asks more of the clearer differences.
+    """
+    levels = {found.ratio.confidence for it in metrics for found in it.compared if found.ratio}
+    low, high = min(levels, default=0.95), max(levels, default=0.95)
+    return text.percent(low) if low == high else f"{100 * low:.3g}{text.DASH}{text.percent(high)}"
+
+
 def still_needed(comparison: Comparison) -> str | None:
     """Say how much more measuring an undecided comparison needs, where that is known."""
     if comparison.verdict is not Verdict.UNDECIDED or comparison.more_blocks is None:
         return None
     needed = f"about {text.count(comparison.more_blocks, 'more block')}"
     if comparison.more_minutes is not None:
-        needed += f" ({text.duration(max(comparison.more_minutes, 0.1) * 60)})"
+        needed += f" ({ceil(comparison.more_minutes)}{text.THIN}min)"
     return needed
+
+
+def weight(found: Finding, judgement: Judgement) -> str:
+    """Say what a finding means for the reader."""
+    if found.severity == "note":
+        return "to keep in mind"
+    if not found.metrics:
+        return "no verdict"
+    labels = {metric.name: metric.label for metric in judgement.metrics}
+    return f"no verdict on {', '.join(labels[name] for name in found.metrics)}"

@@ -14,7 +14,14 @@ from webdyno.model.run import RunHead
 from webdyno.report import text
 from webdyno.report.certificate import certificate
 from webdyno.report.charts import Figure, cpu_figure, latency_figure, ratio_figure, slots_figure
-from webdyno.report.evidence import SIGNS, evidence, still_needed, verdict_word
+from webdyno.report.evidence import (
+    SIGNS,
+    confidence,
+    evidence,
+    still_needed,
+    verdict_word,
+    weight,
+)
 from webdyno.report.facts import how_measured, machine_facts, when
 from webdyno.report.palette import DARK, FONT, LIGHT, series
 
@@ -30,7 +37,7 @@ def html_report(folder: Path, head: RunHead, records: list[Record], judgement: J
     figures = [
         ratio_figure(metrics),
         latency_figure(head, records),
-        slots_figure(head, records),
+        slots_figure(head, records, judgement),
         cpu_figure(head, judgement),
     ]
     return _template().render(
@@ -38,6 +45,7 @@ def html_report(folder: Path, head: RunHead, records: list[Record], judgement: J
         judgement=judgement,
         folder=folder,
         metrics=metrics,
+        confidence=confidence(metrics),
         figures={figure.name: figure for figure in figures if figure},
         specs={figure.name: figure.spec for figure in figures if figure},
         certificate=certificate(records),
@@ -72,6 +80,7 @@ def _template() -> Template:
         "still_needed": still_needed,
         "verdict_word": verdict_word,
         "text": text,
+        "weight": weight,
         "when": when,
     }
     return environment.get_template("report.html")

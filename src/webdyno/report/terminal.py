@@ -17,9 +17,11 @@ from webdyno.report.evidence import (
     SIGNS,
     MetricEvidence,
     Row,
+    confidence,
     evidence,
     still_needed,
     verdict_word,
+    weight,
 )
 from webdyno.report.facts import Facts, how_measured
 
@@ -55,7 +57,7 @@ def terminal_report(
         Text(head.experiment.question, style="dim"),
         Text(),
         _headline(judgement),
-        *(_finding(found) for found in judgement.findings),
+        *(_finding(found, weight(found, judgement)) for found in judgement.findings),
         Text(),
     ]
     metrics = [metric for metric in evidence(head, judgement) if _has_values(metric)]
@@ -76,11 +78,12 @@ def _headline(judgement: Judgement) -> Table:
     return table
 
 
-def _finding(found: Finding) -> Padding:
+def _finding(found: Finding, means: str) -> Padding:
     style = STYLES[Verdict.INVALID if found.severity == "invalid" else Verdict.UNDECIDED]
     return Padding(
         Group(
-            Text.assemble((found.rule, style), "  ", found.what),
+            Text.assemble((found.rule, style), (f"  {means}", "dim")),
+            Text(found.what),
             Text.assemble(("→ ", "dim"), found.remedy),
         ),
         (1, 0, 0, 2),
@@ -95,9 +98,9 @@ def _table(metrics: list[MetricEvidence]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=False)
     table.add_column("", overflow="fold")
     table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="right", no_wrap=True, style="dim")
+    table.add_column(f"interval\n{text.percent(0.95)}", justify="right", no_wrap=True, style="dim")
     table.add_column("ratio", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="right", no_wrap=True, style="dim")
+    table.add_column(f"interval\n{confidence(metrics)}", justify="right", no_wrap=True, style="dim")
     table.add_column("verdict", no_wrap=True)
     for metric in metrics:
         table.add_row(Text(metric.title, style="bold" if metric.decides else "italic"))
