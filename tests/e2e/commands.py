@@ -1,0 +1,86 @@
+"""Helpers for tests that type what users type, and look for what is left behind."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+WEBDYNO = Path(sys.executable).parent / "webdyno"
+QUICK = (
+    "--set=measure.slot_s=0.1",
+    "--set=measure.warmup_s=0.1",
+    "--set=measure.slots_per_arm=2",
+    "--budget=1s",
+)
+"""Makes a run as short as the method allows: six blocks of four short slots."""
+PATIENCE_S = 120
+
+
+def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end in a folder that also holds all of its temporary files."""
+    return subprocess.run(
+        [WEBDYNO, *arguments],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def start_webdyno(*arguments: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a command that the test will end, in a session of its own as a terminal gives it."""
+    return subprocess.Popen(
+        [WEBDYNO, *arguments],
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Keep temporary files inside the test's folder, by which `left_behind` knows processes."""
+    # Servers run as another user, who must be able to get there.
+    for parent in (folder, *folder.parents):
+        with suppress(PermissionError):
+            if not parent.stat().st_mode & 0o001:
+                parent.chmod(parent.stat().st_mode | 0o011)
+    return os.environ | {"TMPDIR": str(folder), "COLUMNS": "100"}
+
+
+def left_behind(folder: Path) -> list[str]:
+    """Name the processes that belong to a test's folder, after giving them time to end."""
+    deadline = time.monotonic() + 20
+    while (found := list(_processes_of(folder))) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+def _processes_of(folder: Path) -> Iterator[str]:
+    for process in Path("/proc").glob("[0-9]*"):
+        if int(process.name) == os.getpid():
+            continue
+        with suppress(OSError):
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            place = str((process / "cwd").readlink())
+            if str(folder) in command or str(folder) in place:
+                yield f"{process.name}: {command} in {place}"
+
+
+def wait_for(path: Path, lines: int) -> None:
+    """Wait until a file has that many lines."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        with suppress(FileNotFoundError):
+            if path.read_bytes().count(b"\n") >= lines:
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"{path} has not got {lines} lines")

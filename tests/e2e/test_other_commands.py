@@ -1,0 +1,42 @@
+"""`webdyno up`, `stacks`, `doctor` and `load` as users type them."""
+
+import json
+import signal
+import socket
+import urllib.request
+from pathlib import Path
+
+from e2e.commands import left_behind, start_webdyno, webdyno
+
+
+def test_up_serves_until_ctrl_c(tmp_path: Path) -> None:
+    process = start_webdyno("up", "apache-worker", "--site=static", folder=tmp_path)
+    assert process.stdout
+    url = process.stdout.readline().split()[-1]
+    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 (our own server)
+        assert answer.read() == b"Hello, World!"
+    load = webdyno("load", url, "-c", "4", "-d", "300ms", "--json", folder=tmp_path)
+    assert load.returncode == 0, load.stderr
+    assert json.loads(load.stdout)["requests"]["completed"] > 0
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert left_behind(tmp_path) == []
+
+
+def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = webdyno("up", "nginx", f"--port={port}", folder=tmp_path)
+    assert done.returncode in {2, 3}
+    assert str(port) in done.stderr
+    assert "in use" in done.stderr
+    assert left_behind(tmp_path) == []
+
+
+def test_stacks_and_doctor_tell_what_there_is(tmp_path: Path) -> None:
+    assert "apache-prefork" in webdyno("stacks", folder=tmp_path).stdout
+    assert "keepalive_timeout_s" in webdyno("stacks", "nginx", folder=tmp_path).stdout
+    doctor = webdyno("doctor", folder=tmp_path)
+    assert doctor.returncode == 0
+    assert "processor" in doctor.stdout

@@ -1,0 +1,117 @@
+"""`webdyno run` on real servers: verdicts, refusals, interruptions."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, left_behind, start_webdyno, wait_for, webdyno
+from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.judge import judge
+from webdyno.model.judgement import Verdict
+from webdyno.model.records import BlockRecord, SlotRecord
+from webdyno.run.folder import RunFolder
+
+
+def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None:
+    done = webdyno("run", "static-hello", *QUICK, "--out=run", folder=tmp_path)
+    folder = RunFolder.open(tmp_path / "run")
+    records = folder.records()
+    blocks = [record for record in records if isinstance(record, BlockRecord)]
+    slots = [record for record in records if isinstance(record, SlotRecord)]
+    assert len(blocks) == 6
+    assert len(slots) == 6 * (2 + 4)
+    assert {slot.load.failures.total for slot in slots} == {0}
+    assert all(slot.servers.cpu_s > 0 for slot in slots)
+    judgement = judge(folder.head, records)
+    # On a busy machine the client may be short of CPU, which is then said; nothing else is wrong.
+    assert {finding.rule for finding in judgement.findings} <= {"client-bound"}
+    assert done.returncode == (1 if judgement.verdict is Verdict.INVALID else 0), done.stderr
+    assert "apache-event" in done.stdout
+    assert "report.html" in done.stdout
+    assert (tmp_path / "run/summary.csv").read_text().count("\n") > 8
+    assert set(folder.head.versions) == {"nginx", "apache-event"}
+    assert left_behind(tmp_path) == []
+
+    (tmp_path / "run/report.html").unlink()
+    again = webdyno("report", "run", folder=tmp_path)
+    assert again.returncode == done.returncode
+    assert again.stdout == done.stdout
+    assert (tmp_path / "run/report.html").exists()
+
+
+def test_a_missing_file_ends_invalid_and_names_arm_and_status(tmp_path: Path) -> None:
+    setting = '--set=arms.apache-event.paths=["/missing.txt"]'
+    done = webdyno("run", *QUICK, setting, "--out=run", folder=tmp_path)
+    assert done.returncode == 1
+    told = " ".join(done.stdout.split())
+    assert "INVALID" in told
+    assert "arm apache-event answered 404 to /missing.txt" in told
+    assert left_behind(tmp_path) == []
+
+
+def test_different_bodies_get_no_verdict(tmp_path: Path) -> None:
+    setting = '--set=arms.nginx.paths=["/100.txt"]'
+    done = webdyno("run", *QUICK, setting, "--out=run", folder=tmp_path)
+    assert done.returncode == 1
+    assert "with different bodies" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "static-helo"], "static-hello"),
+        (["run", "--set=load.conections=3"], "connections"),
+        (["run", "--set=arms.nginx.stack=ngnix"], "nginx"),
+        (["run", "--set=arms.nginx.knobs.worker=1"], "workers"),
+        (["run", "--set=arms.nginx.knobs.workers=0"], "1 to 1024"),
+        (["run", "--budget=soon"], "--budget soon"),
+        (["run", "/nowhere/mine.toml"], "/nowhere/mine.toml"),
+        (["up", "nginxx"], "nginx"),
+        (["report", "nowhere"], "nowhere"),
+    ],
+)
+def test_mistakes_are_told_with_what_would_be_right(
+    arguments: list[str], told: str, tmp_path: Path
+) -> None:
+    done = webdyno(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_rejected_configuration_is_told_in_the_servers_words(tmp_path: Path) -> None:
+    shutil.copytree(BUILT_IN / "services/nginx", tmp_path / "mine/services/nginx")
+    shutil.copytree(BUILT_IN / "stacks/nginx", tmp_path / "mine/stacks/nginx")
+    template = tmp_path / "mine/services/nginx/nginx.conf.j2"
+    template.write_text("nonsense on;\n" + template.read_text())
+    done = webdyno("run", *QUICK, "--catalog=mine", "--out=run", folder=tmp_path)
+    assert done.returncode == 3
+    assert 'unknown directive "nonsense"' in done.stderr
+    assert "Traceback" not in done.stderr
+    assert left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_keeps_its_slots_and_leaves_no_server(
+    blow: signal.Signals, tmp_path: Path
+) -> None:
+    process = start_webdyno(
+        "run", *QUICK, "--set=measure.min_blocks=30", "--out=run", folder=tmp_path
+    )
+    wait_for(tmp_path / "run/slots.jsonl", lines=9)
+    time.sleep(random.uniform(0, 0.3))
+    os.kill(process.pid, blow)
+    told, _ = process.communicate(timeout=60)
+    assert left_behind(tmp_path) == []
+    lines = (tmp_path / "run/slots.jsonl").read_bytes().split(b"\n")
+    assert [json.loads(line) for line in lines[:-1]]
+    assert len(RunFolder.open(tmp_path / "run").records()) >= 9
+    if blow is signal.SIGINT:
+        assert process.returncode == 130
+        assert "webdyno report run" in told
