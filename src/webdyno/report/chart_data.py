@@ -6,7 +6,7 @@ from typing import Any
 
 from webdyno.judge.evidence import gather
 from webdyno.judge.histogram import Histogram, merge
-from webdyno.model.judgement import Judgement, Verdict
+from webdyno.model.judgement import Judgement
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report import text
 from webdyno.report.evidence import SIGNS, MetricEvidence, verdict_word
@@ -33,16 +33,12 @@ def ratios(metrics: list[MetricEvidence]) -> Rows:
             "told": f"{text.ratio(found.ratio)}  ({text.ratio_bounds(found.ratio)})",
             "verdict": verdict_word(found.verdict, decides=metric.decides),
             "sign": SIGNS[found.verdict],
-            "good": _good(found.verdict),
+            "tone": str(found.verdict),
         }
         for metric in metrics
         for found in metric.compared
         if found.ratio
     ]
-
-
-def _good(verdict: Verdict) -> str:
-    return {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}.get(verdict, "open")
 
 
 def latency(records: list[Record], arms: list[str]) -> Rows:

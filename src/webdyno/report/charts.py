@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from webdyno.model.judgement import Judgement
+from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.report import chart_data as data
@@ -26,6 +26,13 @@ ROW_PX = 46
 ABOVE_PX = -11
 HEIGHT_PX = 300
 MUTED = 0.12
+TONES = {
+    Verdict.FASTER: "better",
+    Verdict.SLOWER: "worse",
+    Verdict.EQUIVALENT: "even",
+    Verdict.UNDECIDED: "open",
+    Verdict.INVALID: "broken",
+}
 CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
 GROUPED = "format(datum.value, ',.8~g')"
 PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
@@ -91,12 +98,9 @@ def _ratio_chart(rows: Rows, delta: float, who: str) -> Layers:
     base = alt.Chart(_values(rows)).encode(y=alt.Y("row:O", axis=None))
     x = alt.X("low:Q", title=f"{who} (log scale)").scale(type="log", nice=False, padding=18)
     x = x.axis(labelExpr="format(datum.value, '.4~g') + '×'", tickCount=6, labelFlush=True)
-    verdict = alt.Scale(
-        domain=["better", "worse", "open"],
-        range=[variable("better"), variable("worse"), variable("ink-soft")],
-    )
+    tones = alt.Scale(domain=list(TONES), range=[variable(tone) for tone in TONES.values()])
     shown = base.transform_filter("isValid(datum.ratio)").encode(
-        color=alt.Color("good:N", scale=verdict, legend=None),
+        color=alt.Color("tone:N", scale=tones, legend=None),
         tooltip=[
             alt.Tooltip("metric:N"),
             alt.Tooltip("arm:N"),
@@ -105,6 +109,7 @@ def _ratio_chart(rows: Rows, delta: float, who: str) -> Layers:
             alt.Tooltip("verdict:N"),
         ],
     )
+    heading = 0.58 if all("ratio" in row for row in rows) else 1
     headings = base.transform_filter("datum.heading").encode(x=alt.value(0), text="label:N")
     names = base.transform_filter("!datum.heading").encode(x=alt.value(0), text="label:N")
     results = shown.encode(x=alt.value("width"), text="result:N")
@@ -113,8 +118,8 @@ def _ratio_chart(rows: Rows, delta: float, who: str) -> Layers:
         band.mark_rule(color=variable("ink-soft"), strokeWidth=1).encode(x="one:Q"),
         shown.mark_rule(strokeWidth=3, yOffset=8, strokeCap="round").encode(x="low:Q", x2="high:Q"),
         shown.mark_point(filled=True, size=90, opacity=1, yOffset=8).encode(x="ratio:Q"),
-        headings.mark_text(align="left", dy=ABOVE_PX, fontWeight=600, limit=_share(0.62)),
-        names.mark_text(align="left", dy=ABOVE_PX, limit=_share(0.62)),
+        headings.mark_text(align="left", dy=ABOVE_PX, fontWeight=600, limit=_share(heading)),
+        names.mark_text(align="left", dy=ABOVE_PX, limit=_share(0.58)),
         results.mark_text(align="right", dy=ABOVE_PX, fontWeight=600),
     )
 

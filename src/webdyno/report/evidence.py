@@ -96,6 +96,12 @@ def confidence(metrics: list[MetricEvidence]) -> str:
     return text.percent(low) if low == high else f"{100 * low:.3g}{text.DASH}{text.percent(high)}"
 
 
+def headline_sentences(judgement: Judgement) -> list[str]:
+    """Give the headline, with several arms a sentence for each."""
+    arms = {found.a for found in judgement.comparisons}
+    return judgement.headline.split("; ") if len(arms) > 1 else [judgement.headline]
+
+
 def still_needed(comparison: Comparison) -> str | None:
     """Say how much more measuring an undecided comparison needs, where that is known."""
     if comparison.verdict is not Verdict.UNDECIDED or comparison.more_blocks is None:
@@ -113,4 +119,4 @@ def weight(found: Finding, judgement: Judgement) -> str:
     if not found.metrics:
         return "no verdict"
     labels = {metric.name: metric.label for metric in judgement.metrics}
-    return f"no verdict on {', '.join(labels[name] for name in found.metrics)}"
+    return f"no verdict on {'; '.join(labels[name] for name in found.metrics)}"

@@ -72,7 +72,7 @@ def _stop_rule(measure: Measure) -> str:
 def cpu_split(split: CpuSplit) -> str:
     """Tell which CPUs do what."""
     words = f"servers on {text.cpu_list(split.servers)}, client on {text.cpu_list(split.client)}"
-    if split.rest:
+    if not set(split.rest) <= {*split.servers, *split.client}:
         words += f", {text.cpu_list(split.rest)} left to the rest of the machine"
     return words + (" (shared: results are only indicative)" if split.shared else "")
 

@@ -18,6 +18,7 @@ from webdyno.report.evidence import (
     SIGNS,
     confidence,
     evidence,
+    headline_sentences,
     still_needed,
     verdict_word,
     weight,
@@ -43,6 +44,7 @@ def html_report(folder: Path, head: RunHead, records: list[Record], judgement: J
     return _template().render(
         head=head,
         judgement=judgement,
+        headline=headline_sentences(judgement),
         folder=folder,
         metrics=metrics,
         confidence=confidence(metrics),

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -19,6 +18,7 @@ from webdyno.report.evidence import (
     Row,
     confidence,
     evidence,
+    headline_sentences,
     still_needed,
     verdict_word,
     weight,
@@ -27,6 +27,10 @@ from webdyno.report.facts import Facts, how_measured
 
 WIDTH = 100
 """Columns that the report takes at most, on however wide a terminal."""
+
+INDENT = 2
+GAP = 2
+MIN_ARM = 12
 
 STYLES = {
     Verdict.FASTER: "bold green",
@@ -41,15 +45,13 @@ def print_report(
     console: Console, folder: Path, head: RunHead, records: list[Record], judgement: Judgement
 ) -> None:
     """Print the report; rich leaves colours out where the output is no terminal."""
-    console.print(
-        terminal_report(folder, head, records, judgement),
-        width=min(console.width, WIDTH),
-        highlight=False,
-    )
+    width = min(console.width, WIDTH)
+    report = terminal_report(folder, head, records, judgement, width)
+    console.print(report, width=width, highlight=False)
 
 
 def terminal_report(
-    folder: Path, head: RunHead, records: list[Record], judgement: Judgement
+    folder: Path, head: RunHead, records: list[Record], judgement: Judgement, width: int
 ) -> RenderableType:
     """Give the whole report as something rich can print."""
     parts: list[RenderableType] = [
@@ -62,7 +64,7 @@ def terminal_report(
     ]
     metrics = [metric for metric in evidence(head, judgement) if _has_values(metric)]
     if metrics:
-        parts += [_table(metrics), *_notes(metrics), Text()]
+        parts += [*_tables(metrics, width), Text(), *_notes(metrics), Text()]
     parts += [_facts(how_measured(head, records, judgement)), Text(), _folder(folder)]
     return Group(*parts)
 
@@ -73,7 +75,7 @@ def _headline(judgement: Judgement) -> Table:
     table.add_column(no_wrap=True)
     table.add_row(
         Text(sign, style=f"reverse {STYLES[judgement.verdict]}"),
-        Text(judgement.headline, style="bold"),
+        Text("\n".join(headline_sentences(judgement)), style="bold"),
     )
     return table
 
@@ -94,37 +96,50 @@ def _has_values(metric: MetricEvidence) -> bool:
     return any(row.value and row.value.by_block for row in metric.rows)
 
 
-def _table(metrics: list[MetricEvidence]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=False)
-    table.add_column("", overflow="fold")
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column(f"interval\n{text.percent(0.95)}", justify="right", no_wrap=True, style="dim")
-    table.add_column("ratio", justify="right", no_wrap=True)
-    table.add_column(f"interval\n{confidence(metrics)}", justify="right", no_wrap=True, style="dim")
-    table.add_column("verdict", no_wrap=True)
-    for metric in metrics:
-        table.add_row(Text(metric.title, style="bold" if metric.decides else "italic"))
-        for row in metric.rows:
-            table.add_row(*_cells(row, decides=metric.decides))
-            if row is metric.rows[-1] and metric is not metrics[-1]:
-                table.add_row()
-    return table
+def _tables(metrics: list[MetricEvidence], width: int) -> Iterator[RenderableType]:
+    """Give a heading and a table for each metric, all with the same columns."""
+    heads = [
+        "",
+        "value",
+        f"{text.percent(0.95)} interval",
+        "ratio",
+        f"{confidence(metrics)} interval",
+        "verdict",
+    ]
+    lines = [[list(_cells(row, decides=it.decides)) for row in it.rows] for it in metrics]
+    columns = zip(
+        [Text(head) for head in heads], *(line for each in lines for line in each), strict=True
+    )
+    arm, *figures = (max(cell.cell_len for cell in column) for column in columns)
+    arm = max(min(arm, width - INDENT - sum(figures) - GAP * len(figures)), MIN_ARM)
+    widths = [arm, *figures]
+    yield _lined_up([[Text(head, style="dim") for head in heads]], widths)
+    for it, rows in zip(metrics, lines, strict=True):
+        yield Text(it.title, style="bold" if it.decides else "italic")
+        yield _lined_up(rows, widths)
+
+
+def _lined_up(rows: list[list[Text]], widths: list[int]) -> Padding:
+    table = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
+    for column, width in enumerate(widths):
+        right = 0 < column < len(widths) - 1
+        table.add_column(width=width, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return Padding(table, (0, 0, 0, INDENT))
 
 
 def _cells(row: Row, *, decides: bool) -> Iterator[Text]:
-    yield Text(f"  {row.arm}")
+    yield Text(row.arm)
     interval = row.value.interval if row.value else None
-    if interval:
-        yield Text(text.estimate(interval))
-        yield Text(text.bounds(interval))
-    else:
-        yield Text(text.only(row.value))
-        yield Text()
+    yield Text(text.estimate(interval) if interval else text.only(row.value))
+    yield Text(text.bounds(interval) if interval else "", style="dim")
     found = row.comparison
     if found is None:
+        yield from (Text(), Text(), Text())
         return
     yield Text(text.ratio(found.ratio) if found.ratio else text.MISSING)
-    yield Text(text.ratio_bounds(found.ratio) if found.ratio else "")
+    yield Text(text.ratio_bounds(found.ratio) if found.ratio else "", style="dim")
     word = verdict_word(found.verdict, decides=decides)
     yield Text(f"{SIGNS[found.verdict]} {word}", style=STYLES[found.verdict])
 
