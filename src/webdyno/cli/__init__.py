@@ -5,9 +5,11 @@ import sys
 from cyclopts import App
 
 from webdyno.cli.doctor import doctor
+from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
 from webdyno.cli.load import load
 from webdyno.cli.report import report
+from webdyno.cli.resume import resume
 from webdyno.cli.run import run
 from webdyno.cli.stacks import stacks
 from webdyno.cli.up import up
@@ -24,7 +26,7 @@ app = App(
     help_epilogue=EPILOGUE,
     version_flags=["--version"],
 )
-for command in (run, report, stacks, up, doctor, load):
+for command in (run, duel, resume, report, stacks, up, doctor, load):
     app.command(command)
 
 

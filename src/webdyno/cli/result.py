@@ -23,5 +23,6 @@ def tell_where(folder: RunFolder) -> None:
     """Say where the slots of an interrupted run are, and what can be done with them."""
     Console(stderr=True).print(
         f"\ninterrupted; every finished slot is in {folder.path}\n"
+        f"webdyno resume {folder.path}   goes on\n"
         f"webdyno report {folder.path}   judges what is there"
     )

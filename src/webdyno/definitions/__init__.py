@@ -1,6 +1,14 @@
 """Reads the catalogue and experiments: TOML becomes model types, mistakes become messages."""
 
 from webdyno.definitions.catalogue import Catalogue
+from webdyno.definitions.experiment import CommandLine, read_experiment
 from webdyno.definitions.fit import check_fit, check_knob, read_knobs
 
-__all__ = ["Catalogue", "check_fit", "check_knob", "read_knobs"]
+__all__ = [
+    "Catalogue",
+    "CommandLine",
+    "check_fit",
+    "check_knob",
+    "read_experiment",
+    "read_knobs",
+]

@@ -72,11 +72,12 @@ class Catalogue:
 
         Raise Mistake when there is none, or when what it names doesn't exist or fit together.
         """
-        if name_or_file.endswith(".toml") or "/" in name_or_file:
-            return read_experiment(Path(name_or_file), overrides, self)
-        return read_experiment(
-            _named(self.experiments, "experiment", name_or_file), overrides, self
-        )
+        is_file = name_or_file.endswith(".toml") or "/" in name_or_file
+        path = Path(name_or_file) if is_file else self._experiment_file(name_or_file)
+        return read_experiment(TomlFile(path), overrides, self)
+
+    def _experiment_file(self, name: str) -> Path:
+        return _named(self.experiments, "experiment", name)
 
 
 def _named(choices: Mapping[str, T], kind: str, name: str) -> T:

@@ -1,13 +1,12 @@
 """Reads an experiment, applies overrides from the command line, checks it against the catalogue."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from webdyno.definitions.fit import check_fit, check_knob, toml_value
 from webdyno.definitions.near import nearest
 from webdyno.definitions.refusal import Place, build
-from webdyno.definitions.toml_file import KeyPath, TomlFile
+from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
@@ -26,16 +25,40 @@ class Names(Protocol):
         """Sites by name."""
 
 
-def read_experiment(path: Path, overrides: Sequence[str], names: Names) -> Experiment:
-    """Read an experiment's file with `KEY=VALUE` overrides (dotted keys, values as in TOML).
+class Source(Protocol):
+    """Where an experiment comes from: a file, or a command line."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The experiment as TOML has it."""
+
+    def place(self, where: KeyPath) -> str:
+        """Name the file and line, or the flag, that a value comes from."""
+
+
+class CommandLine(NamedTuple):
+    """An experiment put together from the flags of a command."""
+
+    data: dict[str, Any]
+    flags: Mapping[KeyPath, str]
+    """By key: the flag or argument that gave it."""
+
+    def place(self, where: KeyPath) -> str:
+        """Name the flag of a key, or of the nearest table around it."""
+        while where and where not in self.flags:
+            where = where[:-1]
+        return self.flags.get(where, "the command line")
+
+
+def read_experiment(source: Source, overrides: Sequence[str], names: Names) -> Experiment:
+    """Read an experiment with `KEY=VALUE` overrides (dotted keys, values as in TOML).
 
     A value that isn't TOML is taken as text. Raise Mistake, with file and line or with the
     override, for unknown keys, stacks, sites and knobs, for values out of range and for a stack
     that can't serve the site.
     """
-    file = TomlFile(path)
     origin: dict[KeyPath, str] = {}
-    data = file.data
+    data = source.data
     for override in overrides:
         key, value = _parse(override)
         data = _with_value(data, key, value, override)
@@ -45,9 +68,9 @@ def read_experiment(path: Path, overrides: Sequence[str], names: Names) -> Exper
         for depth in range(len(where), 0, -1):
             if where[:depth] in origin:
                 return origin[where[:depth]]
-        return file.place(where)
+        return source.place(where)
 
-    _check_arm_names(file.data, data, origin)
+    _check_arm_names(source.data, data, origin)
     experiment = build(Experiment, data, place)
     for name, arm in experiment.arms.items():
         _check_arm(("arms", name), arm, experiment, names, place)

@@ -12,13 +12,12 @@ from webdyno.model.stack import Stack
 
 def fits(stack: Stack, site: Site) -> bool:
     """Whether a stack can serve a site."""
-    return set(site.needs) <= set(stack.serves)
+    return site.served_by(stack.serves)
 
 
 def check_fit(stack: Stack, site: Site, stacks: Iterable[Stack], place: str) -> None:
     """Raise Mistake, with the stacks that would do, when a stack can't serve a site."""
-    lacks = [need for need in site.needs if need not in stack.serves]
-    if lacks:
+    if lacks := site.lacks(stack.serves):
         fitting = [other.name for other in stacks if fits(other, site)]
         raise Mistake(
             f"{place}: stack {stack.name} can't serve site {site.name}, which needs "

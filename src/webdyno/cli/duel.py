@@ -1,0 +1,77 @@
+"""`webdyno duel`: two stacks against each other, without writing an experiment's file."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from webdyno.cli.exits import Exit
+from webdyno.cli.flags import Budget, CatalogDirs, ExperimentSettings, Out, Precision, Yes
+from webdyno.cli.measure import measure, measure_settings
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.model.mistake import Mistake
+from webdyno.model.site import Site
+
+
+def duel(
+    stack: Annotated[str, Parameter(help="The stack that the question is about.")],
+    baseline: Annotated[str, Parameter(help="The stack that it is held against.")],
+    *,
+    site: Annotated[
+        str | None, Parameter(help="What both serve; else the first that both can serve.")
+    ] = None,
+    path: Annotated[
+        str | None, Parameter(help="The path that is asked for; else the site's first.")
+    ] = None,
+    budget: Budget = None,
+    precision: Precision = None,
+    set_: ExperimentSettings = (),
+    out: Out = None,
+    catalog: CatalogDirs = (),
+    yes: Yes = False,
+) -> Exit:
+    """Hold one stack against another: the same site, the same load, one after the other in turns.
+
+    For example
+
+        webdyno duel nginx apache-event
+
+        webdyno duel nginx apache-prefork --site static --path /100KB.txt
+
+        webdyno duel nginx nginx        # how small a difference can be seen here?
+    """
+    catalogue = Catalogue.load(catalog)
+    spoken = _experiment(catalogue, stack, baseline, site, path)
+    experiment = read_experiment(spoken, [*measure_settings(budget, precision), *set_], catalogue)
+    return measure(f"{stack}-{baseline}", experiment, catalogue, out, yes=yes)
+
+
+def _experiment(
+    catalogue: Catalogue, stack: str, baseline: str, site: str | None, path: str | None
+) -> CommandLine:
+    served = catalogue.site(site) if site else _common_site(catalogue, stack, baseline)
+    asked = path or served.ready_path
+    # In a duel of a stack with itself the two arms still need two names.
+    names = (baseline, stack) if stack != baseline else (f"{stack} (A)", f"{stack} (B)")
+    return CommandLine(
+        data={
+            "title": f"{stack} against {baseline}",
+            "question": f"How does {stack} compare with {baseline} at {asked} of {served.name}?",
+            "site": served.name,
+            "load": {"paths": [asked]},
+            "arms": {names[0]: {"stack": baseline}, names[1]: {"stack": stack}},
+        },
+        flags={
+            ("site",): f"--site {served.name}",
+            ("load", "paths"): f"--path {asked}",
+            ("arms", names[0]): baseline,
+            ("arms", names[1]): stack,
+        },
+    )
+
+
+def _common_site(catalogue: Catalogue, stack: str, baseline: str) -> Site:
+    theirs = catalogue.sites_for(catalogue.stack(baseline))
+    for site in catalogue.sites_for(catalogue.stack(stack)):
+        if site in theirs:
+            return site
+    raise Mistake(f"there is no site that both {stack} and {baseline} can serve")

@@ -1,0 +1,57 @@
+"""What `run`, `duel` and `resume` have in common: measure with progress, then show the result."""
+
+from pathlib import Path
+
+from webdyno.cli.durations import parse_duration_s
+from webdyno.cli.exits import Exit
+from webdyno.cli.packages import provide_packages
+from webdyno.cli.progress import RunProgress
+from webdyno.cli.result import show_result, tell_where
+from webdyno.definitions import Catalogue
+from webdyno.model.experiment import Experiment
+from webdyno.run.folder import RunFolder
+
+
+def measure(
+    name: str, experiment: Experiment, catalogue: Catalogue, out: Path | None, *, yes: bool
+) -> Exit:
+    """Run an experiment from its first block on, in the folder `out` or one under runs/."""
+    _provide(experiment, catalogue, yes=yes)
+    from webdyno.run.session import begin_run
+
+    with begin_run(name, experiment, catalogue, out) as folder:
+        return _carry_on(folder, catalogue)
+
+
+def measure_on(folder: RunFolder, catalogue: Catalogue, *, yes: bool) -> Exit:
+    """Go on with a run where it was interrupted."""
+    _provide(folder.head.experiment, catalogue, yes=yes)
+    with folder:
+        folder.hold()
+        return _carry_on(folder, catalogue)
+
+
+def measure_settings(budget: str | None, precision: float | None) -> list[str]:
+    """Give the flags for which there is a setting of the experiment as such settings."""
+    settings = []
+    if budget is not None:
+        settings.append(f"measure.budget_s={parse_duration_s(budget, '--budget')}")
+    if precision is not None:
+        settings.append(f"measure.precision={precision}")
+    return settings
+
+
+def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
+    provide_packages([catalogue.stack(arm.stack) for arm in experiment.arms.values()], yes=yes)
+
+
+def _carry_on(folder: RunFolder, catalogue: Catalogue) -> Exit:
+    from webdyno.run.session import carry_on
+
+    try:
+        with RunProgress(folder.head) as progress:
+            carry_on(folder, catalogue, progress)
+    except KeyboardInterrupt:
+        tell_where(folder)
+        return Exit.INTERRUPTED
+    return show_result(folder)
