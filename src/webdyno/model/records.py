@@ -7,6 +7,7 @@ from pydantic import Field, TypeAdapter
 
 from webdyno.model.base import Model
 from webdyno.model.load_result import LoadResult
+from webdyno.model.readings import Readings
 
 
 class ServerUse(Model):
@@ -35,6 +36,8 @@ class SlotRecord(Model):
     started_at: datetime
     load: LoadResult
     servers: ServerUse
+    readings: Readings | None = None
+    """What the probes read; None when none were at work."""
 
 
 class Answer(Model):

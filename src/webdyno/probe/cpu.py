@@ -61,10 +61,11 @@ def server_cpu(running: Running) -> CpuReading:
         with suppress(OSError):
             user_s, sys_s = running.group.cpu()
             return CpuReading(user_s, sys_s, "cgroup-v2")
-    return _tree_cpu(running.wardens())
+    return tree_cpu(running.wardens())
 
 
-def _tree_cpu(wardens: list[int]) -> CpuReading:
+def tree_cpu(wardens: list[int]) -> CpuReading:
+    """Read the CPU time of all descendants of some wardens, without control groups."""
     user_s = sys_s = 0.0
     for warden in wardens:
         # Orphans that ended were the warden's children in the end; its own work doesn't count.

@@ -20,7 +20,7 @@ from webdyno.model.records import (
     Record,
     SlotRecord,
 )
-from webdyno.probe import server_cpu
+from webdyno.probe import SlotProbe
 from webdyno.run.certificate import ask
 from webdyno.run.folder import RunFolder
 from webdyno.run.order import block_order, block_rng
@@ -88,7 +88,7 @@ def run_block(lab: Lab, number: int) -> bool:
         generator = exits.enter_context(lab.new_generator())
         for position, (name, phase) in enumerate(plan):
             try:
-                _slot(lab, generator, number, position, arms[name], phase)
+                _slot(lab, generator, number, position, arms, name, phase)
             except StackDied as death:
                 lab.keep(_incident(number, name, death))
                 return False
@@ -126,28 +126,35 @@ def _certify(lab: Lab, block: int, arms: dict[str, _Arm]) -> CertificateRecord:
 
 
 def _slot(
-    lab: Lab, generator: Generator, block: int, position: int, arm: _Arm, phase: Phase
+    lab: Lab,
+    generator: Generator,
+    block: int,
+    position: int,
+    arms: dict[str, _Arm],
+    name: str,
+    phase: Phase,
 ) -> None:
-    measure = lab.experiment.measure
+    arm, measure = arms[name], lab.experiment.measure
     order = LoadOrder(
         id=f"block {block} slot {position}",
         requests=arm.requests(),
         load=lab.experiment.load,
         duration_s=measure.warmup_s if phase == "warmup" else measure.slot_s,
     )
-    lab.watcher.slot_begins(arm.plan.name, phase)
+    lab.watcher.slot_begins(name, phase)
+    stacks = {other: arms[other].stack for other in arms}
     started_at = datetime.now(UTC)
-    before = server_cpu(arm.stack)
-    result = generator.slot(order)
-    used = server_cpu(arm.stack).since(before)
+    with SlotProbe(name, stacks, lab.bench.split) as probe:
+        result = generator.slot(order)
     record = SlotRecord(
         block=block,
         slot=position,
-        arm=arm.plan.name,
+        arm=name,
         phase=phase,
         started_at=started_at,
         load=result,
-        servers=used,
+        servers=probe.servers(),
+        readings=probe.readings(),
     )
     lab.keep(record)
     lab.watcher.slot_ends(record)

@@ -1,0 +1,74 @@
+"""Network counters of a namespace, from /proc/PID/net."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from webdyno.model.readings import NetworkUse
+from webdyno.probe.proc_files import PROC, counters
+
+PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+RECEIVED_BYTES, RECEIVED_PACKETS, SENT_BYTES, SENT_PACKETS = 0, 1, 8, 9
+"""Columns of /proc/net/dev."""
+
+
+@dataclass(frozen=True)
+class NetworkReading:
+    """Counters since the namespace was made."""
+
+    devices: tuple[int, int, int, int]
+    """Bytes and packets received, bytes and packets sent, on all devices together."""
+    listen_overflows: int
+    listen_drops: int
+    retransmits: int
+    syn_retransmits: int
+    time_wait: int
+    ephemeral_ports: int
+
+    @classmethod
+    def read(cls, pid: int | str = "self") -> "NetworkReading":
+        """Read the counters of the namespace that a process is in."""
+        net = PROC / str(pid) / "net"
+        tcp = counters((net / "snmp").read_text(), "Tcp")
+        extended = counters((net / "netstat").read_text(), "TcpExt")
+        first, last = map(int, PORT_RANGE.read_text().split())
+        return cls(
+            devices=_devices((net / "dev").read_text()),
+            listen_overflows=extended["ListenOverflows"],
+            listen_drops=extended["ListenDrops"],
+            retransmits=tcp["RetransSegs"],
+            syn_retransmits=extended.get("TCPSynRetrans", 0),
+            time_wait=_time_wait((net / "sockstat").read_text()),
+            ephemeral_ports=last - first + 1,
+        )
+
+    def since(self, earlier: "NetworkReading") -> NetworkUse:
+        """Give what happened between an earlier reading and this one."""
+        received_bytes, received_packets, sent_bytes, sent_packets = (
+            now - then for now, then in zip(self.devices, earlier.devices, strict=True)
+        )
+        return NetworkUse(
+            received_bytes=received_bytes,
+            received_packets=received_packets,
+            sent_bytes=sent_bytes,
+            sent_packets=sent_packets,
+            listen_overflows=self.listen_overflows - earlier.listen_overflows,
+            listen_drops=self.listen_drops - earlier.listen_drops,
+            retransmits=self.retransmits - earlier.retransmits,
+            syn_retransmits=self.syn_retransmits - earlier.syn_retransmits,
+            time_wait=self.time_wait,
+            ephemeral_ports=self.ephemeral_ports,
+        )
+
+
+def _devices(text: str) -> tuple[int, int, int, int]:
+    rows = [line.partition(":")[2].split() for line in text.splitlines()[2:]]
+
+    def total(column: int) -> int:
+        return sum(int(row[column]) for row in rows)
+
+    return total(RECEIVED_BYTES), total(RECEIVED_PACKETS), total(SENT_BYTES), total(SENT_PACKETS)
+
+
+def _time_wait(text: str) -> int:
+    words = next(line for line in text.splitlines() if line.startswith("TCP:")).split()
+    return int(words[words.index("tw") + 1])

@@ -1,0 +1,85 @@
+"""All probes around one slot: `with SlotProbe(...) as probe: load()`, then `probe.readings()`."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from webdyno.bench.control_group import ControlGroup
+from webdyno.model.machine import CpuSplit
+from webdyno.model.readings import Readings
+from webdyno.model.records import ServerUse
+from webdyno.probe.cpu import CpuReading, server_cpu, tree_cpu
+from webdyno.probe.host import HostProbe
+from webdyno.probe.network import NetworkReading
+from webdyno.probe.processes import ServiceReading
+from webdyno.stack import RunningStack
+from webdyno.stack.service import RunningService
+
+
+class SlotProbe:
+    """Reads everything before and after the load on one arm.
+
+    What costs most is read farthest from the load. The arms that should be idle are watched too:
+    work that they do now was left over from their last slot.
+    """
+
+    def __init__(self, arm: str, stacks: Mapping[str, RunningStack], split: CpuSplit) -> None:
+        """`stacks` are all arms that are up, `arm` names the one that will be loaded."""
+        self._stack = stacks[arm]
+        self._others = {name: stack for name, stack in stacks.items() if name != arm}
+        self._host = HostProbe(split)
+
+    def __enter__(self) -> Self:
+        """Read everything a first time."""
+        self._services = _services(self._stack)
+        self._others_cpu = {name: server_cpu(stack) for name, stack in self._others.items()}
+        self._network = self._read_network()
+        self._host.__enter__()
+        self._cpu = server_cpu(self._stack)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Read what must be read at once."""
+        self._cpu_after = server_cpu(self._stack)
+        self._host.__exit__(kind, error, trace)
+
+    def servers(self) -> ServerUse:
+        """CPU time of the loaded arm's servers."""
+        return self._cpu_after.since(self._cpu)
+
+    def readings(self) -> Readings:
+        """Read what is left, and give it all."""
+        network = self._read_network().since(self._network)
+        after = _services(self._stack)
+        return Readings(
+            services={role: reading.since(self._services[role]) for role, reading in after.items()},
+            network=network,
+            host=self._host.use(),
+            other_arms_cpu_s={
+                name: server_cpu(stack).since(self._others_cpu[name]).cpu_s
+                for name, stack in self._others.items()
+            },
+        )
+
+    def _read_network(self) -> NetworkReading:
+        return NetworkReading.read(next(iter(self._stack.pids()), "self"))
+
+
+def _services(stack: RunningStack) -> dict[str, ServiceReading]:
+    return {
+        role: ServiceReading.read(service.pids(), _service_cpu(stack.group, role, service))
+        for role, service in stack.services().items()
+    }
+
+
+def _service_cpu(group: ControlGroup | None, role: str, service: RunningService) -> CpuReading:
+    if group is not None:
+        with suppress(OSError):
+            return CpuReading(*ControlGroup(group.path / role).cpu(), means="cgroup-v2")
+    return tree_cpu([service.process.warden_pid] if service.process else [])
