@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from rig.process import BenchError, pinned
 from rig.truth import Delays
@@ -43,9 +43,9 @@ def running_delay_server(path: Path, delays: Delays, cpus: Sequence[int]) -> Ite
         server.requests, server.late_us = last["requests"], last["late_us"]
 
 
-def _line(output: IO[str]) -> dict[str, object]:
+def _line(output: IO[str]) -> dict[str, Any]:
     line = output.readline()
     if not line:
         raise BenchError("delay_server ended early; it says above why")
-    found: dict[str, object] = json.loads(line)
+    found: dict[str, Any] = json.loads(line)
     return found

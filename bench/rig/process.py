@@ -26,6 +26,12 @@ class Finished:
     """CPU time of all its threads, user and system, from `wait4`."""
     wall_s: float
 
+    @property
+    def reason(self) -> str:
+        """Why it failed: the exit code and the first line of what it said."""
+        first_line = next(iter(self.complaint.strip().splitlines()), "it says nothing")
+        return f"exit code {self.exit_code}: {first_line}"
+
 
 def pinned(command: Sequence[str], cpus: Sequence[int], parent_death: str = "KILL") -> list[str]:
     """Give a command that runs on these CPUs and gets a signal when this script dies.

@@ -63,7 +63,7 @@ def problem_of(
 ) -> str | None:
     """Say why a sample can't be held against others: it failed, or did other work than asked."""
     if finished.exit_code not in client.good_exits:
-        return f"exit code {finished.exit_code}: {finished.complaint.strip()[-200:]}"
+        return finished.reason
     if counted.failed:
         return f"{counted.failed} requests failed"
     if not counted.completed:
@@ -97,7 +97,7 @@ def take_sample(
         problem = problem_of(case, client, finished, counted, served, accepted)
     except BenchError as error:
         counted = Counts(0, 0)
-        problem = f"exit code {finished.exit_code}: {finished.complaint.strip()[-200:] or error}"
+        problem = finished.reason if finished.exit_code else str(error)
     return Sample(
         case=case.name,
         client=client.name,

@@ -112,7 +112,9 @@ class Frozen:
         phase_ms = (due_ms + self.base_ms) % self.period_ms
         end_ms = self.freeze_at_ms + self.freeze_ms
         frozen = (phase_ms >= self.freeze_at_ms) & (phase_ms < end_ms)
-        return self.base_ms + np.where(frozen, end_ms - phase_ms, 0.0)
+        response_ms = np.full(len(due_ms), self.base_ms)
+        response_ms[frozen] += end_ms - phase_ms[frozen]
+        return response_ms
 
 
 def due_times_ms(rate_rps: float, duration_s: float) -> Times:
