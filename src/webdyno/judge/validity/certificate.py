@@ -55,7 +55,15 @@ def _unlike_each_other(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
     """Compare the arms' answers one by one, in the order in which the load asks for them."""
     baseline, *others = by_arm
     for arm in others:
-        for ours, theirs in zip(by_arm[baseline], by_arm[arm], strict=False):
+        if len(by_arm[baseline]) != len(by_arm[arm]):
+            yield _finding(
+                "different-body",
+                arm,
+                f"arms {baseline} and {arm} are asked for different numbers of paths: "
+                f"{len(by_arm[baseline])} and {len(by_arm[arm])}",
+            )
+            continue
+        for ours, theirs in zip(by_arm[baseline], by_arm[arm], strict=True):
             if _as_expected(ours) and _as_expected(theirs) and not _alike(ours, theirs):
                 paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
                 yield _finding(
