@@ -167,10 +167,7 @@ def run_head(
         ),
         started_at=START,
         machine=machine(),
-        versions={
-            name: {stack.partition("-")[0]: f"{stack.partition('-')[0]}/1.22.1"}
-            for name, stack in stacks.items()
-        },
+        versions={name: {stack.partition("-")[0]: "1.22.1"} for name, stack in stacks.items()},
         load_generator="loadgen 0.1.0",
     )
 

@@ -97,7 +97,12 @@ def _ratio_chart(rows: Rows, delta: float, who: str) -> Layers:
     band = alt.Chart(_values([{"low": 1 / (1 + delta), "high": 1 + delta, "one": 1}]))
     base = alt.Chart(_values(rows)).encode(y=alt.Y("row:O", axis=None))
     x = alt.X("low:Q", title=f"{who} (log scale)").scale(type="log", nice=False, padding=18)
-    x = x.axis(labelExpr="format(datum.value, '.4~g') + '×'", tickCount=6, labelFlush=True)
+    x = x.axis(
+        labelExpr="format(datum.value, '.4~g') + '×'",
+        tickCount=6,
+        labelOverlap="greedy",
+        labelSeparation=8,
+    )
     tones = alt.Scale(domain=list(TONES), range=[variable(tone) for tone in TONES.values()])
     shown = base.transform_filter("isValid(datum.ratio)").encode(
         color=alt.Color("tone:N", scale=tones, legend=None),
