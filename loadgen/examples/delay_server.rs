@@ -288,3 +288,53 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection() -> Connection {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let socket = TcpStream::connect(listener.local_addr().expect("an address"));
+        Connection { socket: socket.expect("a connection"), end_seen: 0, serial: 1 }
+    }
+
+    #[test]
+    fn heads_are_counted_however_they_are_cut() {
+        let heads = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /\r HTTP/1.1\r\nHost: \r\r\n\r\n";
+        for cut in 0..=heads.len() {
+            let mut connection = connection();
+            let (first, second) = heads.split_at(cut);
+            assert_eq!(connection.heads_ended(first) + connection.heads_ended(second), 2, "{cut}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_answered_in_a_freeze() {
+        let frozen = Delays::Frozen {
+            base_ms: 1.0,
+            freeze_at_ms: 500.0,
+            freeze_ms: 200.0,
+            period_ms: 1000.0,
+        };
+        let at_ms = |now_ms: f64| frozen.answer_at_ns(ns(now_ms), 0) as f64 / NS_PER_MS;
+        for (arrives, answered) in [
+            (0.0, 1.0),
+            (498.9, 499.9),
+            (499.0, 700.0),
+            (650.0, 700.0),
+            (699.0, 700.0),
+            (3600.0, 3700.0),
+        ] {
+            assert_eq!(at_ms(arrives), answered, "{arrives}");
+        }
+    }
+
+    #[test]
+    fn each_nth_is_slow() {
+        let bimodal = Delays::Bimodal { fast_ms: 1.0, slow_ms: 50.0, slow_every: 3 };
+        let delays: Vec<u64> = (0..6).map(|count| bimodal.answer_at_ns(7, count) - 7).collect();
+        let (fast, slow) = (ns(1.0), ns(50.0));
+        assert_eq!(delays, [fast, fast, slow, fast, fast, slow]);
+    }
+}
