@@ -22,7 +22,7 @@ def loadgen(output: str) -> Percentiles:
     """Read the response-time histogram of `loadgen run --json`."""
     try:
         encoded = json.loads(output)["response_time_us"]["histogram"]
-    except (json.JSONDecodeError, KeyError) as error:
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise BenchError(f"loadgen's output is not as agreed: {error!r}") from None
     histogram = HdrHistogram.decode(encoded)
     return {percent: histogram.get_value_at_percentile(percent) / 1e3 for percent in PERCENTILES}
@@ -41,7 +41,7 @@ def hey(output: str) -> Percentiles:
     try:
         rows = csv.DictReader(io.StringIO(output))
         response_ms = np.array([float(row["response-time"]) * 1e3 for row in rows])
-    except (KeyError, TypeError, ValueError) as error:
+    except (csv.Error, KeyError, TypeError, ValueError) as error:
         raise BenchError(f"hey's list has an unknown form: {error!r}") from None
     if not len(response_ms):
         raise BenchError("hey lists no request")

@@ -112,14 +112,15 @@ class Frozen:
         phase_ms = (due_ms + self.base_ms) % self.period_ms
         end_ms = self.freeze_at_ms + self.freeze_ms
         frozen = (phase_ms >= self.freeze_at_ms) & (phase_ms < end_ms)
-        response_ms = np.full(len(due_ms), self.base_ms)
+        response_ms = np.full_like(due_ms, self.base_ms)
         response_ms[frozen] += end_ms - phase_ms[frozen]
         return response_ms
 
 
 def due_times_ms(rate_rps: float, duration_s: float) -> Times:
     """Give the due times of a constant rate, each in the middle of its interval."""
-    return (np.arange(round(rate_rps * duration_s)) + 0.5) * (1000 / rate_rps)
+    count = np.arange(round(rate_rps * duration_s), dtype=np.float64)
+    return (count + 0.5) * (1000 / rate_rps)
 
 
 def percentile(values: Times, percent: float) -> float:

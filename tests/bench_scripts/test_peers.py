@@ -1,0 +1,48 @@
+"""The peers benchmark as a whole, on real programs, in short."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "bench/peers.py"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=300
+    )
+
+
+def test_one_short_round(tmp_path: Path) -> None:
+    file = tmp_path / "samples.jsonl"
+    done = run(
+        *("--cases", "small", "--rounds", "1", "--duration", "0.3"),
+        *("--peers", "loadgen,wrk,wrk2", "--json", str(file)),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "goal: loadgen at most 0.80 x wrk" in done.stdout
+    assert "wrk2" in done.stdout, "what was not run is named"
+    head, *samples = map(json.loads, file.read_text().splitlines())
+    assert "machine" in head
+    assert {each["client"] for each in samples} == {"loadgen", "wrk"}
+    assert all(each["problem"] is None and each["completed"] > 0 for each in samples)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cases", "smal"], "unknown: smal; there are small, 100kb"),
+        (["--peers", "loadgen,k6"], "unknown: k6; there are loadgen"),
+        (["--rounds", "0"], "'0' is not a whole number from 1"),
+        (["--duration", "-1"], "'-1' is not a number of seconds"),
+        (["--duration", "nan"], "'nan' is not a number of seconds"),
+    ],
+)
+def test_mistakes_are_refused(arguments: list[str], message: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
