@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
-from webdyno.stack.site_files import made_text, site_root
+from webdyno.stack.site_files import made_text, prepare_site
 
 
 @given(st.integers(0, 5000))
@@ -21,7 +22,7 @@ def test_made_up_text_has_its_length(size: int) -> None:
 
 def test_the_static_site_is_what_its_definition_says() -> None:
     site = Catalogue.load().site("static")
-    root = site_root(site)
+    root = prepare_site(site, Bench()).root
     for path, page in site.paths.items():
         body = (root / path.lstrip("/")).read_bytes()
         assert page.matches(200, body)
@@ -46,11 +47,11 @@ def test_a_site_is_made_once_and_anew_when_it_changed(
         (folder / "root" / "a.txt").write_text("one")
         (folder / "site.toml").write_text('title = "t"\nneeds = ["static"]\n[paths."/a.txt"]\n')
         site = Catalogue.load([tmp_path]).site("mine")
-        first = site_root(site)
-        assert site_root(site) == first
+        first = prepare_site(site, Bench()).root
+        assert prepare_site(site, Bench()).root == first
         assert (first / "a.txt").read_text() == "one"
         (folder / "root" / "a.txt").write_text("two")
-        second = site_root(site)
+        second = prepare_site(site, Bench()).root
         assert second != first
         assert (second / "a.txt").read_text() == "two"
     finally:

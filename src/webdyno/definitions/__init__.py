@@ -2,13 +2,14 @@
 
 from webdyno.definitions.catalogue import Catalogue
 from webdyno.definitions.experiment import CommandLine, read_experiment
-from webdyno.definitions.fit import check_fit, check_knob, read_knobs
+from webdyno.definitions.fit import check_fit, check_knob, knobs_of, read_knobs
 
 __all__ = [
     "Catalogue",
     "CommandLine",
     "check_fit",
     "check_knob",
+    "knobs_of",
     "read_experiment",
     "read_knobs",
 ]

@@ -47,7 +47,10 @@ class Catalogue:
                 path.parent.name: _read_stack(path, services)
                 for path in _files(folders, "stacks", "stack")
             },
-            sites={path.parent.name: _read_site(path) for path in _files(folders, "sites", "site")},
+            sites={
+                path.parent.name: _read_site(path, services)
+                for path in _files(folders, "sites", "site")
+            },
             experiments={
                 path.stem: path
                 for folder in folders
@@ -95,9 +98,12 @@ def _read_service(path: Path) -> Service:
     return build(Service, _with_names(file), file.place)
 
 
-def _read_site(path: Path) -> Site:
+def _read_site(path: Path, services: Mapping[str, Service]) -> Site:
     file = TomlFile(path)
-    return build(Site, _with_names(file), file.place)
+    data = _with_names(file)
+    if "services" in data:
+        data["services"] = _with_services(file, services)
+    return build(Site, data, file.place)
 
 
 def _read_stack(path: Path, services: Mapping[str, Service]) -> Stack:

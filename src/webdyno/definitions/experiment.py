@@ -121,10 +121,10 @@ def _check_arm(
         raise Mistake(
             f"{site_place}: there is no site {site_name!r}; {nearest(site_name, names.sites)}"
         )
-    stack = names.stacks[arm.stack]
-    check_fit(stack, names.sites[site_name], names.stacks.values(), place((*where, "stack")))
+    stack, site = names.stacks[arm.stack], names.sites[site_name]
+    check_fit(stack, site, names.stacks.values(), place((*where, "stack")))
     for name, value in arm.knobs.items():
-        check_knob(stack, name, value, place((*where, "knobs", name)))
+        check_knob(stack, site, name, value, place((*where, "knobs", name)))
     for number, path in enumerate(arm.paths or []):
         _check_path(path, place((*where, "paths", number)))
 

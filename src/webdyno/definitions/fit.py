@@ -1,10 +1,10 @@
 """Whether stacks, sites and knobs fit together."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from webdyno.definitions.near import nearest
-from webdyno.model.knob import KnobValue
+from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
@@ -25,16 +25,25 @@ def check_fit(stack: Stack, site: Site, stacks: Iterable[Stack], place: str) -> 
         )
 
 
-def check_knob(stack: Stack, name: str, value: KnobValue, place: str) -> None:
-    """Raise Mistake when a stack has no such knob, or not this value of it."""
-    exposed = stack.exposed_knobs()
-    if name not in exposed:
-        raise Mistake(f"{place}: stack {stack.name} has no knob {name!r}; {nearest(name, exposed)}")
-    if fault := exposed[name].knob.fault(value):
+def knobs_of(stack: Stack, site: Site | None) -> dict[str, Knob]:
+    """The knobs of a stack that serves a site, those of the site and its data services included."""
+    served = stack.with_services(site.services) if site else stack
+    own = {name: target.knob for name, target in served.exposed_knobs().items()}
+    return own | (site.knobs if site else {})
+
+
+def check_knob(stack: Stack, site: Site | None, name: str, value: KnobValue, place: str) -> None:
+    """Raise Mistake when stack and site have no such knob, or not this value of it."""
+    knobs = knobs_of(stack, site)
+    if name not in knobs:
+        raise Mistake(f"{place}: stack {stack.name} has no knob {name!r}; {nearest(name, knobs)}")
+    if fault := knobs[name].fault(value):
         raise Mistake(f"{place}: knob {name} {fault}, not {value!r}")
 
 
-def read_knobs(stack: Stack, settings: Iterable[str]) -> Mapping[str, KnobValue]:
+def read_knobs(
+    stack: Stack, settings: Iterable[str], site: Site | None = None
+) -> dict[str, KnobValue]:
     """Read `KNOB=VALUE` settings for a stack, values as in TOML; raise Mistake for wrong ones."""
     knobs: dict[str, KnobValue] = {}
     for setting in settings:
@@ -44,7 +53,7 @@ def read_knobs(stack: Stack, settings: Iterable[str]) -> Mapping[str, KnobValue]
         value = toml_value(text)
         if not isinstance(value, KnobValue):
             raise Mistake(f"--set {setting}: the value of a knob is a number, word, true or false")
-        check_knob(stack, name, value, f"--set {setting}")
+        check_knob(stack, site, name, value, f"--set {setting}")
         knobs[name] = value
     return knobs
 

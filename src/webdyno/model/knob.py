@@ -1,5 +1,6 @@
 """Knobs: typed, bounded settings of services, stacks and sites."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -13,12 +14,22 @@ SERVER_CPUS = "server-cpus"
 """Default of a whole-number knob that follows the number of CPUs which the servers get."""
 
 
-class SwitchKnob(Model):
+class _Knob(Model):
+    help: str
+    """What it does, in a sentence."""
+    when: dict[str, list[KnobValue]] = {}
+    """Values of other knobs of the same service with which it has an effect."""
+
+    def idle(self, fixed: Mapping[str, KnobValue]) -> bool:
+        """Whether it has no effect, given the knobs that are fixed."""
+        return any(name in fixed and fixed[name] not in self.when[name] for name in self.when)
+
+
+class SwitchKnob(_Knob):
     """On or off."""
 
     type: Literal["switch"]
     default: bool
-    help: str
 
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
@@ -29,14 +40,13 @@ class SwitchKnob(Model):
         return "true or false"
 
 
-class NumberKnob(Model):
+class NumberKnob(_Knob):
     """A number within bounds; whole unless `type` is "real"."""
 
     type: Literal["whole", "real"]
     min: int | float
     max: int | float
     default: int | float | Literal["server-cpus"]
-    help: str
 
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
@@ -53,13 +63,12 @@ class NumberKnob(Model):
         return f"{self.min} to {self.max}"
 
 
-class ChoiceKnob(Model):
+class ChoiceKnob(_Knob):
     """One of a few words."""
 
     type: Literal["choice"]
     choices: Annotated[list[str], Field(min_length=2)]
     default: str
-    help: str
 
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""

@@ -1,9 +1,9 @@
 """A service: one kind of server process, the template of its configuration, how to run it."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.knob import Knob, KnobValue
@@ -23,6 +23,8 @@ class Need(Model):
     """The package of Debian and Ubuntu that has it."""
     when: dict[str, KnobValue] = {}
     """Needed only while the service's knobs have these values."""
+    optional: bool = False
+    """Templates find None where it is missing."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Need":
@@ -53,14 +55,21 @@ class Service(Model):
     """By the name under which templates find the path: `{{ needs.binary }}`."""
     links: dict[str, str] = {}
     """Other services that it can make use of: name in its templates, and what for."""
-    files: Annotated[dict[str, str], Field(min_length=0)] = {}
-    """Configuration: file name in the service's folder, and the template it is rendered from."""
+    files: dict[str, str] = {}
+    """Configuration: file name in the service's folder, and the template it is rendered from.
+
+    `OTHER/FILE` is a template of a neighbouring folder, for what several services share.
+    """
     folders: list[str] = []
     """Folders that the server expects in its own folder, made before it starts."""
     check: Arguments = []
     """Says whether the rendered configuration is right; exit code 0 if so."""
-    prepare: list[Arguments] = []
-    """Commands that run one after the other before the server starts."""
+    data: str | None = None
+    """The folder among `folders` whose content outlives the process: a site's set-up fills it."""
+    initialise: list[Arguments] = []
+    """Commands that fill an empty data folder, one after the other before the first start."""
+    filled_with: Literal["site-files"] | None = None
+    """site-files: once it runs, the site's files are stored in it, each under its path."""
     start: Arguments
     """Stays in the foreground."""
     environment: dict[str, str] = {}

@@ -1,12 +1,16 @@
 """A site: what is served, the same on every stack, with the right answer to each of its paths."""
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, NonNegativeInt, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.knob import Knob
+from webdyno.model.service import Arguments, Need
+from webdyno.model.stack import Part
 
 
 class Page(Model):
@@ -43,25 +47,64 @@ class MadeFile(Model):
         return self
 
 
+class Web(Model):
+    """How a web server finds the page for a path."""
+
+    index: list[str] = ["index.html"]
+    """Files that answer for a folder, the first that exists."""
+    fallback: str | None = None
+    """The path that answers for every path without a file, such as `/index.php`."""
+
+
 class Site(Model):
-    """`site.toml` of a folder in `catalog/sites`."""
+    """`site.toml` of a folder in `catalog/sites`.
+
+    Beside it may lie `root/`, whose files become part of the document root, and `app/`, the code
+    of applications that aren't served as files.
+    """
 
     name: str
     """Name of its folder."""
     folder: Path
     title: str
     needs: Annotated[list[str], Field(min_length=1)]
-    """What a stack must be able to serve: static, php, node, rack…"""
-    paths: Annotated[dict[str, Page], Field(min_length=1)]
+    """What a stack must be able to serve: static, php, node, rack; `php|node` is either."""
+    paths: dict[str, Page] = {}
     """The first one shows that a stack is ready."""
     files: dict[str, MadeFile] = {}
     """By path under the document root."""
+    web: Web = Web()
+    php_extensions: list[str] = []
+    """What PHP loads for it, in this order; `requires` names their packages."""
+    requires: dict[str, Need] = {}
+    """Programs and files it needs itself, by the name under which templates find them."""
+    base: str | None = None
+    """The name of a requirement, a folder that the document root starts as a copy of."""
+    without: list[str] = []
+    """What is left out of that copy."""
+    services: dict[str, Part] = {}
+    """Data services it needs, by role; a stack's own service of the same role takes its place."""
+    setup: list[Arguments] = []
+    """Commands that run once, as the servers' user, while its data services run: what they leave
+    in document root, state folder and data services is what every block starts from."""
+    environment: dict[str, str] = {}
+    """Variables for all services and commands, as templates; how its code learns where things are.
+    """
+    knobs: dict[str, Knob] = {}
 
     def page(self, path: str) -> Page:
         """Give the right answer to a path; one that isn't listed has to answer 200, no more."""
         return self.paths.get(path, Page())
 
+    def served_by(self, serves: Collection[str]) -> bool:
+        """Whether a stack that can serve these can serve this site."""
+        return not self.lacks(serves)
+
+    def lacks(self, serves: Collection[str]) -> list[str]:
+        """Name what a stack that can serve these is short of."""
+        return [need for need in self.needs if not set(need.split("|")).intersection(serves)]
+
     @property
     def ready_path(self) -> str:
         """The path that is asked for until a stack answers."""
-        return next(iter(self.paths))
+        return next(iter(self.paths), "/")

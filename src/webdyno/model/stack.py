@@ -81,19 +81,24 @@ class Stack(Model):
                     raise ValueError(f"knobs.{name}.sets: there is no knob {target!r}")
         return self
 
+    def with_services(self, parts: dict[str, Part]) -> "Stack":
+        """Give the stack with further services; one of its own takes the place of its role's."""
+        return self.model_copy(update={"services": {**parts, **self.services}})
+
     def exposed_knobs(self) -> dict[str, KnobTarget]:
         """The knobs that users can turn, by the name they have for users.
 
         These are the stack's own, then every knob of a service that neither the part fixes nor an
-        own knob turns. The front's go by their plain name, those of other roles too unless that
-        name is taken; then they are called ROLE_KNOB.
+        own knob turns, and that has an effect at all. The front's go by their plain name, those of
+        other roles too unless that name is taken; then they are called ROLE_KNOB.
         """
         exposed = {name: self._own_knob(knob) for name, knob in self.knobs.items()}
         turned = {target for own in exposed.values() for target in own.sets}
         for role in sorted(self.services, key=lambda role: role != self.front):
             part = self.services[role]
             for name, knob in part.service.knobs.items():
-                if name not in part.knobs and (role, name) not in turned:
+                hidden = name in part.knobs or (role, name) in turned or knob.idle(part.knobs)
+                if not hidden:
                     shown = f"{role}_{name}" if name in exposed else name
                     exposed[shown] = KnobTarget(knob, ((role, name),))
         return exposed

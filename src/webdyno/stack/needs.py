@@ -1,8 +1,8 @@
-"""Finds the programs and files that services need on this machine."""
+"""Finds the programs and files that services and sites need on this machine."""
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -15,7 +15,7 @@ SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def needs_of(role: Role) -> dict[str, Need]:
-    """The needs that count, given the role's knobs."""
+    """The needs of a role that count, given its knobs."""
     return {
         name: need
         for name, need in role.service.needs.items()
@@ -35,18 +35,23 @@ def find(need: Need) -> str | None:
     return None
 
 
-def found_needs(role: Role) -> dict[str, str]:
-    """Give the path of everything a role needs; raise Trouble that names what is missing."""
-    needs = needs_of(role)
-    found = {name: find(need) for name, need in needs.items()}
-    missing = [needs[name] for name, path in found.items() if path is None]
-    if missing:
+def missing(needs: Mapping[str, Need]) -> list[Need]:
+    """Give the needs that nothing on this machine meets."""
+    return [need for need in needs.values() if not need.optional and find(need) is None]
+
+
+def found(title: str, needs: Mapping[str, Need]) -> dict[str, str | None]:
+    """Give the path of everything that is needed; raise Trouble that names what is missing.
+
+    What is optional and isn't there is None, and so is what doesn't count.
+    """
+    if lacking := missing(needs):
         raise Trouble(
-            f"{role.service.title} isn't completely installed: there is no "
-            f"{' and no '.join(describe(need) for need in missing)}; on Debian and Ubuntu: "
-            f"apt-get install {' '.join(dict.fromkeys(need.apt for need in missing))}"
+            f"{title} isn't completely installed: there is no "
+            f"{' and no '.join(map(describe, lacking))}; on Debian and Ubuntu: "
+            f"apt-get install {' '.join(dict.fromkeys(need.apt for need in lacking))}"
         )
-    return {name: path for name, path in found.items() if path is not None}
+    return {name: find(need) for name, need in needs.items()}
 
 
 def describe(need: Need) -> str:

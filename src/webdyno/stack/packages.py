@@ -3,12 +3,14 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from webdyno.model.mistake import Trouble
+from webdyno.model.service import Need
+from webdyno.model.site import Site
 from webdyno.model.stack import Stack
-from webdyno.stack.needs import describe, find, needs_of
-from webdyno.stack.roles import settle_roles
+from webdyno.stack.needs import missing, needs_of
+from webdyno.stack.roles import settle, settle_parts
 
 INSTALL = r"""
 set -eu
@@ -28,17 +30,25 @@ apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@"
 """Run by a shell as root; arguments are packages."""
 
 
-def missing_packages(stacks: Iterable[Stack]) -> list[str]:
-    """Name the packages (of Debian and Ubuntu) that stacks need and this machine lacks."""
-    return sorted(
-        {
-            need.apt
-            for stack in stacks
-            for role in settle_roles(stack, {}, server_cpus=1)
-            for need in needs_of(role).values()
-            if find(need) is None
-        }
-    )
+def missing_packages(stacks: Iterable[Stack], sites: Iterable[Site] = ()) -> list[str]:
+    """Name the packages (of Debian and Ubuntu) that stacks and sites need and are not there."""
+    return sorted({need.apt for needs in _all_needs(stacks, sites) for need in missing(needs)})
+
+
+def packages_of(stack: Stack, site: Site | None = None) -> list[str]:
+    """Name all packages that a stack, and the site it serves, are made of."""
+    needs = _all_needs([stack], [site] if site else [])
+    return sorted({need.apt for some in needs for need in some.values()})
+
+
+def _all_needs(stacks: Iterable[Stack], sites: Iterable[Site]) -> Iterator[dict[str, Need]]:
+    for stack in stacks:
+        for role in settle(stack, None, {}, server_cpus=1).roles:
+            yield needs_of(role)
+    for site in sites:
+        yield site.requires
+        for role in settle_parts(site.services, server_cpus=1):
+            yield needs_of(role)
 
 
 def install_packages(names: Sequence[str], ask: Callable[[str], bool]) -> None:
@@ -66,13 +76,3 @@ def install_packages(names: Sequence[str], ask: Callable[[str], bool]) -> None:
     if done.returncode:
         end = "\n".join(f"    {line}" for line in done.stdout.splitlines()[-15:])
         raise Trouble(f"apt-get could not install {wanted}:\n{end}")
-
-
-def missing_things(stack: Stack) -> list[str]:
-    """Name the programs and files that a stack lacks, for machines without apt."""
-    return [
-        describe(need)
-        for role in settle_roles(stack, {}, server_cpus=1)
-        for need in needs_of(role).values()
-        if find(need) is None
-    ]

@@ -59,15 +59,23 @@ def wait_for_answer(port: int, path: str, page: Page, check_alive: Callable[[], 
     return False
 
 
+def connect(address: Address) -> socket.socket:
+    """Connect to a service; raise OSError when it doesn't listen."""
+    connection = socket.socket(socket.AF_UNIX if address.socket else socket.AF_INET)
+    connection.settimeout(ANSWER_WITHIN_S)
+    try:
+        connection.connect(str(address.socket) if address.socket else (address.host, address.port))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
 def _accepts(address: Address) -> bool:
-    family = socket.AF_UNIX if address.socket else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.settimeout(ANSWER_WITHIN_S)
-        try:
-            target = str(address.socket) if address.socket else (address.host, address.port)
-            probe.connect(target)
-        except OSError:
-            return False
+    try:
+        connect(address).close()
+    except OSError:
+        return False
     return True
 
 

@@ -20,21 +20,17 @@ class Renderer:
         """Take a service and the names that its templates may use."""
         self._service = service
         self._context = context
-        self._jinja = Environment(
-            loader=FileSystemLoader(service.folder),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            autoescape=False,  # noqa: S701 (configuration files, no web pages)
-        )
 
     def file(self, template: str) -> str:
-        """Render a template file of the service."""
+        """Render a template file of the service, or of a neighbour: `OTHER/FILE`."""
+        folder = self._service.folder
+        folders = [folder, folder.parent]
         try:
-            return self._jinja.get_template(template).render(self._context)
+            return _environment(folders).get_template(template).render(self._context)
         except TemplateError as error:
-            raise self._mistake(self._service.folder / template, error) from None
+            path = next((f / template for f in folders if (f / template).exists()), folder)
+            line = getattr(error, "lineno", None) or _line_in(path, error)
+            raise Mistake(f"{path}{f':{line}' if line else ''}: {error.message}") from None
 
     def words(self, templates: Sequence[str]) -> list[str]:
         """Render a command line; words that come out empty are left out."""
@@ -42,16 +38,26 @@ class Renderer:
 
     def text(self, template: str) -> str:
         """Render a short template that stands in `service.toml`."""
-        try:
-            return self._jinja.from_string(template).render(self._context)
-        except TemplateError as error:
-            raise self._mistake(self._service.folder / "service.toml", error, template) from None
+        return render_text(template, self._context, self._service.folder / "service.toml")
 
-    def _mistake(self, path: Path, error: TemplateError, template: str = "") -> Mistake:
-        line = getattr(error, "lineno", None) or _line_in(path, error)
-        where = f"{path}:{line}" if line and not template else str(path)
-        shown = f" in {template!r}" if template else ""
-        return Mistake(f"{where}: {error.message}{shown}")
+
+def render_text(template: str, context: Context, where: Path) -> str:
+    """Render a short template that stands in the file `where`."""
+    try:
+        return _environment([]).from_string(template).render(context)
+    except TemplateError as error:
+        raise Mistake(f"{where}: {error.message} in {template!r}") from None
+
+
+def _environment(folders: Sequence[Path]) -> Environment:
+    return Environment(
+        loader=FileSystemLoader(folders),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 (configuration files, no web pages)
+    )
 
 
 def _line_in(path: Path, error: TemplateError) -> int | None:

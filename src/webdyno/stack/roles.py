@@ -1,13 +1,14 @@
-"""Settles which services a stack runs, in which order and with which knobs."""
+"""Settles which services a stack runs for a site, in which order and with which knobs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from webdyno.model.knob import SERVER_CPUS, KnobValue
+from webdyno.model.knob import SERVER_CPUS, Knob, KnobValue
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
-from webdyno.model.stack import Stack
+from webdyno.model.site import Site
+from webdyno.model.stack import Part, Stack
 
 
 @dataclass(frozen=True)
@@ -26,44 +27,73 @@ class Role:
         return self.knobs.get("listen") == "unix"
 
 
-def settle_roles(stack: Stack, knobs: Mapping[str, KnobValue], server_cpus: int) -> list[Role]:
-    """Give a stack's roles in the order in which they start: links before those who use them.
+@dataclass(frozen=True)
+class Cast:
+    """Everything that runs for a site, in the order in which it starts."""
 
-    `knobs` are the stack's, as users name them. Raise Mistake for one that doesn't exist or is
-    out of range, and for services that link in a circle.
+    roles: list[Role]
+    site_knobs: Mapping[str, KnobValue]
+
+
+def settle(
+    stack: Stack, site: Site | None, knobs: Mapping[str, KnobValue], server_cpus: int
+) -> Cast:
+    """Give all roles, data services of the site included, with their knobs.
+
+    `knobs` are those of stack and site, as users name them. Raise Mistake for one that doesn't
+    exist or is out of range, and for services that link in a circle.
     """
-    settled: dict[str, dict[str, KnobValue]] = {
-        role: {name: knob.default for name, knob in part.service.knobs.items()} | part.knobs
-        for role, part in stack.services.items()
-    }
-    exposed = stack.exposed_knobs()
+    served = stack.with_services(site.services) if site else stack
+    settled = {role: _default_knobs(part) for role, part in served.services.items()}
+    exposed = served.exposed_knobs()
+    own = site.knobs if site else {}
     for name in knobs:
-        if name not in exposed:
+        if name not in exposed and name not in own:
             raise Mistake(f"stack {stack.name} has no knob {name!r}")
     for name, (knob, sets) in exposed.items():
-        value = knobs.get(name, knob.default)
-        if fault := knob.fault(value):
-            raise Mistake(f"stack {stack.name}: knob {name} {fault}, not {value!r}")
+        value = _value(stack, name, knob, knobs)
         for role, inner in sets:
             settled[role][inner] = value
-    return [
-        Role(
-            name=role,
-            service=stack.services[role].service,
-            knobs={
-                name: server_cpus if value == SERVER_CPUS else value
-                for name, value in settled[role].items()
-            },
-            links=stack.services[role].links,
-        )
-        for role in _start_order(stack)
+    roles = [
+        _role(name, served.services[name], settled[name], server_cpus)
+        for name in _start_order(served)
     ]
+    return Cast(roles, {name: _value(stack, name, knob, knobs) for name, knob in own.items()})
+
+
+def settle_parts(parts: Mapping[str, Part], server_cpus: int) -> list[Role]:
+    """Give the roles of services that run on their own, with the knobs they have by default."""
+    return [_role(name, part, _default_knobs(part), server_cpus) for name, part in parts.items()]
+
+
+def _default_knobs(part: Part) -> dict[str, KnobValue]:
+    return {name: knob.default for name, knob in part.service.knobs.items()} | part.knobs
+
+
+def _value(stack: Stack, name: str, knob: Knob, knobs: Mapping[str, KnobValue]) -> KnobValue:
+    value = knobs.get(name, knob.default)
+    if fault := knob.fault(value):
+        raise Mistake(f"stack {stack.name}: knob {name} {fault}, not {value!r}")
+    return value
+
+
+def _role(name: str, part: Part, knobs: Mapping[str, KnobValue], server_cpus: int) -> Role:
+    return Role(
+        name=name,
+        service=part.service,
+        knobs={
+            knob: server_cpus if value == SERVER_CPUS else value for knob, value in knobs.items()
+        },
+        links=part.links,
+    )
 
 
 def _start_order(stack: Stack) -> list[str]:
-    links = {role: set(part.links.values()) for role, part in stack.services.items()}
+    """Links start before those who use them, the front last."""
+    before = {role: set(part.links.values()) for role, part in stack.services.items()}
+    before[stack.front] |= before.keys() - {stack.front}
     try:
-        return list(TopologicalSorter(links).static_order())
+        return list(TopologicalSorter(before).static_order())
     except CycleError as error:
         circle = " -> ".join(error.args[1])
         raise Mistake(f"stack {stack.name}: services link in a circle: {circle}") from None

@@ -8,15 +8,18 @@ from typing import Self
 
 from webdyno.bench import Bench
 from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.users import hand_over
 from webdyno.bench.workspace import Workspace
 from webdyno.model.knob import KnobValue
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
+from webdyno.stack.layout import Place, copy_tree, lay_out
 from webdyno.stack.ports import HOST, demand_port
-from webdyno.stack.ready import wait_for_answer, wait_for_listener
-from webdyno.stack.roles import settle_roles
-from webdyno.stack.service import RunningService, lay_out
-from webdyno.stack.site_files import site_root
+from webdyno.stack.preload import preload
+from webdyno.stack.ready import wait_for_answer
+from webdyno.stack.roles import settle
+from webdyno.stack.service import RunningService
+from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
 
 
 def start_stack(
@@ -30,8 +33,8 @@ def start_stack(
 ) -> "RunningStack":
     """Start a stack and wait until it answers for the site.
 
-    `knobs` are the stack's; `folder` keeps rendered configurations and logs; `port` is a free one
-    unless given. Raise Trouble, with the server's own words, when it can't be started.
+    `knobs` are those of stack and site; `folder` keeps rendered configurations and logs; `port` is
+    a free one unless given. Raise Trouble, with the server's own words, when it can't be started.
     """
     running = RunningStack(stack, knobs, site, folder=folder, bench=bench, port=port)
     try:
@@ -56,54 +59,60 @@ class RunningStack:
         port: int | None = None,
     ) -> None:
         """Render everything; `start` starts it."""
-        roles = settle_roles(stack, knobs, server_cpus=len(bench.split.servers))
+        cast = settle(stack, site, knobs, server_cpus=len(bench.split.servers))
         if port is not None:
             demand_port(port)
+        prepared = prepare_site(site, bench)
         folder.mkdir(parents=True, exist_ok=True)
         self.stack = stack
         self.site = site
         self.ready_s = 0.0
         """Seconds from the first service's start to the site's first answer."""
-        self._workspace: Workspace = bench.workspace()
         self.group: ControlGroup | None = None
         """The control group of all services, where the machine has such."""
+        self._prepared: PreparedSite = prepared
         self._started: list[RunningService] = []
+        self._workspace: Workspace = bench.workspace()
         try:
             self.group = bench.control_group(self._workspace)
-            self._services = lay_out(
-                roles,
-                front=stack.front,
-                front_port=port,
-                root=site_root(site),
-                keep=folder,
+            state = self._workspace.path / "state"
+            state.mkdir()
+            hand_over(state, bench.user)
+            copy_tree(prepared.state, state)
+            place = Place(
                 bench=bench,
                 workspace=self._workspace,
+                keep=folder,
+                site=site,
+                site_view=site_view(site, prepared, state, cast.site_knobs),
+                kept_data=prepared.data(),
             )
+            self._services, _ = lay_out(cast.roles, place, stack.front, port)
         except BaseException:
             self.stop()
             raise
-        self.port = self._services[stack.front].address.port
+        self._front = self._services[stack.front]
+        self.port = self._front.address.port
 
     @property
     def url(self) -> str:
-        """Where clients find the site: `http://127.0.0.1:PORT`."""
-        return f"http://{HOST}:{self.port}"
+        """Where clients find the site, such as `http://127.0.0.1:8080`."""
+        return f"{self._front.role.service.protocol}://{HOST}:{self.port}"
 
     def start(self) -> None:
         """Start the services one after the other and wait until the site's first answer."""
         begin = time.monotonic()
-        for role, service in self._services.items():
-            service.check_configuration()
+        for service in self._services.values():
             self._started.append(service)
             service.start(self.group)
-            if role != self.stack.front and not wait_for_listener(
-                service.address, self.check_alive
-            ):
-                raise service.died("has not accepted connections in time")
-        path = self.site.ready_path
-        front = self._services[self.stack.front]
-        if not wait_for_answer(self.port, path, self.site.page(path), self.check_alive):
-            raise front.died(f"has not answered {self.url}{path} in time")
+            if service is not self._front or service.role.service.protocol != "http":
+                service.wait_until_it_listens()
+            if service.role.service.filled_with == "site-files":
+                preload(service.address, self._prepared.files())
+        if self._front.role.service.protocol == "http":
+            path = self.site.ready_path
+            if not wait_for_answer(self.port, path, self.site.page(path), self.check_alive):
+                raise self._front.died(f"has not answered {self.url}{path} in time")
         self.ready_s = time.monotonic() - begin
 
     def check_alive(self) -> None:
@@ -122,7 +131,7 @@ class RunningStack:
     def settings(self) -> dict[str, str]:
         """What the fairness certificate says of the services; those behind the front by role."""
         return {
-            name if role == self.stack.front else f"{role}: {name}": value
+            name if service is self._front else f"{role}: {name}": value
             for role, service in self._services.items()
             for name, value in service.settings().items()
         }

@@ -1,28 +1,80 @@
-"""Makes the files of a site, once, and keeps them for later starts."""
+"""The files of a site: made and set up once, kept for later starts by what they were made of."""
 
+import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.bench.workspace import home_folder, open_folder
+from webdyno.bench import Bench
+from webdyno.bench.workspace import Workspace, home_folder, open_folder
+from webdyno.model.mistake import Trouble
 from webdyno.model.site import MadeFile, Site
+from webdyno.stack.commands import CommandError, run_command
+from webdyno.stack.layout import Place, lay_out
+from webdyno.stack.needs import find, found
+from webdyno.stack.render import render_text
+from webdyno.stack.roles import settle_parts
 
-LITERAL = "root"
-"""Folder of a site whose files are served as they are."""
+
+@dataclass(frozen=True)
+class PreparedSite:
+    """A site that is set up. Nobody but webdyno's own user may write to it."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        """Document root."""
+        return self.folder / "root"
+
+    @property
+    def app(self) -> Path:
+        """Code of applications."""
+        return self.folder / "app"
+
+    @property
+    def state(self) -> Path:
+        """What the site's code may change; every start works on a copy."""
+        return self.folder / "state"
+
+    def data(self) -> dict[str, Path]:
+        """Data folders of its services, by role; every start works on a copy."""
+        return {path.name: path for path in sorted((self.folder / "data").glob("*"))}
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Files under the document root, each with the path it is asked for by."""
+        for path in sorted(self.root.rglob("*")):
+            if path.is_file():
+                yield f"/{path.relative_to(self.root)}", path
 
 
-def site_root(site: Site) -> Path:
-    """Give the document root of a site; it is made anew when anything in its definition changed.
-
-    Everybody may read it and only webdyno's own user may write.
-    """
+def prepare_site(site: Site, bench: Bench) -> PreparedSite:
+    """Give a site's files; they are made anew when anything they are made of has changed."""
     sites = open_folder(home_folder() / "sites")
-    made = sites / f"{site.name}-{_fingerprint(site)}"
-    if not made.is_dir():
-        _make(site, made)
-    return made
+    kept = sites / f"{site.name}-{_fingerprint(site)}"
+    with _one_at_a_time(kept):
+        if not kept.is_dir():
+            _make(site, kept, bench)
+    return PreparedSite(kept)
+
+
+def site_view(
+    site: Site, prepared: PreparedSite, state: Path, knobs: Mapping[str, object]
+) -> dict[str, object]:
+    """The site as templates see it."""
+    return {
+        "root": str(prepared.root),
+        "app": str(prepared.app),
+        "state": str(state),
+        "index": site.web.index,
+        "fallback": site.web.fallback,
+        "php_extensions": site.php_extensions,
+        "knobs": knobs,
+    }
 
 
 def made_text(path: str, size_bytes: int) -> bytes:
@@ -37,37 +89,133 @@ def made_text(path: str, size_bytes: int) -> bytes:
     return "\n".join(lines).encode().ljust(size_bytes, b"\n")[:size_bytes]
 
 
-def _make(site: Site, made: Path) -> None:
-    scratch = Path(tempfile.mkdtemp(dir=made.parent, prefix="new-"))
+def _make(site: Site, kept: Path, bench: Bench) -> None:
+    workspace = bench.workspace()
     try:
-        literal = site.folder / LITERAL
-        if literal.is_dir():
-            shutil.copytree(literal, scratch, dirs_exist_ok=True)
-        for path, file in site.files.items():
-            target = scratch / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_content(path, file))
-        for made_path in [scratch, *scratch.rglob("*")]:  # whatever our own umask is
-            made_path.chmod(0o755 if made_path.is_dir() else 0o644)
-        try:
-            scratch.rename(made)
-        except OSError:
-            if not made.is_dir():  # else somebody else was quicker with the same content
-                raise
+        scratch = PreparedSite(workspace.path / "site")
+        for folder in (scratch.root, scratch.app, scratch.state, scratch.folder / "data"):
+            folder.mkdir(parents=True)
+        needs = found(f"site {site.name}", site.requires)
+        _fill(site, scratch, needs)
+        if site.setup:
+            _set_up(site, scratch, needs, bench, workspace)
+        _protect(scratch)
+        scratch.folder.rename(kept)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        workspace.remove()
+
+
+def _fill(site: Site, scratch: PreparedSite, needs: Mapping[str, str | None]) -> None:
+    base = needs.get(site.base or "")
+    if base is not None:
+        shutil.copytree(
+            base,
+            scratch.root,
+            ignore=shutil.ignore_patterns(*site.without),
+            ignore_dangling_symlinks=True,
+            dirs_exist_ok=True,
+        )
+    for name, target in (("root", scratch.root), ("app", scratch.app)):
+        if (site.folder / name).is_dir():
+            shutil.copytree(site.folder / name, target, dirs_exist_ok=True)
+    for path, file in site.files.items():
+        target = scratch.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(_content(path, file))
+
+
+def _set_up(
+    site: Site,
+    scratch: PreparedSite,
+    needs: Mapping[str, str | None],
+    bench: Bench,
+    workspace: Workspace,
+) -> None:
+    """Run the site's commands while its data services run, then keep the services' data."""
+    log_folder = workspace.path / "log"
+    log_folder.mkdir()
+    view = site_view(
+        site, scratch, scratch.state, {name: knob.default for name, knob in site.knobs.items()}
+    )
+    roles = settle_parts(site.services, len(bench.split.servers))
+    services, environment = lay_out(roles, Place(bench, workspace, log_folder, site, view))
+    _change_owner(scratch.folder, bench.user.uid if bench.user else None)
+    group = bench.control_group(workspace)
+    try:
+        for service in services.values():
+            service.start(group)
+            service.wait_until_it_listens()
+        for command in site.setup:
+            words = [
+                render_text(word, {"needs": needs, "site": view}, site.folder / "site.toml")
+                for word in command
+            ]
+            run_command(words, cwd=scratch.app, environment=environment, user=bench.user)
+    except CommandError as error:
+        raise Trouble(f"site {site.name} can't be set up:\n{error}") from None
+    finally:
+        for service in services.values():
+            service.stop()
+        if group is not None:
+            group.end()
+    for role, service in services.items():
+        if data := service.role.service.data:
+            (service.home / data).rename(scratch.folder / "data" / role)
+
+
+def _protect(scratch: PreparedSite) -> None:
+    """Let everybody read, whatever our umask is, and nobody write; state and data stay private."""
+    for top in (scratch.root, scratch.app):
+        _change_owner(top, os.geteuid())
+        for path in (top, *top.rglob("*")):
+            executable = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if executable else 0o644)
+    for folder in (scratch.folder, scratch.folder / "data"):
+        _change_owner_of_one(folder, os.geteuid())
+        folder.chmod(0o755)
+
+
+def _change_owner(top: Path, uid: int | None) -> None:
+    if uid is not None and os.geteuid() == 0:
+        for path in (top, *top.rglob("*")):
+            _change_owner_of_one(path, uid)
+
+
+def _change_owner_of_one(path: Path, uid: int) -> None:
+    if os.geteuid() == 0:
+        os.chown(path, uid, -1, follow_symlinks=False)
 
 
 def _content(path: str, file: MadeFile) -> bytes:
     return file.text.encode() if file.text is not None else made_text(path, file.size_bytes or 0)
 
 
+@contextmanager
+def _one_at_a_time(kept: Path) -> Iterator[None]:
+    """Two runs that start at the same time don't set up the same site twice."""
+    lock = os.open(kept.with_suffix(".lock"), os.O_CREAT | os.O_RDONLY, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
 def _fingerprint(site: Site) -> str:
-    digest = hashlib.sha256(site.model_dump_json(exclude={"folder"}).encode())
-    for folder, folders, names in os.walk(site.folder):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            digest.update(f"{path.relative_to(site.folder)}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    """Tell apart whatever makes a difference: definition, files, the programs that made them."""
+    definition = site.model_dump_json(exclude={"folder", "services"})
+    digest = hashlib.sha256(definition.encode())
+    folders = [site.folder, *(part.service.folder for part in site.services.values())]
+    for top in folders:
+        for path in sorted(top.rglob("*")):
+            if path.is_file():
+                digest.update(f"{path.relative_to(top)}\0".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    needs = [
+        *site.requires.values(),
+        *(need for part in site.services.values() for need in part.service.needs.values()),
+    ]
+    for need in needs:
+        if path_found := find(need):
+            digest.update(f"{path_found} {Path(path_found).stat().st_mtime_ns}\0".encode())
     return digest.hexdigest()[:16]

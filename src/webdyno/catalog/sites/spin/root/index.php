@@ -1,0 +1,9 @@
+<?php
+// The same work as app/app.js does.
+$turns = (int) getenv('TURNS');
+$left = $turns;
+while ($left > 0) {
+    $left--;
+}
+header('Content-Type: text/plain;charset=UTF-8');
+echo "$turns turns\n";
