@@ -49,6 +49,10 @@ class Generator(Protocol):
     def slot(self, order: LoadOrder) -> LoadResult:
         """Load a server for one slot and give back what happened; raise GeneratorError."""
 
+    @property
+    def pid(self) -> int | None:
+        """The process that makes the load, to be watched; None when it isn't running."""
+
     def __enter__(self) -> Self:
         """Start the generator."""
 

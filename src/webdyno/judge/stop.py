@@ -8,7 +8,7 @@ from typing import Literal
 from webdyno.judge.comparison import ALPHA, fewest_blocks, log_ratios, shown_estimate
 from webdyno.judge.evidence import Evidence, gather
 from webdyno.judge.metrics import metric_rule, values_by_block
-from webdyno.judge.validity import left_out_slots, valid_for
+from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.judge.words import percent, plural
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import Record
@@ -38,7 +38,8 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     finished = len(evidence.blocks)
     valid = valid_for(evidence, left_out_slots(evidence), measure.decide_on)
     if finished >= HOPELESS_AFTER:
-        counting = {slot.arm for slot in valid.slots}
+        lasting = left_out_slots(evidence, LASTING_RULES)
+        counting = {slot.arm for slot in valid_for(evidence, lasting, measure.decide_on).slots}
         for arm in experiment.arms:
             if arm not in counting:
                 why = f"arm {arm} has no valid slot in {plural(finished, 'block')}"

@@ -115,6 +115,8 @@ class LoadResult(Foreign):
     keepalive: KeepAliveResult
     rate_rps: float
     """Completed and valid answers per second."""
+    offered_rps: float | None = None
+    """The rate that was asked for; None in a closed loop."""
     response_time_us: Times
     service_time_us: Times
     connect_time_us: Times

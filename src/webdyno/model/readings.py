@@ -60,6 +60,8 @@ class NetworkUse(Model):
     retransmits: int
     """TCP segments sent again, SYNs included."""
     syn_retransmits: int
+    link_bytes_per_s: float | None = None
+    """What the link between client and servers carries at most; None where it has no limit."""
     time_wait: int
     """Sockets in TIME_WAIT at the slot's end."""
     ephemeral_ports: int
@@ -72,7 +74,7 @@ class CpuUse(Model):
     user_s: float
     system_s: float
     interrupts_s: float
-    """Hard and soft interrupts: most of it is the network."""
+    """Hard and soft interrupts: most of it is the network's work for the running program."""
     idle_s: float
     """Waiting for disks included."""
     steal_s: float
@@ -84,9 +86,9 @@ class CpuUse(Model):
         return self.user_s + self.system_s + self.interrupts_s + self.idle_s + self.steal_s
 
     @property
-    def working_s(self) -> float:
-        """Time in which programs ran, interrupts left out."""
-        return self.user_s + self.system_s
+    def busy_s(self) -> float:
+        """Time in which programs or interrupts ran."""
+        return self.user_s + self.system_s + self.interrupts_s
 
 
 class PressureUse(Model):
@@ -137,3 +139,8 @@ class Readings(Model):
     """CPU time of the arms that should have been idle, by arm."""
     memory: MemoryLimitUse | None = None
     """None without a limit."""
+    shared_cpus: bool = False
+    """True when client and servers had to share CPUs."""
+    client_waiting: float | None = None
+    """Largest share of the slot, 0 to 1, in which a thread of the load generator could have run but
+    its CPU (or quota) was taken; None where that isn't known."""

@@ -9,6 +9,7 @@ from webdyno.bench.control_group import ControlGroup
 from webdyno.model.machine import CpuSplit
 from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
+from webdyno.probe.client import ClientReading
 from webdyno.probe.cpu import CpuReading, server_cpu, tree_cpu
 from webdyno.probe.host import HostProbe
 from webdyno.probe.network import NetworkReading
@@ -24,9 +25,17 @@ class SlotProbe:
     work that they do now was left over from their last slot.
     """
 
-    def __init__(self, arm: str, stacks: Mapping[str, RunningStack], split: CpuSplit) -> None:
+    def __init__(
+        self,
+        arm: str,
+        stacks: Mapping[str, RunningStack],
+        split: CpuSplit,
+        client_pid: int | None,
+    ) -> None:
         """`stacks` are all arms that are up, `arm` names the one that will be loaded."""
         self._stack = stacks[arm]
+        self._split = split
+        self._client_pid = client_pid
         self._others = {name: stack for name, stack in stacks.items() if name != arm}
         self._host = HostProbe(split)
 
@@ -35,6 +44,7 @@ class SlotProbe:
         self._services = _services(self._stack)
         self._others_cpu = {name: server_cpu(stack) for name, stack in self._others.items()}
         self._network = self._read_network()
+        self._client = ClientReading.read(self._client_pid)
         self._host.__enter__()
         self._cpu = server_cpu(self._stack)
         return self
@@ -48,6 +58,7 @@ class SlotProbe:
         """Read what must be read at once."""
         self._cpu_after = server_cpu(self._stack)
         self._host.__exit__(kind, error, trace)
+        self._client_after = ClientReading.read(self._client_pid)
 
     def servers(self) -> ServerUse:
         """CPU time of the loaded arm's servers."""
@@ -57,14 +68,17 @@ class SlotProbe:
         """Read what is left, and give it all."""
         network = self._read_network().since(self._network)
         after = _services(self._stack)
+        host = self._host.use()
         return Readings(
             services={role: reading.since(self._services[role]) for role, reading in after.items()},
             network=network,
-            host=self._host.use(),
+            host=host,
             other_arms_cpu_s={
                 name: server_cpu(stack).since(self._others_cpu[name]).cpu_s
                 for name, stack in self._others.items()
             },
+            shared_cpus=self._split.shared,
+            client_waiting=self._client_after.share_since(self._client, host.took_s),
         )
 
     def _read_network(self) -> NetworkReading:

@@ -144,7 +144,7 @@ def _slot(
     lab.watcher.slot_begins(name, phase)
     stacks = {other: arms[other].stack for other in arms}
     started_at = datetime.now(UTC)
-    with SlotProbe(name, stacks, lab.bench.split) as probe:
+    with SlotProbe(name, stacks, lab.bench.split, generator.pid) as probe:
         result = generator.slot(order)
     record = SlotRecord(
         block=block,

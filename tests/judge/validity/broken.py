@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
-from webdyno.model.load_result import LoadResult
+from webdyno.model.readings import CpuUse, HostUse, NetworkUse, PressureUse, Readings
 from webdyno.model.records import IncidentRecord, Record, SlotRecord
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
@@ -35,14 +37,58 @@ def load_with(**changes: Any) -> Callable[[SlotRecord], SlotRecord]:  # noqa: AN
     return change
 
 
-def _changed(load: LoadResult, changes: dict[str, Any]) -> LoadResult:
-    update = {
-        name: inner.model_copy(update=value)
-        if isinstance(value, dict) and not isinstance(inner := getattr(load, name), dict)
-        else value
-        for name, value in changes.items()
-    }
-    return load.model_copy(update=update)
+def readings_with(**changes: Any) -> Callable[[SlotRecord], SlotRecord]:  # noqa: ANN401
+    """Give a slot probe readings in which nothing is wrong but for the changes."""
+
+    def change(slot: SlotRecord) -> SlotRecord:
+        return slot.model_copy(update={"readings": _changed(quiet_readings(slot), changes)})
+
+    return change
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _changed(model: M, changes: dict[str, Any]) -> M:
+    """Change fields; a dict for a field that is a model changes fields of that."""
+    update = {}
+    for name, value in changes.items():
+        now = getattr(model, name)
+        nested = isinstance(now, BaseModel) and isinstance(value, dict)
+        update[name] = _changed(now, value) if nested else value
+    return model.model_copy(update=update)
+
+
+def quiet_readings(slot: SlotRecord) -> Readings:
+    """What the probes read on an undisturbed host: half of the CPU time is idle."""
+    used_s = slot.servers.cpu_s
+    servers = CpuUse(
+        user_s=used_s / 3, system_s=used_s / 3, interrupts_s=used_s / 3, idle_s=0.5, steal_s=0.0
+    )
+    return Readings(
+        services={},
+        network=NetworkUse(
+            received_bytes=5_000_000,
+            received_packets=40_000,
+            sent_bytes=5_000_000,
+            sent_packets=40_000,
+            listen_overflows=0,
+            listen_drops=0,
+            retransmits=0,
+            syn_retransmits=0,
+            time_wait=100,
+            ephemeral_ports=28_232,
+        ),
+        host=HostUse(
+            took_s=0.5,
+            servers=servers,
+            client=CpuUse(user_s=0.1, system_s=0.3, interrupts_s=0.1, idle_s=0.5, steal_s=0.0),
+            context_switches=30_000,
+            load_1m=2.0,
+            pressure=PressureUse(cpu_s=0.1, memory_s=0.0, io_s=0.0),
+        ),
+        client_waiting=0.02,
+    )
 
 
 def found_in(run: SimulatedRun) -> dict[str, Finding]:

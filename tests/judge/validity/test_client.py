@@ -3,7 +3,7 @@
 import pytest
 
 from builders import SimulatedArm, simulated_run
-from judge.validity.broken import found_in, load_with, run_with
+from judge.validity.broken import found_in, load_with, readings_with, run_with
 
 
 @pytest.mark.parametrize(("busy", "fires"), [(0.5, False), (0.85, False), (0.86, True)])
@@ -34,3 +34,17 @@ def test_late_requests_spoil_an_open_loop(loop: str, lag_us: float, fires: bool)
     change = load_with(loop=loop, send_lag_us={"p99": lag_us}, response_time_us={"p99": 1_000.0})
     found = found_in(run_with(change))
     assert ("send-lag" in found) == fires
+
+
+@pytest.mark.parametrize(
+    ("waiting", "shared", "fires"),
+    [(0.1, False, False), (0.6, False, True), (0.6, True, False), (None, False, False)],
+)
+def test_a_client_that_did_not_get_its_cpu_is_told(
+    waiting: float | None, shared: bool, fires: bool
+) -> None:
+    change = readings_with(client_waiting=waiting, shared_cpus=shared)
+    found = found_in(run_with(change))
+    assert ("client-held-back" in found) == fires
+    if fires:
+        assert "60 %" in found["client-held-back"].what

@@ -3,13 +3,37 @@
 from collections.abc import Iterable, Sequence
 
 from webdyno.judge.evidence import Evidence, gather
-from webdyno.judge.validity import answers, certificate, client, enough, incidents
+from webdyno.judge.validity import (
+    answers,
+    certificate,
+    client,
+    enough,
+    host,
+    incidents,
+    keepalive,
+    network,
+    rate,
+    servers,
+    trend,
+)
+from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, SlotRule
 from webdyno.model.judgement import Finding, LeftOutSlot
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 
-SLOT_RULES = (*answers.RULES, *client.RULES)
+SLOT_RULES = (
+    *answers.RULES,
+    *servers.RULES,
+    *keepalive.RULES,
+    *rate.RULES,
+    *client.RULES,
+    *network.RULES,
+    *host.RULES,
+)
 """Rules that each slot keeps or breaks by itself."""
+
+LASTING_RULES = tuple(rule for rule in SLOT_RULES if rule.tolerated < DISTURBANCES_TOLERATED)
+"""Those of them whose causes don't pass by themselves."""
 
 
 def findings(head: RunHead, records: Sequence[Record]) -> list[Finding]:
@@ -24,15 +48,16 @@ def findings_of(head: RunHead, evidence: Evidence) -> list[Finding]:
         *incidents.findings(evidence, arms),
         *certificate.findings(evidence, arms),
         *(finding for rule in SLOT_RULES for finding in rule.findings(evidence, arms)),
+        *trend.findings(evidence, arms),
         *enough.few_samples(evidence, arms),
         *enough.few_blocks(evidence, head.experiment.measure),
     ]
     return sorted(found, key=lambda finding: finding.severity != "invalid")
 
 
-def left_out_slots(evidence: Evidence) -> list[LeftOutSlot]:
+def left_out_slots(evidence: Evidence, rules: Iterable[SlotRule] = SLOT_RULES) -> list[LeftOutSlot]:
     """List the slots that break a rule."""
-    return [left_out for rule in SLOT_RULES for left_out in rule.left_out(evidence.slots)]
+    return [left_out for rule in rules for left_out in rule.left_out(evidence.slots)]
 
 
 def valid_for(evidence: Evidence, left_out: Iterable[LeftOutSlot], metric: str) -> Evidence:

@@ -2,7 +2,12 @@
 
 from collections.abc import Sequence
 
-from webdyno.judge.validity.rule import TIMING_METRICS, SlotRule
+from webdyno.judge.validity.rule import (
+    DISTURBANCES_TOLERATED,
+    TIMING_METRICS,
+    SlotRule,
+    readings_of,
+)
 from webdyno.judge.words import percent
 from webdyno.model.records import SlotRecord
 
@@ -34,6 +39,21 @@ def _most_lag(slots: Sequence[SlotRecord]) -> str:
     )
 
 
+def _waited(slot: SlotRecord) -> bool:
+    if slot.readings is None or slot.readings.shared_cpus:
+        return False
+    busy, waiting = slot.load.client.busy, slot.readings.client_waiting or 0.0
+    return busy <= BUSY_LIMIT < busy + waiting
+
+
+def _most_waiting(slots: Sequence[SlotRecord]) -> str:
+    waiting = max(readings.client_waiting or 0.0 for readings in readings_of(slots))
+    return (
+        f"a thread of the client waited for a CPU up to {percent(waiting)} of the time: something "
+        "else had it, or a CPU quota held it back"
+    )
+
+
 CLIENT_BOUND = SlotRule(
     name="client-bound",
     broken=lambda slot: slot.load.client.busy > BUSY_LIMIT,
@@ -41,6 +61,15 @@ CLIENT_BOUND = SlotRule(
     remedy="Give the client more CPUs or the servers fewer, or decide on server CPU time per "
     "request, which the client's speed doesn't enter: --set measure.decide_on=server_cpu_us.",
     spoils=TIMING_METRICS,
+)
+
+CLIENT_HELD_BACK = SlotRule(
+    name="client-held-back",
+    broken=_waited,
+    what=_most_waiting,
+    remedy="Stop other programs on the client's CPUs, and look for a CPU quota of the container.",
+    spoils=TIMING_METRICS,
+    tolerated=DISTURBANCES_TOLERATED,
 )
 
 SEND_LAG = SlotRule(
@@ -51,4 +80,4 @@ SEND_LAG = SlotRule(
     spoils=TIMING_METRICS,
 )
 
-RULES = (CLIENT_BOUND, SEND_LAG)
+RULES = (CLIENT_BOUND, CLIENT_HELD_BACK, SEND_LAG)

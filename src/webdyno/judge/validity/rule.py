@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from webdyno.judge.evidence import Evidence
 from webdyno.judge.words import plural
 from webdyno.model.judgement import Finding, LeftOutSlot
+from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
 TOO_MANY_LEFT_OUT = 0.1
-"""Share of an arm's slots: up to here slots are left out, beyond it the arm has no valid result."""
+"""Usual share of an arm's slots that may be left out: what fails more often belongs to the arm."""
+
+DISTURBANCES_TOLERATED = 0.5
+"""The same for what comes from outside: the slots that are left are as good as ever."""
 
 TIMING_METRICS = ("rate_rps", "response_p50_us", "response_p99_us")
 """Metrics that the client's speed and the link's enter; server CPU time per request isn't one."""
@@ -26,6 +30,8 @@ class SlotRule:
     remedy: str
     spoils: Sequence[str] = ()
     """The metrics that a broken slot is left out of; all when empty."""
+    tolerated: float = TOO_MANY_LEFT_OUT
+    """Share of an arm's slots that may be left out before the arm has no valid result."""
 
     def left_out(self, slots: Iterable[SlotRecord]) -> list[LeftOutSlot]:
         """List the slots that break the rule."""
@@ -51,7 +57,7 @@ class SlotRule:
         ]
 
     def _finding(self, arm: str, bad: Sequence[SlotRecord], total: int) -> Finding:
-        too_many = len(bad) > TOO_MANY_LEFT_OUT * total
+        too_many = len(bad) > self.tolerated * total
         scope = "" if too_many else f" ({plural(len(bad), 'slot')} of {total}, left out)"
         return Finding(
             rule=self.name,
@@ -61,3 +67,13 @@ class SlotRule:
             remedy=self.remedy,
             metrics=list(self.spoils),
         )
+
+
+def with_readings(broken: Callable[[Readings], bool]) -> Callable[[SlotRecord], bool]:
+    """Make a slot rule of one about probe readings; a slot without any doesn't break it."""
+    return lambda slot: slot.readings is not None and broken(slot.readings)
+
+
+def readings_of(slots: Iterable[SlotRecord]) -> list[Readings]:
+    """Give the readings of slots that have any."""
+    return [slot.readings for slot in slots if slot.readings is not None]

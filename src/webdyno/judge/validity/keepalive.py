@@ -1,0 +1,54 @@
+"""Whether connections were kept as asked: opening them is a good part of a small request's cost."""
+
+from collections.abc import Sequence
+
+from webdyno.judge.metrics import answers
+from webdyno.judge.validity.rule import SlotRule
+from webdyno.judge.words import number, percent, plural
+from webdyno.model.records import SlotRecord
+
+CLOSED_LIMIT = 0.005
+"""Share of answers after which the server may close although the connection was to be kept.
+
+nginx's default, one in 1000, stays below it; one in 100 doesn't.
+"""
+
+
+def _closed_early(slot: SlotRecord) -> bool:
+    kept = slot.load.keepalive
+    return kept.asked != "never" and kept.server_closed > CLOSED_LIMIT * max(answers(slot), 1)
+
+
+def _closed(slots: Sequence[SlotRecord]) -> str:
+    closed = sum(slot.load.keepalive.server_closed for slot in slots)
+    total = sum(answers(slot) for slot in slots)
+    return (
+        f"the server closed {plural(closed, 'connection')} that should have been kept, one in "
+        f"{number(total / closed)} answers (limit: {percent(CLOSED_LIMIT)} of the answers)"
+    )
+
+
+def _kept_on(slot: SlotRecord) -> bool:
+    return slot.load.keepalive.asked == "never" and slot.load.connections.reused_requests > 0
+
+
+KEEP_ALIVE = SlotRule(
+    name="keep-alive",
+    broken=_closed_early,
+    what=_closed,
+    remedy="Give all arms the same keep-alive: raise the server's limit of requests per "
+    "connection and its keep-alive timeout, or ask for new connections in all arms with "
+    "--set load.keepalive=never.",
+)
+
+UNWANTED_KEEP_ALIVE = SlotRule(
+    name="unwanted-keep-alive",
+    broken=_kept_on,
+    what=lambda slots: (
+        f"{plural(sum(slot.load.connections.reused_requests for slot in slots), 'request')} went "
+        "over a connection used before, although each was to open its own"
+    ),
+    remedy="This is the load generator's mistake: use another one, or ask for keep-alive.",
+)
+
+RULES = (KEEP_ALIVE, UNWANTED_KEEP_ALIVE)

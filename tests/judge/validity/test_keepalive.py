@@ -1,0 +1,30 @@
+"""Rules about kept connections."""
+
+import pytest
+
+from judge.validity.broken import found_in, load_with, run_with
+
+
+@pytest.mark.parametrize(
+    ("asked", "closed", "fires"),
+    [
+        ("always", 0, False),
+        ("always", 20, False),
+        ("always", 2_000, True),
+        (100, 2_000, True),
+        ("never", 20_000, False),
+    ],
+)
+def test_closing_what_should_be_kept_is_told(asked: str | int, closed: int, fires: bool) -> None:
+    change = load_with(
+        keepalive={"asked": asked, "server_closed": closed}, connections={"reused_requests": 0}
+    )
+    found = found_in(run_with(change))
+    assert ("keep-alive" in found) == fires
+    if fires:
+        assert "one in 10 answers" in found["keep-alive"].what
+
+
+def test_keeping_what_should_be_closed_is_told() -> None:
+    change = load_with(keepalive={"asked": "never"}, connections={"reused_requests": 10})
+    assert "240 requests" in found_in(run_with(change))["unwanted-keep-alive"].what
