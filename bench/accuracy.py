@@ -37,9 +37,12 @@ from rig.truth import (
 )
 
 EXAMPLES = """\
-  bench/accuracy.py                                  all delays and clients: 5 minutes
-  bench/accuracy.py --delays frozen --clients loadgen,wrk --rounds 1
-  bench/accuracy.py --delays none                    only the send lag
+  all delays and clients, 3 rounds (8 minutes)
+    .venv/bin/python bench/accuracy.py
+  a frozen server, two clients, once
+    .venv/bin/python bench/accuracy.py --delays frozen --clients loadgen,wrk --rounds 1
+  only the send lag
+    .venv/bin/python bench/accuracy.py --delays none --clients loadgen
 """
 
 DELAYS: dict[str, Delays] = {

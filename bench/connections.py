@@ -23,8 +23,10 @@ from rig.options import count, parser_of
 from rig.process import BenchError, pinned
 
 EXAMPLES = """\
-  bench/connections.py                              20 000 connections, 10 million requests
-  bench/connections.py --connections 5000 --requests 1000000
+  20 000 connections, then 10 million requests (3 minutes)
+    .venv/bin/python bench/connections.py
+  less of both
+    .venv/bin/python bench/connections.py --connections 5000 --requests 1000000
 """
 
 FEW = 64

@@ -26,10 +26,12 @@ from rig.process import BenchError
 from rig.samples import Sample, take_sample
 
 EXAMPLES = """\
-  bench/peers.py                                   everything: 5 rounds of 2 s, 8 minutes
-  bench/peers.py --cases small --rounds 11         one case, more rounds
-  bench/peers.py --cases open --duration 8 --peers loadgen,wrk2
-  bench/peers.py --json samples.jsonl              keep every sample
+  everything, 5 rounds of 2 s (8 minutes)
+    .venv/bin/python bench/peers.py
+  one case, more rounds, and every sample kept
+    .venv/bin/python bench/peers.py --cases small --rounds 11 --json samples.jsonl
+  open loop against wrk2, which needs some seconds to get going
+    .venv/bin/python bench/peers.py --cases open --duration 8 --peers loadgen,wrk2
 """
 
 progress = Console(stderr=True, highlight=False)
