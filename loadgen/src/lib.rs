@@ -13,3 +13,4 @@ pub mod output;
 pub mod record;
 pub mod schedule;
 pub mod target;
+pub mod units;

@@ -3,7 +3,6 @@
 mod run;
 mod serve;
 mod signals;
-mod units;
 
 use std::process::ExitCode;
 
@@ -13,15 +12,13 @@ use clap::{Parser, Subcommand};
 const OK: u8 = 0;
 /// Some requests failed, or none was answered.
 const FAILED: u8 = 1;
+/// The client was the limit in some windows.
+const CLIENT_BOUND: u8 = 3;
 /// The command line or an order is wrong, or the run couldn't start.
 const USAGE: u8 = 2;
 
 #[derive(Debug, Parser)]
-#[command(
-    version,
-    about = "An exact and cheap HTTP load generator",
-    after_help = "Exit codes: 0 all answers valid; 1 failures, or no answer at all; 2 wrong usage."
-)]
+#[command(version, about = "An exact and cheap HTTP load generator")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -29,7 +26,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Args),
+    Run(Box<run::Args>),
     Serve(serve::Args),
 }
 

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
-use super::{OK, signals, units};
+use super::{OK, signals};
 use crate::engine::{Engine, Plan, Threads};
 use crate::order::{self, OrderError};
 use crate::output::result::{SCHEMA, SlotResult};
+use crate::units;
 
 /// Read one JSON order per line from standard input and answer each with one JSON line.
 ///
@@ -71,10 +72,9 @@ fn slot(engine: &mut Engine, line: &str) -> Result<SlotResult, OrderError> {
     let order = order::parse(line)?;
     let id = order.id.clone();
     let fail = |message: String| OrderError { id: Some(id.clone()), message };
-    let plan = Plan::new(order).map_err(&fail)?;
-    let (order, origins) = (plan.order.clone(), plan.origins.clone());
-    let measured = engine.run(plan).map_err(|error| fail(error.to_string()))?;
-    Ok(SlotResult::new(&order, &origins, &measured))
+    let plan = Arc::new(Plan::new(order).map_err(&fail)?);
+    let measured = engine.run(&plan, &mut |_| {}).map_err(|error| fail(error.to_string()))?;
+    Ok(SlotResult::new(&plan, &measured))
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -1,18 +1,34 @@
-//! What comes back: answers judged and recorded, failures counted.
+//! What comes back: answers read, judged and recorded.
 
 use super::clock::now_ns;
-use super::conn::{Conn, Received, State};
-use super::plan::Ready;
+use super::conn::{READ_BYTES, Received, Role, State};
+use super::failures::explain;
+use super::plan::{Plan, Ready};
 use super::reactor::{ConnId, Happened, is_hangup};
 use super::slot::Slot;
+use super::turn::Timer;
 use crate::check::Mismatch;
 use crate::record::Failure;
+use crate::schedule::Ask;
+
+/// How often a slow reader reads.
+const SLOW_READS_PER_S: u32 = 10;
+
+/// What a slow reader takes at a time.
+pub fn slow_read_bytes(plan: &Plan) -> usize {
+    let rate = plan.order.load.slow_readers.map_or(0, |slow| slow.bytes_per_s);
+    (rate.div_ceil(SLOW_READS_PER_S) as usize).min(READ_BYTES)
+}
 
 impl Slot<'_> {
     /// Reads until the socket is empty or the answer complete.
     pub fn on_readable(&mut self, happened: Happened, seen_ns: u64) {
         let id = happened.id;
-        let hangup = is_hangup(happened.flags);
+        let slow = self.reactor.conns[id].role == Role::Slow;
+        if slow && self.reactor.conns[id].paused {
+            return;
+        }
+        let hangup = is_hangup(happened.flags) && !slow;
         let mut done_ns = seen_ns;
         loop {
             let conn = &mut self.reactor.conns[id];
@@ -27,6 +43,7 @@ impl Slot<'_> {
             }
             match received {
                 Received::Nothing => return,
+                Received::Part { .. } if slow => return self.pause(id),
                 Received::Part { drained } if drained && !hangup => return,
                 // More may have come since the wait ended.
                 Received::Part { .. } => done_ns = now_ns(),
@@ -38,20 +55,20 @@ impl Slot<'_> {
                     done_ns = now_ns();
                 }
                 Received::Malformed(malformed) => {
-                    self.failed(id, Failure::Malformed, &malformed.to_string());
-                    return;
+                    return self.failed(id, Failure::Malformed, &malformed.to_string());
                 }
-                Received::Closed => {
-                    self.on_closed(id, done_ns);
-                    return;
-                }
+                Received::Closed => return self.on_closed(id, done_ns),
                 Received::Reset(error) => {
-                    self.closed_by_server(id);
-                    self.failed(id, Failure::Reset, &format!("connection lost: {error}"));
-                    return;
+                    self.count_server_closed(id);
+                    return self.failed(id, Failure::Reset, &format!("connection lost: {error}"));
                 }
             }
         }
+    }
+
+    fn pause(&mut self, id: ConnId) {
+        self.reactor.conns[id].paused = true;
+        self.at(self.now_ns + 1_000_000_000 / u64::from(SLOW_READS_PER_S), Timer::Read(id));
     }
 
     /// The server ended the connection while we wait for an answer.
@@ -62,7 +79,7 @@ impl Slot<'_> {
             return;
         }
         let begun = conn.response.has_begun();
-        self.closed_by_server(id);
+        self.count_server_closed(id);
         if begun {
             self.failed(id, Failure::Truncated, "closed in the middle of the answer");
         } else {
@@ -79,115 +96,58 @@ impl Slot<'_> {
         let mismatch = request.expectation.judge(status, body_bytes, hash);
         let stays = conn.response.keep_alive() && !hangup && !conn.last && conn.is_sent(request);
         conn.strikes = 0;
+        conn.keep_cookies();
         if self.draining {
             self.recorder.drained += u64::from(mismatch.is_none());
         } else {
-            self.record(id, request, done_ns, mismatch);
+            self.record(id, ask, request, done_ns, mismatch);
         }
         if stays {
             self.reactor.conns[id].state = State::Idle;
         } else {
-            self.closed_by_server(id);
+            self.count_server_closed(id);
             self.reactor.conns[id].close();
         }
-        self.free(self.reactor.conns[id].lane as usize);
+        self.finish(self.reactor.conns[id].lane as usize, done_ns);
     }
 
-    fn record(&mut self, id: ConnId, request: &Ready, done_ns: u64, mismatch: Option<Mismatch>) {
+    fn record(
+        &mut self,
+        id: ConnId,
+        ask: Ask,
+        request: &Ready,
+        done_ns: u64,
+        mismatch: Option<Mismatch>,
+    ) {
         let conn = &self.reactor.conns[id];
-        let recorder = &mut self.recorder;
-        recorder.by_status[usize::from(conn.response.status())] += 1;
-        recorder.head_bytes += conn.response.head_bytes();
-        recorder.body_bytes += conn.response.body_bytes();
-        let Some(mismatch) = mismatch else {
-            recorder.completed += 1;
-            let service_ns = done_ns.saturating_sub(conn.since_ns);
-            if conn.first_byte_ns == done_ns {
-                recorder.whole.record(service_ns);
-            } else {
-                recorder.first_byte.record(conn.first_byte_ns.saturating_sub(conn.since_ns));
-                recorder.last_byte.record(service_ns);
-            }
-            return;
+        let book = match conn.role {
+            Role::Load => &mut self.recorder,
+            Role::Slow | Role::Idle => &mut self.beside,
         };
-        recorder.fail(match mismatch {
-            Mismatch::Status => Failure::Status,
-            Mismatch::BodyBytes | Mismatch::BodySha256 => Failure::Body,
-        });
-        if !recorder.samples.is_full() {
-            let text = explain(mismatch, request, conn);
-            recorder.samples.keep(with_bytes(text, self.reactor.scratch.last_read()));
-        }
-    }
-
-    /// A request got no valid framing: it is counted and its connection closed.
-    pub fn failed(&mut self, id: ConnId, failure: Failure, why: &str) {
-        let conn = &mut self.reactor.conns[id];
-        let ask = conn.ask.take();
-        conn.close();
-        conn.strikes += 1;
-        let lane = conn.lane as usize;
-        if !self.draining {
-            self.recorder.fail(failure);
-            if let Some(ask) = ask
-                && !self.recorder.samples.is_full()
-            {
-                let text = format!("{}: {why}", self.plan.requests[ask.request].url);
-                let read = match failure {
-                    Failure::Malformed => self.reactor.scratch.last_read(),
-                    _ => &[],
-                };
-                self.recorder.samples.keep(with_bytes(text, read));
+        book.by_status[usize::from(conn.response.status())] += 1;
+        book.head_bytes += conn.response.head_bytes();
+        book.body_bytes += conn.response.body_bytes();
+        if let Some(mismatch) = mismatch {
+            book.fail(match mismatch {
+                Mismatch::Status => Failure::Status,
+                Mismatch::BodyBytes | Mismatch::BodySha256 => Failure::Body,
+            });
+            if !book.samples.is_full() {
+                book.samples.keep(explain(mismatch, request, conn, &self.reactor.scratch));
             }
-        }
-        self.free(lane);
-    }
-
-    /// A connect or a request took longer than the timeout.
-    pub fn timed_out(&mut self, id: ConnId) {
-        let conn = &self.reactor.conns[id];
-        let seconds = self.plan.order.load.timeout_s;
-        if conn.state == State::Connecting {
-            self.connect_failed(id, &format!("not connected within {seconds} s"));
             return;
         }
-        if !self.draining {
-            self.recorder.timed_out.record(self.now_ns.saturating_sub(conn.since_ns));
+        book.completed += 1;
+        let service_ns = done_ns.saturating_sub(conn.since_ns);
+        if conn.first_byte_ns == done_ns {
+            book.whole.record(service_ns);
+        } else {
+            book.first_byte.record(conn.first_byte_ns.saturating_sub(conn.since_ns));
+            book.last_byte.record(service_ns);
         }
-        let bytes = conn.response.head_bytes() + conn.response.body_bytes();
-        let why = format!("no full answer within {seconds} s ({bytes} bytes came)");
-        self.failed(id, Failure::Timeout, &why);
-    }
-
-    /// Counts a connection that the server closed though we wanted to use it again.
-    pub fn closed_by_server(&mut self, id: ConnId) {
-        if !self.reactor.conns[id].last && !self.draining {
-            self.recorder.server_closed += 1;
+        if self.plan.is_open() {
+            let from_ns = ask.due_ns.unwrap_or(conn.since_ns);
+            book.response.record(done_ns.saturating_sub(from_ns));
         }
     }
-}
-
-fn explain(mismatch: Mismatch, request: &Ready, conn: &Conn) -> String {
-    let expected = &request.expectation;
-    match mismatch {
-        Mismatch::Status => {
-            let status = conn.response.status();
-            format!("{}: status {status} instead of {}", request.url, expected.status_text())
-        }
-        Mismatch::BodyBytes => {
-            let wanted = expected.body_bytes().unwrap_or_default();
-            let bytes = conn.response.body_bytes();
-            format!("{}: body of {bytes} bytes instead of {wanted}", request.url)
-        }
-        Mismatch::BodySha256 => format!("{}: body with another SHA-256", request.url),
-    }
-}
-
-/// Appends the beginning of what was read, printable.
-fn with_bytes(text: String, read: &[u8]) -> String {
-    if read.is_empty() {
-        return text;
-    }
-    let shown = &read[..read.len().min(60)];
-    format!("{text}; read: {}", shown.escape_ascii())
 }

@@ -7,6 +7,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use sha2::{Digest, Sha256};
 
 use crate::engine::plan::Ready;
+use crate::http1::cookies::CookieJar;
 use crate::http1::head::{Framing, Malformed};
 use crate::http1::response::{HeadCache, Response};
 use crate::schedule::Ask;
@@ -21,7 +22,7 @@ pub struct Scratch {
     filled: usize,
 }
 
-const READ_BYTES: usize = 64 * 1024;
+pub const READ_BYTES: usize = 64 * 1024;
 const DROP_BYTES: usize = 4 * 1024 * 1024;
 /// From this length on, dropping a body in the kernel costs less than reading it.
 const DROP_FROM_BYTES: u64 = 16 * 1024;
@@ -35,6 +36,16 @@ impl Scratch {
     pub fn last_read(&self) -> &[u8] {
         &self.read[..self.filled]
     }
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Load,
+    /// Reads slowly, beside the load.
+    Slow,
+    /// Is held open, beside the load.
+    Idle,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +79,13 @@ pub enum Received {
     Reset(Errno),
 }
 
+/// Cookies of one connection, and the request that carries them.
+#[derive(Debug, Default)]
+struct Cookies {
+    jar: CookieJar,
+    request: Vec<u8>,
+}
+
 /// How far a write got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sending {
@@ -81,6 +99,7 @@ pub enum Sending {
 pub struct Conn {
     pub fd: Option<OwnedFd>,
     pub state: State,
+    pub role: Role,
     /// Which user of the slot this connection serves.
     pub lane: u32,
     pub target: usize,
@@ -105,16 +124,22 @@ pub struct Conn {
     pub watches_room: bool,
     /// Failures since the last answer.
     pub strikes: u32,
+    /// A slow reader that waits until it may read on.
+    pub paused: bool,
+    /// What one read of a slow reader takes.
+    pub slow_read_bytes: usize,
+    cookies: Option<Box<Cookies>>,
     can_drop: bool,
 }
 
 impl Conn {
-    pub fn new(target: usize, lane: u32, can_drop: bool) -> Self {
+    pub fn new(can_drop: bool) -> Self {
         Conn {
             fd: None,
             state: State::Closed,
-            lane,
-            target,
+            role: Role::Load,
+            lane: 0,
+            target: 0,
             generation: 0,
             ask: None,
             since_ns: 0,
@@ -126,8 +151,21 @@ impl Conn {
             last: false,
             watches_room: false,
             strikes: 0,
+            paused: false,
+            slow_read_bytes: 0,
+            cookies: None,
             can_drop,
         }
+    }
+
+    /// Gives a connection its place in a slot.
+    pub fn assign(&mut self, role: Role, lane: usize, target: usize) {
+        self.role = role;
+        self.lane = lane as u32;
+        self.target = target;
+        self.strikes = 0;
+        self.requests = 0;
+        self.paused = false;
     }
 
     /// Closes the socket; what was in flight must have been accounted for.
@@ -138,17 +176,18 @@ impl Conn {
         self.watches_room = false;
         self.requests = 0;
         self.hash = None;
+        self.paused = false;
+        self.cookies = None;
     }
 
     /// Writes what is left of the request.
     pub fn send(&mut self, request: &Ready) -> Sending {
         let Some(fd) = &self.fd else { return Sending::Broken(Errno::NOTCONN) };
-        let rendered = &request.rendered;
-        let bytes = if self.last { &rendered.close } else { &rendered.keep };
+        let bytes = self.bytes(request);
         match send(fd, &bytes[self.written..], SendFlags::NOSIGNAL) {
             Ok(count) => {
                 self.written += count;
-                if self.written == bytes.len() { Sending::All } else { Sending::Some }
+                if self.is_sent(request) { Sending::All } else { Sending::Some }
             }
             Err(Errno::AGAIN | Errno::INTR) => Sending::Nothing,
             Err(error) => Sending::Broken(error),
@@ -157,22 +196,55 @@ impl Conn {
 
     /// The request in flight has left completely.
     pub fn is_sent(&self, request: &Ready) -> bool {
-        let rendered = &request.rendered;
-        self.written == if self.last { rendered.close.len() } else { rendered.keep.len() }
+        self.written == self.bytes(request).len()
+    }
+
+    fn bytes<'a>(&'a self, request: &'a Ready) -> &'a [u8] {
+        match &self.cookies {
+            Some(cookies) if !cookies.request.is_empty() => &cookies.request,
+            _ => request.rendered.bytes(self.last),
+        }
+    }
+
+    /// Renders the request with the cookies of this connection, if it has any.
+    pub fn render_cookies(&mut self, request: &Ready) {
+        if let Some(cookies) = &mut self.cookies {
+            cookies.request = request.rendered.with_cookies(self.last, &cookies.jar);
+        }
+    }
+
+    /// Keeps the cookies that the answer brought.
+    pub fn keep_cookies(&mut self) {
+        let head = self.response.take_kept_head();
+        if !head.is_empty() {
+            self.cookies.get_or_insert_default().jar.keep(&head);
+        }
     }
 
     /// Reads once, or drops body bytes in the kernel where nobody needs them.
     pub fn receive(&mut self, scratch: &mut Scratch, cache: &mut HeadCache) -> Received {
+        if self.role == Role::Slow {
+            return self.receive_up_to(self.slow_read_bytes, scratch, cache);
+        }
         let opaque = self.response.opaque();
         if opaque >= DROP_FROM_BYTES && self.can_drop && self.hash.is_none() {
             return self.receive_dropping(opaque, scratch);
         }
-        let Some(fd) = &self.fd else { return Received::Closed };
         let room = if self.hash.is_none() && self.can_drop && !self.response.has_begun() {
             first_read_bytes(cache)
         } else {
             READ_BYTES
         };
+        self.receive_up_to(room, scratch, cache)
+    }
+
+    fn receive_up_to(
+        &mut self,
+        room: usize,
+        scratch: &mut Scratch,
+        cache: &mut HeadCache,
+    ) -> Received {
+        let Some(fd) = &self.fd else { return Received::Closed };
         let count = match recv(fd, &mut scratch.read[..room], RecvFlags::empty()) {
             Ok((0, _)) => return Received::Closed,
             Ok((count, _)) => count,

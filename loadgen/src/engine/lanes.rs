@@ -1,219 +1,186 @@
-//! Lanes: the users of a slot. A free one takes what is to be asked next, gets a connection for it
-//! and sends.
+//! Lanes: the users of a slot. A free one takes what is to be asked next and has it sent.
 
-use std::cmp::Reverse;
-
-use rustix::io::Errno;
-use rustix::net::sockopt;
-use sha2::{Digest, Sha256};
-
-use super::clock::now_ns;
-use super::conn::{Sending, State};
+use super::conn::{Role, State};
 use super::reactor::ConnId;
-use super::slot::Slot;
-use super::socket;
-use crate::check::CHECKSUM_EVERY;
-use crate::record::Failure;
-use crate::schedule::{Ask, Next};
+use super::slot::{Slot, Supply};
+use super::turn::Timer;
+use crate::order::{Think, ThinkDistribution, Unit};
+use crate::schedule::{Ask, exponential};
 
+/// Connections that are opened at once when a slot begins; the others follow at a pace that
+/// listen queues can take.
+const OPENED_AT_ONCE: usize = 256;
+const OPENED_PER_MS: usize = 32;
 const MILLISECOND_NS: u64 = 1_000_000;
-/// Rests between failed connections double up to about 100 ms.
-const MOST_DOUBLINGS: u32 = 7;
 
 impl Slot<'_> {
-    /// A lane has nothing in flight: it takes the next request, if there is one.
-    pub fn free(&mut self, lane: usize) {
-        if self.draining {
-            self.in_flight -= 1;
-            return;
+    /// Sets all connections in motion.
+    pub fn begin(&mut self) {
+        let mut opened = 0;
+        let all_lanes = self.conns.first().map_or(0, Vec::len);
+        if self.opens_before() {
+            for lane in 0..self.lanes {
+                let id = self.conns[0][lane];
+                if self.reactor.conns[id].state == State::Closed {
+                    self.at(self.start_ns + pace_ns(opened), Timer::Connect(id));
+                    opened += 1;
+                }
+            }
         }
-        match self.next() {
-            Next::Now(ask) => self.start(lane, ask),
-            Next::Exhausted => self.active -= 1,
+        for lane in 0..all_lanes {
+            let at_ns = self.start_ns + pace_ns(if self.is_open() { 0 } else { opened });
+            self.at(at_ns, Timer::Free(lane));
+            opened += 1;
+        }
+        for index in 0..self.idle_conns.len() {
+            let id = self.idle_conns[index];
+            if self.reactor.conns[id].state == State::Closed {
+                self.at(self.start_ns + pace_ns(opened), Timer::Connect(id));
+                opened += 1;
+            }
         }
     }
 
-    fn next(&mut self) -> Next {
-        if self.share.take_one() {
-            Next::Now(Ask { request: self.choice.pick(), due_ns: None })
-        } else {
-            Next::Exhausted
+    pub fn is_open(&self) -> bool {
+        matches!(self.supply, Supply::Timetable(_))
+    }
+
+    /// In an open loop connections that serve many requests are there before the first is due.
+    fn opens_before(&self) -> bool {
+        self.is_open() && self.plan.requests_per_connection == u32::MAX
+    }
+
+    /// A lane has nothing in flight since `since_ns`.
+    pub fn free(&mut self, lane: usize, since_ns: u64) {
+        if lane >= self.lanes {
+            let ask = Ask { request: self.slow_choice.pick(), due_ns: None, ready_ns: since_ns };
+            return self.start(lane, ask);
+        }
+        match &mut self.supply {
+            Supply::Stock(share) => {
+                if share.take_one() {
+                    let request = self.choice.pick(None);
+                    self.start(lane, Ask { request, due_ns: None, ready_ns: since_ns });
+                } else {
+                    self.active -= 1;
+                }
+            }
+            Supply::Timetable(_) => {
+                if let Some(request) = self.next_of_session(lane) {
+                    self.start(lane, Ask { request, due_ns: None, ready_ns: since_ns });
+                } else {
+                    self.free_lanes.push(lane);
+                    self.take(since_ns);
+                    self.dispatch();
+                }
+            }
+        }
+    }
+
+    /// A lane's request is over: it goes on at once, or after a pause.
+    pub fn finish(&mut self, lane: usize, done_ns: u64) {
+        if self.draining {
+            self.in_flight -= usize::from(lane < self.lanes);
+            return;
+        }
+        match self.plan.order.load.think {
+            Some(think) if lane < self.lanes => {
+                let pause_ns = self.pause_ns(&think);
+                self.at(done_ns + pause_ns, Timer::Free(lane));
+            }
+            _ => self.free(lane, done_ns),
+        }
+    }
+
+    fn pause_ns(&mut self, think: &Think) -> u64 {
+        let factor = match think.distribution {
+            ThinkDistribution::Constant => 1.0,
+            ThinkDistribution::Exponential => exponential(&mut self.rng),
+        };
+        (think.mean_s * factor * 1e9) as u64
+    }
+
+    /// Where whole connections are due, the requests of one follow each other.
+    fn next_of_session(&mut self, lane: usize) -> Option<usize> {
+        let arrivals = self.plan.order.load.arrivals.as_ref()?;
+        let goes_on = arrivals.unit == Unit::Connection
+            && self.conns.iter().any(|ids| {
+                let conn = &self.reactor.conns[ids[lane]];
+                conn.state == State::Idle && conn.requests > 0
+            });
+        goes_on.then(|| self.choice.pick(None))
+    }
+
+    /// Takes a place in the timetable for a free lane.
+    fn take(&mut self, free_since_ns: u64) {
+        let Supply::Timetable(table) = &self.supply else { return };
+        if self.held.is_some() || self.free_lanes.is_empty() {
+            return;
+        }
+        match table.take(self.now_ns - self.start_ns) {
+            Some(due) => {
+                let due_ns = self.start_ns + due.at_ns;
+                let request = self.choice.pick(Some(due.number));
+                let ready_ns = due_ns.max(free_since_ns);
+                self.held = Some(Ask { request, due_ns: Some(due_ns), ready_ns });
+            }
+            // After the last request every lane ends when it gets free.
+            None => {
+                self.active -= self.free_lanes.len();
+                self.free_lanes.clear();
+            }
+        }
+    }
+
+    /// Sends what is due, as long as lanes are free.
+    pub fn dispatch(&mut self) {
+        while let Some(ask) = self.held
+            && ask.due_ns.is_none_or(|due| due <= self.now_ns)
+            && let Some(lane) = self.free_lanes.pop()
+        {
+            self.held = None;
+            self.start(lane, ask);
+            // The next lane has been free at least since this request was due.
+            self.take(ask.ready_ns);
         }
     }
 
     fn start(&mut self, lane: usize, ask: Ask) {
         let id = self.conns[self.plan.requests[ask.request].target][lane];
+        if ask.due_ns.is_some() {
+            self.recorder.lag.record(self.now_ns.saturating_sub(ask.ready_ns));
+        }
         let conn = &mut self.reactor.conns[id];
         conn.ask = Some(ask);
         match conn.state {
             State::Idle => self.send(id),
             State::Closed if conn.strikes > 0 => self.rest(id),
             State::Closed => self.connect(id),
-            // A connection another request of this lane left behind; it sends when it is ready.
+            // It is being opened ahead, and sends when it is ready.
             State::Connecting | State::Resting | State::Busy => {}
         }
     }
 
-    /// Waits a while before connecting again, so that a server that closes at once isn't hammered.
-    fn rest(&mut self, id: ConnId) {
+    /// The server closed a connection on which nothing was in flight, or sent what nobody asked for.
+    pub fn lost_idle(&mut self, id: ConnId) {
         let conn = &mut self.reactor.conns[id];
-        conn.state = State::Resting;
-        let doublings = conn.strikes.saturating_sub(1).min(MOST_DOUBLINGS);
-        let rest_ns = (MILLISECOND_NS << doublings).min(100 * MILLISECOND_NS);
-        self.resting.push(Reverse((self.now_ns + rest_ns, id)));
-    }
-
-    pub fn connect(&mut self, id: ConnId) {
-        self.now_ns = now_ns();
-        let conn = &mut self.reactor.conns[id];
-        conn.since_ns = self.now_ns;
-        match socket::open(&self.plan.targets[conn.target]) {
-            Err(error) => self.connect_failed(id, &error.to_string()),
-            Ok(opened) => {
-                conn.fd = Some(opened.fd);
-                conn.state = State::Connecting;
-                self.after_connect(id, opened.connected);
-            }
-        }
-    }
-
-    /// On loopback a connection is mostly there at once, so sending is tried without waiting for
-    /// the event: that saves one wake-up per connection.
-    fn after_connect(&mut self, id: ConnId, connected: bool) {
-        let began_ns = self.reactor.conns[id].since_ns;
-        self.prepare(id);
-        let sent_ns = now_ns();
-        let outcome = self.write(id);
-        if outcome == Sending::Nothing && !connected {
-            self.watch(id, true);
-            return;
-        }
-        if let Sending::Broken(error) = outcome {
-            self.connect_failed(id, &error.to_string());
-            return;
-        }
-        self.established(began_ns, sent_ns);
-        self.count_sent(id, sent_ns);
-        self.watch(id, outcome != Sending::All);
-    }
-
-    pub fn on_connected(&mut self, id: ConnId, seen_ns: u64) {
-        let conn = &self.reactor.conns[id];
-        let began_ns = conn.since_ns;
-        let outcome = conn.fd.as_ref().map_or(Ok(Ok(())), sockopt::socket_error);
-        match outcome.and_then(|pending| pending) {
-            Err(error) => self.connect_failed(id, &error.to_string()),
-            Ok(()) => {
-                self.established(began_ns, seen_ns);
-                self.send(id);
-            }
-        }
-    }
-
-    fn established(&mut self, began_ns: u64, done_ns: u64) {
-        self.recorder.opened += 1;
-        self.recorder.connect.record(done_ns.saturating_sub(began_ns));
-        self.unreachable_since_ns = None;
-    }
-
-    pub fn connect_failed(&mut self, id: ConnId, why: &str) {
-        if !self.draining {
-            self.recorder.fail(Failure::Connect);
-            let address = &self.plan.targets[self.reactor.conns[id].target];
-            self.recorder.samples.keep(format!("connect to {address}: {why}"));
-        }
-        self.unreachable_since_ns.get_or_insert(self.now_ns);
-        let conn = &mut self.reactor.conns[id];
+        let role = conn.role;
         conn.close();
-        conn.strikes += 1;
-        self.rest(id);
-    }
-
-    /// Sends a connection's request over its open socket.
-    fn send(&mut self, id: ConnId) {
-        if self.draining {
-            self.reactor.conns[id].state = State::Idle;
-            return;
-        }
-        self.prepare(id);
-        self.now_ns = now_ns();
-        let sent_ns = self.now_ns;
-        match self.write(id) {
-            Sending::All => self.count_sent(id, sent_ns),
-            Sending::Some | Sending::Nothing => {
-                self.count_sent(id, sent_ns);
-                self.watch_room(id);
-            }
-            // Closed by the server before we wrote: not a sent request; open a new connection.
-            Sending::Broken(_) => {
-                self.closed_by_server(id);
-                let conn = &mut self.reactor.conns[id];
-                conn.close();
-                conn.strikes += 1;
-                self.rest(id);
+        match role {
+            Role::Load => self.count_server_closed(id),
+            Role::Slow => {}
+            Role::Idle => {
+                self.beside.server_closed += 1;
+                if !self.draining {
+                    self.reactor.conns[id].strikes += 1;
+                    self.rest(id);
+                }
             }
         }
     }
+}
 
-    /// Makes a connection ready for the request it is to send.
-    fn prepare(&mut self, id: ConnId) {
-        let conn = &mut self.reactor.conns[id];
-        let Some(ask) = conn.ask else { return };
-        let request = &self.plan.requests[ask.request];
-        let memory = &mut self.memory[ask.request];
-        conn.written = 0;
-        conn.first_byte_ns = 0;
-        conn.response.reset(request.is_head);
-        conn.last = conn.requests + 1 >= self.plan.requests_per_connection;
-        if request.expectation.wants_checksum() {
-            let wanted = memory.asked.is_multiple_of(CHECKSUM_EVERY);
-            conn.hash = wanted.then(|| Box::new(Sha256::new()));
-            memory.asked = memory.asked.wrapping_add(1);
-        }
-    }
-
-    fn write(&mut self, id: ConnId) -> Sending {
-        let conn = &mut self.reactor.conns[id];
-        match conn.ask {
-            Some(ask) => conn.send(&self.plan.requests[ask.request]),
-            None => Sending::All,
-        }
-    }
-
-    fn count_sent(&mut self, id: ConnId, sent_ns: u64) {
-        let conn = &mut self.reactor.conns[id];
-        conn.state = State::Busy;
-        conn.since_ns = sent_ns;
-        self.recorder.sent += 1;
-        self.recorder.reused += u64::from(conn.requests > 0);
-        conn.requests += 1;
-    }
-
-    pub fn go_on_sending(&mut self, id: ConnId) {
-        let conn = &mut self.reactor.conns[id];
-        let Some(ask) = conn.ask else { return };
-        let request = &self.plan.requests[ask.request];
-        if !conn.is_sent(request) {
-            // A broken pipe shows when reading, where an early answer may still wait.
-            let _ = conn.send(request);
-        }
-    }
-
-    fn watch(&mut self, id: ConnId, room: bool) {
-        if let Err(error) = self.reactor.watch(id, room) {
-            self.unwatchable(id, error);
-        }
-    }
-
-    fn watch_room(&mut self, id: ConnId) {
-        if let Err(error) = self.reactor.watch_room(id) {
-            self.unwatchable(id, error);
-        }
-    }
-
-    /// The kernel has no memory to watch this socket: without events only the timeout ends it.
-    fn unwatchable(&mut self, id: ConnId, error: Errno) {
-        let address = &self.plan.targets[self.reactor.conns[id].target];
-        self.recorder.samples.keep(format!("cannot watch a socket to {address}: {error}"));
-    }
+/// When the connection that is opened as the `nth` begins.
+fn pace_ns(nth: usize) -> u64 {
+    nth.saturating_sub(OPENED_AT_ONCE) as u64 / OPENED_PER_MS as u64 * MILLISECOND_NS
 }

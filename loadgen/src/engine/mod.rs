@@ -7,31 +7,39 @@
 mod answers;
 pub mod clock;
 mod conn;
+mod connect;
 mod drain;
+mod failures;
 mod lanes;
 pub mod plan;
 mod reactor;
+mod sending;
 mod slot;
 mod socket;
+mod supplies;
+mod turn;
 mod usage;
+mod windows;
 mod worker;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Barrier};
+use std::sync::mpsc::channel;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 pub use plan::Plan;
 pub use slot::EndedBy;
 pub use usage::Usage;
+pub use windows::Window;
 
-use crate::record::Recorder;
-use crate::schedule::{Choice, Quota};
-use clock::ns_to_seconds;
-use slot::{Outcome, Part};
-use worker::{Job, Worker};
+use crate::record::{Recorder, Timing};
+use crate::schedule::Leftover;
+use supplies::Supplies;
+use windows::{Collector, Report};
+use worker::{Job, Start, Worker};
 
 /// Which threads to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +53,22 @@ pub enum Threads {
 /// A slot's outcome, all threads together.
 #[derive(Debug)]
 pub struct Measured {
+    /// Counts of the whole slot.
     pub recorder: Recorder,
+    /// What went on beside the load.
+    pub beside: Recorder,
+    /// Idle connections that were open at the end.
+    pub idle_held: u64,
+    pub response_time: Timing,
+    /// Of the timetable: what nobody sent.
+    pub leftover: Leftover,
     pub ended_by: EndedBy,
     pub measured_s: f64,
     pub drain_s: f64,
+    /// Completed in windows that were not left out, and how long those were together.
+    pub kept_completed: u64,
+    pub kept_s: f64,
+    pub windows: Vec<Window>,
     /// Per thread.
     pub usage: Vec<Usage>,
 }
@@ -77,28 +97,42 @@ impl Engine {
         self.workers.iter().map(Worker::waker).collect()
     }
 
-    /// Runs one slot to its end.
-    pub fn run(&mut self, plan: Plan) -> io::Result<Measured> {
-        let plan = Arc::new(plan);
+    /// Runs one slot to its end; `on_window` sees each window when it is over.
+    pub fn run(
+        &mut self,
+        plan: &Arc<Plan>,
+        on_window: &mut dyn FnMut(&Window),
+    ) -> io::Result<Measured> {
         let connections = plan.order.load.connections as usize;
         // A thread without a connection would have nothing to do.
         let threads = self.workers.len().min(connections);
-        let quota = Quota::new(plan.order.count, threads);
-        let start = Arc::new(Barrier::new(threads));
-        let weights: Vec<f64> = plan.order.requests.iter().map(|r| r.weight).collect();
-        let workers = &self.workers[..threads];
-        for (index, worker) in workers.iter().enumerate() {
-            let seed = plan.order.seed.wrapping_add(index as u64);
-            let part = Part {
-                share: quota.share(),
-                choice: Choice::weighted(&weights, seed),
-                lanes: connections / threads + usize::from(index < connections % threads),
-            };
-            worker.begin(Job { plan: Arc::clone(&plan), part, start: Arc::clone(&start) });
+        let supplies = Supplies::new(plan, threads);
+        let start = Arc::new(Start::of(threads));
+        let (reports, inbox) = channel();
+        for (thread, worker) in self.workers[..threads].iter().enumerate() {
+            let part = supplies.part(plan, thread);
+            let (start, reports) = (Arc::clone(&start), reports.clone());
+            worker.begin(Job { plan: Arc::clone(plan), part, start, reports });
         }
-        let outcomes: Option<Vec<Outcome>> = workers.iter().map(Worker::finish).collect();
-        let outcomes = outcomes.ok_or_else(|| io::Error::other("a thread of the engine died"))?;
-        Ok(merge(&outcomes))
+        drop(reports);
+        let leave_out = plan.order.leave_out_client_bound;
+        let mut collector = Collector::new(threads, plan.is_open(), leave_out);
+        let mut ends = Vec::new();
+        for report in inbox {
+            match report {
+                Report::Done(done) => ends.push(*done),
+                Report::Window(part) => {
+                    if let Some(window) = collector.add(part) {
+                        on_window(window);
+                    }
+                }
+            }
+        }
+        if ends.len() < threads {
+            return Err(io::Error::other("a thread of the engine died"));
+        }
+        collector.finish();
+        Ok(supplies.close(collector, ends))
     }
 }
 
@@ -114,21 +148,4 @@ fn stay_on(cpus: &[usize]) -> io::Result<()> {
         set.set(*cpu);
     }
     Ok(sched_setaffinity(None, &set)?)
-}
-
-fn merge(outcomes: &[Outcome]) -> Measured {
-    let mut recorder = Recorder::empty();
-    outcomes.iter().for_each(|outcome| recorder.add(&outcome.recorder));
-    let earliest = outcomes.iter().map(|o| o.start_ns).min().unwrap_or(0);
-    let latest = outcomes.iter().map(|o| o.end_ns).max().unwrap_or(0);
-    let drained = outcomes.iter().map(|o| o.drained_ns).max().unwrap_or(0);
-    let ended = |by: EndedBy| outcomes.iter().any(|o| o.ended_by == by);
-    let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
-    Measured {
-        recorder,
-        ended_by: unusual.into_iter().find(|by| ended(*by)).unwrap_or(EndedBy::Count),
-        measured_s: ns_to_seconds(latest - earliest),
-        drain_s: ns_to_seconds(drained.saturating_sub(latest)),
-        usage: outcomes.iter().map(|o| o.usage).collect(),
-    }
 }

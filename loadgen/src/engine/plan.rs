@@ -4,6 +4,7 @@ use crate::check::Expectation;
 use crate::engine::clock::seconds_to_ns;
 use crate::http1::request::{Parts, Rendered};
 use crate::order::{Loop, Order, Request};
+use crate::schedule::length_s;
 use crate::target::{Address, Target};
 
 /// One request as the hot path needs it.
@@ -29,6 +30,7 @@ pub struct Plan {
     pub requests_per_connection: u32,
     /// Length of the window; `u64::MAX` when only the count ends it.
     pub duration_ns: u64,
+    pub window_ns: u64,
 }
 
 impl Plan {
@@ -40,7 +42,8 @@ impl Plan {
             origins: Vec::new(),
             timeout_ns: seconds_to_ns(order.load.timeout_s),
             requests_per_connection: order.load.keepalive.limit().unwrap_or(u32::MAX),
-            duration_ns: order.duration_s.map_or(u64::MAX, seconds_to_ns),
+            duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
+            window_ns: seconds_to_ns(order.window_s),
             order,
         };
         for index in 0..plan.order.requests.len() {
@@ -51,9 +54,7 @@ impl Plan {
     }
 
     pub fn is_open(&self) -> bool {
-        match self.order.load.kind {
-            Loop::Closed => false,
-        }
+        self.order.load.kind == Loop::Open
     }
 
     fn ready(&mut self, index: usize) -> Result<Ready, String> {
@@ -76,6 +77,13 @@ impl Plan {
         }
         Ok(ready)
     }
+}
+
+/// The order's duration, or the length of its timetable.
+fn duration_s(order: &Order) -> Option<f64> {
+    let stages = order.load.arrivals.as_ref().map_or(&[][..], |arrivals| &arrivals.stages);
+    let stages_s = if stages.is_empty() { None } else { length_s(stages) };
+    order.duration_s.or(stages_s.filter(|_| order.count.is_none()))
 }
 
 fn render(request: &Request, target: &Target) -> Rendered {

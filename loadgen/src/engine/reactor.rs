@@ -8,7 +8,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
 use super::clock::timespec;
-use super::conn::{Conn, Scratch, State};
+use super::conn::{Conn, Role, Scratch, State};
 use crate::target::Address;
 
 /// Index of a connection in [`Reactor::conns`].
@@ -91,19 +91,24 @@ impl Reactor {
         epoll::modify(&self.epoll, fd, event_data(id, conn.generation), flags)
     }
 
-    /// The connections of a slot to one address, one per lane; opened ones come from earlier slots.
-    pub fn claim(&mut self, address: &Address, target: usize, lanes: usize) -> Vec<ConnId> {
+    /// The connections of a slot to one address, so many for each role, numbered throughout;
+    /// open ones come from earlier slots.
+    pub fn claim(
+        &mut self,
+        address: &Address,
+        target: usize,
+        roles: &[(Role, usize)],
+    ) -> Vec<ConnId> {
+        let lanes = roles.iter().map(|(_, count)| count).sum();
         let ids = self.pool.entry(address.clone()).or_default();
         let can_drop = matches!(address, Address::Tcp(_));
         while ids.len() < lanes {
             ids.push(self.conns.len());
-            self.conns.push(Conn::new(target, 0, can_drop));
+            self.conns.push(Conn::new(can_drop));
         }
-        for (lane, id) in ids.iter().take(lanes).enumerate() {
-            self.conns[*id].lane = lane as u32;
-            self.conns[*id].target = target;
-            self.conns[*id].strikes = 0;
-            self.conns[*id].requests = 0;
+        let roles = roles.iter().flat_map(|(role, count)| std::iter::repeat_n(*role, *count));
+        for (lane, (id, role)) in ids.iter().zip(roles).enumerate() {
+            self.conns[*id].assign(role, lane, target);
         }
         ids[..lanes].to_vec()
     }

@@ -2,18 +2,23 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 
-use rustix::event::epoll::{Event, EventFlags};
+use rustix::event::epoll::Event;
 
+use super::answers::slow_read_bytes;
 use super::clock::now_ns;
-use super::conn::State;
+use super::conn::{Role, State};
 use super::plan::Plan;
-use super::reactor::{ConnId, Happened, Reactor};
+use super::reactor::{ConnId, Reactor};
+use super::turn::Timer;
 use super::usage::Usage;
+use super::windows::{Done, Report, WindowPart};
 use crate::http1::response::HeadCache;
 use crate::record::Recorder;
-use crate::schedule::{Choice, Share};
+use crate::schedule::{Alias, Ask, Choice, Share, Timetable};
 
 /// Why a slot ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,24 +30,27 @@ pub enum EndedBy {
     Unreachable,
 }
 
+/// Where a thread's requests come from.
+#[derive(Debug)]
+pub enum Supply {
+    /// Closed loop: as fast as answers come, from a common stock.
+    Stock(Share),
+    /// Open loop: from the common timetable.
+    Timetable(Arc<Timetable>),
+}
+
 /// What a thread is given for a slot.
 #[derive(Debug)]
 pub struct Part {
-    pub share: Share,
+    pub supply: Supply,
     pub choice: Choice,
-    /// Connections of this thread.
+    pub slow_choice: Alias,
+    /// Connections of this thread, by what they are for.
     pub lanes: usize,
-}
-
-/// What a thread brings back.
-#[derive(Debug)]
-pub struct Outcome {
-    pub recorder: Recorder,
-    pub ended_by: EndedBy,
-    pub start_ns: u64,
-    pub end_ns: u64,
-    pub drained_ns: u64,
-    pub usage: Usage,
+    pub slow: usize,
+    pub idle: usize,
+    pub thread: usize,
+    pub seed: u64,
 }
 
 /// What a thread remembers of one request during a slot.
@@ -56,50 +64,96 @@ pub(super) struct Memory {
 pub(super) struct Slot<'a> {
     pub plan: &'a Plan,
     pub reactor: &'a mut Reactor,
+    /// Of the load.
     pub recorder: Recorder,
-    pub share: Share,
+    /// Of what goes on beside it.
+    pub beside: Recorder,
+    pub supply: Supply,
     pub choice: Choice,
-    /// Connections by target and lane.
+    pub slow_choice: Alias,
+    pub rng: fastrand::Rng,
+    /// Connections by target and lane; the lanes of slow readers follow those of the load.
     pub conns: Vec<Vec<ConnId>>,
+    /// Connections that are only held open.
+    pub idle_conns: Vec<ConnId>,
     pub memory: Vec<Memory>,
-    /// Connections that rest, by when they try again.
-    pub resting: BinaryHeap<Reverse<(u64, ConnId)>>,
+    pub timers: BinaryHeap<Reverse<(u64, Timer)>>,
     /// No request times out before.
     pub check_timeouts_ns: u64,
     /// The clock as it was read last.
     pub now_ns: u64,
-    /// Lanes that still have something to do.
+    pub start_ns: u64,
+    /// Lanes of the load, and those of them that still have something to do.
+    pub lanes: usize,
     pub active: usize,
+    /// Open loop: lanes with nothing to do, and the request taken for the last of them.
+    pub free_lanes: Vec<usize>,
+    pub held: Option<Ask>,
     /// Since when no connection could be made.
     pub unreachable_since_ns: Option<u64>,
+    /// Connects so far, to take source addresses in turn.
+    pub connects: usize,
     pub draining: bool,
     /// While draining: requests still awaited.
     pub in_flight: usize,
+    thread: usize,
+    window: Window,
+}
+
+/// The stretch of time the recorder is about.
+#[derive(Debug)]
+struct Window {
+    index: u64,
+    start_ns: u64,
+    end_ns: u64,
+    usage: Usage,
 }
 
 impl<'a> Slot<'a> {
     pub fn new(plan: &'a Plan, reactor: &'a mut Reactor, part: Part) -> Self {
-        let targets = plan.targets.iter().enumerate();
-        let conns: Vec<Vec<ConnId>> =
-            targets.map(|(i, address)| reactor.claim(address, i, part.lanes)).collect();
+        let all = [(Role::Load, part.lanes), (Role::Slow, part.slow), (Role::Idle, part.idle)];
+        let mut conns = Vec::with_capacity(plan.targets.len());
+        let mut idle_conns = Vec::new();
+        for (target, address) in plan.targets.iter().enumerate() {
+            // Idle connections are held to the first target.
+            let roles = if target == 0 { &all[..] } else { &all[..2] };
+            let mut ids = reactor.claim(address, target, roles);
+            if target == 0 {
+                idle_conns = ids.split_off(part.lanes + part.slow);
+            }
+            conns.push(ids);
+        }
         if plan.requests_per_connection != u32::MAX {
             conns.iter().flatten().for_each(|id| reactor.conns[*id].close());
         }
+        let slow_read_bytes = slow_read_bytes(plan);
+        conns.iter().flatten().for_each(|id| reactor.conns[*id].slow_read_bytes = slow_read_bytes);
         Slot {
             plan,
             reactor,
             recorder: Recorder::empty(),
-            share: part.share,
+            beside: Recorder::empty(),
+            supply: part.supply,
             choice: part.choice,
+            slow_choice: part.slow_choice,
+            rng: fastrand::Rng::with_seed(part.seed),
             conns,
+            idle_conns,
             memory: plan.requests.iter().map(|_| Memory::default()).collect(),
-            resting: BinaryHeap::new(),
+            timers: BinaryHeap::new(),
             check_timeouts_ns: 0,
             now_ns: 0,
+            start_ns: 0,
+            lanes: part.lanes,
             active: part.lanes,
+            free_lanes: Vec::new(),
+            held: None,
             unreachable_since_ns: None,
+            connects: 0,
             draining: false,
             in_flight: 0,
+            thread: part.thread,
+            window: Window { index: 0, start_ns: 0, end_ns: 0, usage: Usage::default() },
         }
     }
 
@@ -109,14 +163,19 @@ impl<'a> Slot<'a> {
         start_ns: u64,
         events: &mut Vec<Event>,
         interrupt: &AtomicBool,
-    ) -> Outcome {
-        let before = Usage::of_this_thread();
+        reports: &Sender<Report>,
+    ) {
         let end_ns = start_ns.saturating_add(self.plan.duration_ns);
+        self.start_ns = start_ns;
         self.now_ns = start_ns;
         self.check_timeouts_ns = start_ns + self.plan.timeout_ns;
-        for lane in 0..self.conns.first().map_or(0, Vec::len) {
-            self.free(lane);
-        }
+        self.window = Window {
+            index: 0,
+            start_ns,
+            end_ns: start_ns + self.plan.window_ns,
+            usage: Usage::of_this_thread(),
+        };
+        self.begin();
         let ended_by = loop {
             if self.active == 0 {
                 break EndedBy::Count;
@@ -124,7 +183,7 @@ impl<'a> Slot<'a> {
             if self.gave_up() {
                 break EndedBy::Unreachable;
             }
-            self.turn(end_ns, events);
+            self.turn(end_ns.min(self.window.end_ns), events);
             if self.now_ns >= end_ns {
                 break EndedBy::Duration;
             }
@@ -132,85 +191,46 @@ impl<'a> Slot<'a> {
                 break EndedBy::Interrupt;
             }
             self.handle(events);
+            if self.now_ns >= self.window.end_ns {
+                self.next_window(reports);
+            }
         };
         let end_ns = if ended_by == EndedBy::Duration { end_ns } else { self.now_ns };
-        let usage = Usage::of_this_thread().since(&before);
-        self.drain(events);
-        Outcome { recorder: self.recorder, ended_by, start_ns, end_ns, drained_ns: now_ns(), usage }
+        let usage = Usage::of_this_thread();
+        self.drain(end_ns, events);
+        let drained_ns = now_ns();
+        let held = |id: &&ConnId| self.reactor.conns[**id].state == State::Idle;
+        let idle_held = self.idle_conns.iter().filter(held).count() as u64;
+        let last = self.window_part(end_ns, usage);
+        let beside = self.beside;
+        // The engine listens until it has heard of the end.
+        let _ = reports.send(Report::Window(last));
+        let done = Done { ended_by, start_ns, end_ns, drained_ns, beside, idle_held };
+        let _ = reports.send(Report::Done(Box::new(done)));
     }
 
-    /// Waits for events until `until_ns` or the next timer, whichever is first.
-    pub fn turn(&mut self, until_ns: u64, events: &mut Vec<Event>) {
-        let rest_ns = self.resting.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-        let wake_ns = until_ns.min(self.check_timeouts_ns).min(rest_ns);
-        // The hour keeps the kernel's arithmetic far from its end.
-        let timeout_ns = wake_ns.saturating_sub(self.now_ns).min(3_600_000_000_000);
-        self.reactor.wait(events, timeout_ns);
-        self.now_ns = now_ns();
+    /// Hands over what was recorded, and goes on with an empty recorder.
+    fn next_window(&mut self, reports: &Sender<Report>) {
+        let usage = Usage::of_this_thread();
+        let part = self.window_part(self.now_ns, usage);
+        let _ = reports.send(Report::Window(part));
+        let whole_windows = (self.now_ns - self.start_ns) / self.plan.window_ns;
+        self.window = Window {
+            index: whole_windows,
+            start_ns: self.now_ns,
+            end_ns: self.start_ns + (whole_windows + 1) * self.plan.window_ns,
+            usage,
+        };
     }
 
-    pub fn handle(&mut self, events: &[Event]) {
-        // An answer that one read brings was there when the wait ended.
-        let seen_ns = self.now_ns;
-        for event in events {
-            if let Some(happened) = self.reactor.happened(event) {
-                self.on_event(happened, seen_ns);
-            }
-        }
-        while let Some(Reverse((at, id))) = self.resting.peek().copied() {
-            if at > self.now_ns {
-                break;
-            }
-            self.resting.pop();
-            if self.reactor.conns[id].state == State::Resting {
-                self.connect(id);
-            }
-        }
-        if self.now_ns >= self.check_timeouts_ns {
-            self.check_timeouts();
-        }
-    }
-
-    fn on_event(&mut self, happened: Happened, seen_ns: u64) {
-        let id = happened.id;
-        match self.reactor.conns[id].state {
-            State::Connecting => self.on_connected(id, seen_ns),
-            State::Busy => {
-                if happened.flags.contains(EventFlags::OUT) {
-                    self.go_on_sending(id);
-                }
-                self.on_readable(happened, seen_ns);
-            }
-            // Nobody asked for what came, or the server closed: this connection is of no use.
-            State::Idle => {
-                if !happened.flags.difference(EventFlags::OUT).is_empty() {
-                    self.closed_by_server(id);
-                    self.reactor.conns[id].close();
-                }
-            }
-            State::Closed | State::Resting => {}
-        }
-    }
-
-    /// Finds requests and connects older than the timeout, and when the next one can be.
-    fn check_timeouts(&mut self) {
-        let now = self.now_ns;
-        let mut oldest = now;
-        let mut late = Vec::new();
-        for id in self.conns.iter().flatten() {
-            let conn = &self.reactor.conns[*id];
-            if matches!(conn.state, State::Busy | State::Connecting) {
-                if now.saturating_sub(conn.since_ns) >= self.plan.timeout_ns {
-                    late.push(*id);
-                } else {
-                    oldest = oldest.min(conn.since_ns);
-                }
-            }
-        }
-        // Looking at every connection more often than once a millisecond would be load itself.
-        self.check_timeouts_ns = (oldest + self.plan.timeout_ns).max(now + 1_000_000);
-        for id in late {
-            self.timed_out(id);
+    fn window_part(&mut self, end_ns: u64, usage: Usage) -> WindowPart {
+        WindowPart {
+            index: self.window.index,
+            thread: self.thread,
+            start_ns: self.window.start_ns,
+            end_ns,
+            recorder: Box::new(std::mem::replace(&mut self.recorder, Recorder::empty())),
+            usage: usage.since(&self.window.usage),
         }
     }
 

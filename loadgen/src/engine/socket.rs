@@ -1,12 +1,13 @@
 //! Opening sockets.
 
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, ipproto, socket_with,
+    sockopt,
 };
 
 use crate::target::Address;
@@ -19,10 +20,18 @@ pub struct Opened {
     pub connected: bool,
 }
 
-/// Begins to connect, without waiting.
-pub fn open(address: &Address) -> io::Result<Opened> {
+/// The receive buffer of a slow reader, so that the server feels it.
+pub const SMALL_WINDOW_BYTES: usize = 4096;
+
+/// Begins to connect, without waiting: from `source` if given, with a receive buffer of
+/// `window` bytes if given.
+pub fn open(
+    address: &Address,
+    source: Option<IpAddr>,
+    window: Option<usize>,
+) -> io::Result<Opened> {
     match address {
-        Address::Tcp(address) => open_tcp(address),
+        Address::Tcp(address) => open_tcp(address, source, window),
         Address::Unix(path) => {
             let fd = socket(AddressFamily::UNIX, None)?;
             let connected = begin(connect(&fd, &SocketAddrUnix::new(path)?))?;
@@ -31,10 +40,21 @@ pub fn open(address: &Address) -> io::Result<Opened> {
     }
 }
 
-fn open_tcp(address: &SocketAddr) -> io::Result<Opened> {
+fn open_tcp(
+    address: &SocketAddr,
+    source: Option<IpAddr>,
+    window: Option<usize>,
+) -> io::Result<Opened> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let fd = socket(family, Some(ipproto::TCP))?;
     sockopt::set_tcp_nodelay(&fd, true)?;
+    if let Some(bytes) = window {
+        sockopt::set_socket_recv_buffer_size(&fd, bytes)?;
+    }
+    if let Some(source) = source {
+        choose_port_later(&fd)?;
+        bind(&fd, &SocketAddr::new(source, 0))?;
+    }
     let connected = begin(connect(&fd, address))?;
     Ok(Opened { fd, connected })
 }
@@ -42,6 +62,23 @@ fn open_tcp(address: &SocketAddr) -> io::Result<Opened> {
 fn socket(family: AddressFamily, protocol: Option<rustix::net::Protocol>) -> io::Result<OwnedFd> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     Ok(socket_with(family, SocketType::STREAM, flags, protocol)?)
+}
+
+/// `IP_BIND_ADDRESS_NO_PORT` (ip(7)): the port is chosen when connecting, so that the same one
+/// serves for several destinations.
+fn choose_port_later(fd: &OwnedFd) -> io::Result<()> {
+    let one: libc::c_int = 1;
+    // SAFETY: the option's value is one valid `c_int`.
+    let outcome = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const one).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn begin(outcome: Result<(), Errno>) -> io::Result<bool> {

@@ -36,6 +36,12 @@ impl Usage {
         }
     }
 
+    pub fn add(&mut self, other: &Usage) {
+        self.cpu_user_s += other.cpu_user_s;
+        self.cpu_sys_s += other.cpu_sys_s;
+        self.run_queue_s += other.run_queue_s;
+    }
+
     pub fn cpu_s(&self) -> f64 {
         self.cpu_user_s + self.cpu_sys_s
     }

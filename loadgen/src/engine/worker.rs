@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Barrier};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -13,7 +13,8 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use super::clock::now_ns;
 use super::plan::Plan;
 use super::reactor::Reactor;
-use super::slot::{Outcome, Part, Slot};
+use super::slot::{Part, Slot};
+use super::windows::Report;
 
 /// One slot's work for one thread.
 #[derive(Debug)]
@@ -21,13 +22,31 @@ pub struct Job {
     pub plan: Arc<Plan>,
     pub part: Part,
     /// All threads begin together.
-    pub start: Arc<Barrier>,
+    pub start: Arc<Start>,
+    pub reports: Sender<Report>,
+}
+
+/// Where threads wait for each other, and the time at which they all begin.
+#[derive(Debug)]
+pub struct Start {
+    barrier: Barrier,
+    at_ns: OnceLock<u64>,
+}
+
+impl Start {
+    pub fn of(threads: usize) -> Self {
+        Start { barrier: Barrier::new(threads), at_ns: OnceLock::new() }
+    }
+
+    fn together(&self) -> u64 {
+        self.barrier.wait();
+        *self.at_ns.get_or_init(now_ns)
+    }
 }
 
 #[derive(Debug)]
 pub struct Worker {
     jobs: SyncSender<Job>,
-    outcomes: Receiver<Outcome>,
     thread: Option<JoinHandle<()>>,
     /// Written to when the thread is to look up from its wait.
     waker: Arc<OwnedFd>,
@@ -39,13 +58,12 @@ impl Worker {
         let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let reactor = Reactor::new(waker.as_fd())?;
         let (jobs, inbox) = sync_channel::<Job>(1);
-        let (outbox, outcomes) = sync_channel(1);
         let name = cpu.map_or("load".into(), |cpu| format!("load-cpu{cpu}"));
         let thread = thread::Builder::new().name(name).spawn(move || {
             settle(cpu);
-            work(reactor, &inbox, &outbox, &interrupt);
+            work(reactor, &inbox, &interrupt);
         })?;
-        Ok(Worker { jobs, outcomes, thread: Some(thread), waker })
+        Ok(Worker { jobs, thread: Some(thread), waker })
     }
 
     pub fn waker(&self) -> Arc<OwnedFd> {
@@ -55,11 +73,6 @@ impl Worker {
     pub fn begin(&self, job: Job) {
         // The thread receives as long as this worker exists.
         let _ = self.jobs.send(job);
-    }
-
-    /// Waits for the slot's outcome; `None` when the thread died.
-    pub fn finish(&self) -> Option<Outcome> {
-        self.outcomes.recv().ok()
     }
 }
 
@@ -83,20 +96,11 @@ fn settle(cpu: Option<usize>) {
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-fn work(
-    mut reactor: Reactor,
-    inbox: &Receiver<Job>,
-    outbox: &SyncSender<Outcome>,
-    interrupt: &AtomicBool,
-) {
+fn work(mut reactor: Reactor, inbox: &Receiver<Job>, interrupt: &AtomicBool) {
     let mut events = Reactor::events();
     while let Ok(job) = inbox.recv() {
         reactor.close_dead(&mut events);
         let slot = Slot::new(&job.plan, &mut reactor, job.part);
-        job.start.wait();
-        let outcome = slot.run(now_ns(), &mut events, interrupt);
-        if outbox.send(outcome).is_err() {
-            return;
-        }
+        slot.run(job.start.together(), &mut events, interrupt, &job.reports);
     }
 }

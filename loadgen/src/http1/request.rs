@@ -1,5 +1,9 @@
 //! Requests as bytes, rendered once before a slot begins.
 
+use memchr::memmem;
+
+use super::cookies::CookieJar;
+
 /// A request ready to be sent: the same one for a connection that stays open, and for its last.
 #[derive(Debug, Clone)]
 pub struct Rendered {
@@ -22,6 +26,25 @@ pub struct Parts<'a> {
 const USER_AGENT: &str = concat!("loadgen/", env!("CARGO_PKG_VERSION"));
 
 impl Rendered {
+    pub fn bytes(&self, close: bool) -> &[u8] {
+        if close { &self.close } else { &self.keep }
+    }
+
+    /// The request with a `Cookie` field; empty when there is no cookie to send.
+    pub fn with_cookies(&self, close: bool, jar: &CookieJar) -> Vec<u8> {
+        if jar.is_empty() {
+            return Vec::new();
+        }
+        let bytes = self.bytes(close);
+        let end = memmem::find(bytes, b"\r\n\r\n").map_or(bytes.len(), |at| at + 2);
+        let mut with = bytes[..end].to_vec();
+        with.extend_from_slice(b"Cookie: ");
+        jar.write(&mut with);
+        with.extend_from_slice(b"\r\n");
+        with.extend_from_slice(&bytes[end..]);
+        with
+    }
+
     pub fn new(parts: &Parts<'_>) -> Self {
         Rendered { keep: render(parts, false), close: render(parts, true) }
     }

@@ -62,11 +62,15 @@ pub struct Response {
     body_bytes: u64,
     /// The beginning of a head that did not arrive in one piece.
     partial: Vec<u8>,
+    keeps_head: bool,
+    kept_head: Vec<u8>,
 }
 
 impl Response {
     /// Makes ready for the answer to the next request.
-    pub fn reset(&mut self, asked_head: bool) {
+    /// `keeps_head`: the final head is kept for [`Self::take_kept_head`].
+    pub fn reset(&mut self, asked_head: bool, keeps_head: bool) {
+        self.keeps_head = keeps_head;
         self.phase = Phase::Head;
         self.asked_head = asked_head;
         self.keep_alive = false;
@@ -74,6 +78,11 @@ impl Response {
         self.head_bytes = 0;
         self.body_bytes = 0;
         self.partial = Vec::new();
+    }
+
+    /// The final head, where it was to be kept.
+    pub fn take_kept_head(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.kept_head)
     }
 
     pub fn is_done(&self) -> bool {
@@ -177,7 +186,7 @@ impl Response {
             return self.feed_partial(input);
         }
         if let Some(head) = cache.find(input) {
-            self.head_done(&head);
+            self.head_done(&head, input);
             return Ok(head.len);
         }
         match head::parse(input, self.asked_head)? {
@@ -189,7 +198,7 @@ impl Response {
                 if !head.is_interim() {
                     cache.remember(input, head);
                 }
-                self.head_done(&head);
+                self.head_done(&head, input);
                 Ok(head.len)
             }
         }
@@ -210,15 +219,18 @@ impl Response {
         let Some(head) = head::parse(&self.partial, self.asked_head)? else {
             return Ok(input.len());
         };
-        self.partial = Vec::new();
-        self.head_done(&head);
+        let partial = std::mem::take(&mut self.partial);
+        self.head_done(&head, &partial);
         Ok(head.len - before)
     }
 
-    fn head_done(&mut self, head: &Head) {
+    fn head_done(&mut self, head: &Head, bytes: &[u8]) {
         self.head_bytes += head.len as u64;
         if head.is_interim() {
             return;
+        }
+        if self.keeps_head {
+            self.kept_head = bytes[..head.len].to_vec();
         }
         self.status = head.status;
         self.keep_alive = head.keep_alive;

@@ -1,11 +1,16 @@
 //! The contract: what an order says, as JSON. `schema/order.v1.schema.json` describes it for others.
 
+mod arrivals;
 mod check;
+mod headers;
 mod keepalive;
 mod parse;
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
+pub use arrivals::{Arrivals, Process, Stage, Think, ThinkDistribution, Unit};
 pub use check::check;
 pub use keepalive::KeepAlive;
 pub use parse::{OrderError, parse};
@@ -30,6 +35,18 @@ pub struct Order {
     /// Seed of all random choices.
     #[serde(default)]
     pub seed: u64,
+    /// Ask for the requests by Zipf's law with this exponent, the first one most often.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zipf: Option<f64>,
+    /// Ask in this order: indices into `requests`, again from the start after the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<Vec<u32>>,
+    /// Length of the windows in which the client watches itself, in seconds.
+    #[serde(default = "one")]
+    pub window_s: f64,
+    /// Leave windows in which the client was the limit out of times and rate.
+    #[serde(default)]
+    pub leave_out_client_bound: bool,
 }
 
 /// One thing to ask for.
@@ -40,7 +57,7 @@ pub struct Request {
     pub url: String,
     #[serde(default = "get")]
     pub method: String,
-    #[serde(default, with = "header_map")]
+    #[serde(default, with = "headers")]
     pub headers: Vec<(String, String)>,
     #[serde(default)]
     pub body: Option<String>,
@@ -71,6 +88,8 @@ pub struct Expect {
 pub enum Loop {
     /// The answer to the one before.
     Closed,
+    /// A timetable.
+    Open,
 }
 
 /// What the clients do.
@@ -84,6 +103,31 @@ pub struct Load {
     pub keepalive: KeepAlive,
     #[serde(default = "five")]
     pub timeout_s: f64,
+    /// Closed loop: pause of a connection between an answer and its next request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<Think>,
+    /// Open loop: the timetable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Local addresses to connect from, in turn.
+    #[serde(default)]
+    pub source_addresses: Vec<IpAddr>,
+    /// Each connection keeps the cookies it is given.
+    #[serde(default)]
+    pub cookies: bool,
+    /// Connections held open beside the load, on which nothing is asked.
+    #[serde(default)]
+    pub idle_connections: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_readers: Option<SlowReaders>,
+}
+
+/// Connections beside the load that read their answers slowly; counted apart.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowReaders {
+    pub connections: u32,
+    pub bytes_per_s: u32,
 }
 
 fn get() -> String {
@@ -96,40 +140,4 @@ fn one() -> f64 {
 
 fn five() -> f64 {
     5.0
-}
-
-/// Header fields as a JSON object whose order is kept.
-mod header_map {
-    use serde::de::{Deserializer, MapAccess, Visitor};
-    use serde::ser::{SerializeMap, Serializer};
-
-    type Headers = Vec<(String, String)>;
-
-    pub fn serialize<S: Serializer>(headers: &Headers, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(headers.len()))?;
-        for (name, value) in headers {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Headers, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Headers;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object of header names and values")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Headers, A::Error> {
-                let mut headers = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    headers.push(entry);
-                }
-                Ok(headers)
-            }
-        }
-        from.deserialize_map(InOrder)
-    }
 }

@@ -8,8 +8,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::Serialize;
 
-use crate::engine::{EndedBy, Measured, Usage};
-use crate::order::{KeepAlive, Loop, Order};
+use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
+use crate::order::{KeepAlive, Loop};
 use crate::record::{Failure, FailureCounts, Recorder, Timing};
 
 /// Version of the contract.
@@ -41,6 +41,11 @@ pub struct SlotResult {
     pub connect_time_us: Times,
     pub send_lag_us: Lag,
     pub client: Client,
+    pub windows: Vec<WindowRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slow_readers: Option<SlowReading>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_connections: Option<Idle>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -48,7 +53,14 @@ pub struct Requests {
     pub sent: u64,
     pub completed: u64,
     pub unanswered: u64,
+    /// Of the unanswered, those answered validly after the end.
     pub drained: u64,
+    /// Open loop: due, but not sent before the end.
+    pub unsent: u64,
+    /// Open loop: due, and dropped because too many waited for a free connection.
+    pub dropped: u64,
+    /// Open loop: the most that waited at a time.
+    pub most_waiting: u64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -101,21 +113,73 @@ pub struct Client {
     pub busy: f64,
     /// Seconds in which a thread could run but had no CPU.
     pub run_queue_s: f64,
+    pub per_thread: Vec<ThreadUse>,
+    /// Windows, and those of them in which the client was the limit.
+    pub windows: usize,
+    pub bound_windows: usize,
+    /// Times and rate are about the other windows only.
+    pub bound_left_out: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ThreadUse {
+    pub cpu_user_s: f64,
+    pub cpu_sys_s: f64,
+    pub busy: f64,
+    pub run_queue_s: f64,
+}
+
+/// A stretch of time, in seconds after the start and microseconds.
+#[derive(Debug, Clone, Serialize)]
+pub struct WindowRow {
+    pub at_s: f64,
+    pub length_s: f64,
+    pub sent: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub response_p50_us: f64,
+    pub response_p99_us: f64,
+    pub response_max_us: f64,
+    pub send_lag_p99_us: f64,
+    pub busiest_thread: f64,
+    pub client_bound: bool,
+}
+
+/// Connections that read slowly, beside the load.
+#[derive(Debug, Clone, Serialize)]
+pub struct SlowReading {
+    pub connections: u32,
+    pub bytes_per_s: u32,
+    pub sent: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub body_bytes: u64,
+}
+
+/// Connections held open, beside the load.
+#[derive(Debug, Clone, Serialize)]
+pub struct Idle {
+    pub asked: u32,
+    /// Held at the end.
+    pub held: u64,
+    /// Closed by the server, and opened again.
+    pub server_closed: u64,
+    pub connect_failures: u64,
 }
 
 impl SlotResult {
-    pub fn new(order: &Order, origins: &[String], measured: &Measured) -> Self {
-        let recorder = &measured.recorder;
-        let rate = recorder.completed as f64 / measured.measured_s.max(1e-9);
+    pub fn new(plan: &Plan, measured: &Measured) -> Self {
+        let (order, recorder) = (&plan.order, &measured.recorder);
+        let rate = measured.kept_completed as f64 / measured.kept_s.max(1e-9);
         SlotResult {
             schema: SCHEMA,
             id: order.id.clone(),
-            target: origins.join(", "),
+            target: plan.origins.join(", "),
             kind: order.load.kind,
             ended_by: ended_by(measured.ended_by),
             measured_s: round(measured.measured_s, 6),
             drain_s: round(measured.drain_s, 6),
-            requests: requests(recorder),
+            requests: requests(measured),
             by_status: by_status(recorder),
             failures: failures(&recorder.failures),
             failure_samples: recorder.samples.iter().cloned().collect(),
@@ -126,12 +190,15 @@ impl SlotResult {
                 server_closed: recorder.server_closed,
             },
             rate_rps: round(rate, 3),
-            response_time_us: times(&recorder.response_time()),
+            response_time_us: times(&measured.response_time),
             service_time_us: times(&recorder.service_time()),
             first_byte_time_us: times(&recorder.first_byte_time()),
             connect_time_us: times(&recorder.connect),
-            send_lag_us: Lag { p50: 0.0, p99: 0.0, max: 0.0 },
-            client: client(&measured.usage, measured.measured_s),
+            send_lag_us: lag(&recorder.lag),
+            client: client(measured, order.leave_out_client_bound),
+            windows: measured.windows.iter().map(window_row).collect(),
+            slow_readers: slow_readers(plan, &measured.beside),
+            idle_connections: idle_connections(plan, measured),
         }
     }
 }
@@ -145,12 +212,16 @@ fn ended_by(by: EndedBy) -> &'static str {
     }
 }
 
-fn requests(recorder: &Recorder) -> Requests {
+fn requests(measured: &Measured) -> Requests {
+    let (recorder, leftover) = (&measured.recorder, &measured.leftover);
     Requests {
         sent: recorder.sent,
         completed: recorder.completed,
         unanswered: recorder.unanswered,
         drained: recorder.drained,
+        unsent: leftover.waiting,
+        dropped: leftover.dropped,
+        most_waiting: leftover.most_waiting,
     }
 }
 
@@ -188,16 +259,71 @@ fn encode(timing: &Timing) -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-fn client(usage: &[Usage], measured_s: f64) -> Client {
+fn lag(timing: &Timing) -> Lag {
+    Lag { p50: timing.quantile_us(0.5), p99: timing.quantile_us(0.99), max: timing.max_us() }
+}
+
+fn client(measured: &Measured, leave_out: bool) -> Client {
+    let usage = &measured.usage;
     let sum = |of: fn(&Usage) -> f64| usage.iter().map(of).sum::<f64>();
-    let time_s = measured_s * usage.len() as f64;
+    let busy = |cpu_s: f64, threads: usize| {
+        round((cpu_s / (measured.measured_s * threads as f64).max(1e-9)).min(1.0), 4)
+    };
+    let per_thread = usage.iter().map(|thread| ThreadUse {
+        cpu_user_s: round(thread.cpu_user_s, 6),
+        cpu_sys_s: round(thread.cpu_sys_s, 6),
+        busy: busy(thread.cpu_s(), 1),
+        run_queue_s: round(thread.run_queue_s, 6),
+    });
     Client {
         threads: usage.len(),
         cpu_user_s: round(sum(|u| u.cpu_user_s), 6),
         cpu_sys_s: round(sum(|u| u.cpu_sys_s), 6),
-        busy: round((sum(Usage::cpu_s) / time_s.max(1e-9)).min(1.0), 4),
+        busy: busy(sum(Usage::cpu_s), usage.len()),
         run_queue_s: round(sum(|u| u.run_queue_s), 6),
+        per_thread: per_thread.collect(),
+        windows: measured.windows.len(),
+        bound_windows: measured.windows.iter().filter(|window| window.client_bound).count(),
+        bound_left_out: leave_out,
     }
+}
+
+fn window_row(window: &Window) -> WindowRow {
+    WindowRow {
+        at_s: round(window.at_s, 6),
+        length_s: round(window.length_s, 6),
+        sent: window.sent,
+        completed: window.completed,
+        failed: window.failed,
+        response_p50_us: window.response_p50_us,
+        response_p99_us: window.response_p99_us,
+        response_max_us: window.response_max_us,
+        send_lag_p99_us: window.send_lag_p99_us,
+        busiest_thread: round(window.busiest, 4),
+        client_bound: window.client_bound,
+    }
+}
+
+fn slow_readers(plan: &Plan, beside: &Recorder) -> Option<SlowReading> {
+    let slow = plan.order.load.slow_readers?;
+    Some(SlowReading {
+        connections: slow.connections,
+        bytes_per_s: slow.bytes_per_s,
+        sent: beside.sent,
+        completed: beside.completed,
+        failed: beside.failures.of_sent(),
+        body_bytes: beside.body_bytes,
+    })
+}
+
+fn idle_connections(plan: &Plan, measured: &Measured) -> Option<Idle> {
+    let asked = plan.order.load.idle_connections;
+    (asked > 0).then(|| Idle {
+        asked,
+        held: measured.idle_held,
+        server_closed: measured.beside.server_closed,
+        connect_failures: measured.beside.failures.get(Failure::Connect),
+    })
 }
 
 fn round(value: f64, digits: i32) -> f64 {

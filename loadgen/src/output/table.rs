@@ -3,54 +3,178 @@
 use std::fmt::Write;
 
 use super::result::{SlotResult, Times};
+use crate::record::Timing;
 
-/// The final table.
-pub fn render(result: &SlotResult) -> String {
+const BARS: usize = 12;
+const BAR_WIDTH: f64 = 40.0;
+
+/// The final table, with a histogram of the response times.
+pub fn render(result: &SlotResult, response_time: &Timing) -> String {
     let mut text = String::new();
-    let requests = &result.requests;
-    let mut line = |label: &str, value: String| {
-        let _ = writeln!(text, "{label:<14} {value}");
+    let mut line = |label: &str, value: &str| {
+        let _ = writeln!(text, "{label:<15}{value}");
     };
-    line("target", result.target.clone());
-    line("rate", format!("{:.1} requests/s, completed and valid", result.rate_rps));
+    line("Target", &result.target);
     line(
-        "requests",
-        format!(
-            "{} sent, {} completed, {} unanswered at the end",
-            requests.sent, requests.completed, requests.unanswered
-        ),
+        "Rate",
+        &format!("{:.1} valid answers/s over {:.3} s", result.rate_rps, result.measured_s),
     );
-    line("measured", format!("{:.3} s, ended by {}", result.measured_s, result.ended_by));
-    line("service time", times(&result.service_time_us));
-    line("connect time", times(&result.connect_time_us));
-    let failed: Vec<String> = result
-        .failures
-        .iter()
-        .filter(|(_, count)| **count > 0)
-        .map(|(name, count)| format!("{count} {name}"))
-        .collect();
-    if !failed.is_empty() {
-        line("failures", failed.join(", "));
-        for sample in &result.failure_samples {
-            line("", sample.clone());
-        }
+    line("Requests", &requests(result));
+    for (name, count) in result.failures.iter().filter(|(_, count)| **count > 0) {
+        line("Failed", &format!("{count} {name}"));
     }
+    for sample in &result.failure_samples {
+        line("", sample);
+    }
+    let statuses: Vec<String> = result.by_status.iter().map(|(s, n)| format!("{s}: {n}")).collect();
+    line("Statuses", &statuses.join(", "));
+    let connections = &result.connections;
+    let closed = result.keepalive.server_closed;
+    line("Connections", &format!("{} opened, {closed} closed by the server", connections.opened));
     line(
-        "client",
-        format!(
-            "{} thread(s), {:.0} % busy, {:.2} us CPU per request",
-            result.client.threads,
-            result.client.busy * 100.0,
-            (result.client.cpu_user_s + result.client.cpu_sys_s) * 1e6
-                / requests.sent.max(1) as f64
-        ),
+        "Received",
+        &format!("{} of heads, {} of bodies", bytes(result.bytes.head), bytes(result.bytes.body)),
     );
+    line("", &columns(["mean", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)));
+    line("Response time", &times(&result.response_time_us));
+    line("Service time", &times(&result.service_time_us));
+    line("First byte", &times(&result.first_byte_time_us));
+    line("Connect time", &times(&result.connect_time_us));
+    line("Client", &client(result));
+    if let Some(slow) = &result.slow_readers {
+        line(
+            "Slow readers",
+            &format!("{} sent, {} completed, {} failed", slow.sent, slow.completed, slow.failed),
+        );
+    }
+    if let Some(idle) = &result.idle_connections {
+        line(
+            "Idle",
+            &format!(
+                "{} of {} held at the end, {} closed by the server",
+                idle.held, idle.asked, idle.server_closed
+            ),
+        );
+    }
+    text.push_str(&histogram(response_time));
     text
 }
 
-fn times(times: &Times) -> String {
+fn requests(result: &SlotResult) -> String {
+    let requests = &result.requests;
+    let mut text = format!(
+        "{} sent, {} completed, {} unanswered at the end",
+        requests.sent, requests.completed, requests.unanswered
+    );
+    if requests.unsent + requests.dropped > 0 {
+        let _ =
+            write!(text, ", {} due but not sent, {} dropped", requests.unsent, requests.dropped);
+    }
+    text
+}
+
+fn client(result: &SlotResult) -> String {
+    let client = &result.client;
+    let cpu_s = client.cpu_user_s + client.cpu_sys_s;
+    let lag = &result.send_lag_us;
+    let lag = if result.requests.sent > 0 && lag.max > 0.0 {
+        format!(", send lag p99 {}", time(lag.p99))
+    } else {
+        String::new()
+    };
+    let bound = match client.bound_windows {
+        0 => String::new(),
+        bound => format!("; the client was the limit in {bound} of {} windows", client.windows),
+    };
     format!(
-        "p50 {} p90 {} p99 {} p99.9 {} max {} us",
-        times.p50, times.p90, times.p99, times.p99_9, times.max
+        "{} thread(s) {:.0} % busy, {} CPU per request{lag}{bound}",
+        client.threads,
+        client.busy * 100.0,
+        time(cpu_s * 1e6 / result.requests.sent.max(1) as f64),
     )
+}
+
+fn times(times: &Times) -> String {
+    if times.count == 0 {
+        return "no sample".into();
+    }
+    let values = [times.mean, times.p50, times.p90, times.p99, times.p99_9, times.max];
+    columns(values.map(time))
+}
+
+fn columns(values: [String; 6]) -> String {
+    values.map(|value| format!("{value:>10}")).concat()
+}
+
+/// Bars over steps of equal ratio, from the least time to the greatest.
+fn histogram(timing: &Timing) -> String {
+    if timing.count() == 0 {
+        return String::new();
+    }
+    let (low, high) = (timing.min_us().max(0.1), timing.max_us().max(0.2));
+    let ratio = (high / low).max(1.001).ln() / BARS as f64;
+    let mut bars = [0u64; BARS];
+    for (us, count) in timing.values_us() {
+        let bar = ((us as f64 / low).max(1.0).ln() / ratio) as usize;
+        bars[bar.min(BARS - 1)] += count;
+    }
+    let most = bars.iter().copied().max().unwrap_or(1).max(1);
+    let mut text = String::from("Response times up to\n");
+    for (bar, count) in bars.iter().enumerate() {
+        let up_to = low * (ratio * (bar + 1) as f64).exp();
+        let width = (*count as f64 / most as f64 * BAR_WIDTH).ceil() as usize;
+        let _ = writeln!(text, "{:>13}  {:<40} {count}", time(up_to), "▇".repeat(width));
+    }
+    text
+}
+
+/// Microseconds in a fitting unit, with three digits.
+fn time(us: f64) -> String {
+    match us {
+        us if us >= 1e6 => format!("{} s", digits(us / 1e6)),
+        us if us >= 1e3 => format!("{} ms", digits(us / 1e3)),
+        us => format!("{} us", digits(us)),
+    }
+}
+
+fn bytes(count: u64) -> String {
+    match count as f64 {
+        count if count >= 1e9 => format!("{} GB", digits(count / 1e9)),
+        count if count >= 1e6 => format!("{} MB", digits(count / 1e6)),
+        count if count >= 1e3 => format!("{} kB", digits(count / 1e3)),
+        count => format!("{count} B"),
+    }
+}
+
+fn digits(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_fit() {
+        assert_eq!(time(4.5678), "4.57 us");
+        assert_eq!(time(123_456.0), "123 ms");
+        assert_eq!(time(2_500_000.0), "2.50 s");
+        assert_eq!((bytes(12), bytes(12_345_678)), ("12 B".into(), "12.3 MB".into()));
+    }
+
+    #[test]
+    fn bars_count_every_sample() {
+        let mut timing = Timing::empty();
+        for us in 1..1000 {
+            timing.record(us * 1000);
+        }
+        let text = histogram(&timing);
+        let counts =
+            text.lines().skip(1).filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        assert_eq!(counts.sum::<u64>(), 999);
+    }
 }

@@ -6,4 +6,4 @@ mod timing;
 
 pub use failure::{Failure, FailureCounts};
 pub use recorder::{MAX_STATUS, Recorder, Samples};
-pub use timing::Timing;
+pub use timing::{Step, Timing};

@@ -52,8 +52,14 @@ pub struct Recorder {
     pub last_byte: Timing,
     /// Time from opening a connection until it is established.
     pub connect: Timing,
-    /// Waits of the requests that timed out.
-    pub timed_out: Timing,
+    /// Open loop: times of valid answers from when their request was due.
+    pub response: Timing,
+    /// Times waited in vain: requests that timed out and, in an open loop, unanswered ones.
+    pub waited: Timing,
+    /// Open loop: from when a request was due and a connection free until we began to send it.
+    pub lag: Timing,
+    /// Open loop: due requests that were taken but not sent before the end.
+    pub unsent: u64,
 }
 
 impl Recorder {
@@ -75,7 +81,10 @@ impl Recorder {
             first_byte: Timing::empty(),
             last_byte: Timing::empty(),
             connect: Timing::empty(),
-            timed_out: Timing::empty(),
+            response: Timing::empty(),
+            waited: Timing::empty(),
+            lag: Timing::empty(),
+            unsent: 0,
         }
     }
 
@@ -84,6 +93,18 @@ impl Recorder {
     }
 
     pub fn add(&mut self, other: &Recorder) {
+        self.add_counts(other);
+        self.whole.add(&other.whole);
+        self.first_byte.add(&other.first_byte);
+        self.last_byte.add(&other.last_byte);
+        self.connect.add(&other.connect);
+        self.response.add(&other.response);
+        self.waited.add(&other.waited);
+        self.lag.add(&other.lag);
+    }
+
+    /// Adds everything but times.
+    pub fn add_counts(&mut self, other: &Recorder) {
         self.sent += other.sent;
         self.completed += other.completed;
         self.unanswered += other.unanswered;
@@ -100,11 +121,7 @@ impl Recorder {
         for text in other.samples.iter() {
             self.samples.keep(text.clone());
         }
-        self.whole.add(&other.whole);
-        self.first_byte.add(&other.first_byte);
-        self.last_byte.add(&other.last_byte);
-        self.connect.add(&other.connect);
-        self.timed_out.add(&other.timed_out);
+        self.unsent += other.unsent;
     }
 
     /// Every valid answer's time from sending to its end.
@@ -117,9 +134,11 @@ impl Recorder {
         sum(&self.whole, &self.first_byte)
     }
 
-    /// Times as who asks sees them: a request that timed out took that long.
-    pub fn response_time(&self) -> Timing {
-        sum(&self.service_time(), &self.timed_out)
+    /// Times as who asks sees them: from when a request was due, or sent in a closed loop;
+    /// what was waited for in vain took at least that long.
+    pub fn response_time(&self, open: bool) -> Timing {
+        let answered = if open { self.response.clone() } else { self.service_time() };
+        sum(&answered, &self.waited)
     }
 }
 

@@ -23,6 +23,9 @@ impl Timing {
     }
 
     pub fn add(&mut self, other: &Timing) {
+        if other.histogram.is_empty() {
+            return;
+        }
         // Equal bounds, so this can't fail.
         let _ = self.histogram.add(&other.histogram);
     }
@@ -50,6 +53,16 @@ impl Timing {
         round_us(ns as f64)
     }
 
+    /// The distribution in steps that get finer towards its tail.
+    pub fn percentiles(&self) -> impl Iterator<Item = Step> {
+        let mut count = 0;
+        self.histogram.iter_quantiles(5).map(move |step| {
+            count += step.count_since_last_iteration();
+            let us = round_us(step.value_iterated_to().min(self.histogram.max()) as f64);
+            Step { us, quantile: step.quantile_iterated_to(), count }
+        })
+    }
+
     /// Recorded values in whole microseconds with how often each was seen.
     pub fn values_us(&self) -> impl Iterator<Item = (u64, u64)> {
         self.histogram.iter_recorded().map(|step| {
@@ -57,6 +70,15 @@ impl Timing {
             ((middle + 500) / 1000, step.count_at_value())
         })
     }
+}
+
+/// A step of a percentile distribution.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    pub us: f64,
+    pub quantile: f64,
+    /// Samples up to here.
+    pub count: u64,
 }
 
 fn round_us(ns: f64) -> f64 {

@@ -1,24 +1,22 @@
 //! When the next request is due, and which one it is.
 
 mod choice;
+mod profile;
 mod quota;
+mod timetable;
 
-pub use choice::Choice;
+pub use choice::{Alias, Choice, zipf_weights};
+pub use profile::{Profile, exponential, length_s};
 pub use quota::{Quota, Share};
+pub use timetable::{Arriving, Due, Leftover, Timetable};
 
 /// A request somebody is to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
     /// Index into the plan's requests.
     pub request: usize,
-    /// When it was due; in a closed loop that is when it is sent.
+    /// When the timetable of an open loop had it.
     pub due_ns: Option<u64>,
-}
-
-/// What a free user does next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    Now(Ask),
-    /// All requests are given out.
-    Exhausted,
+    /// When it could have been sent: it was due and its lane free.
+    pub ready_ns: u64,
 }

@@ -1,5 +1,9 @@
 //! Values with units on the command line.
 
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::order::Stage;
+
 /// Reads `10s`, `500ms`, `2m`, `1h` or a bare number of seconds.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -47,6 +51,43 @@ pub fn cpus(text: &str) -> Result<CpuList, String> {
     Ok(CpuList(cpus))
 }
 
+/// Local addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sources(pub Vec<IpAddr>);
+
+/// Reads an address, or a range of IPv4 addresses.
+pub fn sources(text: &str) -> Result<Sources, String> {
+    let wrong = || format!("{text:?} is not an address, or a range like 127.0.0.2-127.0.0.9");
+    let Some((first, last)) = text.split_once('-') else {
+        return Ok(Sources(vec![text.parse().map_err(|_| wrong())?]));
+    };
+    let first: Ipv4Addr = first.parse().map_err(|_| wrong())?;
+    let last: Ipv4Addr = last.parse().map_err(|_| wrong())?;
+    let (first, last) = (first.to_bits(), last.to_bits());
+    if first > last || last - first >= MOST_SOURCES {
+        return Err(wrong());
+    }
+    Ok(Sources((first..=last).map(|bits| Ipv4Addr::from_bits(bits).into()).collect()))
+}
+
+const MOST_SOURCES: u32 = 65_536;
+
+/// Reads `10s:500` or `1m:0-1000`.
+pub fn stage(text: &str) -> Result<Stage, String> {
+    let wrong = || format!("{text:?} is not LENGTH:RATE or LENGTH:FROM-TO, like 10s:500");
+    let (length, rates) = text.split_once(':').ok_or_else(wrong)?;
+    let (from, to) = match rates.split_once('-') {
+        Some((from, to)) => (from, Some(to)),
+        None => (rates, None),
+    };
+    let rate = |text: &str| text.trim().parse::<f64>().map_err(|_| wrong());
+    Ok(Stage {
+        rate_per_s: rate(from)?,
+        to_rate_per_s: to.map(rate).transpose()?,
+        for_s: Some(seconds(length)?),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +101,18 @@ mod tests {
         for bad in ["", "s", "-1s", "1d", "inf", "nan"] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn stages_and_sources() {
+        let ramp = stage("1m:0-1000").expect("a ramp");
+        assert_eq!(
+            (ramp.rate_per_s, ramp.to_rate_per_s, ramp.for_s),
+            (0.0, Some(1000.0), Some(60.0))
+        );
+        assert!(stage("10s").is_err() && stage("10s:x").is_err());
+        assert_eq!(sources("127.0.0.2-127.0.0.4").map(|list| list.0.len()), Ok(3));
+        assert!(sources("127.0.0.9-127.0.0.2").is_err() && sources("host").is_err());
     }
 
     #[test]

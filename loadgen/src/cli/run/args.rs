@@ -1,0 +1,207 @@
+//! The flags of `loadgen run`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use crate::order::{KeepAlive, Process, Stage, ThinkDistribution};
+use crate::output::threshold::Threshold;
+use crate::units::{self, CpuList, Sources};
+
+const EXAMPLES: &str = "\
+Examples:
+  loadgen run http://127.0.0.1:8080/                           50 connections for 10 s
+  loadgen run -c 64 -d 30s -t 2 http://127.0.0.1:8080/         closed loop, two threads
+  loadgen run -n 100000 --keepalive never http://127.0.0.1/    a new connection per request
+  loadgen run -r 2000 --poisson -c 200 http://127.0.0.1/       open loop, 2000 requests/s
+  loadgen run --stage 10s:100-1000 --stage 60s:1000 http://127.0.0.1/
+  loadgen run --conn-rate 500 --requests-per-conn 10 http://127.0.0.1/
+  loadgen run --replay access.log http://127.0.0.1:8080
+  loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0' http://127.0.0.1/
+  loadgen run http+unix://%2Frun%2Fapp.sock/status             over a Unix socket
+
+Exit codes:
+  0  all answers were valid and no threshold was crossed
+  1  some requests failed, none was answered, or a --fail-on threshold was crossed
+  2  wrong usage, or the run could not start
+  3  the client was the limit in some windows, so the numbers are about it, not the server";
+
+/// Load a server and print what was measured.
+///
+/// The loop is closed (each connection asks again when it has its answer) unless a rate is given:
+/// then requests are due by a timetable, whatever the server does, and times count from there.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What to ask for: http://127.0.0.1:8080/path or http+unix://%2Ftmp%2Fx.sock/path
+    pub urls: Vec<String>,
+
+    /// Connections of the load
+    #[arg(short, long, value_name = "COUNT", default_value_t = 50, help_heading = "Load")]
+    pub connections: u32,
+    /// Length of the run: 500ms, 10s, 2m [default: 10s, unless something else ends the run]
+    #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = "Load")]
+    pub duration: Option<f64>,
+    /// Number of requests to send [default: no limit]
+    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Load")]
+    pub requests: Option<u64>,
+    /// Threads, not pinned
+    #[arg(short, long, value_name = "COUNT", default_value_t = 1, help_heading = "Load",
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: u16,
+    /// CPUs to run on, one pinned thread on each: 0,2-3 [default: not pinned]
+    #[arg(long, value_name = "LIST", value_parser = units::cpus, help_heading = "Load")]
+    pub cpus: Option<CpuList>,
+    /// Requests per connection: always (no limit), never (one), or a number [default: always]
+    #[arg(long, value_name = "HOW", help_heading = "Load")]
+    pub keepalive: Option<KeepAlive>,
+    /// Longest wait for a connection, and for an answer: 500ms, 5s
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::seconds,
+          help_heading = "Load")]
+    pub timeout: f64,
+    /// Closed loop: pause between an answer and the next request: 10ms, 1s [default: none]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = "Load")]
+    pub think: Option<f64>,
+    /// How pauses spread around --think: constant or exponential [default: constant]
+    #[arg(long, value_name = "HOW", value_parser = distribution, help_heading = "Load")]
+    pub think_distribution: Option<ThinkDistribution>,
+    /// Seed of all random choices
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, help_heading = "Load")]
+    pub seed: u64,
+
+    /// Requests due per second [default: a closed loop]
+    #[arg(short, long, value_name = "PER_SECOND", help_heading = "Open loop")]
+    pub rate: Option<f64>,
+    /// A stage: LENGTH:RATE or LENGTH:FROM-TO in requests per second (10s:500, 1m:0-1000);
+    /// may be repeated [default: none]
+    #[arg(long = "stage", value_name = "STAGE", value_parser = units::stage,
+          help_heading = "Open loop")]
+    pub stages: Vec<Stage>,
+    /// A file of times in seconds after the start, one a line [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Open loop")]
+    pub times: Option<PathBuf>,
+    /// New connections due per second, each with --requests-per-conn requests [default: none]
+    #[arg(long, value_name = "PER_SECOND", help_heading = "Open loop")]
+    pub conn_rate: Option<f64>,
+    /// Requests on each connection of --conn-rate, one after the other [default: 1]
+    #[arg(long, value_name = "COUNT", help_heading = "Open loop",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests_per_conn: Option<u32>,
+    /// Exponential gaps between due times instead of even ones [default: even]
+    #[arg(long, help_heading = "Open loop")]
+    pub poisson: bool,
+    /// Due requests that may wait for a free connection; more are dropped and counted
+    /// [default: 100000 requests]
+    #[arg(long, value_name = "COUNT", help_heading = "Open loop")]
+    pub max_backlog: Option<u32>,
+
+    /// Method
+    #[arg(short, long, value_name = "NAME", default_value = "GET", help_heading = "Requests")]
+    pub method: String,
+    /// A header field, `Name: value`; may be repeated [default: Host and User-Agent]
+    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = units::header,
+          help_heading = "Requests")]
+    pub headers: Vec<(String, String)>,
+    /// Body of each request, or @FILE to read it [default: none]
+    #[arg(short = 'D', long, value_name = "TEXT", help_heading = "Requests")]
+    pub data: Option<String>,
+    /// A file of requests, one JSON object a line: {"url": …, "method": …, "headers": {…},
+    /// "body": …, "weight": …, "expect": {…}} [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub request_file: Option<PathBuf>,
+    /// Ask by Zipf's law with this exponent: the first request most often [default: all alike]
+    #[arg(long, value_name = "EXPONENT", help_heading = "Requests")]
+    pub zipf: Option<f64>,
+    /// An access log in combined format to replay against the URL, with its own times, or at
+    /// --rate [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    pub replay: Option<PathBuf>,
+    /// How much faster than it was the log is replayed [default: 1]
+    #[arg(long, value_name = "FACTOR", help_heading = "Requests")]
+    pub replay_speed: Option<f64>,
+    /// Each connection sends back the cookies it is given [default: they are ignored]
+    #[arg(long, help_heading = "Requests")]
+    pub cookies: bool,
+
+    /// A status that is right: 200; may be repeated [default: any 2xx]
+    #[arg(long, value_name = "STATUS", help_heading = "Checks")]
+    pub expect_status: Vec<u16>,
+    /// Length of the right body in bytes [default: any]
+    #[arg(long, value_name = "BYTES", help_heading = "Checks")]
+    pub expect_bytes: Option<u64>,
+    /// SHA-256 of the right body in hexadecimal; checked on the first answer and one in 256
+    /// [default: any]
+    #[arg(long, value_name = "HEX", help_heading = "Checks")]
+    pub expect_sha256: Option<String>,
+    /// Exit with 1 when a figure crosses a limit: 'p99>50ms', 'rate<1000', 'failures>0'; of
+    /// p50 p90 p99 p99.9 max mean (response time), rate (per second), failures, unanswered;
+    /// may be repeated [default: none]
+    #[arg(long, value_name = "LIMIT", help_heading = "Checks")]
+    pub fail_on: Vec<Threshold>,
+    /// Leave windows in which the client was the limit out of times and rate [default: keep]
+    #[arg(long, help_heading = "Checks")]
+    pub leave_out_client_bound: bool,
+    /// Length of the windows in which the client watches itself, and of the rows of --csv
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::seconds,
+          help_heading = "Checks")]
+    pub window: f64,
+
+    /// Local addresses to connect from, in turn: 127.0.0.2 or 127.0.0.2-127.0.0.9; may be
+    /// repeated [default: the kernel's choice]
+    #[arg(long = "source", value_name = "ADDRESS", value_parser = units::sources,
+          help_heading = "Clients")]
+    pub sources: Vec<Sources>,
+    /// Connections held open beside the load, on which nothing is asked
+    #[arg(long, value_name = "COUNT", default_value_t = 0, help_heading = "Clients")]
+    pub idle: u32,
+    /// Connections beside the load that read slowly; they are counted apart
+    #[arg(long, value_name = "COUNT", default_value_t = 0, help_heading = "Clients")]
+    pub slow_readers: u32,
+    /// What each slow reader reads, in bytes per second [default: 1000]
+    #[arg(long, value_name = "BYTES_PER_SECOND", help_heading = "Clients",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub slow_rate: Option<u32>,
+    /// Allow targets that are not on this machine [default: refuse them]
+    #[arg(long, help_heading = "Clients")]
+    pub allow_remote: bool,
+
+    /// Print the result as JSON [default: a table]
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write the distribution of response times, in microseconds, as HdrHistogram's percentile
+    /// text [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub hdr: Option<PathBuf>,
+    /// Write one row per window as CSV [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub csv: Option<PathBuf>,
+    /// No live line on the terminal [default: shown when standard error is a terminal]
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+impl Args {
+    pub fn source_addresses(&self) -> Vec<IpAddr> {
+        self.sources.iter().flat_map(|sources| sources.0.iter().copied()).collect()
+    }
+
+    pub fn process(&self) -> Process {
+        if self.poisson { Process::Poisson } else { Process::Constant }
+    }
+
+    /// When requests are sent is decided by a timetable.
+    pub fn is_open(&self) -> bool {
+        self.rate.is_some()
+            || self.conn_rate.is_some()
+            || !self.stages.is_empty()
+            || self.times.is_some()
+            || self.replay.is_some()
+    }
+}
+
+fn distribution(text: &str) -> Result<ThinkDistribution, String> {
+    match text {
+        "constant" => Ok(ThinkDistribution::Constant),
+        "exponential" => Ok(ThinkDistribution::Exponential),
+        _ => Err("is neither constant nor exponential".into()),
+    }
+}

@@ -1,0 +1,91 @@
+//! `loadgen run`: load for people.
+
+mod args;
+mod conflicts;
+mod order;
+mod replay;
+mod request_file;
+
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub use args::Args;
+
+use super::{CLIENT_BOUND, FAILED, OK, signals};
+use crate::engine::{Engine, Measured, Plan, Threads, Window};
+use crate::output::live::LiveLine;
+use crate::output::result::SlotResult;
+use crate::output::{csv, hdr, table};
+
+pub fn main(args: &Args) -> Result<u8, String> {
+    if let Some(conflict) = conflicts::find(args) {
+        return Err(conflict);
+    }
+    let (order, notes) = order::build(args)?;
+    crate::order::check(&order)?;
+    notes.iter().for_each(|note| eprintln!("loadgen: {note}"));
+    let plan = Arc::new(Plan::new(order)?);
+    let measured = measure(args, &plan)?;
+    let result = SlotResult::new(&plan, &measured);
+    write_file(args.csv.as_deref(), || csv::render(&measured.windows))?;
+    write_file(args.hdr.as_deref(), || hdr::render(&measured.response_time))?;
+    if args.json {
+        println!("{}", serde_json::to_string(&result).map_err(|error| error.to_string())?);
+    } else {
+        print!("{}", table::render(&result, &measured.response_time));
+    }
+    Ok(verdict(args, &measured, &result))
+}
+
+fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
+    let signals = signals::block().map_err(|error| format!("cannot block signals: {error}"))?;
+    let threads = match &args.cpus {
+        Some(cpus) => Threads::OnCpus(cpus.0.clone()),
+        None => Threads::Anywhere(args.threads.into()),
+    };
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
+    signals::watch(signals, interrupt, engine.wakers()).map_err(|error| error.to_string())?;
+    let mut live = LiveLine::new(!args.quiet && io::stderr().is_terminal());
+    let mut on_window = |window: &Window| live.show(window);
+    let measured = engine.run(plan, &mut on_window).map_err(|error| error.to_string());
+    live.clear();
+    measured
+}
+
+/// The exit code; what is behind it goes to standard error.
+fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
+    let crossed: Vec<_> = args.fail_on.iter().filter(|limit| limit.is_crossed(result)).collect();
+    for limit in &crossed {
+        eprintln!("loadgen: {limit} is true: it is {}", limit.actual(result));
+    }
+    if !crossed.is_empty()
+        || measured.recorder.failures.total() > 0
+        || result.requests.completed == 0
+    {
+        return FAILED;
+    }
+    let bound = result.client.bound_windows;
+    let left_out = args.leave_out_client_bound && bound < result.client.windows;
+    if bound > 0 && !left_out {
+        eprintln!(
+            "loadgen: the client was the limit in {bound} of {} windows; give it more threads \
+             (-t) or CPUs, or leave those windows out (--leave-out-client-bound)",
+            result.client.windows
+        );
+        return CLIENT_BOUND;
+    }
+    OK
+}
+
+fn write_file(file: Option<&Path>, render: impl FnOnce() -> String) -> Result<(), String> {
+    match file {
+        None => Ok(()),
+        Some(file) => {
+            fs::write(file, render()).map_err(|error| format!("{}: {error}", file.display()))
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! From flags to an order.
+
+use std::fs;
+use std::path::Path;
+
+use super::args::Args;
+use super::replay::{self, Replay};
+use super::request_file;
+use crate::order::{
+    Arrivals, Expect, KeepAlive, Load, Loop, Order, Request, SlowReaders, Stage, Think, Unit,
+};
+
+const DEFAULT_DURATION_S: f64 = 10.0;
+const DEFAULT_SLOW_BYTES_PER_S: u32 = 1000;
+
+/// What the flags ask for, and what of a replayed log could not be used.
+pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
+    let body = args.data.as_deref().map(body).transpose()?;
+    let mut replayed = None;
+    let requests = if let Some(file) = &args.request_file {
+        request_file::read(file)?
+    } else if let Some(log) = &args.replay {
+        let replay = replay::read(log, &args.urls[0], args.replay_speed.unwrap_or(1.0))?;
+        let requests = replay.requests.clone();
+        replayed = Some(replay);
+        requests.into_iter().map(|request| with_flags(request, args)).collect()
+    } else {
+        args.urls.iter().map(|url| request(url, body.clone(), args)).collect()
+    };
+    let arrivals = arrivals(args, replayed.as_ref())?;
+    let (duration_s, count) = end(args, arrivals.as_ref(), replayed.as_ref());
+    let (sequence, notes) = replayed.map_or((None, Vec::new()), |r| (Some(r.sequence), r.notes));
+    let order = Order {
+        id: String::new(),
+        requests,
+        load: load(args, arrivals),
+        duration_s,
+        count,
+        allow_remote: args.allow_remote,
+        seed: args.seed,
+        zipf: args.zipf,
+        sequence,
+        window_s: args.window,
+        leave_out_client_bound: args.leave_out_client_bound,
+    };
+    Ok((order, notes))
+}
+
+fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
+    let keepalive = match args.conn_rate {
+        Some(_) => KeepAlive::Requests(args.requests_per_conn.unwrap_or(1)),
+        None => args.keepalive.unwrap_or_default(),
+    };
+    Load {
+        kind: if arrivals.is_some() { Loop::Open } else { Loop::Closed },
+        connections: args.connections,
+        keepalive,
+        timeout_s: args.timeout,
+        think: args.think.map(|mean_s| Think {
+            mean_s,
+            distribution: args.think_distribution.unwrap_or_default(),
+        }),
+        arrivals,
+        source_addresses: args.source_addresses(),
+        cookies: args.cookies,
+        idle_connections: args.idle,
+        slow_readers: (args.slow_readers > 0).then(|| SlowReaders {
+            connections: args.slow_readers,
+            bytes_per_s: args.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
+        }),
+    }
+}
+
+fn arrivals(args: &Args, replayed: Option<&Replay>) -> Result<Option<Arrivals>, String> {
+    let endless = |rate: f64| vec![Stage { rate_per_s: rate, to_rate_per_s: None, for_s: None }];
+    let mut arrivals = Arrivals {
+        process: args.process(),
+        max_backlog: args.max_backlog.unwrap_or(Arrivals::MAX_BACKLOG),
+        ..Arrivals::default()
+    };
+    if let Some(rate) = args.rate {
+        arrivals.stages = endless(rate);
+    } else if let Some(rate) = args.conn_rate {
+        arrivals.stages = endless(rate);
+        arrivals.unit = Unit::Connection;
+    } else if !args.stages.is_empty() {
+        arrivals.stages = args.stages.clone();
+    } else if let Some(file) = &args.times {
+        arrivals.times_s = times(file)?;
+    } else if let Some(replay) = replayed {
+        arrivals.times_s = replay.times_s.clone();
+    } else {
+        return Ok(None);
+    }
+    Ok(Some(arrivals))
+}
+
+/// What ends the run: what was asked for, or else the timetable or log, or else ten seconds.
+fn end(
+    args: &Args,
+    arrivals: Option<&Arrivals>,
+    replayed: Option<&Replay>,
+) -> (Option<f64>, Option<u64>) {
+    if args.duration.is_some() || args.requests.is_some() {
+        return (args.duration, args.requests);
+    }
+    match (arrivals, replayed) {
+        (_, Some(replay)) => (None, Some(replay.sequence.len() as u64)),
+        (Some(arrivals), None) if arrivals.ends() => (None, None),
+        _ => (Some(DEFAULT_DURATION_S), None),
+    }
+}
+
+fn request(url: &str, body: Option<String>, args: &Args) -> Request {
+    let plain = Request {
+        url: url.to_owned(),
+        method: args.method.clone(),
+        headers: Vec::new(),
+        body,
+        weight: 1.0,
+        expect: Expect::default(),
+    };
+    with_flags(plain, args)
+}
+
+fn with_flags(mut request: Request, args: &Args) -> Request {
+    request.headers.extend(args.headers.iter().cloned());
+    if !args.expect_status.is_empty() {
+        request.expect.status = Some(args.expect_status.clone());
+    }
+    request.expect.body_bytes = args.expect_bytes;
+    request.expect.body_sha256 = args.expect_sha256.clone();
+    request
+}
+
+fn body(text: &str) -> Result<String, String> {
+    match text.strip_prefix('@') {
+        Some(file) => fs::read_to_string(file).map_err(|error| format!("--data {text}: {error}")),
+        None => Ok(text.to_owned()),
+    }
+}
+
+fn times(file: &Path) -> Result<Vec<f64>, String> {
+    let text =
+        fs::read_to_string(file).map_err(|error| format!("--times {}: {error}", file.display()))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(index, line)| {
+            let at = line.trim().parse::<f64>();
+            at.map_err(|_| {
+                format!("{}:{}: {line:?} is not a number of seconds", file.display(), index + 1)
+            })
+        })
+        .collect()
+}

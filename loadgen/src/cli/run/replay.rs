@@ -1,0 +1,202 @@
+//! Replaying an access log in combined format.
+//!
+//! Such logs have times in whole seconds: lines of the same second are spread evenly over it. The
+//! order of the lines is kept; a time that goes back counts as the one before.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use crate::order::{Expect, Request};
+
+/// What is asked for, in which order and when.
+#[derive(Debug, Default)]
+pub struct Replay {
+    pub requests: Vec<Request>,
+    /// Per usable line: index into `requests`.
+    pub sequence: Vec<u32>,
+    /// Per usable line: seconds after the first.
+    pub times_s: Vec<f64>,
+    /// What was left out, in words.
+    pub notes: Vec<String>,
+}
+
+const MOST_NAMED: usize = 5;
+
+/// Reads a log that is to be asked of `base`, `speed` times as fast as it was.
+pub fn read(file: &Path, base: &str, speed: f64) -> Result<Replay, String> {
+    if !(speed > 0.0 && speed.is_finite()) {
+        return Err(format!("--replay-speed {speed} is not a number above 0"));
+    }
+    let opened = File::open(file).map_err(|e| format!("--replay {}: {e}", file.display()))?;
+    let mut replay = Replay::default();
+    let mut seconds = Vec::new();
+    let mut known: HashMap<Line, u32> = HashMap::new();
+    let mut unusable = 0u64;
+    for (index, line) in BufReader::new(opened).split(b'\n').enumerate() {
+        let bytes = line.map_err(|error| format!("{}: {error}", file.display()))?;
+        let text = String::from_utf8_lossy(&bytes);
+        if text.trim().is_empty() {
+            continue;
+        }
+        match parse(&text) {
+            Ok((at_s, line)) => {
+                let next = known.len() as u32;
+                let request = *known.entry(line.clone()).or_insert(next);
+                if request == next {
+                    replay.requests.push(line.request(base));
+                }
+                replay.sequence.push(request);
+                seconds.push(at_s);
+            }
+            Err(why) => {
+                unusable += 1;
+                if replay.notes.len() < MOST_NAMED {
+                    replay.notes.push(format!("{}:{}: {why}", file.display(), index + 1));
+                }
+            }
+        }
+    }
+    if replay.sequence.is_empty() {
+        let named = replay.notes.join("\n  ");
+        return Err(format!("{}: has no line to replay\n  {named}", file.display()));
+    }
+    if unusable > 0 {
+        replay.notes.insert(0, format!("{unusable} lines of the log were left out:"));
+    }
+    replay.times_s = spread(&seconds).into_iter().map(|at| at / speed).collect();
+    Ok(replay)
+}
+
+/// What distinguishes one request from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Line {
+    method: String,
+    path: String,
+    status: u16,
+}
+
+impl Line {
+    fn request(&self, base: &str) -> Request {
+        // Without its conditions and ranges a request is answered in full.
+        let status = match self.status {
+            304 | 206 => vec![self.status, 200],
+            status => vec![status],
+        };
+        Request {
+            url: format!("{}{}", base.trim_end_matches('/'), self.path),
+            method: self.method.clone(),
+            headers: Vec::new(),
+            body: None,
+            weight: 1.0,
+            expect: Expect { status: Some(status), ..Expect::default() },
+        }
+    }
+}
+
+/// Takes one line apart: host ident user [time] "request" status bytes …
+fn parse(line: &str) -> Result<(i64, Line), &'static str> {
+    let (_, rest) = line.split_once(" [").ok_or("no time in brackets")?;
+    let (time, rest) = rest.split_once("] \"").ok_or("no request in quotes after the time")?;
+    let (request, rest) = rest.split_once("\" ").ok_or("the request's quotes don't end")?;
+    let at_s = seconds(time).ok_or("the time is not like 10/Oct/2026:13:55:36 +0000")?;
+    let mut words = request.split(' ');
+    let (Some(method), Some(path), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err("the request is not `METHOD PATH VERSION`");
+    };
+    if !version.starts_with("HTTP/") || !path.starts_with('/') {
+        return Err("the request is not `METHOD PATH VERSION`");
+    }
+    if method != "GET" && method != "HEAD" {
+        return Err("only GET and HEAD can be replayed: the log has no bodies");
+    }
+    if path.bytes().any(|b| b <= b' ' || b == 0x7f || b == b'#') {
+        return Err("the path has characters that no request can have");
+    }
+    let status = rest.split(' ').next().and_then(|s| s.parse().ok());
+    let status = status.filter(|s| (200..=999).contains(s)).ok_or("the status is not a number")?;
+    Ok((at_s, Line { method: method.into(), path: path.into(), status }))
+}
+
+/// Seconds since 1970 of `10/Oct/2026:13:55:36 +0200`.
+fn seconds(time: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (date, zone) = time.split_once(' ')?;
+    let mut parts = date.splitn(3, '/');
+    let day: i64 = parts.next()?.parse().ok()?;
+    let month = parts.next()?;
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
+    let mut parts = parts.next()?.split(':').map(str::parse::<i64>);
+    let mut next = || parts.next()?.ok();
+    let (year, hour, minute, second) = (next()?, next()?, next()?, next()?);
+    let zone: i64 = zone.parse().ok()?;
+    let offset_s = (zone / 100 * 60 + zone % 100) * 60;
+    Some(days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset_s)
+}
+
+/// Days since 1970-01-01 in the Gregorian calendar (Howard Hinnant, "chrono-Compatible Low-Level
+/// Date Algorithms").
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year - era * 400;
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+/// Spreads lines of the same second evenly over it, from the first line on.
+fn spread(seconds: &[i64]) -> Vec<f64> {
+    let mut ascending = seconds.to_vec();
+    for index in 1..ascending.len() {
+        ascending[index] = ascending[index].max(ascending[index - 1]);
+    }
+    let mut times = Vec::with_capacity(ascending.len());
+    for same in ascending.chunk_by(|a, b| a == b) {
+        let whole = (same[0] - ascending[0]) as f64;
+        times.extend((0..same.len()).map(|nth| whole + nth as f64 / same.len() as f64));
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_combined_line() {
+        let line =
+            r#"::1 - bob [10/Oct/2026:13:55:36 +0200] "GET /a?b HTTP/1.1" 304 5 "-" "x \"y""#;
+        let (at, line) = parse(line).expect("well formed");
+        assert_eq!(at, 1_791_633_336);
+        assert_eq!((line.method.as_str(), line.path.as_str(), line.status), ("GET", "/a?b", 304));
+        assert_eq!(line.request("http://h/").url, "http://h/a?b");
+    }
+
+    #[test]
+    fn names_what_is_wrong() {
+        for (line, wanted) in [
+            ("nonsense", "brackets"),
+            ("h - - [yesterday] \"GET / HTTP/1.1\" 200 1", "time"),
+            ("h - - [10/Oct/2026:13:55:36 +0000] \"\\x16\\x03\" 400 1", "METHOD"),
+            ("h - - [10/Oct/2026:13:55:36 +0000] \"POST / HTTP/1.1\" 200 1", "bodies"),
+            ("h - - [10/Oct/2026:13:55:36 +0000] \"GET / HTTP/1.1\" - 1", "status"),
+        ] {
+            assert!(parse(line).expect_err(line).contains(wanted), "{line}");
+        }
+    }
+
+    #[test]
+    fn spreads_a_second() {
+        assert_eq!(spread(&[7, 7, 6, 8, 10]), [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0, 3.0]);
+    }
+
+    #[test]
+    fn knows_the_calendar() {
+        assert_eq!((days(1970, 1, 1), days(2000, 3, 1), days(2024, 2, 29)), (0, 11_017, 19_782));
+    }
+}

@@ -1,0 +1,122 @@
+//! What the threads of a slot share: the stock or timetable requests come from.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::Measured;
+use super::clock::ns_to_seconds;
+use super::plan::Plan;
+use super::slot::{EndedBy, Part, Supply};
+use super::windows::{Collector, Done};
+use crate::order::Arrivals;
+use crate::record::Recorder;
+use crate::schedule::{Alias, Arriving, Choice, Leftover, Profile, Quota, Timetable, zipf_weights};
+
+#[derive(Debug)]
+enum Source {
+    Quota(Quota),
+    Timetable(Arc<Timetable>),
+}
+
+#[derive(Debug)]
+pub struct Supplies {
+    source: Source,
+    weights: Vec<f64>,
+    sequence: Option<Arc<[u32]>>,
+    asked: Arc<AtomicU64>,
+    threads: usize,
+}
+
+impl Supplies {
+    pub fn new(plan: &Plan, threads: usize) -> Self {
+        let order = &plan.order;
+        let source = match &order.load.arrivals {
+            None => Source::Quota(Quota::new(order.count, threads)),
+            Some(arrivals) => {
+                let arriving = arriving(arrivals, order.seed);
+                let table = Timetable::new(arriving, order.count, arrivals.max_backlog);
+                Source::Timetable(Arc::new(table))
+            }
+        };
+        let weights = match order.zipf {
+            Some(alpha) => zipf_weights(order.requests.len(), alpha),
+            None => order.requests.iter().map(|request| request.weight).collect(),
+        };
+        Supplies {
+            source,
+            weights,
+            sequence: order.sequence.clone().map(Arc::from),
+            asked: Arc::default(),
+            threads,
+        }
+    }
+
+    /// What one thread gets.
+    pub fn part(&self, plan: &Plan, thread: usize) -> Part {
+        let load = &plan.order.load;
+        let share_of = |all: u32| {
+            let all = all as usize;
+            all / self.threads + usize::from(thread < all % self.threads)
+        };
+        // Spread, so that seeds of threads and of slots don't meet.
+        let seed = plan.order.seed.wrapping_add((thread as u64 + 1) << 32);
+        let weighted = Alias::new(&self.weights, seed);
+        let choice = match &self.sequence {
+            None => Choice::Weighted(weighted.clone()),
+            Some(sequence) => {
+                Choice::InOrder { sequence: Arc::clone(sequence), asked: Arc::clone(&self.asked) }
+            }
+        };
+        Part {
+            supply: match &self.source {
+                Source::Quota(quota) => Supply::Stock(quota.share()),
+                Source::Timetable(table) => Supply::Timetable(Arc::clone(table)),
+            },
+            choice,
+            slow_choice: weighted,
+            lanes: share_of(load.connections),
+            slow: share_of(load.slow_readers.map_or(0, |slow| slow.connections)),
+            idle: share_of(load.idle_connections),
+            thread,
+            seed,
+        }
+    }
+
+    /// Puts together what the threads brought back.
+    pub fn close(&self, collector: Collector, ends: Vec<Done>) -> Measured {
+        let start_ns = ends.iter().map(|done| done.start_ns).min().unwrap_or(0);
+        let end_ns = ends.iter().map(|done| done.end_ns).max().unwrap_or(0);
+        let drained_ns = ends.iter().map(|done| done.drained_ns).max().unwrap_or(0);
+        let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
+        let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
+        let mut beside = Recorder::empty();
+        ends.iter().for_each(|done| beside.add(&done.beside));
+        let mut leftover = match &self.source {
+            Source::Quota(_) => Leftover::none(),
+            Source::Timetable(table) => table.close(end_ns - start_ns),
+        };
+        leftover.waiting += collector.total.unsent;
+        Measured {
+            response_time: collector.response_time(&leftover.waited),
+            beside,
+            idle_held: ends.iter().map(|done| done.idle_held).sum(),
+            leftover,
+            ended_by: unusual.into_iter().find(ended).unwrap_or(EndedBy::Count),
+            measured_s: ns_to_seconds(end_ns - start_ns),
+            drain_s: ns_to_seconds(drained_ns.saturating_sub(end_ns)),
+            kept_completed: collector.kept_completed,
+            kept_s: collector.kept_s,
+            windows: collector.windows,
+            usage: collector.usage,
+            recorder: collector.total,
+        }
+    }
+}
+
+fn arriving(arrivals: &Arrivals, seed: u64) -> Arriving {
+    if arrivals.times_s.is_empty() {
+        Arriving::Profile(Profile::new(arrivals.stages.clone(), arrivals.process, seed))
+    } else {
+        Arriving::Times(arrivals.times_s.clone().into_iter())
+    }
+}

@@ -1,0 +1,131 @@
+//! One turn of a slot: wait, handle events, then what the clock says.
+
+use std::cmp::Reverse;
+
+use rustix::event::epoll::{Event, EventFlags};
+
+use super::clock::now_ns;
+use super::conn::{Role, State};
+use super::reactor::{ConnId, Happened};
+use super::slot::Slot;
+
+/// What is to be done at a given time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// Try to connect.
+    Connect(ConnId),
+    /// A lane begins, or its pause is over.
+    Free(usize),
+    /// A slow reader reads on.
+    Read(ConnId),
+}
+
+const MILLISECOND_NS: u64 = 1_000_000;
+/// Far from the end of the kernel's arithmetic.
+const LONGEST_WAIT_NS: u64 = 3_600_000_000_000;
+
+impl Slot<'_> {
+    pub fn at(&mut self, at_ns: u64, timer: Timer) {
+        self.timers.push(Reverse((at_ns, timer)));
+    }
+
+    /// Waits for events until `until_ns` or whatever is to be done before.
+    pub fn turn(&mut self, until_ns: u64, events: &mut Vec<Event>) {
+        let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
+        let due_ns = self.held.and_then(|ask| ask.due_ns).unwrap_or(u64::MAX);
+        let wake_ns = until_ns.min(self.check_timeouts_ns).min(timer_ns).min(due_ns);
+        if due_ns != u64::MAX {
+            self.now_ns = now_ns();
+        }
+        let timeout_ns = wake_ns.saturating_sub(self.now_ns).min(LONGEST_WAIT_NS);
+        self.reactor.wait(events, timeout_ns);
+        self.now_ns = now_ns();
+    }
+
+    pub fn handle(&mut self, events: &[Event]) {
+        // An answer that one read brings was there when the wait ended.
+        let seen_ns = self.now_ns;
+        for event in events {
+            if let Some(happened) = self.reactor.happened(event) {
+                self.on_event(happened, seen_ns);
+            }
+        }
+        while let Some(Reverse((at, timer))) = self.timers.peek().copied()
+            && at <= self.now_ns
+        {
+            self.timers.pop();
+            self.on_timer(timer);
+        }
+        if self.held.is_some() {
+            self.dispatch();
+        }
+        if self.now_ns >= self.check_timeouts_ns {
+            self.check_timeouts();
+        }
+    }
+
+    fn on_event(&mut self, happened: Happened, seen_ns: u64) {
+        let id = happened.id;
+        match self.reactor.conns[id].state {
+            State::Connecting => self.on_connected(id, seen_ns),
+            State::Busy => {
+                if happened.flags.contains(EventFlags::OUT) {
+                    self.go_on_sending(id);
+                }
+                self.on_readable(happened, seen_ns);
+            }
+            // Nobody asked for what came, or the server closed: this connection is of no use.
+            State::Idle => {
+                if !happened.flags.difference(EventFlags::OUT).is_empty() {
+                    self.lost_idle(id);
+                }
+            }
+            State::Closed | State::Resting => {}
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::Connect(id) => {
+                if matches!(self.reactor.conns[id].state, State::Resting | State::Closed) {
+                    self.connect(id);
+                }
+            }
+            Timer::Free(lane) => self.free(lane, self.now_ns),
+            Timer::Read(id) => {
+                let conn = &mut self.reactor.conns[id];
+                conn.paused = false;
+                if conn.state == State::Busy {
+                    let happened = Happened { id, flags: EventFlags::IN };
+                    self.on_readable(happened, self.now_ns);
+                }
+            }
+        }
+    }
+
+    /// Finds requests and connects older than the timeout, and when the next one can be.
+    fn check_timeouts(&mut self) {
+        let now = self.now_ns;
+        let mut oldest = now;
+        let mut late = Vec::new();
+        for id in self.conns.iter().flatten().chain(&self.idle_conns) {
+            let conn = &self.reactor.conns[*id];
+            let waits = match conn.state {
+                State::Connecting => true,
+                // Slow on purpose.
+                State::Busy => conn.role != Role::Slow,
+                State::Closed | State::Resting | State::Idle => false,
+            };
+            if waits && now.saturating_sub(conn.since_ns) >= self.plan.timeout_ns {
+                late.push(*id);
+            } else if waits {
+                oldest = oldest.min(conn.since_ns);
+            }
+        }
+        // Looking at every connection more often than once a millisecond would be load itself.
+        self.check_timeouts_ns = (oldest + self.plan.timeout_ns).max(now + MILLISECOND_NS);
+        for id in late {
+            self.timed_out(id);
+        }
+    }
+}

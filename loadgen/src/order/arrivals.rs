@@ -1,0 +1,87 @@
+//! When requests are due.
+
+use serde::{Deserialize, Serialize};
+
+/// A timetable for the open loop: either `stages` or `times_s`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arrivals {
+    #[serde(default)]
+    pub process: Process,
+    /// Rates one after the other.
+    #[serde(default)]
+    pub stages: Vec<Stage>,
+    /// Times in seconds after the start, ascending.
+    #[serde(default)]
+    pub times_s: Vec<f64>,
+    #[serde(default)]
+    pub unit: Unit,
+    /// How many due requests may wait for a free connection; more are dropped and counted.
+    #[serde(default = "hundred_thousand")]
+    pub max_backlog: u32,
+}
+
+impl Arrivals {
+    pub const MAX_BACKLOG: u32 = 100_000;
+
+    /// The timetable has a last entry.
+    pub fn ends(&self) -> bool {
+        !self.times_s.is_empty() || self.stages.iter().all(|stage| stage.for_s.is_some())
+    }
+}
+
+/// How arrivals spread around the rate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Process {
+    /// Evenly.
+    #[default]
+    Constant,
+    /// With exponential gaps, as from many independent users.
+    Poisson,
+}
+
+/// What is due.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    #[default]
+    Request,
+    /// A new connection with as many requests as `keepalive` says, one after the other.
+    Connection,
+}
+
+/// A stretch of time with one rate, or with a rate that changes evenly.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// Per second, at the stage's start.
+    pub rate_per_s: f64,
+    /// At its end, if it changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_rate_per_s: Option<f64>,
+    /// Without it the stage lasts until the end; only the last one may do so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_s: Option<f64>,
+}
+
+/// Pauses between an answer and the next request of the same connection.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Think {
+    pub mean_s: f64,
+    #[serde(default)]
+    pub distribution: ThinkDistribution,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkDistribution {
+    #[default]
+    Constant,
+    Exponential,
+}
+
+fn hundred_thousand() -> u32 {
+    Arrivals::MAX_BACKLOG
+}

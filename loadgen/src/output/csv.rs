@@ -1,0 +1,32 @@
+//! One row per window.
+
+use std::fmt::Write;
+
+use crate::engine::Window;
+
+/// Seconds in `_s`, microseconds in `_us`; `client_bound` is 0 or 1.
+const HEADER: &str = "at_s,length_s,sent,completed,failed,rate_rps,response_p50_us,\
+                      response_p99_us,response_max_us,send_lag_p99_us,busiest_thread,client_bound";
+
+pub fn render(windows: &[Window]) -> String {
+    let mut text = format!("{HEADER}\n");
+    for window in windows {
+        let rate = window.completed as f64 / window.length_s.max(1e-9);
+        let _ = writeln!(
+            text,
+            "{:.3},{:.6},{},{},{},{rate:.3},{},{},{},{},{:.4},{}",
+            window.at_s,
+            window.length_s,
+            window.sent,
+            window.completed,
+            window.failed,
+            window.response_p50_us,
+            window.response_p99_us,
+            window.response_max_us,
+            window.send_lag_p99_us,
+            window.busiest,
+            u8::from(window.client_bound),
+        );
+    }
+    text
+}

@@ -1,0 +1,183 @@
+//! The one timetable of an open loop, shared by all threads.
+//!
+//! A thread with a free connection takes the next due request off the timetable, keeps that
+//! connection for it and sleeps until it is due. A thread without a free connection takes nothing,
+//! so no due request ever waits behind a busy thread while another one is free. Taking is one short
+//! lock per request.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use super::profile::Profile;
+use crate::record::Timing;
+
+/// A place in the timetable. Times count from the slot's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    pub at_ns: u64,
+    /// 0 for the first.
+    pub number: u64,
+}
+
+/// Where due times come from, in seconds after the start.
+#[derive(Debug)]
+pub enum Arriving {
+    Profile(Profile),
+    Times(std::vec::IntoIter<f64>),
+}
+
+impl Iterator for Arriving {
+    type Item = f64;
+
+    fn next(&mut self) -> Option<f64> {
+        match self {
+            Arriving::Profile(profile) => profile.next(),
+            Arriving::Times(times) => times.next(),
+        }
+    }
+}
+
+/// Due requests that nobody sent.
+#[derive(Debug)]
+pub struct Leftover {
+    /// Dropped because too many waited.
+    pub dropped: u64,
+    /// Due before the end, and still waiting then.
+    pub waiting: u64,
+    /// The most that ever waited at a time.
+    pub most_waiting: u64,
+    /// How long the dropped and the waiting ones had waited.
+    pub waited: Timing,
+}
+
+impl Leftover {
+    pub fn none() -> Self {
+        Leftover { dropped: 0, waiting: 0, most_waiting: 0, waited: Timing::empty() }
+    }
+}
+
+#[derive(Debug)]
+struct Book {
+    arriving: Arriving,
+    next: Option<Due>,
+    /// Due, not taken: bounded.
+    backlog: VecDeque<Due>,
+    leftover: Leftover,
+}
+
+#[derive(Debug)]
+pub struct Timetable {
+    /// Requests in all, when counted.
+    count: u64,
+    max_backlog: usize,
+    book: Mutex<Book>,
+}
+
+impl Timetable {
+    pub fn new(arriving: Arriving, count: Option<u64>, max_backlog: u32) -> Self {
+        let leftover = Leftover::none();
+        let book = Book { arriving, next: None, backlog: VecDeque::new(), leftover };
+        let count = count.unwrap_or(u64::MAX);
+        let table = Timetable { count, max_backlog: max_backlog as usize, book: Mutex::new(book) };
+        {
+            let mut book = table.lock();
+            table.advance(&mut book, 0);
+        }
+        table
+    }
+
+    /// Takes the next request off the timetable, due already or not; `None` after the last.
+    pub fn take(&self, now_ns: u64) -> Option<Due> {
+        let mut book = self.lock();
+        self.collect(&mut book, now_ns);
+        match book.backlog.pop_front() {
+            Some(due) => Some(due),
+            None => {
+                let due = book.next?;
+                self.advance(&mut book, due.number + 1);
+                Some(due)
+            }
+        }
+    }
+
+    /// What nobody took until `end_ns`.
+    pub fn close(&self, end_ns: u64) -> Leftover {
+        let mut book = self.lock();
+        self.collect(&mut book, end_ns.saturating_sub(1));
+        while let Some(due) = book.backlog.pop_front() {
+            book.leftover.waiting += 1;
+            book.leftover.waited.record(end_ns - due.at_ns);
+        }
+        std::mem::replace(&mut book.leftover, Leftover::none())
+    }
+
+    /// Moves what is due by `now_ns` to the backlog, and drops the oldest where that overflows.
+    fn collect(&self, book: &mut Book, now_ns: u64) {
+        while let Some(due) = book.next
+            && due.at_ns <= now_ns
+        {
+            book.backlog.push_back(due);
+            self.advance(book, due.number + 1);
+            if book.backlog.len() > self.max_backlog
+                && let Some(oldest) = book.backlog.pop_front()
+            {
+                book.leftover.dropped += 1;
+                book.leftover.waited.record(now_ns.saturating_sub(oldest.at_ns));
+            }
+        }
+        // The one about to be taken does not wait.
+        let waiting = book.backlog.len().saturating_sub(1) as u64;
+        book.leftover.most_waiting = book.leftover.most_waiting.max(waiting);
+    }
+
+    fn advance(&self, book: &mut Book, number: u64) {
+        let due_s = if number < self.count { book.arriving.next() } else { None };
+        book.next = due_s.map(|due_s| Due { at_ns: (due_s * 1e9) as u64, number });
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
+        // Nothing panics while the lock is held, and the book is whole between statements.
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(times: &[f64], count: Option<u64>, max_backlog: u32) -> Timetable {
+        Timetable::new(Arriving::Times(Vec::from(times).into_iter()), count, max_backlog)
+    }
+
+    #[test]
+    fn gives_each_place_once_and_in_order() {
+        let table = table(&[0.0, 1e-9, 5e-9], None, 10);
+        let taken: Vec<Due> = std::iter::from_fn(|| table.take(1)).collect();
+        let places: Vec<(u64, u64)> = taken.iter().map(|due| (due.at_ns, due.number)).collect();
+        assert_eq!(places, [(0, 0), (1, 1), (5, 2)]);
+        assert_eq!(table.close(100).waiting, 0);
+    }
+
+    #[test]
+    fn counts_what_nobody_took() {
+        let table = table(&[0.0, 1e-9, 2e-9, 9e-9], None, 10);
+        assert_eq!(table.take(0).map(|due| due.number), Some(0));
+        let leftover = table.close(9);
+        assert_eq!((leftover.dropped, leftover.waiting), (0, 2));
+        assert_eq!(leftover.waited.count(), 2);
+    }
+
+    #[test]
+    fn drops_the_oldest_of_a_full_backlog() {
+        let table = table(&[0.0, 1e-9, 2e-9, 3e-9], None, 2);
+        assert_eq!(table.take(3).map(|due| due.number), Some(2));
+        let leftover = table.close(10);
+        assert_eq!((leftover.dropped, leftover.waiting, leftover.waited.count()), (2, 1, 3));
+    }
+
+    #[test]
+    fn ends_after_the_count() {
+        let table = table(&[0.0; 9], Some(4), 100);
+        assert_eq!(std::iter::from_fn(|| table.take(0)).count(), 4);
+    }
+}
