@@ -81,13 +81,18 @@ class Loadgen:
         if process.stdout:
             process.stdout.close()
 
+    @property
+    def pid(self) -> int | None:
+        """The engine's process; None when it isn't running."""
+        return self._process.pid if self._process else None
+
     def slot(self, order: LoadOrder) -> LoadResult:
         """Load a server for one slot."""
         process = self._process
         if process is None or process.stdin is None:
             raise GeneratorError("the load engine has not been started")
         try:
-            process.stdin.write(json.dumps(_as_json(order)).encode() + b"\n")
+            process.stdin.write(json.dumps(order_json(order)).encode() + b"\n")
         except BrokenPipeError:
             raise self._died(process) from None
         answer = self._read_line(process, order.duration_s + order.load.timeout_s + PATIENCE_S)
@@ -122,7 +127,7 @@ class Loadgen:
         return GeneratorError(f"the load engine ended unexpectedly (exit code {process.wait()})")
 
 
-def _as_json(order: LoadOrder) -> dict[str, Any]:
+def order_json(order: LoadOrder) -> dict[str, Any]:
     """Give the order in the form of the engine's contract, version 1."""
     return {
         "id": order.id,
