@@ -74,7 +74,7 @@ def _percentile_grid(answers: int) -> list[float]:
 
 def _percentile(beyond: float) -> str:
     """Name a percentile with the digits that tell it from 100."""
-    return f"p{100 * (1 - beyond):.{max(0, ceil(-log10(beyond)) - 1)}f}"
+    return f"p{100 * (1 - beyond):.{max(0, ceil(-log10(beyond) - 1e-9) - 2)}f}"
 
 
 def slot_rates(records: list[Record], judgement: Judgement) -> Rows:

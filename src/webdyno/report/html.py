@@ -88,6 +88,7 @@ def _template() -> Template:
     return environment.get_template("report.html")
 
 
+@cache
 def _vega() -> str:
     """Give Vega, Vega-Lite and Vega-Embed as one script."""
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)

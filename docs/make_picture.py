@@ -1,0 +1,42 @@
+"""Makes the picture of a report for the README: `python docs/make_picture.py RUN PICTURE.png`.
+
+Needs the development dependencies and Debian's chromium; fonts-inter makes it prettier.
+"""
+
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+WIDTH_PX = 1120
+MARGIN_PX = 24
+LAST_SHOWN = ".evidence"
+
+
+def make_picture(page_file: Path, picture: Path) -> None:
+    """Photograph a report from its top to the end of the evidence, at twice the pixels."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(
+            viewport={"width": WIDTH_PX, "height": 900}, device_scale_factor=2, offline=True
+        )
+        page.goto(page_file.resolve().as_uri())
+        page.wait_for_function(
+            "[...document.querySelectorAll('[data-chart]')].every(it => it.dataset.state)"
+        )
+        bottom = page.evaluate(
+            "it => document.querySelector(it).getBoundingClientRect().bottom", LAST_SHOWN
+        )
+        page.screenshot(
+            path=picture,
+            full_page=True,
+            clip={"x": 0, "y": 0, "width": WIDTH_PX, "height": bottom + MARGIN_PX},
+        )
+        browser.close()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    make_picture(Path(sys.argv[1]) / "report.html", Path(sys.argv[2]))

@@ -1,0 +1,160 @@
+"""The report in a real browser: no error, no request, charts drawn, nothing too wide."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, get_args
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from report import runs
+from webdyno.judge import judge
+from webdyno.report import render_report
+
+Scheme = Literal["light", "dark"]
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+CHARTS = {"ratios", "latency", "slots", "cpu"}
+SHAPES = "svg .mark-symbol path, svg .mark-rule line, svg .mark-line path"
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The report of each kind of run, by the kind's name."""
+    written = {}
+    for make in runs.ALL:
+        run, folder = make(), tmp_path_factory.mktemp(make.__name__)
+        written[make.__name__] = render_report(
+            folder, run.head, run.records, judge(run.head, run.records)
+        )
+    return written
+
+
+class Visit:
+    """A page opened in a browser that may reach nothing but the file, and what it did there."""
+
+    def __init__(
+        self, browser: Browser, file: Path, width: int, scheme: Scheme, *, scripts: bool = True
+    ) -> None:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
+            offline=True,
+        )
+        self.page: Page = context.new_page()
+        self.said: list[str] = []
+        self.asked_for: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked_for.append(request.url))
+        self.page.goto(file.as_uri())
+
+    def wait_for_charts(self) -> None:
+        """Return when every chart has become a living one."""
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('[data-chart]')].every(it => it.dataset.state)"
+        )
+
+    def drawn(self) -> set[str]:
+        """Names of the charts in which something can be seen."""
+        charts = self.page.locator("[data-chart]")
+        return {
+            str(chart.get_attribute("data-chart"))
+            for chart in charts.all()
+            if chart.locator(SHAPES).count() > 0 and chart.is_visible()
+        }
+
+    def overflow_px(self) -> int:
+        """How much of the page lies beyond the screen's right edge."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+@pytest.mark.parametrize("kind", [make.__name__ for make in runs.ALL])
+def test_page_is_whole_quiet_and_fits(
+    browser: Browser,
+    pages: dict[str, Path],
+    kind: str,
+    width: int,
+    scheme: Scheme,
+) -> None:
+    visit = Visit(browser, pages[kind], width, scheme)
+    visit.wait_for_charts()
+    assert visit.said == []
+    assert [url for url in visit.asked_for if not url.startswith("data:")] == [pages[kind].as_uri()]
+    assert visit.overflow_px() <= 0
+    expected = {
+        "decided": CHARTS,
+        "several_arms": CHARTS,
+        "undecided": CHARTS,
+        "no_block": set(),
+    }
+    if kind in expected:
+        assert visit.drawn() == expected[kind]
+    visit.page.context.close()
+
+
+def test_charts_are_drawn_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
+    visit = Visit(browser, pages["decided"], 400, "light", scripts=False)
+    assert visit.drawn() == CHARTS
+    visit.page.context.close()
+
+
+def test_colours_follow_the_scheme(browser: Browser, pages: dict[str, Path]) -> None:
+    colours = {}
+    for scheme in get_args(Scheme):
+        visit = Visit(browser, pages["decided"], 1280, scheme)
+        visit.wait_for_charts()
+        colours[scheme] = visit.page.evaluate(
+            "selector => getComputedStyle(document.querySelector(selector)).fill",
+            "[data-chart=slots] .mark-symbol path",
+        )
+        visit.page.context.close()
+    assert colours["light"] != colours["dark"]
+    assert all(colour.startswith("rgb(") for colour in colours.values())
+
+
+def test_an_arm_can_be_picked_out(browser: Browser, pages: dict[str, Path]) -> None:
+    visit = Visit(browser, pages["decided"], 1280, "light")
+    visit.wait_for_charts()
+    figure = visit.page.locator("#figure-slots")
+    muted = figure.locator(".mark-symbol path[opacity='0.12']")
+    assert muted.count() == 0
+    button = figure.get_by_role("button", name="nginx")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    muted.first.wait_for(state="attached")
+    assert muted.count() == 32  # the other arm's slots: 8 blocks of 4
+    button.click()
+    muted.first.wait_for(state="detached")
+    visit.page.context.close()
+
+
+def test_a_point_tells_its_figures(browser: Browser, pages: dict[str, Path]) -> None:
+    visit = Visit(browser, pages["decided"], 1280, "light")
+    visit.wait_for_charts()
+    visit.page.locator("[data-chart=cpu] .mark-symbol path").first.hover()
+    tooltip = visit.page.locator("#vg-tooltip-element")
+    tooltip.wait_for(state="visible")
+    assert "apache-event" in tooltip.inner_text()
+    visit.page.context.close()
