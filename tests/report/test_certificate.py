@@ -70,3 +70,22 @@ def test_what_differs_only_in_a_later_block_is_shown() -> None:
     later = arms | {"b": SimulatedArm(body=b"Hello, again")}
     differences = shown(certificate_record(arms), certificate_record(later, block=1))
     assert set(differences) == {"body"}
+
+
+def test_arms_with_paths_of_their_own_are_compared_request_by_request() -> None:
+    record = certificate_record({"small": SimulatedArm(), "large": SimulatedArm()})
+    large = record.answers["large"][0].model_copy(
+        update={"path": "/large.txt", "body_bytes": 102_400, "body_sha256": "f" * 64}
+    )
+    found = certificate(
+        [record.model_copy(update={"answers": record.answers | {"large": [large]}})]
+    )
+    assert found is not None
+    assert {line.about for line in found.shown} == {"/hello.txt, /large.txt"}
+    assert {line.what for line in found.shown} == {"path", "body"}
+
+
+def test_an_arm_that_was_asked_less_is_shown_as_missing() -> None:
+    record = certificate_record({"a": SimulatedArm(), "b": SimulatedArm()})
+    differences = shown(record.model_copy(update={"answers": record.answers | {"b": []}}))
+    assert differences["status"] == {"a": "200", "b": "—"}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from webdyno.model.records import Answer, CertificateRecord, Record
 from webdyno.report import text
@@ -29,7 +30,7 @@ class Line:
     """One thing that was looked at, as each arm had it."""
 
     about: str
-    """A path, or `settings`."""
+    """The path that was asked for (the paths, where arms have their own), or `settings`."""
     what: str
     by_arm: dict[str, str]
     wrong: bool
@@ -57,7 +58,8 @@ class Certificate:
     def alike(self) -> list[str]:
         """The names of what is the same everywhere."""
         different = {line.what for line in self.shown}
-        return list(dict.fromkeys(line.what for line in self.lines if line.what not in different))
+        names = dict.fromkeys(line.what for line in self.lines)
+        return [name for name in names if name != "path" and name not in different]
 
 
 def certificate(records: list[Record]) -> Certificate | None:
@@ -78,39 +80,37 @@ def certificate(records: list[Record]) -> Certificate | None:
 
 
 def _lines(record: CertificateRecord) -> list[Line]:
-    answers = {
-        (arm, answer.path): answer for arm, all_of in record.answers.items() for answer in all_of
-    }
     lines = [
-        _line(path, what, by_arm, tell, wrong)
-        for path, by_arm in _by_path(answers).items()
+        _line(by_arm, what, tell, wrong)
+        for by_arm in _by_request(record.answers)
         for what, tell, wrong in _ASPECTS
     ]
     for name in dict.fromkeys(name for each in record.settings.values() for name in each):
-        by_arm = {arm: each.get(name, text.MISSING) for arm, each in record.settings.items()}
+        by_arm = {arm: each.get(name) or text.MISSING for arm, each in record.settings.items()}
         lines.append(Line("settings", name, by_arm, wrong=False))
     return [line for line in lines if set(line.by_arm.values()) != {text.MISSING}]
 
 
-def _by_path(answers: dict[tuple[str, str], Answer]) -> dict[str, dict[str, Answer]]:
-    by_path: dict[str, dict[str, Answer]] = {}
-    for (arm, path), answer in answers.items():
-        by_path.setdefault(path, {})[arm] = answer
-    return by_path
+def _by_request(answers: dict[str, list[Answer]]) -> list[dict[str, Answer | None]]:
+    """Put the arms' answers to the first request together, then to the second, and so on.
+
+    Arms may have paths of their own, so that requests belong together by their place.
+    """
+    rows = zip_longest(*answers.values())
+    return [dict(zip(answers, row, strict=True)) for row in rows]
 
 
 def _line(
-    path: str,
+    by_arm: dict[str, Answer | None],
     what: str,
-    by_arm: dict[str, Answer],
     tell: Callable[[Answer], str],
     wrong: Callable[[Answer], bool],
 ) -> Line:
     return Line(
-        about=path,
+        about=", ".join(dict.fromkeys(answer.path for answer in by_arm.values() if answer)),
         what=what,
-        by_arm={arm: tell(answer) for arm, answer in by_arm.items()},
-        wrong=any(wrong(answer) for answer in by_arm.values()),
+        by_arm={arm: tell(answer) if answer else text.MISSING for arm, answer in by_arm.items()},
+        wrong=any(answer is not None and wrong(answer) for answer in by_arm.values()),
     )
 
 
@@ -149,6 +149,7 @@ def _never(_: Answer) -> bool:
 
 
 _ASPECTS: list[tuple[str, Callable[[Answer], str], Callable[[Answer], bool]]] = [
+    ("path", lambda answer: answer.path, _never),
     ("status", _status, _wrong_status),
     ("body", _body, _wrong_body),
     ("HTTP version", lambda answer: answer.http_version or text.MISSING, _never),

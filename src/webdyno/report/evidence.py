@@ -55,12 +55,13 @@ class MetricEvidence:
 
 
 def evidence(head: RunHead, judgement: Judgement) -> list[MetricEvidence]:
-    """Give all metrics, the deciding one first, the baseline last among its arms."""
+    """Give the metrics that were measured, the deciding one first; the baseline comes last."""
     decide_on = head.experiment.measure.decide_on
     values = {(value.metric, value.arm): value for value in judgement.arms}
     comparisons = {(found.metric, found.a): found for found in judgement.comparisons}
     baseline = baseline_of(head.experiment, judgement)
     arms = sorted(head.experiment.arms, key=lambda arm: arm == baseline)
+    measured = {value.metric for value in judgement.arms if value.by_block}
     return [
         MetricEvidence(
             metric=metric,
@@ -71,6 +72,7 @@ def evidence(head: RunHead, judgement: Judgement) -> list[MetricEvidence]:
             ],
         )
         for metric in sorted(judgement.metrics, key=lambda metric: metric.name != decide_on)
+        if metric.name in measured
     ]
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from webdyno.model.experiment import Load, Measure
+from webdyno.model.experiment import Experiment, Load, Measure
 from webdyno.model.judgement import Judgement
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.records import BlockRecord, Record, SlotRecord
@@ -27,6 +27,7 @@ def how_measured(head: RunHead, records: list[Record], judgement: Judgement) -> 
     measure = head.experiment.measure
     facts = [
         ("Blocks", _blocks(judgement.blocks, measure)),
+        ("Paths", _paths(head.experiment)),
         ("Load", _load(head.experiment.load)),
         ("CPUs", cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(measure)),
@@ -53,10 +54,18 @@ def _blocks(counted: int, measure: Measure) -> str:
     )
 
 
+def _paths(experiment: Experiment) -> str:
+    shared = ", ".join(experiment.load.paths)
+    own = {name: ", ".join(arm.paths) for name, arm in experiment.arms.items() if arm.paths}
+    if len(own) < len(experiment.arms):
+        own = {"": shared} | own
+    return "; ".join(f"{name}: {paths}" if name else paths for name, paths in own.items())
+
+
 def _load(load: Load) -> str:
     kept = load.keepalive if isinstance(load.keepalive, str) else f"for {load.keepalive} requests"
     return (
-        f"{', '.join(load.paths)}; {load.loop} loop, {text.count(load.connections, 'connection')}, "
+        f"{load.loop} loop, {text.count(load.connections, 'connection')}, "
         f"keep-alive {kept}, timeout {text.duration(load.timeout_s)}"
     )
 

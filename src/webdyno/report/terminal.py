@@ -62,7 +62,7 @@ def terminal_report(
         *(_finding(found, weight(found, judgement)) for found in judgement.findings),
         Text(),
     ]
-    metrics = [metric for metric in evidence(head, judgement) if _has_values(metric)]
+    metrics = evidence(head, judgement)
     if metrics:
         parts += [*_tables(metrics, width), Text(), *_notes(metrics), Text()]
     parts += [_facts(how_measured(head, records, judgement)), Text(), _folder(folder)]
@@ -90,10 +90,6 @@ def _finding(found: Finding, means: str) -> Padding:
         ),
         (1, 0, 0, 2),
     )
-
-
-def _has_values(metric: MetricEvidence) -> bool:
-    return any(row.value and row.value.by_block for row in metric.rows)
 
 
 def _tables(metrics: list[MetricEvidence], width: int) -> Iterator[RenderableType]:
