@@ -1,0 +1,61 @@
+"""The network probe counts bytes, packets and what went wrong."""
+
+import socket
+
+import pytest
+
+from webdyno.probe.network import NetworkReading
+from webdyno.probe.proc_files import counters, fields
+
+SNMP = """\
+Ip: Forwarding DefaultTTL
+Ip: 1 64
+Tcp: ActiveOpens RetransSegs
+Tcp: 12 34
+"""
+
+
+def test_counters_are_read_by_protocol_and_name() -> None:
+    assert counters(SNMP, "Tcp") == {"ActiveOpens": 12, "RetransSegs": 34}
+    assert counters(SNMP, "Ip") == {"Forwarding": 1, "DefaultTTL": 64}
+
+
+def test_fields_with_and_without_units_are_read() -> None:
+    text = "Name:\tnginx\nVmHWM:\t    5120 kB\nread_bytes: 17\nempty:\n"
+    assert fields(text) == {"VmHWM": 5120, "read_bytes": 17}
+
+
+def test_what_goes_over_loopback_is_counted() -> None:
+    before = NetworkReading.read()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+        server.accept()[0] as peer,
+    ):
+        client.sendall(b"x" * 100_000)
+        received = 0
+        while received < 100_000:
+            received += len(peer.recv(65_536))
+    use = NetworkReading.read().since(before)
+    assert use.sent_bytes >= 100_000
+    assert use.received_bytes >= 100_000
+    assert use.sent_packets > 4
+    assert use.ephemeral_ports > 1_000
+    assert use.link_bytes_per_s is None
+
+
+def test_a_full_listen_queue_is_seen() -> None:
+    before = NetworkReading.read()
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(1)
+        clients = [socket.socket() for _ in range(12)]
+        for client in clients:
+            client.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                client.connect(server.getsockname())
+        for client in clients:
+            client.close()
+    use = NetworkReading.read().since(before)
+    assert use.listen_overflows >= 1
+    assert use.listen_drops >= use.listen_overflows
