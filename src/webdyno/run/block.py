@@ -1,66 +1,25 @@
 """One block: a fresh start of all arms, the certificate, warm-ups, then slots in balanced order."""
 
 import time
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from random import Random
 from typing import Literal
 
-from webdyno.bench import Bench
 from webdyno.generator import Generator, LoadOrder, Request
 from webdyno.judge.evidence import gather
 from webdyno.judge.validity import certificate as fairness
-from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Trouble
-from webdyno.model.records import (
-    BlockRecord,
-    CertificateRecord,
-    IncidentRecord,
-    Record,
-    SlotRecord,
-)
+from webdyno.model.records import BlockRecord, CertificateRecord, SlotRecord
 from webdyno.probe import SlotProbe
 from webdyno.run.certificate import ask
-from webdyno.run.folder import RunFolder
+from webdyno.run.lab import Lab
 from webdyno.run.order import block_order, block_rng
 from webdyno.run.plan import ArmPlan
-from webdyno.run.watcher import Watcher
 from webdyno.stack import RunningStack, StackDied, start_stack
 
 Phase = Literal["warmup", "measure"]
-
-
-@dataclass
-class Lab:
-    """What every block of a run works with."""
-
-    experiment: Experiment
-    seed: int
-    arms: Sequence[ArmPlan]
-    bench: Bench
-    new_generator: Callable[[], Generator]
-    """Servers and load generator are both started anew in each block."""
-    folder: RunFolder
-    watcher: Watcher
-    records: list[Record] = field(default_factory=list)
-    """All that is on disk, in memory as well."""
-
-    def keep(self, record: Record) -> None:
-        """Write a record to disk at once, and remember it."""
-        self.folder.append(record)
-        self.records.append(record)
-
-
-@dataclass(frozen=True)
-class _Arm:
-    """An arm whose servers are up."""
-
-    plan: ArmPlan
-    stack: RunningStack
-
-    def requests(self) -> tuple[Request, ...]:
-        return tuple(Request(self.stack.url + path, expect) for path, expect in self.plan.asked)
 
 
 def run_block(lab: Lab, number: int) -> bool:
@@ -73,99 +32,99 @@ def run_block(lab: Lab, number: int) -> bool:
     rng = block_rng(lab.seed, number)
     names = [arm.name for arm in lab.arms]
     order = block_order(names, lab.experiment.measure.slots_per_arm, rng)
-    plan: list[tuple[str, Phase]] = [(name, "measure") for name in order]
-    if lab.experiment.measure.warmup_s > 0:
-        plan = [(name, "warmup") for name in rng.sample(names, len(names))] + plan
-    lab.watcher.block_begins(number, len(plan))
+    slots = _plan_slots(lab, order, rng)
+    lab.watcher.block_begins(number, len(slots))
     with ExitStack() as exits:
-        arms = {
-            arm.name: _start(lab, number, arm, exits) for arm in rng.sample(lab.arms, len(lab.arms))
-        }
-        certificate = _certify(lab, number, arms)
+        starting = rng.sample(lab.arms, len(lab.arms))
+        stacks = {arm.name: exits.enter_context(_start(lab, number, arm)) for arm in starting}
+        block = _Block(lab, number, stacks)
+        certificate = block.certify()
         lab.keep(certificate)
         if fairness.findings(gather([certificate]), names):
             return False
         generator = exits.enter_context(lab.new_generator())
-        for position, (name, phase) in enumerate(plan):
+        for position, (name, phase) in enumerate(slots):
             try:
-                _slot(lab, generator, number, position, arms, name, phase)
+                block.load(generator, position, name, phase)
             except StackDied as death:
-                lab.keep(_incident(number, name, death))
+                lab.keep_incident(number, name, death)
                 return False
     ended = BlockRecord(
         block=number,
         order=order,
         started_at=began_at,
         took_s=time.monotonic() - began,
-        ready_s={name: arm.stack.ready_s for name, arm in arms.items()},
+        ready_s={name: stack.ready_s for name, stack in stacks.items()},
     )
     lab.keep(ended)
     lab.watcher.block_ends(ended, lab.records)
     return True
 
 
-def _start(lab: Lab, block: int, arm: ArmPlan, exits: ExitStack) -> _Arm:
+def _plan_slots(lab: Lab, order: list[str], rng: Random) -> list[tuple[str, Phase]]:
+    """Put a warm-up of each arm, in an order of its own, before the slots that count."""
+    names = [arm.name for arm in lab.arms]
+    warmups = rng.sample(names, len(names)) if lab.experiment.measure.warmup_s > 0 else []
+    return [(name, "warmup") for name in warmups] + [(name, "measure") for name in order]
+
+
+def _start(lab: Lab, block: int, arm: ArmPlan) -> RunningStack:
     folder = lab.folder.block_folder(block, arm.name)
     try:
-        starting = start_stack(arm.stack, arm.knobs, arm.site, folder=folder, bench=lab.bench)
-        return _Arm(arm, exits.enter_context(starting))
+        return start_stack(arm.stack, arm.knobs, arm.site, folder=folder, bench=lab.bench)
     except Trouble as trouble:
-        lab.keep(_incident(block, arm.name, trouble))
+        lab.keep_incident(block, arm.name, trouble)
         raise
 
 
-def _certify(lab: Lab, block: int, arms: dict[str, _Arm]) -> CertificateRecord:
-    timeout_s = lab.experiment.load.timeout_s
-    return CertificateRecord(
-        block=block,
-        answers={
-            plan.name: ask(arms[plan.name].stack.url, plan.asked, timeout_s) for plan in lab.arms
-        },
-        settings={plan.name: arms[plan.name].stack.settings() for plan in lab.arms},
-    )
+@dataclass(frozen=True)
+class _Block:
+    """A block whose servers are up."""
 
+    lab: Lab
+    number: int
+    stacks: dict[str, RunningStack]
+    """By arm."""
 
-def _slot(
-    lab: Lab,
-    generator: Generator,
-    block: int,
-    position: int,
-    arms: dict[str, _Arm],
-    name: str,
-    phase: Phase,
-) -> None:
-    arm, measure = arms[name], lab.experiment.measure
-    order = LoadOrder(
-        id=f"block {block} slot {position}",
-        requests=arm.requests(),
-        load=lab.experiment.load,
-        duration_s=measure.warmup_s if phase == "warmup" else measure.slot_s,
-    )
-    lab.watcher.slot_begins(name, phase)
-    stacks = {other: arms[other].stack for other in arms}
-    started_at = datetime.now(UTC)
-    with SlotProbe(name, stacks, lab.bench.split, generator.pid) as probe:
-        result = generator.slot(order)
-    record = SlotRecord(
-        block=block,
-        slot=position,
-        arm=name,
-        phase=phase,
-        started_at=started_at,
-        load=result,
-        servers=probe.servers(),
-        readings=probe.readings(),
-    )
-    lab.keep(record)
-    lab.watcher.slot_ends(record)
-    arm.stack.check_alive()
+    def certify(self) -> CertificateRecord:
+        """Ask all arms the same before the load."""
+        timeout_s = self.lab.experiment.load.timeout_s
+        return CertificateRecord(
+            block=self.number,
+            answers={
+                arm.name: ask(self.stacks[arm.name].url, arm.asked, timeout_s)
+                for arm in self.lab.arms
+            },
+            settings={arm.name: self.stacks[arm.name].settings() for arm in self.lab.arms},
+        )
 
+    def load(self, generator: Generator, position: int, name: str, phase: Phase) -> None:
+        """Load one arm for one slot, and keep what was measured; raise StackDied if it died."""
+        self.lab.watcher.slot_begins(name, phase)
+        started_at = datetime.now(UTC)
+        with SlotProbe(name, self.stacks, self.lab.bench.split, generator.pid) as probe:
+            result = generator.slot(self._order(position, name, phase))
+        record = SlotRecord(
+            block=self.number,
+            slot=position,
+            arm=name,
+            phase=phase,
+            started_at=started_at,
+            load=result,
+            servers=probe.servers(),
+            readings=probe.readings(),
+        )
+        self.lab.keep(record)
+        self.lab.watcher.slot_ends(record)
+        self.stacks[name].check_alive()
 
-def _incident(block: int, arm: str, trouble: Trouble) -> IncidentRecord:
-    return IncidentRecord(
-        block=block,
-        arm=arm,
-        happened_at=datetime.now(UTC),
-        what=str(trouble).splitlines()[0],
-        log_tail=trouble.log_tail if isinstance(trouble, StackDied) else [],
-    )
+    def _order(self, position: int, name: str, phase: Phase) -> LoadOrder:
+        measure = self.lab.experiment.measure
+        url = self.stacks[name].url
+        (asked,) = (arm.asked for arm in self.lab.arms if arm.name == name)
+        return LoadOrder(
+            id=f"block {self.number} slot {position}",
+            requests=tuple(Request(url + path, expect) for path, expect in asked),
+            load=self.lab.experiment.load,
+            duration_s=measure.warmup_s if phase == "warmup" else measure.slot_s,
+        )

@@ -4,7 +4,8 @@ import time
 
 from webdyno.judge import decide
 from webdyno.model.records import BlockRecord
-from webdyno.run.block import Lab, run_block
+from webdyno.run.block import run_block
+from webdyno.run.lab import Lab
 
 
 def run_blocks(lab: Lab) -> None:

@@ -11,8 +11,8 @@ from webdyno.definitions import Catalogue
 from webdyno.generator import Loadgen, loadgen_version
 from webdyno.model.experiment import Experiment
 from webdyno.model.run import RunHead
-from webdyno.run.block import Lab
 from webdyno.run.folder import RunFolder
+from webdyno.run.lab import Lab
 from webdyno.run.plan import ArmPlan, plan_arms
 from webdyno.run.runner import run_blocks
 from webdyno.run.watcher import Watcher

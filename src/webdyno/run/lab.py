@@ -1,0 +1,47 @@
+"""What every block of a run works with."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from webdyno.bench import Bench
+from webdyno.generator import Generator
+from webdyno.model.experiment import Experiment
+from webdyno.model.mistake import Trouble
+from webdyno.model.records import IncidentRecord, Record
+from webdyno.run.folder import RunFolder
+from webdyno.run.plan import ArmPlan
+from webdyno.run.watcher import Watcher
+from webdyno.stack import StackDied
+
+
+@dataclass
+class Lab:
+    """The experiment, where it runs, what makes its load, and what was measured so far."""
+
+    experiment: Experiment
+    seed: int
+    arms: Sequence[ArmPlan]
+    bench: Bench
+    new_generator: Callable[[], Generator]
+    """Servers and load generator are both started anew in each block."""
+    folder: RunFolder
+    watcher: Watcher
+    records: list[Record] = field(default_factory=list)
+    """All that is on disk, in memory as well."""
+
+    def keep(self, record: Record) -> None:
+        """Write a record to disk at once, and remember it."""
+        self.folder.append(record)
+        self.records.append(record)
+
+    def keep_incident(self, block: int, arm: str, trouble: Trouble) -> None:
+        """Put on record that an arm's servers failed."""
+        incident = IncidentRecord(
+            block=block,
+            arm=arm,
+            happened_at=datetime.now(UTC),
+            what=str(trouble).splitlines()[0],
+            log_tail=trouble.log_tail if isinstance(trouble, StackDied) else [],
+        )
+        self.keep(incident)
