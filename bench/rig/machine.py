@@ -45,3 +45,16 @@ def describe() -> str:
         f"{model}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release()}, "
         f"load average {load_1_min:.2f}"
     )
+
+
+def busy_s(core: int) -> float:
+    """Give the time that a core has spent on anything since the machine started.
+
+    Fields of /proc/stat: user nice system idle iowait irq softirq steal; guests are in user.
+    """
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *ticks = line.split()
+        if name == f"cpu{core}":
+            user, nice, system, _, _, irq, softirq, steal = map(int, ticks[:8])
+            return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+    return 0.0
