@@ -111,7 +111,7 @@ def _fill(site: Site, scratch: PreparedSite, needs: Mapping[str, str | None]) ->
         shutil.copytree(
             base,
             scratch.root,
-            ignore=shutil.ignore_patterns(*site.without),
+            ignore=lambda folder, _: site.without if folder == base else [],
             ignore_dangling_symlinks=True,
             dirs_exist_ok=True,
         )
