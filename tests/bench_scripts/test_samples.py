@@ -104,9 +104,9 @@ def test_cores_are_shared_only_when_there_is_one(allowed: set[int]) -> None:
 
 
 def test_memory_of_a_process() -> None:
-    found = parse_memory("Name:\tloadgen\nVmHWM:\t    8112 kB\nVmRSS:\t    8016 kB\n")
+    found = parse_memory("Name:\tloadgen\nVmHWM:\t    8112 kB\nRssAnon:\t    6016 kB\n")
     assert found is not None
-    assert (found.now, found.peak) == (8016 * 1024, 8112 * 1024)
+    assert (found.own, found.peak) == (6016 * 1024, 8112 * 1024)
 
 
 def test_memory_of_a_zombie() -> None:
