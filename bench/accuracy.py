@@ -21,7 +21,7 @@ from rig import machine, programs
 from rig.delay_server import running_delay_server
 from rig.machine import Cores
 from rig.nginx import running_nginx
-from rig.options import count, parser_of, some_of
+from rig.options import add_quiet_wait, count, parser_of, some_of
 from rig.percentiles import Percentiles
 from rig.process import BenchError, run_pinned
 from rig.reporters import REPORTERS, Load, Reporter
@@ -78,6 +78,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     parser.add_argument(
         "--duration", type=count, default=10, help="whole seconds that each measures (10)"
     )
+    add_quiet_wait(parser)
     return parser.parse_args(arguments)
 
 
@@ -127,6 +128,7 @@ def run_delays(
                 if name not in paths:
                     found.problem = "not found on the PATH"
                     continue
+                machine.wait_until_quiet(cores, options.quiet_wait)
                 try:
                     seen, others = ask(REPORTERS[name], paths[name], load, cores.client)
                     found.rounds.append(seen)
@@ -181,6 +183,7 @@ def measure_send_lag(path: Path, options: Namespace, cores: Cores) -> Table:
             *("--duration", f"{options.duration}s"),
         ]
         for round_number in range(options.rounds):
+            machine.wait_until_quiet(cores, options.quiet_wait)
             finished = run_pinned(command, [cores.client], options.duration + PATIENCE_S)
             if finished.exit_code not in REPORTERS["loadgen"].good_exits:
                 raise BenchError(f"loadgen failed with {finished.reason}")

@@ -2,8 +2,13 @@
 
 import os
 import platform
+import time
 from dataclasses import dataclass
 from pathlib import Path
+
+
+QUIET_SHARE = 0.05
+LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -58,3 +63,18 @@ def busy_s(core: int) -> float:
             user, nice, system, _, _, irq, softirq, steal = map(int, ticks[:8])
             return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
     return 0.0
+
+
+def wait_until_quiet(cores: Cores, patience_s: float) -> None:
+    """Wait until other programs leave the cores of both sides alone, but not for ever.
+
+    What counts is only the time before a sample, so that no result decides whether it counts.
+    """
+    both = (cores.client, *cores.server)
+    end_s = time.monotonic() + patience_s
+    while time.monotonic() < end_s:
+        before_s = [busy_s(core) for core in both]
+        time.sleep(LOOK_S)
+        used_s = [busy_s(core) - before for core, before in zip(both, before_s, strict=True)]
+        if max(used_s) <= QUIET_SHARE * LOOK_S:
+            return
