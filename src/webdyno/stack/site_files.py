@@ -143,7 +143,7 @@ def _set_up(
     group = bench.control_group(workspace)
     try:
         for service in services.values():
-            service.start(group)
+            service.start([group.entry(service.role.name)] if group else [])
             service.wait_until_it_listens()
         for command in site.setup:
             words = [
