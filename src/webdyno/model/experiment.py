@@ -6,6 +6,7 @@ from pydantic import Field, PositiveInt
 
 from webdyno.model.base import Model
 from webdyno.model.knob import KnobValue
+from webdyno.model.size import Size
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -36,6 +37,10 @@ class Arm(Model):
     paths: Annotated[list[str], Field(min_length=1)] | None = None
     """The load's paths unless named here."""
     knobs: dict[str, KnobValue] = {}
+    memory: Size | None = None
+    """Limit for all its services together, such as "512MB"; none unless given."""
+    cpus: PositiveInt | None = None
+    """How many of the servers' CPUs it gets; all of them unless given."""
 
 
 class Measure(Model):

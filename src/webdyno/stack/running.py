@@ -8,7 +8,7 @@ from typing import Self
 
 from webdyno.bench import Bench
 from webdyno.bench.control_group import ControlGroup
-from webdyno.bench.memory import MemoryLimit
+from webdyno.bench.memory import MemoryLimit, MemoryReading
 from webdyno.bench.users import hand_over
 from webdyno.bench.workspace import Workspace
 from webdyno.model.knob import KnobValue
@@ -157,6 +157,10 @@ class RunningStack:
         """All processes of the stack that live now."""
         return [pid for service in self._started for pid in service.pids()]
 
+    def memory(self) -> MemoryReading | None:
+        """Where the memory limit stands; None without one."""
+        return self.memory_limit.reading() if self.memory_limit else None
+
     def wardens(self) -> list[int]:
         """The processes whose descendants the services are; no part of the stack themselves."""
         return [service.process.warden_pid for service in self._started if service.process]
@@ -172,7 +176,8 @@ class RunningStack:
         self._workspace.remove()
 
     def _killed_for_memory(self) -> str:
-        kills = self.memory_limit.reading().oom_kills if self.memory_limit else 0
+        memory = self.memory()
+        kills = memory.oom_kills if memory else 0
         return f" (the memory limit was reached, OOM kills: {kills})" if kills else ""
 
     def _groups_to_join(self, service: RunningService) -> list[Path]:
