@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.bench import BenchSettings
 from webdyno.model.knob import KnobValue
 from webdyno.model.size import Size
 
@@ -116,5 +117,6 @@ class Experiment(Model):
     site: str
     load: Load = Load()
     measure: Measure = Measure()
+    bench: BenchSettings = BenchSettings()
     arms: Annotated[dict[str, Arm], Field(min_length=2)]
     """By name, in the order in which they are shown; the first one is the baseline."""
