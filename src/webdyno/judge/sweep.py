@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from webdyno.judge.judgement import judge
 from webdyno.judge.words import plural
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.point import PointJudgement, PointPlan, SweepJudgement
+from webdyno.model.point import PointJudgement, SweepJudgement, plan_points
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 
 SHOWN_POINTS = 3
 
 
-def judge_sweep(
-    head: RunHead, plans: Sequence[PointPlan], records: Sequence[Record]
-) -> SweepJudgement:
+def judge_sweep(head: RunHead, records: Sequence[Record]) -> SweepJudgement:
     """Judge every point by its own records and settings.
 
     Confidence levels are those of a single point: of twenty points without any difference, one may
@@ -28,7 +26,7 @@ def judge_sweep(
                 [record for record in records if record.point == plan.point.number],
             ),
         )
-        for plan in plans
+        for plan in plan_points(head.experiment)
     ]
     arms = list(head.experiment.arms)
     decide_on = head.experiment.measure.decide_on
