@@ -1,6 +1,7 @@
 """Where an experiment runs: this machine as it is, or a network of our own on it."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -26,7 +27,7 @@ def read_share(value: object) -> object:
     return _read(value, "(%)", {"%": 0.01}, "a loss looks like 0.1% or 0.001")
 
 
-def _read(value: object, unit: str, units: dict[str, float], remedy: str) -> object:
+def _read(value: object, unit: str, units: Mapping[str, float], remedy: str) -> object:
     if not isinstance(value, str):
         return value
     match = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*{unit}", value.strip().lower(), re.ASCII)
