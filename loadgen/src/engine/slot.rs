@@ -191,7 +191,7 @@ impl<'a> Slot<'a> {
                 break EndedBy::Interrupt;
             }
             self.handle(events);
-            if self.now_ns >= self.window.end_ns {
+            if self.now_ns >= self.window.end_ns && self.now_ns < end_ns {
                 self.next_window(reports);
             }
         };
