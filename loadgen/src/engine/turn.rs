@@ -58,6 +58,7 @@ impl Slot<'_> {
                 Some(Reverse((at, timer))) if at <= self.now_ns => {
                     self.timers.pop();
                     self.on_timer(timer);
+                    self.send_due();
                 }
                 _ => break,
             }

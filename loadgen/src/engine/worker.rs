@@ -100,7 +100,8 @@ fn work(mut reactor: Reactor, inbox: &Receiver<Job>, interrupt: &AtomicBool) {
     let mut events = Reactor::events();
     while let Ok(job) = inbox.recv() {
         reactor.close_dead(&mut events);
-        let slot = Slot::new(&job.plan, &mut reactor, job.part);
+        let mut slot = Slot::new(&job.plan, &mut reactor, job.part);
+        slot.open_ahead(&mut events, interrupt);
         slot.run(job.start.together(), &mut events, interrupt, &job.reports);
     }
 }
