@@ -38,8 +38,14 @@ class PointJudgement(Model):
 class SweepJudgement(Model):
     """The answers at all points, and what they say together."""
 
-    headline: str
+    sentences: list[str]
+    """The answer for each arm but the baseline, in their order."""
     points: list[PointJudgement]
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        return "; ".join(self.sentences)
 
 
 def plan_points(experiment: Experiment) -> list[PointPlan]:
