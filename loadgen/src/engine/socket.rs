@@ -56,7 +56,9 @@ fn open_tcp(address: &SocketAddr, options: Options) -> io::Result<Opened> {
         sockopt::set_socket_recv_buffer_size(&fd, bytes)?;
     }
     if let Some(source) = options.source {
-        choose_port_later(&fd)?;
+        if source.is_ipv4() {
+            choose_port_later(&fd)?;
+        }
         bind(&fd, &SocketAddr::new(source, 0))?;
     }
     let connected = begin(connect(&fd, address))?;
