@@ -22,7 +22,7 @@ EXTRA_REQUESTS = 2
 RATE_TOLERANCE = 0.02
 """How far an open loop may be off its rate without a remark."""
 LEAST_OF_RATE = 0.9
-"""Below this share of its requests it did other work than asked: wrk2 needs some seconds to start."""
+"""Below this share of its requests it did other work than asked (wrk2 is slow to start)."""
 CONFIDENCE = 0.95
 
 
