@@ -57,7 +57,7 @@ class RunningService:
 
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
-        if not wait_for_listener(self.address, self.check_alive):
+        if not wait_for_listener(self.address, self.check_alive, self.bench.servers_socket):
             raise self.died("has not accepted connections in time")
 
     def check_alive(self, why: str = "") -> None:
@@ -101,7 +101,13 @@ class RunningService:
 
     def _run(self, words: list[str], what_if_it_fails: str) -> None:
         try:
-            run_command(words, cwd=self.home, environment=self.environment, user=self.bench.user)
+            run_command(
+                words,
+                cwd=self.home,
+                environment=self.environment,
+                user=self.bench.user,
+                entry=self.bench.servers_entry(self.bench.user),
+            )
         except CommandError as error:
             title = self.role.service.title
             raise Trouble(f"{title} {what_if_it_fails}:\n{error}") from None
