@@ -144,6 +144,7 @@ class RunningStack:
             if not answers:
                 raise self._front.died(f"has not answered {self.url}{path} in time")
         self.ready_s = time.monotonic() - begin
+        self.versions()  # kept with the logs
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
