@@ -181,6 +181,6 @@ impl Slot<'_> {
 }
 
 /// When the connection that is opened as the `nth` begins.
-fn pace_ns(nth: usize) -> u64 {
+pub fn pace_ns(nth: usize) -> u64 {
     nth.saturating_sub(OPENED_AT_ONCE) as u64 / OPENED_PER_MS as u64 * MILLISECOND_NS
 }

@@ -11,6 +11,7 @@ mod connect;
 mod drain;
 mod failures;
 mod lanes;
+mod layered;
 pub mod plan;
 mod reactor;
 mod sending;
