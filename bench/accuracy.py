@@ -21,7 +21,7 @@ from rig import machine, programs
 from rig.delay_server import running_delay_server
 from rig.machine import Cores
 from rig.nginx import running_nginx
-from rig.options import count, parser_of, some_of
+from rig.options import add_quiet_wait, count, parser_of, some_of
 from rig.percentiles import Percentiles
 from rig.process import BenchError, run_pinned
 from rig.reporters import REPORTERS, Load, Reporter
@@ -78,6 +78,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     parser.add_argument(
         "--duration", type=count, default=10, help="whole seconds that each measures (10)"
     )
+    add_quiet_wait(parser)
     return parser.parse_args(arguments)
 
 
@@ -95,6 +96,8 @@ class Reported:
     """What a client reported, round by round."""
 
     rounds: list[Percentiles] = field(default_factory=list)
+    others: list[float] = field(default_factory=list)
+    """Share of each round in which others had the client's core."""
     problem: str = ""
 
     def typical(self, percent: float) -> float:
@@ -102,14 +105,14 @@ class Reported:
         return statistics.median_low(each[percent] for each in self.rounds)
 
 
-def ask(reporter: Reporter, path: Path, load: Load, cpu: int) -> Percentiles:
-    """Run a client once and read its percentiles."""
+def ask(reporter: Reporter, path: Path, load: Load, cpu: int) -> tuple[Percentiles, float]:
+    """Run a client once; read its percentiles, and the share of its core that others had."""
     wait_for_whole_second()
     patience_s = load.duration_s + reporter.longer_s + PATIENCE_S
     finished = run_pinned(reporter.command(path, load), [cpu], patience_s)
     if finished.exit_code not in reporter.good_exits:
         raise BenchError(finished.reason)
-    return reporter.read(finished.output)
+    return reporter.read(finished.output), finished.others
 
 
 def run_delays(
@@ -125,8 +128,11 @@ def run_delays(
                 if name not in paths:
                     found.problem = "not found on the PATH"
                     continue
+                machine.wait_until_quiet(cores, options.quiet_wait)
                 try:
-                    found.rounds.append(ask(REPORTERS[name], paths[name], load, cores.client))
+                    seen, others = ask(REPORTERS[name], paths[name], load, cores.client)
+                    found.rounds.append(seen)
+                    found.others.append(others)
                 except BenchError as error:
                     found.problem = str(error)
                 progress.print(f"{delays.title}: {name} {round_number + 1}/{options.rounds}")
@@ -142,14 +148,20 @@ def table_of(delays: Delays, truth: Percentiles, reported: Mapping[str, Reported
     for percent in PERCENTILES:
         table.add_column(f"p{percent:g}", justify="right", no_wrap=True)
     table.add_column("right")
-    table.add_row("truth", *(f"{truth[percent]:.2f}" for percent in PERCENTILES), "")
+    table.add_column("others", justify="right")
+    table.add_row("truth", *(f"{truth[percent]:.2f}" for percent in PERCENTILES), "", "")
     for name, found in reported.items():
         if not found.rounds:
             table.add_row(name, *["-"] * len(PERCENTILES), found.problem)
             continue
         cells = [_against(found.typical(percent), truth[percent]) for percent in PERCENTILES]
         right = sum(all_within(each, truth) for each in found.rounds)
-        table.add_row(name, *cells, f"{right} of {len(found.rounds)} {found.problem}")
+        table.add_row(
+            name,
+            *cells,
+            f"{right} of {len(found.rounds)} {found.problem}",
+            f"{statistics.median(found.others):.0%}",
+        )
     return table
 
 
@@ -161,7 +173,7 @@ def _against(reported_ms: float, true_ms: float) -> str:
 def measure_send_lag(path: Path, options: Namespace, cores: Cores) -> Table:
     """Run loadgen at a high rate against a fast server."""
     table = Table(title=f"loadgen's send lag at {LAG_RATE_RPS:,}/s, µs", title_justify="left")
-    for heading in ("round", "p50", "p99", "max", "requests/s", "client CPU"):
+    for heading in ("round", "p50", "p99", "max", "requests/s", "client CPU", "others"):
         table.add_column(heading, justify="right")
     p99s = []
     with running_nginx(cores.server) as nginx:
@@ -171,6 +183,7 @@ def measure_send_lag(path: Path, options: Namespace, cores: Cores) -> Table:
             *("--duration", f"{options.duration}s"),
         ]
         for round_number in range(options.rounds):
+            machine.wait_until_quiet(cores, options.quiet_wait)
             finished = run_pinned(command, [cores.client], options.duration + PATIENCE_S)
             if finished.exit_code not in REPORTERS["loadgen"].good_exits:
                 raise BenchError(f"loadgen failed with {finished.reason}")
@@ -182,6 +195,7 @@ def measure_send_lag(path: Path, options: Namespace, cores: Cores) -> Table:
                 *(f"{lag_us[name]:.0f}" for name in ("p50", "p99", "max")),
                 f"{result['rate_rps']:,.0f}",
                 f"{finished.cpu_s / finished.wall_s:.0%}",
+                f"{finished.others:.0%}",
             )
     typical_us = statistics.median_low(p99s)
     word = "reached" if typical_us <= LAG_GOAL_P99_US else "missed"
@@ -203,6 +217,7 @@ def check(options: Namespace, console: Console) -> None:
     for name in options.clients:
         console.print(f"  {name}: {REPORTERS[name].how}")
     console.print("right: all percentiles within 2 % + 1 ms of the truth; ! marks those outside")
+    console.print("others: share of the time in which other programs had the client's core")
     for name, delays in DELAYS.items():
         if name in options.delays:
             console.print()

@@ -31,6 +31,8 @@ EXAMPLES = """\
 
 FEW = 64
 GOAL_BYTES = 4096
+CONNECTIONS_PER_SOURCE = 8000
+"""Beyond half of its port range, the kernel searches long for a free port of an address."""
 OTHER_FILES = 32
 """Descriptors that a program needs beside its connections."""
 OPEN_WITHIN_S = 30.0
@@ -70,17 +72,19 @@ def allow_connections(connections: int) -> int:
 class Memory:
     """Resident memory of a process in bytes."""
 
-    now: int
+    own: int
+    """Anonymous pages: what it allocated, without its program text."""
     peak: int
+    """The most that was ever resident, program text included."""
 
 
 def parse_memory(status: str) -> Memory | None:
     """Read /proc/PID/status; None for a process that has ended."""
     fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-    if "VmRSS" not in fields:
+    if "RssAnon" not in fields:
         return None
-    now, peak = (int(fields[name].split()[0]) * KB for name in ("VmRSS", "VmHWM"))
-    return Memory(now, peak)
+    own, peak = (int(fields[name].split()[0]) * KB for name in ("RssAnon", "VmHWM"))
+    return Memory(own, peak)
 
 
 @contextmanager
@@ -121,7 +125,10 @@ def memory_with(connections: int, path: Path, nginx: Nginx, cpu: int) -> Memory:
     """Give loadgen's memory when so many connections are open and in use."""
     wait_until_free(nginx)
     duration_s = OPEN_WITHIN_S + 2 * HOLD_S
-    arguments = ["--connections", str(connections), "--duration", f"{duration_s:g}s"]
+    arguments = [
+        *("--connections", str(connections), "--duration", f"{duration_s:g}s"),
+        *("--source", sources_for(connections)),
+    ]
     with running_loadgen(path, nginx, cpu, arguments) as process:
         wait_for(
             lambda: nginx.counters().active >= connections,
@@ -135,6 +142,11 @@ def memory_with(connections: int, path: Path, nginx: Nginx, cpu: int) -> Memory:
     return found
 
 
+def sources_for(connections: int) -> str:
+    """Give enough addresses to connect from, as loadgen's --source takes them."""
+    return f"127.0.0.2-127.0.0.{2 + connections // CONNECTIONS_PER_SOURCE}"
+
+
 def wait_until_free(nginx: Nginx) -> None:
     """Wait until nginx has closed what an earlier run left."""
     end_s = time.monotonic() + OPEN_WITHIN_S
@@ -144,6 +156,7 @@ def wait_until_free(nginx: Nginx) -> None:
 
 def memory_over_requests(requests: int, path: Path, nginx: Nginx, cpu: int) -> list[Memory]:
     """Watch loadgen's memory from a tenth of its requests to the last."""
+    progress.print(f"sending {requests:,} requests")
     start = nginx.counters().requests
     seen: list[Memory] = []
     arguments = ["--connections", str(FEW), "--requests", str(requests)]
@@ -152,7 +165,6 @@ def memory_over_requests(requests: int, path: Path, nginx: Nginx, cpu: int) -> l
             done = nginx.counters().requests - start
             if done >= requests / 10:
                 seen.append(found)
-            progress.print(f"{done:,} of {requests:,} requests", end="\r")
             time.sleep(LOOK_EACH_S)
         if process.returncode not in (0, 3):
             raise BenchError(f"loadgen failed with exit code {process.returncode}")
@@ -174,10 +186,13 @@ def report_connections(
         )
     few = memory_with(FEW, path, nginx, cores.client)
     many = memory_with(connections, path, nginx, cores.client)
-    each_bytes = (many.peak - few.peak) / (connections - FEW)
+    each_bytes = max(many.own - few.own, many.peak - few.peak) / (connections - FEW)
     word = "reached" if each_bytes <= GOAL_BYTES else "missed"
-    console.print(f"{FEW} connections: peak {few.peak / KB:,.0f} KB")
-    console.print(f"{connections:,} connections: peak {many.peak / KB:,.0f} KB")
+    for number, memory in ((FEW, few), (connections, many)):
+        console.print(
+            f"{number:,} connections: {memory.own / KB:,.0f} KB allocated and resident, "
+            f"peak with program text {memory.peak / KB:,.0f} KB"
+        )
     console.print(f"each connection {each_bytes:,.0f} bytes; goal: at most {GOAL_BYTES:,}: {word}")
 
 
@@ -186,11 +201,11 @@ def report_requests(
 ) -> None:
     """Print how memory developed over many requests."""
     seen = memory_over_requests(requests, path, nginx, cores.client)
-    growth = seen[-1].now - seen[0].now
+    growth = seen[-1].own - seen[0].own
     console.print(
-        f"{requests:,} requests: {seen[0].now / KB:,.0f} KB after a tenth, "
-        f"{seen[-1].now / KB:,.0f} KB at the end, growth {growth / KB:,.0f} KB, "
-        f"{len(seen)} readings"
+        f"{requests:,} requests: {seen[0].own / KB:,.0f} KB after a tenth, "
+        f"{seen[-1].own / KB:,.0f} KB at the end, growth {growth / KB:,.0f} KB "
+        f"in {len(seen) * LOOK_EACH_S:,.0f} s"
     )
 
 
@@ -202,8 +217,8 @@ def main() -> int:
         path = programs.build("loadgen")["loadgen"]
         cores = machine.split_this_machine()
         console.print(machine.describe())
-        allow_connections(options.connections)
-        with running_nginx(cores.server, options.connections + OTHER_FILES) as nginx:
+        allowed = allow_connections(options.connections)
+        with running_nginx(cores.server, allowed + OTHER_FILES) as nginx:
             report_connections(console, options.connections, path, nginx, cores)
             report_requests(console, options.requests, path, nginx, cores)
     except BenchError as error:

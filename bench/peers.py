@@ -20,8 +20,9 @@ from rig import machine, programs
 from rig.cases import CASES, Case
 from rig.clients import CLIENTS, CannotMakeLoadError
 from rig.comparison import comparison, goals
+from rig.machine import Cores
 from rig.nginx import Nginx, running_nginx
-from rig.options import count, parser_of, seconds, some_of
+from rig.options import add_quiet_wait, count, parser_of, seconds, some_of
 from rig.process import BenchError
 from rig.samples import Sample, take_sample
 
@@ -52,6 +53,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         default=2.0,
         help="seconds of each sample (2); wrk, wrk2, ab and h2load take whole seconds, 1 at least",
     )
+    add_quiet_wait(parser)
     parser.add_argument("--seed", type=int, default=1, help="of the random order (1)")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="append every sample to FILE, one JSON line each"
@@ -93,15 +95,17 @@ def run_case(
     case: Case,
     commands: Mapping[str, Sequence[str]],
     nginx: Nginx,
-    cpu: int,
+    cores: Cores,
     options: Namespace,
     order: random.Random,
 ) -> Iterator[Sample]:
     """Run all rounds of a case."""
     for round_number in range(options.rounds):
         for name in order.sample(list(commands), len(commands)):
+            machine.wait_until_quiet(cores, options.quiet_wait)
+            client, command = CLIENTS[name], commands[name]
             yield take_sample(
-                case, CLIENTS[name], commands[name], nginx, cpu, options.duration, round_number
+                case, client, command, nginx, cores.client, options.duration, round_number
             )
 
 
@@ -143,7 +147,7 @@ def compare(options: Namespace, console: Console) -> None:
             commands, absent = commands_for(case, options.peers, paths, nginx, options.duration)
             samples: list[Sample] = []
             try:
-                for sample in run_case(case, commands, nginx, cores.client, options, order):
+                for sample in run_case(case, commands, nginx, cores, options, order):
                     samples.append(sample)
                     note(file, sample.as_json())
                     progress.print(

@@ -13,7 +13,8 @@ TOOLS = {"chromium": "chromium", "wrk": "wrk", "vmstat": "procps", "curl": "curl
 
 def main() -> int:
     """Install what is missing; give the process's exit code."""
-    missing = missing_packages(list(Catalogue.load().stacks.values()))
+    catalogue = Catalogue.load()
+    missing = missing_packages(catalogue.stacks.values(), catalogue.sites.values())
     missing += [package for program, package in TOOLS.items() if not shutil.which(program)]
     if not missing:
         return 0

@@ -13,7 +13,9 @@ def comparison(
     case: Case, samples: Sequence[Sample], absent: Mapping[str, str], duration_s: float
 ) -> Table:
     """Make the table; `absent` says of each client that was not run why."""
-    table = Table(title=case.title, title_justify="left", title_style="bold")
+    table = Table(
+        title=case.title, title_justify="left", title_style="bold", caption_justify="left"
+    )
     table.add_column("client")
     for heading in ("CPU µs/request", f"x {case.reference}", f"x {case.floor or 'floor'}"):
         table.add_column(heading, justify="right")
@@ -31,6 +33,12 @@ def comparison(
             *_rates(good),
             f"{len(good)}/{len(own)}",
             _remark(case, own, good, duration_s),
+        )
+    if samples:
+        others = [each.others for each in samples]
+        table.caption = (
+            f"others had the client's core for {statistics.median(others):.0%} of the time, "
+            f"at most {max(others):.0%}"
         )
     for client, reason in absent.items():
         table.add_row(client, *["-"] * 6, reason)

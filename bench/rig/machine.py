@@ -2,8 +2,13 @@
 
 import os
 import platform
+import time
 from dataclasses import dataclass
 from pathlib import Path
+
+
+QUIET_SHARE = 0.05
+LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -45,3 +50,31 @@ def describe() -> str:
         f"{model}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release()}, "
         f"load average {load_1_min:.2f}"
     )
+
+
+def busy_s(core: int) -> float:
+    """Give the time that a core has spent on anything since the machine started.
+
+    Fields of /proc/stat: user nice system idle iowait irq softirq steal; guests are in user.
+    """
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *ticks = line.split()
+        if name == f"cpu{core}":
+            user, nice, system, _, _, irq, softirq, steal = map(int, ticks[:8])
+            return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def wait_until_quiet(cores: Cores, patience_s: float) -> None:
+    """Wait until other programs leave the cores of both sides alone, but not for ever.
+
+    What counts is only the time before a sample, so that no result decides whether it counts.
+    """
+    both = (cores.client, *cores.server)
+    end_s = time.monotonic() + patience_s
+    while time.monotonic() < end_s:
+        before_s = [busy_s(core) for core in both]
+        time.sleep(LOOK_S)
+        used_s = [busy_s(core) - before for core, before in zip(both, before_s, strict=True)]
+        if max(used_s) <= QUIET_SHARE * LOOK_S:
+            return

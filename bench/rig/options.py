@@ -45,3 +45,14 @@ def parser_of(description: str | None, examples: str) -> argparse.ArgumentParser
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+def add_quiet_wait(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that makes each sample wait for a quiet machine."""
+    parser.add_argument(
+        "--quiet-wait",
+        type=seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="before each sample wait at most so long until other programs leave its cores (0)",
+    )

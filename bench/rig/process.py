@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 
+from rig.machine import busy_s
+
 
 class BenchError(Exception):
     """Something needed for the benchmark is missing or failed; the message is for people."""
@@ -25,6 +27,13 @@ class Finished:
     cpu_s: float
     """CPU time of all its threads, user and system, from `wait4`."""
     wall_s: float
+    others_s: float
+    """What others used of its first core meanwhile, or the host took; to some 10 ms."""
+
+    @property
+    def others(self) -> float:
+        """Share of the time in which others had the core."""
+        return self.others_s / self.wall_s
 
     @property
     def reason(self) -> str:
@@ -45,6 +54,7 @@ def pinned(command: Sequence[str], cpus: Sequence[int], parent_death: str = "KIL
 def run_pinned(command: Sequence[str], cpus: Sequence[int], timeout_s: float) -> Finished:
     """Run a program to its end; kill it after `timeout_s`, which shows as a negative exit code."""
     with TemporaryFile() as output, TemporaryFile() as complaint:
+        busy_before_s = busy_s(cpus[0])
         began_s = time.monotonic()
         process = subprocess.Popen(
             pinned(command, cpus), stdin=subprocess.DEVNULL, stdout=output, stderr=complaint
@@ -59,6 +69,8 @@ def run_pinned(command: Sequence[str], cpus: Sequence[int], timeout_s: float) ->
         finally:
             killer.cancel()
         wall_s = time.monotonic() - began_s
+        cpu_s = usage.ru_utime + usage.ru_stime
+        others_s = max(0.0, busy_s(cpus[0]) - busy_before_s - cpu_s)
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         complaint.seek(0)
@@ -66,6 +78,7 @@ def run_pinned(command: Sequence[str], cpus: Sequence[int], timeout_s: float) ->
             output=output.read().decode(errors="replace"),
             complaint=complaint.read().decode(errors="replace"),
             exit_code=process.returncode,
-            cpu_s=usage.ru_utime + usage.ru_stime,
+            cpu_s=cpu_s,
             wall_s=wall_s,
+            others_s=others_s,
         )

@@ -35,6 +35,8 @@ class Sample:
     """Requests that nginx counted meanwhile."""
     accepted: int
     """Connections that nginx counted meanwhile."""
+    others: float
+    """Share of the time in which others had the client's core."""
     problem: str | None
     """Why this sample is not comparable, if it isn't."""
 
@@ -107,6 +109,7 @@ def take_sample(
         wall_s=finished.wall_s,
         served=served,
         accepted=accepted,
+        others=finished.others,
         problem=problem,
     )
 

@@ -27,6 +27,9 @@ const ANSWER: &[u8] =
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: u64 = 1_000_000_000;
 
+/// Above this, lateness is no longer told apart.
+const LATEST_US: u64 = 60_000_000;
+
 const LISTENER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
 const PARENT: u64 = u64::MAX - 2;
@@ -179,7 +182,7 @@ impl Server {
             accepted: 0,
             requests: 0,
             queue: BinaryHeap::new(),
-            late_us: Histogram::new(3)?,
+            late_us: Histogram::new_with_bounds(1, LATEST_US, 3)?,
         })
     }
 

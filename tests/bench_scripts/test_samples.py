@@ -30,12 +30,13 @@ def sample(
         wall_s=1.0,
         served=completed,
         accepted=1,
+        others=0.0,
         problem=problem,
     )
 
 
 def finished(exit_code: int = 0, complaint: str = "") -> Finished:
-    return Finished("", complaint, exit_code, cpu_s=1.0, wall_s=1.0)
+    return Finished("", complaint, exit_code, cpu_s=1.0, wall_s=1.0, others_s=0.0)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_missed_rate() -> None:
 
 
 def test_sample_without_answers_costs_infinitely_much() -> None:
-    empty = Sample("small", "wrk", 0, 0, 1.0, 1.0, 0, 0, "failed")
+    empty = Sample("small", "wrk", 0, 0, 1.0, 1.0, 0, 0, 0.0, "failed")
     assert math.isinf(empty.cpu_us)
 
 
@@ -103,9 +104,9 @@ def test_cores_are_shared_only_when_there_is_one(allowed: set[int]) -> None:
 
 
 def test_memory_of_a_process() -> None:
-    found = parse_memory("Name:\tloadgen\nVmHWM:\t    8112 kB\nVmRSS:\t    8016 kB\n")
+    found = parse_memory("Name:\tloadgen\nVmHWM:\t    8112 kB\nRssAnon:\t    6016 kB\n")
     assert found is not None
-    assert (found.now, found.peak) == (8016 * 1024, 8112 * 1024)
+    assert (found.own, found.peak) == (6016 * 1024, 8112 * 1024)
 
 
 def test_memory_of_a_zombie() -> None:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
@@ -33,9 +33,10 @@ def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def start_webdyno(*arguments: str, folder: Path) -> subprocess.Popen[str]:
+@contextmanager
+def started_webdyno(*arguments: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """Start a command that the test will end, in a session of its own as a terminal gives it."""
-    return subprocess.Popen(
+    with subprocess.Popen(
         [WEBDYNO, *arguments],
         cwd=folder,
         env=environment(folder),
@@ -43,7 +44,11 @@ def start_webdyno(*arguments: str, folder: Path) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def environment(folder: Path) -> dict[str, str]:

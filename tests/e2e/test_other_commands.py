@@ -6,21 +6,22 @@ import socket
 import urllib.request
 from pathlib import Path
 
-from e2e.commands import left_behind, start_webdyno, webdyno
+from e2e.commands import left_behind, started_webdyno, webdyno
 
 
 def test_up_serves_until_ctrl_c(tmp_path: Path) -> None:
-    process = start_webdyno("up", "apache-worker", "--site=static", folder=tmp_path)
-    assert process.stdout
-    url = process.stdout.readline().split()[-1]
-    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 (our own server)
-        assert answer.read() == b"Hello, World!"
-    load = webdyno("load", url, "-c", "4", "-d", "300ms", "--json", folder=tmp_path)
-    assert load.returncode == 0, load.stderr
-    assert json.loads(load.stdout)["requests"]["completed"] > 0
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    assert process.returncode == 0
+    with started_webdyno("up", "apache-worker", "--site=static", folder=tmp_path) as process:
+        assert process.stdout
+        url = process.stdout.readline().split()[-1]
+        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 (our own server)
+            assert answer.read() == b"Hello, World!"
+        load = webdyno("load", url, "-c", "4", "-d", "300ms", "--json", folder=tmp_path)
+        # The engine says so with exit code 3 when it was short of CPU itself.
+        assert load.returncode in {0, 3}, load.stderr
+        assert json.loads(load.stdout)["requests"]["completed"] > 0
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        assert process.returncode == 0
     assert left_behind(tmp_path) == []
 
 

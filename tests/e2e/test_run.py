@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, start_webdyno, wait_for, webdyno
+from e2e.commands import QUICK, left_behind, started_webdyno, wait_for, webdyno
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.judge import judge
 from webdyno.model.judgement import Verdict
@@ -100,13 +100,13 @@ def test_a_rejected_configuration_is_told_in_the_servers_words(tmp_path: Path) -
 def test_an_interrupted_run_keeps_its_slots_and_leaves_no_server(
     blow: signal.Signals, tmp_path: Path
 ) -> None:
-    process = start_webdyno(
+    with started_webdyno(
         "run", *QUICK, "--set=measure.min_blocks=30", "--out=run", folder=tmp_path
-    )
-    wait_for(tmp_path / "run/slots.jsonl", lines=9)
-    time.sleep(random.uniform(0, 0.3))
-    os.kill(process.pid, blow)
-    told, _ = process.communicate(timeout=60)
+    ) as process:
+        wait_for(tmp_path / "run/slots.jsonl", lines=9)
+        time.sleep(random.uniform(0, 0.3))
+        os.kill(process.pid, blow)
+        told, _ = process.communicate(timeout=60)
     assert left_behind(tmp_path) == []
     lines = (tmp_path / "run/slots.jsonl").read_bytes().split(b"\n")
     assert [json.loads(line) for line in lines[:-1]]

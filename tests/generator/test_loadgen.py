@@ -1,5 +1,6 @@
 """The engine behind the generator's interface: real slots on a real server."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -20,7 +21,7 @@ from webdyno.generator import (
     find_loadgen,
 )
 from webdyno.generator.loadgen import order_json
-from webdyno.model.experiment import Load
+from webdyno.model.experiment import Load, SlowReaders
 from webdyno.model.mistake import Mistake
 from webdyno.stack import start_stack
 
@@ -74,13 +75,26 @@ def test_wrong_answers_are_failures_with_an_example(
     assert result.failure_samples
 
 
-def test_orders_and_results_are_of_the_agreed_form(url: str) -> None:
-    asked = order(f"{url}/hello.txt", body_bytes=13)
+LOADS = [
+    Load(),
+    Load(loop="open", rate_per_s=500, connections=8),
+    Load(loop="open", rate_per_s=50, due="connection", keepalive=3, arrivals="constant"),
+    Load(connections=4, think_s=0.01, zipf=0.8, idle_connections=5, keepalive="never"),
+    Load(connections=4, slow_readers=SlowReaders(connections=2, bytes_per_s=1000)),
+]
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_every_kind_of_load_is_ordered_in_the_agreed_form_and_done(url: str, load: Load) -> None:
+    asked = dataclasses.replace(order(f"{url}/hello.txt", body_bytes=13), load=load)
+    schema = json.loads((SCHEMAS / "order.v1.schema.json").read_text())
+    Draft202012Validator(schema).validate(order_json(asked))
     with Loadgen([CPU]) as loadgen:
-        answered = loadgen.slot(asked).model_dump(by_alias=True, mode="json")
-    for name, instance in (("order", order_json(asked)), ("result", answered)):
-        schema = json.loads((SCHEMAS / f"{name}.v1.schema.json").read_text())
-        Draft202012Validator(schema).validate(instance)
+        result = loadgen.slot(asked)
+    assert result.loop == load.loop
+    assert result.offered_rps == load.offered_rps
+    assert result.requests.completed > 0
+    assert result.failures.total == 0
 
 
 def test_an_engine_that_dies_is_told(url: str) -> None:

@@ -9,7 +9,7 @@ use crate::schedule::{Ask, exponential};
 
 /// Connections that are opened at once when a slot begins; the others follow at a pace that
 /// listen queues can take.
-const OPENED_AT_ONCE: usize = 256;
+const OPENED_AT_ONCE: usize = 64;
 const OPENED_PER_MS: usize = 32;
 const MILLISECOND_NS: u64 = 1_000_000;
 

@@ -12,6 +12,7 @@ mod drain;
 mod failures;
 mod lanes;
 mod layered;
+mod limits;
 pub mod plan;
 mod reactor;
 mod sending;
@@ -104,6 +105,7 @@ impl Engine {
         plan: &Arc<Plan>,
         on_window: &mut dyn FnMut(&Window),
     ) -> io::Result<Measured> {
+        limits::check(plan).map_err(io::Error::other)?;
         let connections = plan.order.load.connections as usize;
         // A thread without a connection would have nothing to do.
         let threads = self.workers.len().min(connections);

@@ -12,10 +12,10 @@ use super::slot::Slot;
 /// What is to be done at a given time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
-    /// Try to connect.
-    Connect(ConnId),
     /// A lane begins, or its pause is over.
     Free(usize),
+    /// Try to connect.
+    Connect(ConnId),
     /// A slow reader reads on.
     Read(ConnId),
 }
@@ -42,11 +42,11 @@ impl Slot<'_> {
         self.now_ns = now_ns();
     }
 
-    pub fn handle(&mut self, events: &[Event]) {
+    pub fn handle(&mut self, events: &mut Vec<Event>) {
         // An answer that one read brings was there when the wait ended.
         let seen_ns = self.now_ns;
-        for event in events {
-            if let Some(happened) = self.reactor.happened(event) {
+        for event in events.drain(..) {
+            if let Some(happened) = self.reactor.happened(&event) {
                 self.on_event(happened, seen_ns);
             }
         }

@@ -29,7 +29,7 @@ class ControlGroup:
     @classmethod
     def create(cls, name: str) -> "ControlGroup | None":
         """Make a group; None where the kernel or our rights don't allow it."""
-        mount = _mount_point()
+        mount = mount_point()
         if mount is None or os.geteuid() != 0:
             return None
         path = mount / f"webdyno-{name}"
@@ -44,7 +44,7 @@ class ControlGroup:
     @classmethod
     def existing(cls, name: str) -> "ControlGroup | None":
         """Find a group that an earlier webdyno made."""
-        mount = _mount_point()
+        mount = mount_point()
         path = mount / f"webdyno-{name}" if mount else None
         return cls(path) if path and path.is_dir() else None
 
@@ -81,13 +81,24 @@ class ControlGroup:
                 time.sleep(0.005)
 
 
-def _mount_point() -> Path | None:
+class Mount(NamedTuple):
+    """A mounted file system."""
+
+    path: str
+    kind: str
+    options: list[str]
+
+
+def mounts() -> list[Mount]:
+    """What is mounted for this process."""
     try:
-        mounts = Path("/proc/self/mounts").read_text().splitlines()
+        lines = Path("/proc/self/mounts").read_text().splitlines()
     except OSError:
-        return None
-    for line in mounts:
-        fields = line.split()
-        if fields[2] == "cgroup2":
-            return Path(fields[1])
-    return None
+        return []
+    fields = (line.split() for line in lines)
+    return [Mount(path, kind, options.split(",")) for _, path, kind, options, *_ in fields]
+
+
+def mount_point() -> Path | None:
+    """Where control groups of version 2 are mounted, if they are."""
+    return next((Path(mount.path) for mount in mounts() if mount.kind == "cgroup2"), None)

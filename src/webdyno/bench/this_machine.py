@@ -7,10 +7,12 @@ from typing import Literal
 from webdyno.bench.control_group import ControlGroup
 from webdyno.bench.cpus import allowed_cpus, physical_cores, split_cpus
 from webdyno.bench.machine import describe_machine
+from webdyno.bench.memory import MemoryLimit
 from webdyno.bench.process import ServerProcess
 from webdyno.bench.users import ServerUser, server_user
 from webdyno.bench.workspace import Workspace
 from webdyno.model.machine import CpuSplit, Machine
+from webdyno.model.mistake import Mistake
 
 
 class Bench:
@@ -37,6 +39,24 @@ class Bench:
     def control_group(self, workspace: Workspace) -> ControlGroup | None:
         """Make the control group of a stack, where the machine allows it."""
         return ControlGroup.create(workspace.name)
+
+    def memory_limit(
+        self, workspace: Workspace, group: ControlGroup | None, limit_bytes: int
+    ) -> MemoryLimit:
+        """Limit the memory of a stack; raise Trouble where the machine has no means to do it."""
+        return MemoryLimit.impose(workspace.name, group, limit_bytes)
+
+    def with_server_cpus(self, count: int | None) -> "Bench":
+        """Give a bench whose servers have fewer CPUs; None leaves them all."""
+        if count is None:
+            return self
+        if count > len(self.split.servers):
+            raise Mistake(
+                f"{count} CPUs were asked for; the servers' share of this machine is "
+                f"{len(self.split.servers)}"
+            )
+        servers = self.split.servers[:count]
+        return Bench(self.split.model_copy(update={"servers": servers}))
 
     def spawn(
         self,

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.memory import forget_limit
 from webdyno.model.mistake import Trouble
 
 LOCK = "lock"
@@ -107,4 +108,5 @@ def _sweep(live: Path) -> None:
             os.close(lock)
         if group := ControlGroup.existing(left.name):
             group.end()
+        forget_limit(left.name)
         shutil.rmtree(left, ignore_errors=True)

@@ -42,7 +42,10 @@ def measure_settings(budget: str | None, precision: float | None) -> list[str]:
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
-    provide_packages([catalogue.stack(arm.stack) for arm in experiment.arms.values()], yes=yes)
+    arms = experiment.arms.values()
+    stacks = [catalogue.stack(arm.stack) for arm in arms]
+    sites = [catalogue.site(arm.site or experiment.site) for arm in arms]
+    provide_packages(stacks, sites, yes=yes)
 
 
 def _carry_on(folder: RunFolder, catalogue: Catalogue) -> Exit:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.prompt import Confirm
 
+from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 
 
-def provide_packages(stacks: Sequence[Stack], *, yes: bool) -> None:
-    """Install what the stacks need and the machine lacks; raise Trouble when that can't be done.
+def provide_packages(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: bool) -> None:
+    """Install what stacks and sites need and the machine lacks; raise Trouble if that fails.
 
     Asks first, unless `yes` was given or nobody is there to answer.
     """
@@ -24,4 +25,4 @@ def provide_packages(stacks: Sequence[Stack], *, yes: bool) -> None:
             return True
         return Confirm.ask(question, default=True, console=console)
 
-    install_packages(missing_packages(stacks), agreed)
+    install_packages(missing_packages(stacks, sites), agreed)

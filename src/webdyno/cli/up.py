@@ -41,8 +41,8 @@ def up(
     wanted = catalogue.stack(stack)
     served = catalogue.site(site) if site else catalogue.sites_for(wanted)[0]
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
-    knobs = read_knobs(wanted, set_)
-    provide_packages([wanted], yes=yes)
+    knobs = read_knobs(wanted, set_, served)
+    provide_packages([wanted], [served], yes=yes)
     console = Console()
     with (
         tempfile.TemporaryDirectory(prefix="webdyno-up-") as folder,

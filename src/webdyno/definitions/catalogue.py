@@ -67,8 +67,9 @@ class Catalogue:
         return _named(self.sites, "site", name)
 
     def sites_for(self, stack: Stack) -> list[Site]:
-        """The sites that a stack can serve."""
-        return [site for site in self.sites.values() if fits(stack, site)]
+        """The sites that a stack can serve, those that need the least first."""
+        fitting = [site for site in self.sites.values() if fits(stack, site)]
+        return sorted(fitting, key=lambda site: (len(site.services), len(site.requires), site.name))
 
     def experiment(self, name_or_file: str, overrides: Sequence[str] = ()) -> Experiment:
         """Read an experiment by name, or from a file, with `KEY=VALUE` overrides applied.

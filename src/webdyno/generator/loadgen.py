@@ -11,7 +11,8 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from webdyno.generator.interface import GeneratorError, LoadOrder
+from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder
+from webdyno.model.experiment import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Mistake
 
@@ -100,7 +101,7 @@ class Loadgen:
             found = json.loads(answer)
             if "error" in found:
                 raise GeneratorError(f"the load engine refused slot {order.id}: {found['error']}")
-            return LoadResult.model_validate(found)
+            return LoadResult.model_validate(found | {"offered_rps": order.load.offered_rps})
         except (json.JSONDecodeError, ValidationError) as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
@@ -129,24 +130,43 @@ class Loadgen:
 
 def order_json(order: LoadOrder) -> dict[str, Any]:
     """Give the order in the form of the engine's contract, version 1."""
-    return {
+    asked: dict[str, Any] = {
         "id": order.id,
         "requests": [
-            {
-                "url": request.url,
-                "expect": {
-                    "status": [request.expect.status],
-                    "body_bytes": request.expect.body_bytes,
-                    "body_sha256": request.expect.body_sha256,
-                },
-            }
+            {"url": request.url, "expect": _expect_json(request.expect)}
             for request in order.requests
         ],
-        "load": {
-            "loop": order.load.loop,
-            "connections": order.load.connections,
-            "keepalive": order.load.keepalive,
-            "timeout_s": order.load.timeout_s,
-        },
+        "load": _load_json(order.load),
         "duration_s": order.duration_s,
     }
+    if order.load.zipf is not None:
+        asked["zipf"] = order.load.zipf
+    return asked
+
+
+def _expect_json(expect: Expectation) -> dict[str, Any]:
+    known = {"body_bytes": expect.body_bytes, "body_sha256": expect.body_sha256}
+    return {"status": [expect.status]} | {
+        name: value for name, value in known.items() if value is not None
+    }
+
+
+def _load_json(load: Load) -> dict[str, Any]:
+    asked: dict[str, Any] = {
+        "loop": load.loop,
+        "connections": load.connections,
+        "keepalive": load.keepalive,
+        "timeout_s": load.timeout_s,
+        "idle_connections": load.idle_connections,
+    }
+    if load.loop == "open":
+        asked["arrivals"] = {
+            "process": load.arrivals,
+            "stages": [{"rate_per_s": load.rate_per_s}],
+            "unit": load.due,
+        }
+    if load.think_s:
+        asked["think"] = {"mean_s": load.think_s, "distribution": "exponential"}
+    if load.slow_readers is not None:
+        asked["slow_readers"] = load.slow_readers.model_dump()
+    return asked

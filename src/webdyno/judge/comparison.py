@@ -65,7 +65,12 @@ def shown_estimate(d: Logs, measure: Measure, confidence: float) -> tuple[Estima
 
 
 def compare_arms(
-    evidence: Evidence, arms: Sequence[str], rule: MetricRule, measure: Measure
+    evidence: Evidence,
+    arms: Sequence[str],
+    rule: MetricRule,
+    measure: Measure,
+    *,
+    delta: float = DELTA,
 ) -> list[Comparison]:
     """Compare every arm with the first one. `evidence` holds valid slots only.
 
@@ -80,7 +85,7 @@ def compare_arms(
     for pair in sorted(pairs, key=lambda pair: p[pair.arm]):
         question = Question(
             better=rule.metric.better,
-            delta=DELTA,
+            delta=delta,
             alpha=ALPHA / left,
             fewest_blocks=fewest_blocks(measure, len(pairs)),
         )

@@ -65,6 +65,21 @@ def t_quantile(n: int, confidence: float) -> float:
     return float(stdtrit(n - 1, (1 + confidence) / 2))
 
 
+def welch(a: Logs, b: Logs, confidence: float) -> Estimate:
+    """Give the interval of mean(a) - mean(b) for two independent samples of two values or more.
+
+    Welch, "The generalization of 'Student's' problem", Biometrika 1947.
+    """
+    centre = float(a.mean() - b.mean())
+    parts = np.array([float(x.var(ddof=1)) / len(x) for x in (a, b)])
+    variance = float(parts.sum())
+    if variance <= TINY:
+        return Estimate(centre, centre, centre, "t")
+    freedom = variance**2 / float((parts**2 / np.array([len(a) - 1, len(b) - 1])).sum())
+    half = float(stdtrit(freedom, (1 + confidence) / 2)) * variance**0.5
+    return Estimate(centre - half, centre, centre + half, "t")
+
+
 def heavy_tailed(d: Logs) -> bool:
     """Tell whether a few values stand far out: Shapiro-Wilk p below 1 % and positive kurtosis.
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
-from webdyno.judge.comparison import arm_values, compare_arms
+from webdyno.judge import same_arm
+from webdyno.judge.comparison import arm_values
 from webdyno.judge.evidence import gather
 from webdyno.judge.headline import headline
-from webdyno.judge.metrics import METRICS
+from webdyno.judge.metrics import METRICS, metric_rule
 from webdyno.judge.validity import findings_of, left_out_slots, valid_for
+from webdyno.judge.variance import variance_splits
 from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Verdict
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
@@ -29,19 +31,29 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
     left_out = left_out_slots(evidence)
     arms: list[ArmValue] = []
     comparisons: list[Comparison] = []
-    for rule in METRICS:
+    probed = any(slot.readings for slot in evidence.slots)
+    metrics = [rule for rule in METRICS if probed or not rule.probed]
+    for rule in metrics:
         valid = valid_for(evidence, left_out, rule.metric.name)
         arms += arm_values(valid, list(experiment.arms), rule)
-        compared = compare_arms(valid, list(experiment.arms), rule, experiment.measure)
+        compared = same_arm.compare_with_baseline(valid, experiment, rule)
+        findings += same_arm.findings(compared)
         comparisons += [_unless_invalid(comparison, findings) for comparison in compared]
-    deciding = [c for c in comparisons if c.metric == experiment.measure.decide_on]
+    decide_on = experiment.measure.decide_on
+    deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
+    asked = [comparison for comparison in deciding if not comparison.same_arm] or deciding
     return Judgement(
-        verdict=min((c.verdict for c in deciding), key=WEIGHT.index),
-        headline=headline(deciding),
-        metrics=[rule.metric for rule in METRICS],
+        verdict=min((comparison.verdict for comparison in asked), key=WEIGHT.index),
+        headline=headline(asked),
+        metrics=[rule.metric for rule in metrics],
         arms=arms,
         comparisons=comparisons,
         findings=findings,
+        variance=variance_splits(
+            valid_for(evidence, left_out, decide_on),
+            list(experiment.arms),
+            metric_rule(decide_on),
+        ),
         left_out=left_out,
         blocks=len(evidence.blocks),
     )

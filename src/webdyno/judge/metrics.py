@@ -20,6 +20,8 @@ class MetricRule:
     block_value: BlockValue
     saying: str
     """With {a}, {ratio} and {b} to be filled in."""
+    probed: bool = False
+    """True when probes must have been at work; judgements without their readings leave it out."""
 
 
 def rate_rps(slots: Sequence[SlotRecord]) -> float | None:
@@ -41,6 +43,28 @@ def server_cpu_us(slots: Sequence[SlotRecord]) -> float | None:
     answered = sum(answers(slot) for slot in slots)
     cpu_s = sum(slot.servers.cpu_s for slot in slots)
     return cpu_s * 1e6 / answered if answered and cpu_s else None
+
+
+def context_switches(slots: Sequence[SlotRecord]) -> float | None:
+    """Context switches of the servers' threads, of either kind, per answer."""
+    switches = sum(
+        use.switches_voluntary + use.switches_involuntary
+        for slot in slots
+        if slot.readings
+        for use in slot.readings.services.values()
+    )
+    answered = sum(answers(slot) for slot in slots if slot.readings)
+    return switches / answered if answered and switches else None
+
+
+def memory_mib(slots: Sequence[SlotRecord]) -> float | None:
+    """Memory of all services after a slot (PSS), the largest of the slots, in MiB."""
+    sums = [
+        sum(use.pss_bytes or 0 for use in slot.readings.services.values())
+        for slot in slots
+        if slot.readings
+    ]
+    return max(sums) / 2**20 if any(sums) else None
 
 
 def response_quantile_us(share: float) -> BlockValue:
@@ -81,6 +105,20 @@ METRICS = (
         ),
         response_quantile_us(0.99),
         "{a} has {ratio}× the 99th percentile of response time of {b}",
+    ),
+    MetricRule(
+        Metric(
+            name="context_switches", label="context switches per request", unit="", better="lower"
+        ),
+        context_switches,
+        "{a} makes {ratio}× as many context switches per request as {b}",
+        probed=True,
+    ),
+    MetricRule(
+        Metric(name="memory_mib", label="memory of the servers", unit="MiB", better="lower"),
+        memory_mib,
+        "{a} needs {ratio}× as much memory as {b}",
+        probed=True,
     ),
 )
 

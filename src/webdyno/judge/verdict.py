@@ -43,7 +43,6 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
     `equivalent`: the whole interval lies within ±delta. `faster`, `slower`: the interval and the
     exact test both exclude "no difference", and the estimate lies outside ±delta. Else `undecided`.
     """
-    limit = log1p(question.delta)
     delta = percent(question.delta)
     interval = f"{(1 - question.alpha) * 100:.3g} % interval"
     if found is None or blocks < question.fewest_blocks:
@@ -52,34 +51,38 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
             f"A verdict needs at least {question.fewest_blocks} blocks; there are {blocks}.",
             question.fewest_blocks - blocks,
         )
-    if -limit <= found.low and found.high <= limit:
-        return Answer(Verdict.EQUIVALENT, f"The whole {interval} lies within {delta} of 1.")
+    verdict = by_interval(found, question.delta, question.better)
+    if verdict is Verdict.EQUIVALENT:
+        return Answer(verdict, f"The whole {interval} lies within {delta} of 1.")
+    if verdict is not Verdict.UNDECIDED and p <= question.alpha:
+        return Answer(
+            verdict,
+            f"The {interval} excludes 1, the exact sign-flip test confirms it (p = {p:.2g}), and "
+            f"the estimate lies outside ±{delta}.",
+        )
     if not found.excludes_zero():
-        return Answer(
-            Verdict.UNDECIDED,
-            f"The {interval} holds both no difference and differences of more than {delta}.",
-            _more_blocks(found, blocks, question),
-        )
-    if p > question.alpha:
-        return Answer(
-            Verdict.UNDECIDED,
+        why = f"The {interval} holds both no difference and differences of more than {delta}."
+    elif p > question.alpha:
+        why = (
             f"The {interval} excludes 1, but the exact sign-flip test doesn't confirm it "
-            f"(p = {p:.2g}).",
-            _more_blocks(found, blocks, question),
+            f"(p = {p:.2g})."
         )
-    if abs(found.centre) <= limit:
-        return Answer(
-            Verdict.UNDECIDED,
+    else:
+        why = (
             f"There is a difference, probably of less than {delta}, but the {interval} "
-            "reaches further.",
-            _more_blocks(found, blocks, question),
+            "reaches further."
         )
-    better = (found.centre > 0) == (question.better == "higher")
-    return Answer(
-        Verdict.FASTER if better else Verdict.SLOWER,
-        f"The {interval} excludes 1, the exact sign-flip test confirms it (p = {p:.2g}), and the "
-        f"estimate lies outside ±{delta}.",
-    )
+    return Answer(Verdict.UNDECIDED, why, _more_blocks(found, blocks, question))
+
+
+def by_interval(found: Estimate, delta: float, better: str) -> Verdict:
+    """Give the verdict that an interval of a log ratio allows, whatever else is asked for."""
+    limit = log1p(delta)
+    if -limit <= found.low and found.high <= limit:
+        return Verdict.EQUIVALENT
+    if not found.excludes_zero() or abs(found.centre) <= limit:
+        return Verdict.UNDECIDED
+    return Verdict.FASTER if (found.centre > 0) == (better == "higher") else Verdict.SLOWER
 
 
 def _more_blocks(found: Estimate, blocks: int, question: Question) -> int | None:

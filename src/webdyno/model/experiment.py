@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.knob import KnobValue
+from webdyno.model.size import Size
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -13,18 +14,60 @@ KeepAlive = Literal["always", "never"] | PositiveInt
 """Whether connections are reused; a number closes each connection after that many requests."""
 
 
+class SlowReaders(Model):
+    """Clients beside the load that take their answers in slowly, as mobile phones do."""
+
+    connections: PositiveInt
+    bytes_per_s: PositiveInt
+    """Of each connection."""
+
+
 class Load(Model):
     """What the clients do during a slot."""
 
     paths: Annotated[list[str], Field(min_length=1)] = ["/"]
     """Asked for in equal shares; each must be a path of the site."""
-    loop: Literal["closed"] = "closed"
-    """closed: each connection sends its next request when the last one was answered."""
+    zipf: Annotated[float, Field(ge=0, le=10)] | None = None
+    """Ask for the paths by Zipf's law with this exponent instead, the first one most often."""
+    loop: Literal["closed", "open"] = "closed"
+    """closed: each connection sends its next request when the last one was answered.
+    open: requests are due at a rate, whether or not the server keeps up."""
+    rate_per_s: Annotated[float, Field(gt=0)] | None = None
+    """Open loop: what is due per second, in units of `due`."""
+    due: Literal["request", "connection"] = "request"
+    """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
+    arrivals: Literal["poisson", "constant"] = "poisson"
+    """Open loop: times between what is due, random as of independent users, or all the same."""
+    think_s: Annotated[float, Field(ge=0)] = 0.0
+    """Closed loop: mean pause between an answer and the connection's next request."""
     connections: PositiveInt = 64
-    """Connections over all client threads."""
+    """Connections over all client threads; in an open loop the most that may be in use."""
     keepalive: KeepAlive = "always"
     timeout_s: Seconds = 5.0
     """A request that isn't answered within this time is a failure."""
+    idle_connections: Annotated[int, Field(ge=0)] = 0
+    """Connections held open beside the load, without a request."""
+    slow_readers: SlowReaders | None = None
+
+    @model_validator(mode="after")
+    def _loop_fits(self) -> "Load":
+        if self.loop == "open" and self.rate_per_s is None:
+            raise ValueError("an open loop needs rate_per_s, what is due per second")
+        if self.loop == "closed" and self.rate_per_s is not None:
+            raise ValueError('rate_per_s needs loop = "open"; a closed loop has no rate of its own')
+        if self.loop == "open" and self.think_s:
+            raise ValueError('think_s needs loop = "closed"; an open loop has its timetable')
+        if self.due == "connection" and not isinstance(self.keepalive, int):
+            raise ValueError('due = "connection" needs keepalive = N, the requests on each')
+        return self
+
+    @property
+    def offered_rps(self) -> float | None:
+        """Requests due per second; None in a closed loop."""
+        if self.rate_per_s is None:
+            return None
+        per_connection = self.due == "connection" and isinstance(self.keepalive, int)
+        return self.rate_per_s * (int(self.keepalive) if per_connection else 1)
 
 
 class Arm(Model):
@@ -36,6 +79,10 @@ class Arm(Model):
     paths: Annotated[list[str], Field(min_length=1)] | None = None
     """The load's paths unless named here."""
     knobs: dict[str, KnobValue] = {}
+    memory: Size | None = None
+    """Limit for all its services together, such as "512MB"; none unless given."""
+    cpus: PositiveInt | None = None
+    """How many of the servers' CPUs it gets; all of them unless given."""
 
 
 class Measure(Model):

@@ -61,6 +61,8 @@ class Comparison(Model):
     """How the interval was made: hodges-lehmann where the ratios are heavy-tailed."""
     sign_flip_p: float | None
     """Two-sided p of the exact sign-flip test that the ratio is 1."""
+    same_arm: bool = False
+    """True when both arms are defined alike (A/A): whatever they differ by is the noise here."""
     delta: float
     """Ratios within 1/(1 + delta) to 1 + delta count as equivalent."""
     verdict: Verdict
@@ -97,6 +99,19 @@ class LeftOutSlot(Model):
     """The metrics that it is left out of; all of them when empty."""
 
 
+class VarianceSplit(Model):
+    """Where an arm's noise comes from, and how to spend time best against it."""
+
+    arm: str
+    metric: str
+    restart_sd: float
+    """Standard deviation of ln(value) between fresh starts of the servers."""
+    slot_sd: float
+    """The same between slots of one start."""
+    slots_per_arm: int
+    """How many slots a block should have for the narrowest interval in a given time."""
+
+
 class Judgement(Model):
     """The whole answer to the experiment's question."""
 
@@ -108,6 +123,8 @@ class Judgement(Model):
     arms: list[ArmValue]
     comparisons: list[Comparison]
     findings: list[Finding]
+    variance: list[VarianceSplit] = []
+    """Of the deciding metric, by arm; empty before there are two blocks."""
     left_out: list[LeftOutSlot] = []
     """Slots that count for nothing, or not for every metric."""
     blocks: int

@@ -28,6 +28,8 @@ class SlotRecord(Model):
     """One uninterrupted stretch of load on one arm."""
 
     kind: Literal["slot"] = "slot"
+    point: int = 0
+    """Number of the point in a sweep; 0 in an experiment without factors."""
     block: int
     slot: int
     """Position within the block, from 0, warm-ups included."""
@@ -64,6 +66,7 @@ class CertificateRecord(Model):
     """What each arm answered to the same requests before the load: the fairness certificate."""
 
     kind: Literal["certificate"] = "certificate"
+    point: int = 0
     block: int
     answers: dict[str, list[Answer]]
     """By arm."""
@@ -75,6 +78,7 @@ class IncidentRecord(Model):
     """Something that should not have happened: a server that died or never became ready."""
 
     kind: Literal["incident"] = "incident"
+    point: int = 0
     block: int
     arm: str
     happened_at: datetime
@@ -86,6 +90,7 @@ class BlockRecord(Model):
     """A block that came to its end. Slots of a block without this line are left out of verdicts."""
 
     kind: Literal["block"] = "block"
+    point: int = 0
     block: int
     order: list[str]
     """The arms of the slots that count, in their order."""

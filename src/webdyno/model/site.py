@@ -81,7 +81,7 @@ class Site(Model):
     base: str | None = None
     """The name of a requirement, a folder that the document root starts as a copy of."""
     without: list[str] = []
-    """What is left out of that copy."""
+    """Entries of that folder that are left out of the copy."""
     services: dict[str, Part] = {}
     """Data services it needs, by role; a stack's own service of the same role takes its place."""
     setup: list[Arguments] = []

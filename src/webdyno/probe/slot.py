@@ -42,6 +42,7 @@ class SlotProbe:
     def __enter__(self) -> Self:
         """Read everything a first time."""
         self._services = _services(self._stack)
+        self._memory = self._stack.memory()
         self._others_cpu = {name: server_cpu(stack) for name, stack in self._others.items()}
         self._network = self._read_network()
         self._client = ClientReading.read(self._client_pid)
@@ -69,6 +70,7 @@ class SlotProbe:
         network = self._read_network().since(self._network)
         after = _services(self._stack)
         host = self._host.use()
+        memory = self._stack.memory()
         return Readings(
             services={role: reading.since(self._services[role]) for role, reading in after.items()},
             network=network,
@@ -77,6 +79,7 @@ class SlotProbe:
                 name: server_cpu(stack).since(self._others_cpu[name]).cpu_s
                 for name, stack in self._others.items()
             },
+            memory=memory.since(self._memory) if memory and self._memory else None,
             shared_cpus=self._split.shared,
             client_waiting=self._client_after.share_since(self._client, host.took_s),
         )

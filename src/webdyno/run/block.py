@@ -71,7 +71,14 @@ def _plan_slots(lab: Lab, order: list[str], rng: Random) -> list[tuple[str, Phas
 def _start(lab: Lab, block: int, arm: ArmPlan) -> RunningStack:
     folder = lab.folder.block_folder(block, arm.name)
     try:
-        return start_stack(arm.stack, arm.knobs, arm.site, folder=folder, bench=lab.bench)
+        return start_stack(
+            arm.stack,
+            arm.knobs,
+            arm.site,
+            folder=folder,
+            bench=lab.bench.with_server_cpus(arm.cpus),
+            memory_bytes=arm.memory_bytes,
+        )
     except Trouble as trouble:
         lab.keep_incident(block, arm.name, trouble)
         raise

@@ -20,6 +20,8 @@ class ArmPlan:
     site: Site
     asked: tuple[tuple[str, Expectation], ...]
     """Paths that the load asks for, with their right answers."""
+    memory_bytes: int | None
+    cpus: int | None
 
 
 def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[ArmPlan]:
@@ -30,7 +32,8 @@ def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[ArmPlan]:
 def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue) -> ArmPlan:
     site = catalogue.site(arm.site or experiment.site)
     asked = tuple((path, _expectation(site, path)) for path in arm.paths or experiment.load.paths)
-    return ArmPlan(name, catalogue.stack(arm.stack), arm.knobs, site, asked)
+    stack = catalogue.stack(arm.stack)
+    return ArmPlan(name, stack, arm.knobs, site, asked, arm.memory, arm.cpus)
 
 
 def _expectation(site: Site, path: str) -> Expectation:

@@ -8,6 +8,7 @@ from typing import Self
 
 from webdyno.bench import Bench
 from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.memory import MemoryLimit, MemoryReading
 from webdyno.bench.users import hand_over
 from webdyno.bench.workspace import Workspace
 from webdyno.model.knob import KnobValue
@@ -30,13 +31,17 @@ def start_stack(
     folder: Path,
     bench: Bench,
     port: int | None = None,
+    memory_bytes: int | None = None,
 ) -> "RunningStack":
     """Start a stack and wait until it answers for the site.
 
     `knobs` are those of stack and site; `folder` keeps rendered configurations and logs; `port` is
-    a free one unless given. Raise Trouble, with the server's own words, when it can't be started.
+    a free one unless given; `memory_bytes` limits all services together. Raise Trouble, with the
+    server's own words, when it can't be started.
     """
-    running = RunningStack(stack, knobs, site, folder=folder, bench=bench, port=port)
+    running = RunningStack(
+        stack, knobs, site, folder=folder, bench=bench, port=port, memory_bytes=memory_bytes
+    )
     try:
         running.start()
     except BaseException:
@@ -57,6 +62,7 @@ class RunningStack:
         folder: Path,
         bench: Bench,
         port: int | None = None,
+        memory_bytes: int | None = None,
     ) -> None:
         """Render everything; `start` starts it."""
         cast = settle(stack, site, knobs, server_cpus=len(bench.split.servers))
@@ -64,17 +70,22 @@ class RunningStack:
             demand_port(port)
         prepared = prepare_site(site, bench)
         folder.mkdir(parents=True, exist_ok=True)
+        self._server_cpus = len(bench.split.servers)
         self.stack = stack
         self.site = site
         self.ready_s = 0.0
         """Seconds from the first service's start to the site's first answer."""
         self.group: ControlGroup | None = None
         """The control group of all services, where the machine has such."""
+        self.memory_limit: MemoryLimit | None = None
+        """The limit of all services together, if there is one."""
         self._prepared: PreparedSite = prepared
         self._started: list[RunningService] = []
         self._workspace: Workspace = bench.workspace()
         try:
             self.group = bench.control_group(self._workspace)
+            if memory_bytes is not None:
+                self.memory_limit = bench.memory_limit(self._workspace, self.group, memory_bytes)
             state = self._workspace.path / "state"
             state.mkdir()
             hand_over(state, bench.user)
@@ -104,7 +115,7 @@ class RunningStack:
         begin = time.monotonic()
         for service in self._services.values():
             self._started.append(service)
-            service.start(self.group)
+            service.start(self._groups_to_join(service))
             if service is not self._front or service.role.service.protocol != "http":
                 service.wait_until_it_listens()
             if service.role.service.filled_with == "site-files":
@@ -117,8 +128,9 @@ class RunningStack:
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
+        why = self._killed_for_memory()
         for service in self._started:
-            service.check_alive()
+            service.check_alive(why)
 
     def services(self) -> Mapping[str, RunningService]:
         """The services by role."""
@@ -130,7 +142,12 @@ class RunningStack:
 
     def settings(self) -> dict[str, str]:
         """What the fairness certificate says of the services; those behind the front by role."""
-        return {
+        limit = self.memory_limit
+        size = (
+            f"{limit.reading().limit_bytes / 2**20:g} MiB, kept by {limit.means}" if limit else ""
+        )
+        common = {"server CPUs": str(self._server_cpus), "memory limit": size or "none"}
+        return common | {
             name if service is self._front else f"{role}: {name}": value
             for role, service in self._services.items()
             for name, value in service.settings().items()
@@ -139,6 +156,10 @@ class RunningStack:
     def pids(self) -> list[int]:
         """All processes of the stack that live now."""
         return [pid for service in self._started for pid in service.pids()]
+
+    def memory(self) -> MemoryReading | None:
+        """Where the memory limit stands; None without one."""
+        return self.memory_limit.reading() if self.memory_limit else None
 
     def wardens(self) -> list[int]:
         """The processes whose descendants the services are; no part of the stack themselves."""
@@ -150,7 +171,18 @@ class RunningStack:
             service.stop()
         if self.group is not None:
             self.group.end()
+        if self.memory_limit is not None:
+            self.memory_limit.end()
         self._workspace.remove()
+
+    def _killed_for_memory(self) -> str:
+        memory = self.memory()
+        kills = memory.oom_kills if memory else 0
+        return f" (the memory limit was reached, OOM kills: {kills})" if kills else ""
+
+    def _groups_to_join(self, service: RunningService) -> list[Path]:
+        own = [self.group.entry(service.role.name)] if self.group else []
+        return own + (self.memory_limit.entries() if self.memory_limit else [])
 
     def __enter__(self) -> Self:
         """Give itself: it has been started already."""

@@ -1,12 +1,11 @@
 """One service of a stack: its configuration and its process."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from webdyno.bench import Bench, ServerProcess
-from webdyno.bench.control_group import ControlGroup
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
 from webdyno.stack.commands import CommandError, run_command, version_output
@@ -34,7 +33,7 @@ class RunningService:
     workspace: Workspace
     process: ServerProcess | None = field(default=None, init=False)
 
-    def start(self, group: ControlGroup | None) -> None:
+    def start(self, groups_to_join: Sequence[Path] = ()) -> None:
         """Check the configuration and start the process; it isn't ready yet.
 
         Raise Trouble with the server's own words when it refuses its configuration.
@@ -51,7 +50,7 @@ class RunningService:
             env=self.environment,
             log=self.log,
             workspace=self.workspace,
-            groups_to_join=[group.entry(self.role.name)] if group else [],
+            groups_to_join=groups_to_join,
             stop_signal=service.stop_signal,
             stop_within_s=service.stop_within_s,
         )
@@ -61,11 +60,11 @@ class RunningService:
         if not wait_for_listener(self.address, self.check_alive):
             raise self.died("has not accepted connections in time")
 
-    def check_alive(self) -> None:
-        """Raise StackDied when the process has ended."""
+    def check_alive(self, why: str = "") -> None:
+        """Raise StackDied, with `why` in its message, when the process has ended."""
         code = self.process.poll() if self.process else None
         if code is not None:
-            raise self.died(f"ended by itself with {_exit_words(code)}")
+            raise self.died(f"ended by itself with {_exit_words(code)}{why}")
 
     def died(self, what: str) -> StackDied:
         """Make the exception that says what happened to this service."""

@@ -111,7 +111,7 @@ def _fill(site: Site, scratch: PreparedSite, needs: Mapping[str, str | None]) ->
         shutil.copytree(
             base,
             scratch.root,
-            ignore=shutil.ignore_patterns(*site.without),
+            ignore=lambda folder, _: site.without if folder == base else [],
             ignore_dangling_symlinks=True,
             dirs_exist_ok=True,
         )
@@ -143,7 +143,7 @@ def _set_up(
     group = bench.control_group(workspace)
     try:
         for service in services.values():
-            service.start(group)
+            service.start([group.entry(service.role.name)] if group else [])
             service.wait_until_it_listens()
         for command in site.setup:
             words = [

@@ -1,0 +1,235 @@
+//! The program as others use it: orders in, results out, checked against the committed schemas.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+use support::{HELLO, Server, order};
+
+fn schema(name: &str) -> Validator {
+    let file = format!("{}/schema/{name}.v1.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(file).expect("a schema");
+    jsonschema::validator_for(&serde_json::from_str(&text).expect("JSON")).expect("a schema")
+}
+
+fn assert_valid(validator: &Validator, value: &Value) {
+    let errors: Vec<String> =
+        validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?} in {value:#}");
+}
+
+struct Serving {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Serving {
+    fn start() -> Serving {
+        let mut child = loadgen(&["serve"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("loadgen");
+        let (input, output) = (child.stdin.take(), child.stdout.take().expect("a pipe"));
+        Serving { child, input, output: BufReader::new(output) }
+    }
+
+    fn ask(&mut self, line: &str) -> Value {
+        let input = self.input.as_mut().expect("open");
+        writeln!(input, "{line}").expect("listening");
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).expect("an answer");
+        serde_json::from_str(&answer).expect("JSON")
+    }
+}
+
+fn loadgen(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadgen"));
+    command.args(args);
+    command
+}
+
+fn output(args: &[&str]) -> Output {
+    loadgen(args).output().expect("loadgen")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn results_and_orders_keep_their_schemas() {
+    let (orders, results) = (schema("order"), schema("result"));
+    let server = Server::answering(HELLO);
+    let open = json!({"loop": "open", "connections": 3, "keepalive": 2, "cookies": true,
+        "idle_connections": 2, "slow_readers": {"connections": 1, "bytes_per_s": 100},
+        "source_addresses": ["127.0.0.5"],
+        "arrivals": {"process": "poisson", "stages": [{"rate_per_s": 500, "for_s": 0.1}]}});
+    let dead = json!([{"url": "http://127.0.0.1:1/", "expect": {"status": [404]}}]);
+    let mut serving = Serving::start();
+    for more in [
+        json!({}),
+        json!({"count": null, "load": open}),
+        json!({"requests": dead, "load": {"timeout_s": 0.1}}),
+        json!({"load": {"keepalive": "never", "think": {"mean_s": 0.001}}}),
+    ] {
+        let order = order(&server.url(), 5, more);
+        assert_valid(&orders, &order);
+        let result = serving.ask(&order.to_string());
+        assert_valid(&results, &result);
+        assert_eq!(result["id"], "test");
+    }
+}
+
+#[test]
+fn serving_goes_on_after_a_wrong_order_and_ends_with_its_input() {
+    let server = Server::answering(HELLO);
+    let mut serving = Serving::start();
+    for (line, wanted) in [
+        ("nonsense", "the order is wrong"),
+        (r#"{"id": "x", "requests": []}"#, "load"),
+        (
+            r#"{"id": "x", "requests": [], "load": {"loop": "closed", "connections": 1}}"#,
+            "requests",
+        ),
+    ] {
+        let refusal = serving.ask(line);
+        assert_valid(&schema("result"), &refusal);
+        assert!(refusal["error"].as_str().expect("text").contains(wanted), "{refusal}");
+    }
+    let good = serving.ask(&order(&server.url(), 3, json!({})).to_string());
+    assert_eq!(good["requests"]["completed"], 3);
+    drop(serving.input.take());
+    assert_eq!(serving.child.wait().expect("an end").code(), Some(0));
+}
+
+#[test]
+fn histograms_can_be_decoded() {
+    use base64::Engine as _;
+    let server = Server::answering(HELLO);
+    let result = support::run(&order(&server.url(), 100, json!({})));
+    let text = result["service_time_us"]["histogram"].as_str().expect("text");
+    let bytes = base64::prelude::BASE64_STANDARD.decode(text).expect("base64");
+    let histogram: Histogram<u64> =
+        Deserializer::new().deserialize(&mut bytes.as_slice()).expect("HDR V2");
+    assert_eq!(histogram.len(), 100);
+    let max = result["service_time_us"]["max"].as_f64().expect("a number");
+    assert!((histogram.max() as f64 - max).abs() <= 1.0 + max / 500.0);
+}
+
+#[test]
+fn an_interrupt_prints_what_was_measured() {
+    let server = Server::answering(HELLO);
+    let child = loadgen(&["run", "-d", "60s", "--json", "-c", "2", &server.url()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("loadgen");
+    while server.connections.load(std::sync::atomic::Ordering::Relaxed) < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a process");
+    let output = child.wait_with_output().expect("an end");
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(result["ended_by"], "interrupt");
+    assert_valid(&schema("result"), &result);
+}
+
+#[test]
+fn exit_codes() {
+    let server = Server::answering(HELLO);
+    let url = server.url();
+    let slow = ["run", "-n", "5", "-c", "1", "--think", "5ms", "-q", &url];
+    assert_eq!(output(&slow).status.code(), Some(0));
+    let limited = output(&[&slow[..], &["--fail-on", "p99<1h"]].concat());
+    assert_eq!(limited.status.code(), Some(1));
+    assert!(stderr(&limited).contains("p99<1h is true"), "{}", stderr(&limited));
+    let wrong = output(&["run", "-n", "5", "-c", "1", "--expect-status", "404", &url]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert_eq!(output(&["run", "--nonsense"]).status.code(), Some(2));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_the_reason() {
+    for (args, wanted) in [
+        (&["-r", "5", "--think", "1s", "http://127.0.0.1/"][..], "doesn't wait for answers"),
+        (&["-r", "5", "--stage", "1s:5", "http://127.0.0.1/"], "only one"),
+        (&["--requests-per-conn", "5", "http://127.0.0.1/"], "--conn-rate"),
+        (&["http://192.0.2.1/"], "--allow-remote"),
+        (&[], "URL is missing"),
+        (&["-c", "0", "http://127.0.0.1/"], "at least 1"),
+        (&["-c", "100000000", "http://127.0.0.1/"], "open files"),
+        (&["--fail-on", "p98>1s", "http://127.0.0.1/"], "p99.9"),
+        (&["--poisson", "http://127.0.0.1/"], "--rate"),
+    ] {
+        let output = output(&[&["run"][..], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(wanted), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn files_are_written_and_read() {
+    let server = Server::answering(HELLO);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (csv, hdr, requests) = (path("o.csv"), path("o.hdr"), path("requests.jsonl"));
+    std::fs::write(&requests, format!("{{\"url\": \"{}\"}}\n", server.url())).expect("a file");
+    let args =
+        ["run", "-n", "20", "-c", "1", "--csv", &csv, "--hdr", &hdr, "--request-file", &requests];
+    let told = output(&args);
+    assert!(String::from_utf8_lossy(&told.stdout).contains("20 completed"), "{}", stderr(&told));
+    let csv = std::fs::read_to_string(csv).expect("a file");
+    assert_eq!(csv.lines().count(), 2);
+    let columns = |line: &str| line.split(',').count();
+    assert!(csv.lines().all(|line| columns(line) == columns(csv.lines().next().expect("one"))));
+    assert!(std::fs::read_to_string(hdr).expect("a file").contains("Total count =           20"));
+}
+
+#[test]
+fn a_log_is_replayed_in_order_and_in_time() {
+    let server = Server::answering(HELLO);
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("access.log");
+    let line = |n: usize| {
+        let second = n / 100;
+        format!(
+            "::1 - - [21/Nov/2026:10:00:{second:02} +0000] \"GET /{n} HTTP/1.1\" 200 13 \"-\" \"x\"\n"
+        )
+    };
+    let mut text: String = (0..200).map(line).collect();
+    text.insert_str(0, "this is not a line of a log\n");
+    std::fs::write(&log, text).expect("a file");
+    let url = server.url();
+    let log = log.display().to_string();
+    let args = ["run", "--replay", &log, "--replay-speed", "4", "-c", "4", "--json", &url];
+    let told = output(&args);
+    let result: Value = serde_json::from_slice(&told.stdout).expect("JSON");
+    assert_eq!(result["requests"]["completed"], 200, "{result:#}");
+    assert!(stderr(&told).contains("access.log:1:"), "{}", stderr(&told));
+    // Two seconds at fourfold speed: the last line is due after 1.99 / 4 seconds.
+    assert!(result["measured_s"].as_f64() >= Some(0.4975), "{result:#}");
+}
+
+#[test]
+fn the_help_names_unit_and_default_of_every_flag() {
+    let text = String::from_utf8(output(&["run", "--help"]).stdout).expect("text");
+    let flags = text.split("\n  -").skip(1).chain(text.split("\n      --").skip(1));
+    let mut seen = 0;
+    for flag in flags.filter(|flag| !flag.contains("Print help")) {
+        let flag = flag.split("\n\n").next().unwrap_or_default();
+        let words = flag.split_whitespace().collect::<Vec<_>>().join(" ");
+        let first = flag.lines().next().unwrap_or_default();
+        assert!(words.contains("[default: "), "{first} has no default");
+        seen += 1;
+    }
+    assert!(seen > 30, "{seen}");
+    assert!(text.contains("Examples:") && text.contains("Exit codes:"));
+}

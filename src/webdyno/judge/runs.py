@@ -1,0 +1,156 @@
+"""Two runs of the same experiment, such as before and after an upgrade."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import Literal
+
+import numpy as np
+
+from webdyno.judge.comparison import ALPHA, DELTA
+from webdyno.judge.interval import Logs, welch
+from webdyno.judge.judgement import judge
+from webdyno.judge.run_differences import differences, mismatches
+from webdyno.judge.verdict import by_interval
+from webdyno.judge.words import percent, ratio_range, ratio_text
+from webdyno.model.judgement import Finding, Interval, Judgement, Metric, Verdict
+from webdyno.model.records import Record
+from webdyno.model.run import RunHead
+from webdyno.model.run_comparison import Change, Difference, RunComparison
+
+Run = tuple[RunHead, Sequence[Record]]
+
+WORST_FIRST = (
+    Verdict.INVALID,
+    Verdict.SLOWER,
+    Verdict.UNDECIDED,
+    Verdict.FASTER,
+    Verdict.EQUIVALENT,
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What may have changed: an arm's value, or the ratio of two arms."""
+
+    arms: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As it is shown."""
+        return " / ".join(self.arms)
+
+    @property
+    def of(self) -> Literal["arm", "ratio"]:
+        """Its kind."""
+        return "arm" if len(self.arms) == 1 else "ratio"
+
+
+def compare_runs(before: Run, after: Run) -> RunComparison:
+    """Judge the second run against the first, arm by arm and ratio by ratio.
+
+    Blocks of different runs aren't pairs: the intervals are Welch's, at 95 % for all arms together
+    (Bonferroni). There is no verdict when the experiments aren't the same where it matters.
+    """
+    first, second = judge(*before), judge(*after)
+    arms = [arm for arm in before[0].experiment.arms if arm in after[0].experiment.arms]
+    unlike = mismatches(before[0].experiment, after[0].experiment, arms)
+    enough = max(head.experiment.measure.min_blocks for head, _ in (before, after))
+    confidence = 1 - ALPHA / max(len(arms), 1)
+    changes = [
+        _change(metric, subject, first, second, confidence, enough)
+        for metric in second.metrics
+        for subject in _subjects(arms)
+    ]
+    decide_on = after[0].experiment.measure.decide_on
+    deciding = [c for c in changes if c.metric == decide_on and c.of == "arm"]
+    verdict = min((c.verdict for c in deciding), key=WORST_FIRST.index, default=Verdict.INVALID)
+    return RunComparison(
+        verdict=Verdict.INVALID if unlike else verdict,
+        headline=_headline(deciding, unlike, second),
+        changes=changes,
+        differences=differences(before[0], after[0]),
+        mismatches=unlike,
+    )
+
+
+def _subjects(arms: Sequence[str]) -> Iterator[Subject]:
+    for arm in arms:
+        yield Subject((arm,))
+    for arm in arms[1:]:
+        yield Subject((arm, arms[0]))
+
+
+def _change(
+    metric: Metric,
+    subject: Subject,
+    first: Judgement,
+    second: Judgement,
+    confidence: float,
+    enough: int,
+) -> Change:
+    before, after = (_logs(judgement, metric.name, subject) for judgement in (first, second))
+    fewest = min(len(before), len(after))
+    found = welch(after, before, confidence) if fewest > 1 else None
+    spoiling = _spoiling(first, metric, subject) or _spoiling(second, metric, subject)
+    if spoiling is not None:
+        verdict, why = Verdict.INVALID, f"No verdict: {spoiling.what}."
+    elif found is None or fewest < enough:
+        verdict, why = Verdict.UNDECIDED, f"Both runs need {enough} blocks; one has {fewest}."
+    else:
+        verdict = by_interval(found, DELTA, metric.better)
+        why = f"By the interval of the change and ±{percent(DELTA)}."
+    interval = found and Interval(
+        low=exp(found.low), estimate=exp(found.centre), high=exp(found.high), confidence=confidence
+    )
+    return Change(
+        metric=metric.name,
+        subject=subject.name,
+        of=subject.of,
+        change=interval,
+        delta=DELTA,
+        verdict=verdict,
+        why=why,
+    )
+
+
+def _logs(judgement: Judgement, metric: str, subject: Subject) -> Logs:
+    """Give ln of the subject's value in each block; for ratios in blocks that have both values."""
+    values = {
+        value.arm: dict(zip(value.blocks, value.by_block, strict=True))
+        for value in judgement.arms
+        if value.metric == metric
+    }
+    mine = values.get(subject.arms[0], {})
+    if subject.of == "arm":
+        return np.log(list(mine.values()))
+    baseline = values.get(subject.arms[1], {})
+    return np.log([mine[block] / baseline[block] for block in mine if block in baseline])
+
+
+def _spoiling(judgement: Judgement, metric: Metric, subject: Subject) -> Finding | None:
+    for finding in judgement.findings:
+        concerns = not finding.metrics or metric.name in finding.metrics
+        if finding.severity == "invalid" and concerns and finding.arm in {None, *subject.arms}:
+            return finding
+    return None
+
+
+def _headline(deciding: Sequence[Change], unlike: Sequence[Difference], judged: Judgement) -> str:
+    if unlike:
+        told = "; ".join(f"{it.what} was {it.before}, now {it.after}" for it in unlike)
+        return f"no verdict: these are different experiments ({told})"
+    if not deciding:
+        return "no verdict: the runs have no arm in common"
+    labels = {metric.name: metric.label for metric in judged.metrics}
+    return "; ".join(_sentence(change, labels[change.metric]) for change in deciding)
+
+
+def _sentence(change: Change, label: str) -> str:
+    if change.change is None or change.verdict is Verdict.INVALID:
+        return f"{change.subject}: {change.verdict}, {change.why[:1].lower()}{change.why[1:-1]}"
+    spread = (change.change.high - change.change.low) / 2
+    return (
+        f"{change.subject}: {ratio_text(change.change.estimate, spread)}× the {label} of "
+        f"before ({ratio_range(change.change)}): {change.verdict}"
+    )

@@ -1,0 +1,64 @@
+"""A sweep: the same question at several points, each answered by itself."""
+
+from collections.abc import Sequence
+
+from webdyno.judge.judgement import judge
+from webdyno.judge.words import plural
+from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.point import PointJudgement, PointPlan, SweepJudgement
+from webdyno.model.records import Record
+from webdyno.model.run import RunHead
+
+SHOWN_POINTS = 3
+
+
+def judge_sweep(
+    head: RunHead, plans: Sequence[PointPlan], records: Sequence[Record]
+) -> SweepJudgement:
+    """Judge every point by its own records and settings.
+
+    Confidence levels are those of a single point: of twenty points without any difference, one may
+    come out different.
+    """
+    judged = [
+        PointJudgement(
+            point=plan.point,
+            judgement=judge(
+                head.model_copy(update={"experiment": plan.experiment}),
+                [record for record in records if record.point == plan.point.number],
+            ),
+        )
+        for plan in plans
+    ]
+    arms = list(head.experiment.arms)
+    decide_on = head.experiment.measure.decide_on
+    sentences = [_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]]
+    return SweepJudgement(headline="; ".join(sentences), points=judged)
+
+
+def _sentence(arm: str, baseline: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
+    """Say at which points an arm is what, most frequent verdict first."""
+    places: dict[Verdict, list[str]] = {}
+    for at in judged:
+        found = _comparison(arm, decide_on, at)
+        places.setdefault(found.verdict, []).append(at.point.label)
+    ordered = sorted(places.items(), key=lambda item: -len(item[1]))
+    if len(ordered) == 1:
+        verdict, points = ordered[0]
+        return f"{arm} against {baseline}: {verdict} at {_all(len(points))}"
+    return f"{arm} against {baseline}: " + ", ".join(
+        f"{verdict} at {_named(points, len(judged))}" for verdict, points in ordered
+    )
+
+
+def _all(points: int) -> str:
+    return "the only point" if points == 1 else f"all {plural(points, 'point')}"
+
+
+def _named(points: Sequence[str], total: int) -> str:
+    count = f"{len(points)} of {plural(total, 'point')}"
+    return f"{count} ({'; '.join(points)})" if len(points) <= SHOWN_POINTS else count
+
+
+def _comparison(arm: str, decide_on: str, at: PointJudgement) -> Comparison:
+    return next(c for c in at.judgement.comparisons if c.a == arm and c.metric == decide_on)

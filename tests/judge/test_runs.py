@@ -1,0 +1,109 @@
+"""Two runs of the same experiment."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from webdyno.judge.interval import welch
+from webdyno.judge.runs import compare_runs
+from webdyno.model.experiment import Measure
+from webdyno.model.judgement import Verdict
+from webdyno.model.run_comparison import Change, RunComparison
+
+ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=20_000)}
+
+
+def run(arms: dict[str, SimulatedArm], seed: int, blocks: int = 10) -> SimulatedRun:
+    """A run with little noise."""
+    return simulated_run(
+        arms, blocks=blocks, restart_sd=0.005, slot_sd=0.005, seed=seed, measure=Measure(seed=seed)
+    )
+
+
+def compared(before: SimulatedRun, after: SimulatedRun) -> RunComparison:
+    """The second run judged against the first."""
+    return compare_runs((before.head, before.records), (after.head, after.records))
+
+
+def rates(found: RunComparison) -> dict[str, Change]:
+    """Changes of rates by subject."""
+    return {change.subject: change for change in found.changes if change.metric == "rate_rps"}
+
+
+def test_welch_is_scipys() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.1, 0.02, 7), rng.normal(0, 0.08, 12)
+    theirs = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    found = welch(a, b, 0.95)
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+
+
+def test_nothing_changed() -> None:
+    found = compared(run(ARMS, 1), run(ARMS, 2))
+    assert found.verdict is Verdict.EQUIVALENT
+    assert found.differences == []
+    assert set(rates(found)) == {"nginx", "apache", "apache / nginx"}
+
+
+def test_an_arm_that_became_slower_decides() -> None:
+    slower = ARMS | {"apache": SimulatedArm(rate_rps=16_000)}
+    found = compared(run(ARMS, 1), run(slower, 2))
+    assert found.verdict is Verdict.SLOWER
+    assert "apache: 0.803× the requests per second of before" in found.headline
+    by_subject = rates(found)
+    assert by_subject["nginx"].verdict is Verdict.EQUIVALENT
+    assert by_subject["apache / nginx"].verdict is Verdict.SLOWER
+    assert by_subject["apache / nginx"].change is not None
+    assert by_subject["apache / nginx"].change.estimate == pytest.approx(0.8, rel=0.02)
+
+
+def test_a_slower_machine_changes_arms_but_no_ratios() -> None:
+    slower = {
+        "nginx": SimulatedArm(rate_rps=30_000),
+        "apache": SimulatedArm(rate_rps=15_000),
+    }
+    by_subject = rates(compared(run(ARMS, 1), run(slower, 2)))
+    assert by_subject["nginx"].verdict is Verdict.SLOWER
+    assert by_subject["apache / nginx"].verdict is Verdict.EQUIVALENT
+
+
+def test_differences_of_the_surroundings_are_named() -> None:
+    after = run(ARMS, 2)
+    machine = after.head.machine.model_copy(update={"kernel": "6.12.0"})
+    versions = after.head.versions | {"nginx": {"nginx": "1.28.0"}}
+    head = after.head.model_copy(update={"machine": machine, "versions": versions})
+    found = compared(run(ARMS, 1), SimulatedRun(head, after.records))
+    assert {d.what: d.after for d in found.differences} == {
+        "machine.kernel": "6.12.0",
+        "versions.nginx.nginx": "1.28.0",
+    }
+    assert found.verdict is Verdict.EQUIVALENT
+
+
+def test_different_experiments_are_not_compared() -> None:
+    after = run(ARMS, 2)
+    load = after.head.experiment.load.model_copy(update={"connections": 16})
+    experiment = after.head.experiment.model_copy(update={"load": load})
+    head = after.head.model_copy(update={"experiment": experiment})
+    found = compared(run(ARMS, 1), SimulatedRun(head, after.records))
+    assert found.verdict is Verdict.INVALID
+    assert "load.connections was 64, now 16" in found.headline
+
+
+def test_an_invalid_run_gives_no_verdict() -> None:
+    broken = ARMS | {"apache": SimulatedArm(wrong_status=500)}
+    found = compared(run(ARMS, 1), run(broken, 2))
+    assert found.verdict is Verdict.INVALID
+    assert rates(found)["nginx"].verdict is Verdict.EQUIVALENT
+
+
+def test_too_few_blocks_decide_nothing() -> None:
+    found = compared(run(ARMS, 1), run(ARMS, 2, blocks=4))
+    assert found.verdict is Verdict.UNDECIDED
+    assert "6 blocks" in rates(found)["nginx"].why
+
+
+def test_runs_without_a_common_arm_are_not_compared() -> None:
+    others = {"caddy": SimulatedArm(), "lighttpd": SimulatedArm()}
+    assert compared(run(ARMS, 1), run(others, 2)).verdict is Verdict.INVALID

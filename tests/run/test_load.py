@@ -1,0 +1,28 @@
+"""A load in an experiment: what fits together and what doesn't."""
+
+import pytest
+from pydantic import ValidationError
+
+from webdyno.model.experiment import Load
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"loop": "open"}, "rate_per_s"),
+        ({"rate_per_s": 10}, 'loop = "open"'),
+        ({"loop": "open", "rate_per_s": 10, "think_s": 1}, "think_s"),
+        ({"loop": "open", "rate_per_s": 10, "due": "connection"}, "keepalive = N"),
+        ({"connections": 0}, "greater than 0"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(settings: dict[str, object], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        Load.model_validate(settings)
+
+
+def test_the_offered_rate_counts_requests() -> None:
+    by_connection = {"loop": "open", "rate_per_s": 20, "due": "connection", "keepalive": 10}
+    assert Load.model_validate(by_connection).offered_rps == 200
+    assert Load(loop="open", rate_per_s=20).offered_rps == 20
+    assert Load().offered_rps is None

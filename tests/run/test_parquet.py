@@ -1,0 +1,60 @@
+"""Slots as a Parquet table."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from builders import SimulatedArm, simulated_run
+from webdyno.model.mistake import Trouble
+from webdyno.model.records import SlotRecord
+from webdyno.run.parquet import write_parquet
+
+RUN = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=2)
+SLOTS = [record for record in RUN.records if isinstance(record, SlotRecord)]
+
+
+def test_every_slot_is_a_row_with_its_figures(tmp_path: Path) -> None:
+    path = tmp_path / "slots.parquet"
+    write_parquet(RUN.records, path)
+    rows = (
+        duckdb.read_parquet(str(path))
+        .project(
+            'arm, phase, "load.requests.completed", "load.rate_rps", "servers.cpu_user_s", '
+            "epoch(started_at)"
+        )
+        .fetchall()
+    )
+    assert rows == [
+        (
+            slot.arm,
+            slot.phase,
+            slot.load.requests.completed,
+            slot.load.rate_rps,
+            slot.servers.cpu_user_s,
+            slot.started_at.timestamp(),
+        )
+        for slot in SLOTS
+    ]
+
+
+def test_columns_have_types(tmp_path: Path) -> None:
+    path = tmp_path / "slots.parquet"
+    write_parquet(RUN.records, path)
+    table = duckdb.read_parquet(str(path))
+    types = dict(zip(table.columns, map(str, table.types), strict=True))
+    assert types["block"] == "BIGINT"
+    assert types["load.rate_rps"] == "DOUBLE"
+    assert types["load.keepalive.asked"] == "VARCHAR"
+    assert types["started_at"] == "TIMESTAMP WITH TIME ZONE"
+
+
+def test_a_run_without_slots_gives_an_empty_table(tmp_path: Path) -> None:
+    path = tmp_path / "slots.parquet"
+    write_parquet([], path)
+    assert duckdb.read_parquet(str(path)).fetchall() == []
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Trouble, match="can't be written"):
+        write_parquet(RUN.records, tmp_path / "missing" / "slots.parquet")
