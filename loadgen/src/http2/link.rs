@@ -128,16 +128,9 @@ where
     poll_fn(|cx| {
         let polled = Pin::new(&mut connection).poll(cx);
         let Some(link) = link.upgrade() else { return polled.map(drop) };
-        match polled {
-            Poll::Ready(outcome) => {
-                link.finish(LinkEnd::Lost(outcome.err()));
-                Poll::Ready(())
-            }
-            Poll::Pending => {
-                link.look(connection.max_concurrent_send_streams(), cx);
-                Poll::Pending
-            }
-        }
+        // First, because a GOAWAY may have come together with the end.
+        link.look(connection.max_concurrent_send_streams(), cx);
+        polled.map(|outcome| link.finish(LinkEnd::Lost(outcome.err())))
     })
     .await;
 }

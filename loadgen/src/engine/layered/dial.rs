@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustls::{AlertDescription, Error as TlsError, HandshakeKind};
+use rustls::{AlertDescription, CertificateError, Error as TlsError, HandshakeKind};
 use tokio::time::timeout;
 
 use super::door::{Gate, Line};
@@ -122,8 +122,9 @@ fn no_alpn(gate: &Gate) -> String {
 fn no_tls(gate: &Gate, error: io::Error) -> NoConnection {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
         Some(TlsError::InvalidCertificate(reason)) => for_good(format!(
-            "the server's certificate is not to be trusted: {reason}; give its authority \
-             (--cacert, \"ca_file\") or take any certificate (--insecure, \"insecure\")"
+            "the server's certificate is not to be trusted: {}; or take any certificate \
+             (--insecure, \"insecure\")",
+            untrusted(reason)
         )),
         Some(TlsError::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
             for_good(no_alpn(gate))
@@ -143,5 +144,27 @@ fn no_http2(gate: &Gate, error: Option<&h2::Error>) -> NoConnection {
         }
         Some(error) => NoConnection { why: format!("HTTP/2: {error}"), for_good: false },
         None => NoConnection { why: "closed before HTTP/2 had begun".into(), for_good: false },
+    }
+}
+
+/// What is wrong with a certificate, and the remedy.
+fn untrusted(reason: &CertificateError) -> String {
+    use CertificateError as Reason;
+    match reason {
+        Reason::UnknownIssuer => {
+            "nobody trusted has issued it; give its authority (--cacert, \"ca_file\")".into()
+        }
+        Reason::Expired | Reason::ExpiredContext { .. } => "it has expired; renew it".into(),
+        Reason::NotValidYet | Reason::NotValidYetContext { .. } => {
+            "it is not valid yet; wait, or set this machine's clock".into()
+        }
+        Reason::NotValidForName | Reason::NotValidForNameContext { .. } => {
+            "it is for another name; ask for a name it has".into()
+        }
+        // The library has no name of its own for this one.
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            "it is an authority's (CA:TRUE), not a server's; make one with CA:FALSE".into()
+        }
+        other => format!("{other}; give the server another one"),
     }
 }

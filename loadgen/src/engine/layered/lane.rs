@@ -46,10 +46,13 @@ impl Lane {
     async fn next(&mut self) -> (Option<Ask>, Option<Permit>) {
         let slot = &self.slot;
         let free_ns = now_ns();
+        if !slot.counts() || free_ns >= slot.end_ns {
+            return (None, None);
+        }
         let timetable = match &mut *slot.supply.borrow_mut() {
             Supply::Timetable(timetable) => Arc::clone(timetable),
             Supply::Stock(share) => {
-                if free_ns >= slot.end_ns || !share.take_one() {
+                if !share.take_one() {
                     return (None, None);
                 }
                 return (Some(self.ask(None, None, free_ns)), None);
