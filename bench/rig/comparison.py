@@ -81,8 +81,9 @@ def goals(case: Case, samples: Sequence[Sample]) -> list[str]:
         found = ratio(samples, "loadgen", reference)
         if found is None:
             continue
-        word = "reached" if found.median <= highest else "missed"
         lines.append(
-            f"goal: loadgen at most {highest:.2f} x {reference}: {word} with {found.median:.2f}"
+            f"goal: loadgen at most {highest:.2f} x {reference}: {found.verdict(highest)}; "
+            f"median {found.median:.2f}, {found.confidence:.0%} interval "
+            f"{found.low:.2f} - {found.high:.2f}, {found.rounds} rounds"
         )
     return lines

@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-
 QUIET_SHARE = 0.05
 LOOK_S = 0.2
 

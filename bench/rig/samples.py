@@ -1,6 +1,7 @@
 """One client on one case once: measured, and checked against what nginx counted."""
 
 import dataclasses
+import math
 import statistics
 import time
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ SETTLE_S = 0.05
 EXTRA_REQUESTS = 2
 """What a client may ask before its load starts."""
 RATE_TOLERANCE = 0.02
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,34 @@ class Ratio:
     median: float
     low: float
     high: float
+    """Ends of an interval for the median."""
+    confidence: float
+    """How often such an interval holds the true median."""
     rounds: int
+
+    def verdict(self, highest: float) -> str:
+        """Say whether the ratio is at most `highest`: the whole interval decides, or nothing."""
+        if self.confidence < CONFIDENCE:
+            return "undecided: too few rounds"
+        if self.high <= highest:
+            return "reached"
+        return "missed" if self.low > highest else "undecided"
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Give low end, high end and confidence of the sign test's interval for the median.
+
+    It takes away from both ends as many values as CONFIDENCE allows, and assumes nothing about
+    their distribution (Conover, Practical Nonparametric Statistics, section 3.2).
+    """
+    ordered = sorted(values)
+    rounds = len(ordered)
+    outside = 2 * 0.5**rounds
+    dropped = 0
+    while outside + 2 * math.comb(rounds, dropped + 1) * 0.5**rounds <= 1 - CONFIDENCE:
+        dropped += 1
+        outside += 2 * math.comb(rounds, dropped) * 0.5**rounds
+    return ordered[dropped], ordered[-1 - dropped], max(0.0, 1 - outside)
 
 
 def ratio(samples: Sequence[Sample], client: str, reference: str) -> Ratio | None:
@@ -138,7 +167,7 @@ def ratio(samples: Sequence[Sample], client: str, reference: str) -> Ratio | Non
     ]
     if not ratios:
         return None
-    return Ratio(statistics.median(ratios), min(ratios), max(ratios), len(ratios))
+    return Ratio(statistics.median(ratios), *median_interval(ratios), len(ratios))
 
 
 def missed_rate(case: Case, samples: Sequence[Sample], duration_s: float) -> float | None:

@@ -1,6 +1,7 @@
 """Which samples are comparable, and what is made of them."""
 
 import math
+import statistics
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from rig.clients import CLIENTS, CannotMakeLoadError
 from rig.counts import Counts
 from rig.machine import split_cores
 from rig.process import Finished
-from rig.samples import Sample, missed_rate, problem_of, ratio
+from rig.samples import Ratio, Sample, median_interval, missed_rate, problem_of, ratio
 
 SMALL, CONNECT, OPEN = CASES["small"], CASES["connect"], CASES["open"]
 
@@ -77,7 +78,37 @@ def test_ratio_is_taken_within_rounds() -> None:
     found = ratio(samples, "loadgen", "wrk")
     assert found is not None
     assert (found.median, found.low, found.high) == pytest.approx((0.6, 0.5, 0.7))
+    assert found.confidence == pytest.approx(0.75)
     assert found.rounds == 3
+
+
+@given(st.lists(st.floats(min_value=0.1, max_value=10), min_size=1, max_size=60))
+def test_interval_holds_the_median_and_knows_its_confidence(values: list[float]) -> None:
+    low, high, confidence = median_interval(values)
+    assert low <= statistics.median(values) <= high
+    assert (confidence >= 0.95) == (len(values) >= 6)
+
+
+def test_interval_of_eleven_rounds_leaves_one_out_at_each_end() -> None:
+    # 1 - 2 (1 + 11) / 2^11: the table of the sign test for n = 11
+    low, high, confidence = median_interval([float(value) for value in range(11)])
+    assert (low, high) == (1, 9)
+    assert confidence == pytest.approx(0.98828125)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "confidence", "verdict"),
+    [
+        (0.60, 0.79, 0.98, "reached"),
+        (0.81, 0.95, 0.98, "missed"),
+        (0.61, 0.86, 0.98, "undecided"),
+        (0.60, 0.79, 0.94, "undecided: too few rounds"),
+    ],
+)
+def test_only_the_whole_interval_decides(
+    low: float, high: float, confidence: float, verdict: str
+) -> None:
+    assert Ratio((low + high) / 2, low, high, confidence, 7).verdict(0.80) == verdict
 
 
 def test_no_ratio_to_what_is_absent() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.definitions import Catalogue, read_knobs
+from webdyno.definitions import Catalogue, factors, read_knobs, settings
 from webdyno.model.mistake import Mistake
 
 
@@ -21,14 +21,16 @@ def test_every_experiment_of_the_catalogue_is_right(catalogue: Catalogue) -> Non
 def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
     experiment = catalogue.experiment(
         "static-hello",
-        [
-            "load.connections=16",
-            'arms.apache-event.paths=["/missing.txt"]',
-            "arms.nginx.knobs.workers=1",
-            "measure.budget_s=30",
-            "load.keepalive=never",
-            "arms.third.stack=apache-worker",
-        ],
+        settings(
+            [
+                "load.connections=16",
+                'arms.apache-event.paths=["/missing.txt"]',
+                "arms.nginx.knobs.workers=1",
+                "measure.budget_s=30",
+                "load.keepalive=never",
+                "arms.third.stack=apache-worker",
+            ]
+        ),
     )
     assert experiment.load.connections == 16
     assert experiment.arms["apache-event"].paths == ["/missing.txt"]
@@ -41,7 +43,7 @@ def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
 @pytest.mark.parametrize(
     ("override", "says"),
     [
-        ("load.conections=3", "unknown key load.conections; did you mean connections?"),
+        ("load.conections=3", "unknown key load.conections; did you mean connections"),
         ("load.connections=0", "load.connections should be greater than 0, not 0"),
         ("load.keepalive=maybe", "should be 'always' or 'never'"),
         ("arms.nginx.stack=ngnix", "no stack 'ngnix'; did you mean nginx"),
@@ -61,8 +63,35 @@ def test_a_wrong_override_is_named_with_a_remedy(
     catalogue: Catalogue, override: str, says: str
 ) -> None:
     with pytest.raises(Mistake) as mistake:
-        catalogue.experiment("static-hello", [override])
+        catalogue.experiment("static-hello", settings([override]))
     assert str(mistake.value).startswith(f"--set {override}: ")
+    assert says in str(mistake.value)
+
+
+def test_factors_are_varied_at_every_level(catalogue: Catalogue) -> None:
+    varied = factors(["load.connections=1,2", "arms.nginx.knobs.workers=1,2,3"])
+    experiment = catalogue.experiment("static-hello", varied)
+    assert experiment.factors == {
+        "load.connections": [1, 2],
+        "arms.nginx.knobs.workers": [1, 2, 3],
+    }
+
+
+@pytest.mark.parametrize(
+    ("factor", "says"),
+    [
+        ("load.connections=1,0", "load.connections should be greater than 0, not 0"),
+        ("load.conections=1,2", "unknown key load.conections; did you mean connections"),
+        ("arms.nginx.knobs.workers=1,many", "is a whole number from 1 to 1024, not 'many'"),
+        ("arms.nginx.stack=nginx,ngnix", "no stack 'ngnix'; did you mean nginx"),
+        ("load.connections", "should look like KEY=LEVEL,LEVEL"),
+        ("load.connections=1,,2", "should look like KEY=LEVEL,LEVEL"),
+    ],
+)
+def test_a_wrong_level_is_named_with_a_remedy(catalogue: Catalogue, factor: str, says: str) -> None:
+    with pytest.raises(Mistake) as mistake:
+        catalogue.experiment("static-hello", factors([factor]))
+    assert str(mistake.value).startswith(f"--vary {factor}: ")
     assert says in str(mistake.value)
 
 

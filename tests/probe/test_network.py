@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from webdyno.probe.network import NetworkReading
-from webdyno.probe.proc_files import counters, fields
+from webdyno.probe.proc_files import counters, number_after
 
 SNMP = """\
 Ip: Forwarding DefaultTTL
@@ -20,9 +20,11 @@ def test_counters_are_read_by_protocol_and_name() -> None:
     assert counters(SNMP, "Ip") == {"Forwarding": 1, "DefaultTTL": 64}
 
 
-def test_fields_with_and_without_units_are_read() -> None:
-    text = "Name:\tnginx\nVmHWM:\t    5120 kB\nread_bytes: 17\nempty:\n"
-    assert fields(text) == {"VmHWM": 5120, "read_bytes": 17}
+def test_numbers_are_found_behind_their_names() -> None:
+    text = b"Name:\tnginx\nVmHWM:\t    5120 kB\nread_bytes: 17\n"
+    assert number_after(b"VmHWM:", text) == 5120
+    assert number_after(b"\nread_bytes:", text) == 17
+    assert number_after(b"\nmissing:", text) == 0
 
 
 def test_what_goes_over_loopback_is_counted() -> None:

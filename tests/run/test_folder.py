@@ -156,11 +156,11 @@ def test_arm_folders_stay_inside_the_run(
     tmp_path_factory: pytest.TempPathFactory, arm: str, block: int
 ) -> None:
     path = tmp_path_factory.mktemp("arms")
-    made = RunFolder(path, RUN.head).block_folder(block, arm)
+    made = RunFolder(path, RUN.head).block_folder(0, block, arm)
     assert made.is_dir()
     assert made.resolve().parent.parent == (path / "blocks").resolve()
 
 
 def test_arms_have_folders_of_their_own(folder: RunFolder) -> None:
     names = ["a", "a/b", ".", "..", "%2E", ".a"]
-    assert len({folder.block_folder(0, name) for name in names}) == len(names)
+    assert len({folder.block_folder(0, 1, name) for name in names}) == len(names)

@@ -1,7 +1,6 @@
 """Files of sites."""
 
 import hashlib
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.model.mistake import Trouble
 from webdyno.stack.site_files import made_text, prepare_site
 
 
@@ -38,28 +38,47 @@ def test_the_static_site_is_what_its_definition_says() -> None:
 
 
 def test_a_site_is_made_once_and_anew_when_it_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(_open_folder()))
-    try:
-        folder = tmp_path / "sites" / "mine"
-        (folder / "root").mkdir(parents=True)
-        (folder / "root" / "a.txt").write_text("one")
-        (folder / "site.toml").write_text('title = "t"\nneeds = ["static"]\n[paths."/a.txt"]\n')
-        site = Catalogue.load([tmp_path]).site("mine")
-        first = prepare_site(site, Bench()).root
-        assert prepare_site(site, Bench()).root == first
-        assert (first / "a.txt").read_text() == "one"
-        (folder / "root" / "a.txt").write_text("two")
-        second = prepare_site(site, Bench()).root
-        assert second != first
-        assert (second / "a.txt").read_text() == "two"
-    finally:
-        shutil.rmtree("/tmp/webdyno-test-sites")  # noqa: S108
+    monkeypatch.setattr("tempfile.tempdir", str(open_folder))
+    folder = tmp_path / "sites" / "mine"
+    (folder / "root").mkdir(parents=True)
+    (folder / "root" / "a.txt").write_text("one")
+    (folder / "site.toml").write_text(
+        'title = "t"\nneeds = ["static"]\n[paths."/a.txt"]\n'
+        '[files]\n"many/{n}.txt" = { text = "x", count = 3 }\n'
+    )
+    site = Catalogue.load([tmp_path]).site("mine")
+    first = prepare_site(site, Bench())
+    assert prepare_site(site, Bench()) == first
+    assert (first.root / "a.txt").read_text() == "one"
+    assert sorted(path for path, _ in first.files()) == [
+        "/a.txt",
+        "/many/1.txt",
+        "/many/2.txt",
+        "/many/3.txt",
+    ]
+    (folder / "root" / "a.txt").write_text("two")
+    second = prepare_site(site, Bench())
+    assert second != first
+    assert (second.root / "a.txt").read_text() == "two"
 
 
-def _open_folder() -> Path:
-    folder = Path("/tmp/webdyno-test-sites")  # noqa: S108 (pytest's own may not be entered by all)
-    folder.mkdir(exist_ok=True)
-    folder.chmod(0o755)
-    return folder
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('setup = [["sh", "-c", "echo the reason; exit 3"]]', "can't be set up:\n    the reason"),
+        (
+            'requires.it = { file = ["/no/such.so"], apt = "php-it" }',
+            "there is no file /no/such.so; on Debian and Ubuntu: apt-get install php-it",
+        ),
+    ],
+)
+def test_a_site_that_cannot_be_made_says_why(tmp_path: Path, line: str, says: str) -> None:
+    folder = tmp_path / "sites" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "site.toml").write_text(f'title = "t"\nneeds = ["static"]\n{line}\n')
+    site = Catalogue.load([tmp_path]).site("mine")
+    with pytest.raises(Trouble) as trouble:
+        prepare_site(site, Bench())
+    assert says in str(trouble.value)

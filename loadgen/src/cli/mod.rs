@@ -1,5 +1,7 @@
 //! The command line: one file per command.
 
+mod null_server;
+mod relay;
 mod run;
 mod serve;
 mod signals;
@@ -28,12 +30,16 @@ struct Cli {
 enum Command {
     Run(Box<run::Args>),
     Serve(serve::Args),
+    NullServer(null_server::Args),
+    Relay(relay::Args),
 }
 
 pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
+        Command::NullServer(args) => null_server::main(&args),
+        Command::Relay(args) => relay::main(&args),
     };
     ExitCode::from(outcome.unwrap_or_else(|message| {
         eprintln!("loadgen: {message}");

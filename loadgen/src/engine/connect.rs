@@ -45,8 +45,12 @@ impl Slot<'_> {
         self.connects += 1;
         let conn = &mut self.reactor.conns[id];
         conn.since_ns = self.now_ns;
-        let window = (conn.role == Role::Slow).then_some(socket::SMALL_WINDOW_BYTES);
-        match socket::open(&self.plan.targets[conn.target], source, window) {
+        let options = socket::Options {
+            source,
+            window_bytes: (conn.role == Role::Slow).then_some(socket::SMALL_WINDOW_BYTES),
+            no_delay: self.plan.no_delay,
+        };
+        match socket::open(&self.plan.targets[conn.target], options) {
             Err(error) => self.connect_failed(id, &error.to_string()),
             Ok(opened) => {
                 conn.fd = Some(opened.fd);

@@ -1,5 +1,6 @@
 //! Lanes: the users of a slot. A free one takes what is to be asked next and has it sent.
 
+use super::ahead::pace_ns;
 use super::conn::{Role, State};
 use super::reactor::ConnId;
 use super::slot::{Slot, Supply};
@@ -7,47 +8,18 @@ use super::turn::Timer;
 use crate::order::{Think, ThinkDistribution, Unit};
 use crate::schedule::{Ask, exponential};
 
-/// Connections that are opened at once when a slot begins; the others follow at a pace that
-/// listen queues can take.
-const OPENED_AT_ONCE: usize = 64;
-const OPENED_PER_MS: usize = 32;
-const MILLISECOND_NS: u64 = 1_000_000;
-
 impl Slot<'_> {
-    /// Sets all connections in motion.
+    /// Sets all lanes in motion.
     pub fn begin(&mut self) {
-        let mut opened = 0;
         let all_lanes = self.conns.first().map_or(0, Vec::len);
-        if self.opens_before() {
-            for lane in 0..self.lanes {
-                let id = self.conns[0][lane];
-                if self.reactor.conns[id].state == State::Closed {
-                    self.at(self.start_ns + pace_ns(opened), Timer::Connect(id));
-                    opened += 1;
-                }
-            }
-        }
         for lane in 0..all_lanes {
-            let at_ns = self.start_ns + pace_ns(if self.is_open() { 0 } else { opened });
-            self.at(at_ns, Timer::Free(lane));
-            opened += 1;
-        }
-        for index in 0..self.idle_conns.len() {
-            let id = self.idle_conns[index];
-            if self.reactor.conns[id].state == State::Closed {
-                self.at(self.start_ns + pace_ns(opened), Timer::Connect(id));
-                opened += 1;
-            }
+            let opened = if self.is_open() { 0 } else { lane };
+            self.at(self.start_ns + pace_ns(opened), Timer::Free(lane));
         }
     }
 
     pub fn is_open(&self) -> bool {
         matches!(self.supply, Supply::Timetable(_))
-    }
-
-    /// In an open loop connections that serve many requests are there before the first is due.
-    fn opens_before(&self) -> bool {
-        self.is_open() && self.plan.requests_per_connection == u32::MAX
     }
 
     /// A lane has nothing in flight since `since_ns`.
@@ -178,9 +150,4 @@ impl Slot<'_> {
             }
         }
     }
-}
-
-/// When the connection that is opened as the `nth` begins.
-pub fn pace_ns(nth: usize) -> u64 {
-    nth.saturating_sub(OPENED_AT_ONCE) as u64 / OPENED_PER_MS as u64 * MILLISECOND_NS
 }

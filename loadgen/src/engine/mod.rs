@@ -4,6 +4,7 @@
 //! edge-triggered and once, a read that came back short is not repeated, requests are rendered
 //! before the slot, and threads share nothing they write to.
 
+mod ahead;
 mod answers;
 pub mod clock;
 mod conn;

@@ -34,7 +34,13 @@ pub struct Plan {
     pub window_ns: u64,
     /// Present when TLS or HTTP/2 is asked for.
     pub layers: Option<Layers>,
+    /// Requests may need several segments. Only then can Nagle's algorithm delay one: there is
+    /// never another request in flight on the same connection.
+    pub no_delay: bool,
 }
+
+/// A request up to this long fits into one segment everywhere (RFC 9293: 536 bytes).
+const ONE_SEGMENT_BYTES: usize = 536;
 
 impl Plan {
     /// Plans a checked order.
@@ -48,10 +54,12 @@ impl Plan {
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
             window_ns: seconds_to_ns(order.window_s),
             layers: Layers::of(&order)?,
+            no_delay: order.load.cookies,
             order,
         };
         for index in 0..plan.order.requests.len() {
             let ready = plan.ready(index).map_err(|e| format!("requests[{index}].url: {e}"))?;
+            plan.no_delay |= ready.rendered.bytes(true).len() > ONE_SEGMENT_BYTES;
             plan.requests.push(ready);
         }
         Ok(plan)

@@ -176,7 +176,7 @@ impl<'a> Slot<'a> {
                 break EndedBy::Interrupt;
             }
             self.handle(events);
-            if self.now_ns >= window.end_ns {
+            if self.now_ns >= window.end_ns && self.now_ns < end_ns {
                 let part = window.hand_over(&mut self.recorder, self.now_ns);
                 // The engine listens until it has heard of the end.
                 let _ = reports.send(Report::Window(part));

@@ -23,15 +23,21 @@ pub struct Opened {
 /// The receive buffer of a slow reader, so that the server feels it.
 pub const SMALL_WINDOW_BYTES: usize = 4096;
 
-/// Begins to connect, without waiting: from `source` if given, with a receive buffer of
-/// `window` bytes if given.
-pub fn open(
-    address: &Address,
-    source: Option<IpAddr>,
-    window: Option<usize>,
-) -> io::Result<Opened> {
+/// What is special about a connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Address to connect from.
+    pub source: Option<IpAddr>,
+    /// Size of the receive buffer.
+    pub window_bytes: Option<usize>,
+    /// Send what doesn't fill a segment at once.
+    pub no_delay: bool,
+}
+
+/// Begins to connect, without waiting.
+pub fn open(address: &Address, options: Options) -> io::Result<Opened> {
     match address {
-        Address::Tcp(address) => open_tcp(address, source, window),
+        Address::Tcp(address) => open_tcp(address, options),
         Address::Unix(path) => {
             let fd = socket(AddressFamily::UNIX, None)?;
             let connected = begin(connect(&fd, &SocketAddrUnix::new(path)?))?;
@@ -40,19 +46,19 @@ pub fn open(
     }
 }
 
-fn open_tcp(
-    address: &SocketAddr,
-    source: Option<IpAddr>,
-    window: Option<usize>,
-) -> io::Result<Opened> {
+fn open_tcp(address: &SocketAddr, options: Options) -> io::Result<Opened> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let fd = socket(family, Some(ipproto::TCP))?;
-    sockopt::set_tcp_nodelay(&fd, true)?;
-    if let Some(bytes) = window {
+    if options.no_delay {
+        sockopt::set_tcp_nodelay(&fd, true)?;
+    }
+    if let Some(bytes) = options.window_bytes {
         sockopt::set_socket_recv_buffer_size(&fd, bytes)?;
     }
-    if let Some(source) = source {
-        choose_port_later(&fd)?;
+    if let Some(source) = options.source {
+        if source.is_ipv4() {
+            choose_port_later(&fd)?;
+        }
         bind(&fd, &SocketAddr::new(source, 0))?;
     }
     let connected = begin(connect(&fd, address))?;

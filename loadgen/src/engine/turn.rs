@@ -21,6 +21,8 @@ pub enum Timer {
 }
 
 const MILLISECOND_NS: u64 = 1_000_000;
+/// Answers must not wait until thousands of connections are opened.
+const TIMERS_PER_TURN: usize = 64;
 /// Far from the end of the kernel's arithmetic.
 const LONGEST_WAIT_NS: u64 = 3_600_000_000_000;
 
@@ -49,18 +51,29 @@ impl Slot<'_> {
             if let Some(happened) = self.reactor.happened(&event) {
                 self.on_event(happened, seen_ns);
             }
+            self.send_due();
         }
-        while let Some(Reverse((at, timer))) = self.timers.peek().copied()
-            && at <= self.now_ns
-        {
-            self.timers.pop();
-            self.on_timer(timer);
+        for _ in 0..TIMERS_PER_TURN {
+            match self.timers.peek().copied() {
+                Some(Reverse((at, timer))) if at <= self.now_ns => {
+                    self.timers.pop();
+                    self.on_timer(timer);
+                    self.send_due();
+                }
+                _ => break,
+            }
         }
-        if self.held.is_some() {
-            self.dispatch();
-        }
+        self.send_due();
         if self.now_ns >= self.check_timeouts_ns {
             self.check_timeouts();
+        }
+    }
+
+    /// Open loop: what is due must not wait until all events are handled.
+    fn send_due(&mut self) {
+        if self.held.is_some() {
+            self.now_ns = now_ns();
+            self.dispatch();
         }
     }
 

@@ -112,7 +112,8 @@ fn work(mut reactor: Reactor, inbox: &Receiver<Job>, waker: &Arc<OwnedFd>, inter
             continue;
         }
         reactor.close_dead(&mut events);
-        let slot = Slot::new(&job.plan, &mut reactor, job.part);
+        let mut slot = Slot::new(&job.plan, &mut reactor, job.part);
+        slot.open_ahead(&mut events, interrupt);
         slot.run(job.start.together(), &mut events, interrupt, &job.reports);
     }
 }

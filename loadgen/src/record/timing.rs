@@ -4,70 +4,92 @@ use hdrhistogram::Histogram;
 
 /// Longer times are counted as this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
+/// What a histogram holds before it has to grow.
+const SHORTEST_RANGE_NS: u64 = 1_000_000;
 const DIGITS: u8 = 3;
 
+/// Its memory is taken when it is first needed, and grows with the longest time seen: most
+/// recorders never meet some kinds of time, and slots are short.
 #[derive(Debug, Clone)]
 pub struct Timing {
-    histogram: Histogram<u64>,
+    histogram: Option<Histogram<u64>>,
 }
 
 impl Timing {
-    pub fn empty() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
-            .unwrap_or_else(|error| unreachable!("the bounds are constants: {error}"));
-        Timing { histogram }
+    pub const fn empty() -> Self {
+        Timing { histogram: None }
     }
 
+    #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.histogram.saturating_record(ns);
+        // It grows up to the longest time, so this can't fail.
+        let _ = self.get_or_create().record(ns.min(LONGEST_NS));
     }
 
     pub fn add(&mut self, other: &Timing) {
-        if other.histogram.is_empty() {
-            return;
+        if let Some(histogram) = &other.histogram {
+            // As above.
+            let _ = self.get_or_create().add(histogram);
         }
-        // Equal bounds, so this can't fail.
-        let _ = self.histogram.add(&other.histogram);
+    }
+
+    #[inline]
+    fn get_or_create(&mut self) -> &mut Histogram<u64> {
+        self.histogram.get_or_insert_with(|| {
+            let mut histogram = Histogram::new_with_max(SHORTEST_RANGE_NS, DIGITS)
+                .unwrap_or_else(|error| unreachable!("the bounds are constants: {error}"));
+            histogram.auto(true);
+            histogram
+        })
     }
 
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
     /// Microseconds; 0 when nothing was recorded.
     pub fn mean_us(&self) -> f64 {
-        round_us(self.histogram.mean())
+        self.figure_us(Histogram::mean)
     }
 
     pub fn min_us(&self) -> f64 {
-        if self.histogram.is_empty() { 0.0 } else { round_us(self.histogram.min() as f64) }
+        self.figure_us(|histogram| histogram.min() as f64)
     }
 
     pub fn max_us(&self) -> f64 {
-        round_us(self.histogram.max() as f64)
+        self.figure_us(|histogram| histogram.max() as f64)
     }
 
     /// The value that the share `quantile` of all times does not exceed.
     pub fn quantile_us(&self, quantile: f64) -> f64 {
-        let ns = self.histogram.value_at_quantile(quantile).min(self.histogram.max());
-        round_us(ns as f64)
+        self.figure_us(|histogram| {
+            histogram.value_at_quantile(quantile).min(histogram.max()) as f64
+        })
+    }
+
+    fn figure_us(&self, of: impl FnOnce(&Histogram<u64>) -> f64) -> f64 {
+        self.histogram.as_ref().map_or(0.0, |histogram| round_us(of(histogram)))
     }
 
     /// The distribution in steps that get finer towards its tail.
     pub fn percentiles(&self) -> impl Iterator<Item = Step> {
-        let mut count = 0;
-        self.histogram.iter_quantiles(5).map(move |step| {
-            count += step.count_since_last_iteration();
-            let us = round_us(step.value_iterated_to().min(self.histogram.max()) as f64);
-            Step { us, quantile: step.quantile_iterated_to(), count }
+        self.histogram.iter().flat_map(|histogram| {
+            let mut count = 0;
+            histogram.iter_quantiles(5).map(move |step| {
+                count += step.count_since_last_iteration();
+                let us = round_us(step.value_iterated_to().min(histogram.max()) as f64);
+                Step { us, quantile: step.quantile_iterated_to(), count }
+            })
         })
     }
 
     /// Recorded values in whole microseconds with how often each was seen.
     pub fn values_us(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.histogram.iter_recorded().map(|step| {
-            let middle = self.histogram.median_equivalent(step.value_iterated_to());
-            ((middle + 500) / 1000, step.count_at_value())
+        self.histogram.iter().flat_map(|histogram| {
+            histogram.iter_recorded().map(|step| {
+                let middle = histogram.median_equivalent(step.value_iterated_to());
+                ((middle + 500) / 1000, step.count_at_value())
+            })
         })
     }
 }

@@ -11,6 +11,7 @@ from webdyno.cli.load import load
 from webdyno.cli.report import report
 from webdyno.cli.resume import resume
 from webdyno.cli.run import run
+from webdyno.cli.setup import setup
 from webdyno.cli.stacks import stacks
 from webdyno.cli.up import up
 from webdyno.model.mistake import Mistake, Trouble
@@ -26,7 +27,7 @@ app = App(
     help_epilogue=EPILOGUE,
     version_flags=["--version"],
 )
-for command in (run, duel, resume, report, stacks, up, doctor, load):
+for command in (run, duel, resume, report, stacks, setup, up, doctor, load):
     app.command(command)
 
 

@@ -5,9 +5,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import Budget, CatalogDirs, ExperimentSettings, Out, Precision, Yes
+from webdyno.cli.flags import Budget, CatalogDirs, ExperimentSettings, Factors, Out, Precision, Yes
 from webdyno.cli.measure import measure, measure_settings
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.definitions import Catalogue, CommandLine, factors, read_experiment, settings
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
 
@@ -25,6 +25,7 @@ def duel(
     budget: Budget = None,
     precision: Precision = None,
     set_: ExperimentSettings = (),
+    vary: Factors = (),
     out: Out = None,
     catalog: CatalogDirs = (),
     yes: Yes = False,
@@ -41,7 +42,8 @@ def duel(
     """
     catalogue = Catalogue.load(catalog)
     spoken = _experiment(catalogue, stack, baseline, site, path)
-    experiment = read_experiment(spoken, [*measure_settings(budget, precision), *set_], catalogue)
+    overrides = [*measure_settings(budget, precision), *settings(set_), *factors(vary)]
+    experiment = read_experiment(spoken, overrides, catalogue)
     return measure(f"{stack}-{baseline}", experiment, catalogue, out, yes=yes)
 
 

@@ -33,6 +33,16 @@ ExperimentSettings = Annotated[
         show_default=False,
     ),
 ]
+Factors = Annotated[
+    Sequence[str],
+    Parameter(
+        name="--vary",
+        help="KEY=LEVEL,LEVEL…: compare at each of these levels of a setting; with several, at "
+        "every combination.",
+        negative=(),
+        show_default=False,
+    ),
+]
 KnobSettings = Annotated[
     Sequence[str],
     Parameter(

@@ -7,7 +7,7 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.packages import provide_packages
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result, tell_where
-from webdyno.definitions import Catalogue
+from webdyno.definitions import Catalogue, Override
 from webdyno.model.experiment import Experiment
 from webdyno.run.folder import RunFolder
 
@@ -31,14 +31,16 @@ def measure_on(folder: RunFolder, catalogue: Catalogue, *, yes: bool) -> Exit:
         return _carry_on(folder, catalogue)
 
 
-def measure_settings(budget: str | None, precision: float | None) -> list[str]:
+def measure_settings(budget: str | None, precision: float | None) -> list[Override]:
     """Give the flags for which there is a setting of the experiment as such settings."""
-    settings = []
+    overrides = []
     if budget is not None:
-        settings.append(f"measure.budget_s={parse_duration_s(budget, '--budget')}")
+        budget_s = parse_duration_s(budget, "--budget")
+        overrides.append(Override(("measure", "budget_s"), budget_s, f"--budget {budget}"))
     if precision is not None:
-        settings.append(f"measure.precision={precision}")
-    return settings
+        flag = f"--precision {precision}"
+        overrides.append(Override(("measure", "precision"), precision, flag))
+    return overrides
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:

@@ -6,6 +6,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from webdyno.model.experiment import Experiment
+from webdyno.model.point import Point
 from webdyno.model.records import BlockRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
 
@@ -27,6 +29,7 @@ class RunProgress:
             disable=not self._console.is_terminal,
         )
         self._task = self._progress.add_task("", doing="", total=None)
+        self._block = ""
         self._so_far = ""
 
     def __enter__(self) -> Self:
@@ -43,11 +46,12 @@ class RunProgress:
         """Take the live line away."""
         self._progress.stop()
 
-    def block_begins(self, block: int, slots: int) -> None:
+    def block_begins(self, point: Point, block: int, slots: int) -> None:
         """Show the new block."""
+        self._block = f"{point.label} · block {block}" if point.levels else f"block {block}"
         self._progress.update(
             self._task,
-            description=f"block {block}",
+            description=self._block,
             total=slots,
             completed=0,
             doing=f"starting servers {self._so_far}",
@@ -62,12 +66,13 @@ class RunProgress:
         """Move the bar on."""
         self._progress.advance(self._task)
 
-    def block_ends(self, block: BlockRecord, records: list[Record]) -> None:
+    def block_ends(self, block: BlockRecord, experiment: Experiment, records: list[Record]) -> None:
         """Tell how sure the answer is by now."""
-        so_far = ratios_so_far(self._head, records)
+        head = self._head.model_copy(update={"experiment": experiment})
+        so_far = ratios_so_far(head, records)
         self._so_far = f"· {so_far}"
         if not self._console.is_terminal:
-            self._console.print(f"block {block.block} ({block.took_s:.1f} s): {so_far}")
+            self._console.print(f"{self._block} ({block.took_s:.1f} s): {so_far}")
 
 
 def ratios_so_far(head: RunHead, records: list[Record]) -> str:

@@ -6,9 +6,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import Budget, CatalogDirs, ExperimentSettings, Out, Precision, Yes
+from webdyno.cli.flags import Budget, CatalogDirs, ExperimentSettings, Factors, Out, Precision, Yes
 from webdyno.cli.measure import measure, measure_settings
-from webdyno.definitions import Catalogue
+from webdyno.definitions import Catalogue, factors, settings
 
 
 def run(
@@ -19,6 +19,7 @@ def run(
     budget: Budget = None,
     precision: Precision = None,
     set_: ExperimentSettings = (),
+    vary: Factors = (),
     out: Out = None,
     catalog: CatalogDirs = (),
     yes: Yes = False,
@@ -32,8 +33,10 @@ def run(
         webdyno run static-hello --budget 5m --precision 0.01
 
         webdyno run mine.toml --set load.connections=16 --set arms.nginx.knobs.workers=1
+
+        webdyno run static-hello --vary load.connections=1,8,64 --budget 10m
     """
     catalogue = Catalogue.load(catalog)
-    settings = [*measure_settings(budget, precision), *set_]
-    wanted = catalogue.experiment(experiment, settings)
+    overrides = [*measure_settings(budget, precision), *settings(set_), *factors(vary)]
+    wanted = catalogue.experiment(experiment, overrides)
     return measure(Path(experiment).stem, wanted, catalogue, out, yes=yes)

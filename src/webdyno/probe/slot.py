@@ -42,9 +42,9 @@ class SlotProbe:
     def __enter__(self) -> Self:
         """Read everything a first time."""
         self._services = _services(self._stack)
-        self._memory = self._stack.memory()
         self._others_cpu = {name: server_cpu(stack) for name, stack in self._others.items()}
-        self._network = self._read_network()
+        self._memory = self._stack.memory()
+        self._network = NetworkReading.read()
         self._client = ClientReading.read(self._client_pid)
         self._host.__enter__()
         self._cpu = server_cpu(self._stack)
@@ -67,7 +67,7 @@ class SlotProbe:
 
     def readings(self) -> Readings:
         """Read what is left, and give it all."""
-        network = self._read_network().since(self._network)
+        network = NetworkReading.read().since(self._network)
         after = _services(self._stack)
         host = self._host.use()
         memory = self._stack.memory()
@@ -84,15 +84,22 @@ class SlotProbe:
             client_waiting=self._client_after.share_since(self._client, host.took_s),
         )
 
-    def _read_network(self) -> NetworkReading:
-        return NetworkReading.read(next(iter(self._stack.pids()), "self"))
-
 
 def _services(stack: RunningStack) -> dict[str, ServiceReading]:
     return {
-        role: ServiceReading.read(service.pids(), _service_cpu(stack.group, role, service))
+        role: ServiceReading.read(
+            _pids(stack.group, role, service), _service_cpu(stack.group, role, service)
+        )
         for role, service in stack.services().items()
     }
+
+
+def _pids(group: ControlGroup | None, role: str, service: RunningService) -> list[int]:
+    """Ask the control group, which knows at once; searching all of /proc takes 10 ms."""
+    if group is not None:
+        with suppress(OSError):
+            return [int(pid) for pid in group.entry(role).read_text().split()]
+    return service.pids()
 
 
 def _service_cpu(group: ControlGroup | None, role: str, service: RunningService) -> CpuReading:

@@ -29,11 +29,11 @@ def run_block(lab: Lab, number: int) -> bool:
     when a server died under load: both are on record. Servers that don't start raise Trouble.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
-    rng = block_rng(lab.seed, number)
+    rng = block_rng(lab.seed, lab.point.number, number)
     names = [arm.name for arm in lab.arms]
     order = block_order(names, lab.experiment.measure.slots_per_arm, rng)
     slots = _plan_slots(lab, order, rng)
-    lab.watcher.block_begins(number, len(slots))
+    lab.watcher.block_begins(lab.point, number, len(slots))
     with ExitStack() as exits:
         starting = rng.sample(lab.arms, len(lab.arms))
         stacks = {arm.name: exits.enter_context(_start(lab, number, arm)) for arm in starting}
@@ -57,7 +57,7 @@ def run_block(lab: Lab, number: int) -> bool:
         ready_s={name: stack.ready_s for name, stack in stacks.items()},
     )
     lab.keep(ended)
-    lab.watcher.block_ends(ended, lab.records)
+    lab.watcher.block_ends(ended, lab.experiment, lab.records)
     return True
 
 
@@ -69,7 +69,7 @@ def _plan_slots(lab: Lab, order: list[str], rng: Random) -> list[tuple[str, Phas
 
 
 def _start(lab: Lab, block: int, arm: ArmPlan) -> RunningStack:
-    folder = lab.folder.block_folder(block, arm.name)
+    folder = lab.folder.block_folder(lab.point.number, block, arm.name)
     try:
         return start_stack(
             arm.stack,

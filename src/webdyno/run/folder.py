@@ -162,9 +162,9 @@ class RunFolder:
             records.append(RECORD.validate_json(last))
         return records
 
-    def block_folder(self, block: int, arm: str) -> Path:
+    def block_folder(self, point: int, block: int, arm: str) -> Path:
         """Give the folder of an arm in a block (configs, error logs), made if it isn't there."""
-        folder = self.path / BLOCKS_FOLDER / f"{block:03d}" / _file_name(arm)
+        folder = self.path / BLOCKS_FOLDER / f"{point:03d}-{block:03d}" / _file_name(arm)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""What every block of a run works with."""
+"""What every block at a point works with."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from webdyno.bench import Bench
 from webdyno.generator import Generator
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Trouble
+from webdyno.model.point import Point
 from webdyno.model.records import IncidentRecord, Record
 from webdyno.run.folder import RunFolder
 from webdyno.run.plan import ArmPlan
@@ -19,7 +20,9 @@ from webdyno.stack import StackDied
 class Lab:
     """The experiment, where it runs, what makes its load, and what was measured so far."""
 
+    point: Point
     experiment: Experiment
+    """As it is at this point."""
     seed: int
     arms: Sequence[ArmPlan]
     bench: Bench
@@ -28,10 +31,11 @@ class Lab:
     folder: RunFolder
     watcher: Watcher
     records: list[Record] = field(default_factory=list)
-    """All that is on disk, in memory as well."""
+    """All of this point that is on disk, in memory as well."""
 
     def keep(self, record: Record) -> None:
-        """Write a record to disk at once, and remember it."""
+        """Write a record of this point to disk at once, and remember it."""
+        record = record.model_copy(update={"point": self.point.number})
         self.folder.append(record)
         self.records.append(record)
 

@@ -24,6 +24,11 @@ def block_order(arms: Sequence[str], slots_per_arm: int, rng: Random) -> list[st
     return order
 
 
-def block_rng(seed: int, block: int) -> Random:
+def round_rng(seed: int, turn: int) -> Random:
+    """Give the random source of the order in which points take turns."""
+    return Random(f"{seed}/round {turn}")
+
+
+def block_rng(seed: int, point: int, block: int) -> Random:
     """Give the random source of one block, so that a resumed run draws what it would have drawn."""
-    return Random(f"{seed}/{block}")
+    return Random(f"{seed}/{point}/{block}")

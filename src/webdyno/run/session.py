@@ -10,6 +10,7 @@ from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
 from webdyno.generator import Loadgen, loadgen_version
 from webdyno.model.experiment import Experiment
+from webdyno.model.point import plan_points
 from webdyno.model.run import RunHead
 from webdyno.run.folder import RunFolder
 from webdyno.run.lab import Lab
@@ -41,21 +42,26 @@ def begin_run(
 
 
 def carry_on(folder: RunFolder, catalogue: Catalogue, watcher: Watcher) -> None:
-    """Measure until the stop rule holds, from where the run stands."""
+    """Measure until the stop rule holds at every point, from where the run stands."""
     experiment = folder.head.experiment
     assert experiment.measure.seed is not None  # noqa: S101 (drawn in begin_run)
     bench = Bench()
-    lab = Lab(
-        experiment=experiment,
-        seed=experiment.measure.seed,
-        arms=plan_arms(experiment, catalogue),
-        bench=bench,
-        new_generator=lambda: Loadgen(bench.split.client),
-        folder=folder,
-        watcher=watcher,
-        records=folder.records(),
-    )
-    run_blocks(lab)
+    records = folder.records()
+    labs = [
+        Lab(
+            point=plan.point,
+            experiment=plan.experiment,
+            seed=experiment.measure.seed,
+            arms=plan_arms(plan.experiment, catalogue),
+            bench=bench,
+            new_generator=lambda: Loadgen(bench.split.client),
+            folder=folder,
+            watcher=watcher,
+            records=[record for record in records if record.point == plan.point.number],
+        )
+        for plan in plan_points(experiment)
+    ]
+    run_blocks(labs)
 
 
 def _versions(arm: ArmPlan, bench: Bench) -> dict[str, str]:

@@ -2,13 +2,15 @@
 
 from typing import Protocol
 
+from webdyno.model.experiment import Experiment
+from webdyno.model.point import Point
 from webdyno.model.records import BlockRecord, Record, SlotRecord
 
 
 class Watcher(Protocol):
     """Told of each step of a run as it happens."""
 
-    def block_begins(self, block: int, slots: int) -> None:
+    def block_begins(self, point: Point, block: int, slots: int) -> None:
         """A block with that many slots, warm-ups included, starts its servers."""
 
     def slot_begins(self, arm: str, phase: str) -> None:
@@ -17,5 +19,5 @@ class Watcher(Protocol):
     def slot_ends(self, record: SlotRecord) -> None:
         """A slot was measured and is on disk."""
 
-    def block_ends(self, block: BlockRecord, records: list[Record]) -> None:
-        """A block is complete; `records` are those of the whole run so far."""
+    def block_ends(self, block: BlockRecord, experiment: Experiment, records: list[Record]) -> None:
+        """A block is complete; experiment and records are those of its point."""

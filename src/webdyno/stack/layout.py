@@ -10,6 +10,7 @@ from typing import Any
 from webdyno.bench import Bench
 from webdyno.bench.users import hand_over
 from webdyno.bench.workspace import Workspace
+from webdyno.model.mistake import Trouble
 from webdyno.model.site import Site
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of
@@ -135,4 +136,6 @@ def _write_files(role: Role, renderer: Renderer, home: Path, place: Place) -> No
 def copy_tree(source: Path, target: Path) -> None:
     """Copy a folder's content into a folder, owners and holes in files included."""
     command = ["cp", "-a", "--reflink=auto", "--sparse=always", f"{source}/.", str(target)]
-    subprocess.run(command, check=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise Trouble(f"can't copy {source} to {target}: {done.stderr.strip()[-500:]}")

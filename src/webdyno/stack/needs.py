@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
@@ -66,13 +67,23 @@ def _programs(name: str) -> Iterator[str]:
     for folder in dict.fromkeys(folder for folder in folders if folder):
         if "*" not in name:
             path = Path(folder, name)
-            if os.access(path, os.X_OK) and path.is_file():
+            if _servers_may_run(path):
                 yield str(path)
                 return
         elif os.path.isdir(folder):  # noqa: PTH112 (Path would ask for the type of each entry)
             for entry in os.listdir(folder):  # noqa: PTH208
-                if fnmatch(entry, name) and os.access(Path(folder, entry), os.X_OK):
+                if fnmatch(entry, name) and _servers_may_run(Path(folder, entry)):
                     yield str(Path(folder, entry))
+
+
+def _servers_may_run(path: Path) -> bool:
+    """When we are root the servers' user is another one, who can't go into root's home."""
+    if not os.access(path, os.X_OK) or not path.is_file():
+        return False
+    if os.geteuid() != 0:
+        return True
+    real = path.resolve()
+    return all(p.stat().st_mode & stat.S_IXOTH for p in (real, *real.parents, *path.parents))
 
 
 def _version_order(path: str) -> list[int]:

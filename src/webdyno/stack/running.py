@@ -1,5 +1,6 @@
 """A running stack: from the definition to a server that answers, and to its end."""
 
+import errno
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from webdyno.bench.memory import MemoryLimit, MemoryReading
 from webdyno.bench.users import hand_over
 from webdyno.bench.workspace import Workspace
 from webdyno.model.knob import KnobValue
+from webdyno.model.mistake import Trouble
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.layout import Place, copy_tree, lay_out
@@ -39,14 +41,18 @@ def start_stack(
     a free one unless given; `memory_bytes` limits all services together. Raise Trouble, with the
     server's own words, when it can't be started.
     """
-    running = RunningStack(
-        stack, knobs, site, folder=folder, bench=bench, port=port, memory_bytes=memory_bytes
-    )
     try:
-        running.start()
-    except BaseException:
-        running.stop()
-        raise
+        running = RunningStack(
+            stack, knobs, site, folder=folder, bench=bench, port=port, memory_bytes=memory_bytes
+        )
+        try:
+            running.start()
+        except BaseException:
+            running.stop()
+            raise
+    except OSError as error:
+        remedy = "; make room there, or set TMPDIR" if error.errno == errno.ENOSPC else ""
+        raise Trouble(f"stack {stack.name} can't be started: {error}{remedy}") from None
     return running
 
 
@@ -104,6 +110,11 @@ class RunningStack:
             raise
         self._front = self._services[stack.front]
         self.port = self._front.address.port
+
+    @property
+    def name(self) -> str:
+        """A name that no other running stack on this machine has."""
+        return self._workspace.name
 
     @property
     def url(self) -> str:

@@ -118,10 +118,12 @@ def _fill(site: Site, scratch: PreparedSite, needs: Mapping[str, str | None]) ->
     for name, target in (("root", scratch.root), ("app", scratch.app)):
         if (site.folder / name).is_dir():
             shutil.copytree(site.folder / name, target, dirs_exist_ok=True)
-    for path, file in site.files.items():
-        target = scratch.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(_content(path, file))
+    for pattern, file in site.files.items():
+        for number in range(1, file.count + 1):
+            path = pattern.replace("{n}", str(number))
+            target = scratch.root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(_content(path, file))
 
 
 def _set_up(

@@ -44,7 +44,7 @@ pub struct Args {
     /// Length of the run: 500ms, 10s, 2m [default: 10s, unless something else ends the run]
     #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = "Load")]
     pub duration: Option<f64>,
-    /// Number of requests to send [default: no limit]
+    /// Number of requests to send; with --conn-rate, of connections [default: no limit]
     #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Load")]
     pub requests: Option<u64>,
     /// Threads, not pinned

@@ -196,6 +196,34 @@ mod tests {
     }
 
     #[test]
+    fn keeps_order_and_times_of_a_hundred_thousand_lines() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("access.log");
+        let mut text = String::new();
+        for nth in 0..100_000 {
+            if nth % 1000 == 7 {
+                text.push_str("not a line of a log\n");
+            }
+            let (minute, second, page) = (nth / 6000, nth / 100 % 60, nth * 7919 % 500);
+            text.push_str(&format!(
+                "::1 - - [21/Nov/2026:10:{minute:02}:{second:02} +0000] \"GET /{page} HTTP/1.1\" \
+                 200 13 \"-\" \"x\"\n"
+            ));
+        }
+        std::fs::write(&file, text).expect("a file");
+        let replay = read(&file, "http://127.0.0.1", 1.0).expect("a log");
+        assert_eq!((replay.sequence.len(), replay.requests.len()), (100_000, 500));
+        assert!(
+            replay.notes[0].starts_with("100 lines") && replay.notes[1].contains(":8: no time")
+        );
+        for (nth, (request, at_s)) in replay.sequence.iter().zip(&replay.times_s).enumerate() {
+            let page = nth * 7919 % 500;
+            assert!(replay.requests[*request as usize].url.ends_with(&format!("/{page}")));
+            assert!((at_s - nth as f64 / 100.0).abs() < 1e-9, "{nth} {at_s}");
+        }
+    }
+
+    #[test]
     fn knows_the_calendar() {
         assert_eq!((days(1970, 1, 1), days(2000, 3, 1), days(2024, 2, 29)), (0, 11_017, 19_782));
     }

@@ -76,9 +76,9 @@ impl Slot {
         let request = &self.plan.requests[flight.ask.request];
         let mismatch = request.expectation.judge(answer.status, answer.body_bytes, answer.hash);
         let mut recorder = self.recorder.borrow_mut();
-        if self.draining.get() || answer.done_ns >= self.end_ns {
+        if self.draining.get() || answer.done_ns >= self.end_ns.get() {
             if !self.draining.get() {
-                leave_unanswered(&mut recorder, flight, reused, self.end_ns);
+                leave_unanswered(&mut recorder, flight, reused, self.end_ns.get());
             }
             recorder.drained += u64::from(mismatch.is_none());
             return;

@@ -97,6 +97,7 @@ impl Slot {
         if !self.counts() {
             return;
         }
+        self.connect_failed.notify_one();
         let mut recorder = self.recorder.borrow_mut();
         recorder.fail(Failure::Connect);
         recorder.samples.keep(format!("connect to {}: {}", gate.origin, failed.why));

@@ -78,7 +78,8 @@ async fn dial_patiently(
 ) -> Result<Dialled, NoConnection> {
     let began_ns = now_ns();
     let address = &gate.origin.address;
-    let socket = socket::open(address, source, None)?;
+    let options = socket::Options { source, window_bytes: None, no_delay: true };
+    let socket = socket::open(address, options)?;
     let wire = connected(socket.fd, address).await?;
     let connect_ns = now_ns() - began_ns;
     let (wire, handshake) = secure(gate, wire).await?;

@@ -12,8 +12,8 @@ use super::books::{Answer, Outcome};
 use super::door::Door;
 use super::slot::Slot;
 use super::{http1, http2};
+use crate::engine::ahead::pace_ns;
 use crate::engine::clock::{now_ns, seconds_to_ns};
-use crate::engine::lanes::pace_ns;
 use crate::engine::slot::Supply;
 use crate::http2::Permit;
 use crate::order::{Protocol, ThinkDistribution, Unit};
@@ -27,6 +27,9 @@ pub async fn run(slot: Rc<Slot>, number: usize) {
     let mut lane = Lane { slot, number, deadline, in_session: false };
     while let (Some(ask), ahead) = lane.next().await {
         lane.carry_out(ask, ahead).await;
+        if !lane.slot.counts() {
+            return;
+        }
         lane.think().await;
     }
 }
@@ -46,7 +49,7 @@ impl Lane {
     async fn next(&mut self) -> (Option<Ask>, Option<Permit>) {
         let slot = &self.slot;
         let free_ns = now_ns();
-        if !slot.counts() || free_ns >= slot.end_ns {
+        if free_ns >= slot.end_ns.get() {
             return (None, None);
         }
         let timetable = match &mut *slot.supply.borrow_mut() {
@@ -64,10 +67,10 @@ impl Lane {
         let ahead = self.get_ready().await;
         let free_ns = now_ns();
         let turn = slot.turn.lock().await;
-        let Some(due) = timetable.take(now_ns().saturating_sub(slot.start_ns)) else {
+        let Some(due) = timetable.take(now_ns().saturating_sub(slot.start_ns.get())) else {
             return (None, None);
         };
-        let due_ns = slot.start_ns + due.at_ns;
+        let due_ns = slot.start_ns.get() + due.at_ns;
         let ask = self.ask(Some(due.number), Some(due_ns), due_ns.max(free_ns));
         turn.until(due_ns).await;
         drop(turn);

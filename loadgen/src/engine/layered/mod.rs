@@ -3,6 +3,7 @@
 //! It is built apart from the plain path, which it costs nothing. Each thread runs its lanes as
 //! tasks of a runtime of its own. Schedule, books, windows and results are those of the plain path.
 
+mod ahead;
 mod alarm;
 mod books;
 mod connect;
@@ -73,10 +74,15 @@ impl Layered {
                 gate.look_after_doors(reuse).await;
             }
             let alarms = (Alarm::new(), Alarm::new());
+            let (Ok(turn), Ok(alarm)) = alarms else {
+                // The others would wait for ever.
+                job.start.together();
+                return Err(io::Error::other("no timer can be made"));
+            };
+            let slot = Rc::new(Slot::new(job.plan, job.part, gates, turn));
+            slot.open_ahead(&interrupted).await;
             let start_ns = job.start.together();
-            let (turn, alarm) = (alarms.0?, alarms.1?);
-            let slot = Slot::new(job.plan, job.part, gates, turn, start_ns);
-            Rc::new(slot).run(&alarm, &interrupted, &job.reports).await;
+            slot.run(start_ns, &alarm, &interrupted, &job.reports).await;
             Ok(())
         })
     }

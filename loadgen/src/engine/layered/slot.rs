@@ -58,8 +58,8 @@ pub struct Slot {
     pub flights: RefCell<Vec<Option<Flight>>>,
     /// Whose turn it is at the timetable, and the alarm that goes when a request is due.
     pub turn: Mutex<Alarm>,
-    pub start_ns: u64,
-    pub end_ns: u64,
+    pub start_ns: Cell<u64>,
+    pub end_ns: Cell<u64>,
     /// After the window.
     pub draining: Cell<bool>,
     /// Since when no connection could be made.
@@ -67,20 +67,16 @@ pub struct Slot {
     /// A connection was made.
     pub reached: Cell<bool>,
     pub give_up: Notify,
+    /// Whenever a connection could not be made.
+    pub connect_failed: Notify,
     /// Connects so far, to take source addresses in turn.
     pub connects: Cell<usize>,
-    connections: usize,
+    pub connections: usize,
     thread: usize,
 }
 
 impl Slot {
-    pub fn new(
-        plan: Arc<Plan>,
-        part: Part,
-        gates: Vec<Rc<Gate>>,
-        turn: Alarm,
-        start_ns: u64,
-    ) -> Slot {
+    pub fn new(plan: Arc<Plan>, part: Part, gates: Vec<Rc<Gate>>, turn: Alarm) -> Slot {
         let streams = plan.layers.as_ref().map_or(1, |layers| layers.streams);
         Slot {
             gates,
@@ -92,12 +88,13 @@ impl Slot {
             scratch: RefCell::new(Scratch { bytes: vec![0; READ_BYTES], filled: 0 }),
             flights: RefCell::new(vec![None; part.lanes * streams]),
             turn: Mutex::new(turn),
-            start_ns,
-            end_ns: start_ns.saturating_add(plan.duration_ns),
+            start_ns: Cell::new(0),
+            end_ns: Cell::new(u64::MAX),
             draining: Cell::new(false),
             unreachable_since_ns: Cell::new(None),
             reached: Cell::new(false),
             give_up: Notify::new(),
+            connect_failed: Notify::new(),
             connects: Cell::new(0),
             connections: part.lanes,
             thread: part.thread,
@@ -108,11 +105,15 @@ impl Slot {
     /// Runs the window and the drain after it.
     pub async fn run(
         self: Rc<Self>,
+        start_ns: u64,
         alarm: &Alarm,
         interrupted: &Interrupted<'_>,
         reports: &Sender<Report>,
     ) {
-        let mut window = Current::first(self.thread, self.start_ns, self.plan.window_ns);
+        let slot_end_ns = start_ns.saturating_add(self.plan.duration_ns);
+        self.start_ns.set(start_ns);
+        self.end_ns.set(slot_end_ns);
+        let mut window = Current::first(self.thread, start_ns, self.plan.window_ns);
         let mut lanes = JoinSet::new();
         let numbers = 0..self.flights.borrow().len();
         let handles: Vec<AbortHandle> =
@@ -120,31 +121,29 @@ impl Slot {
         let ended_by = loop {
             tokio::select! {
                 biased;
-                () = alarm.until(self.end_ns.min(window.end_ns)) => {}
+                () = alarm.until(slot_end_ns.min(window.end_ns)) => {}
                 () = interrupted.wait() => break EndedBy::Interrupt,
                 () = self.give_up.notified() => break EndedBy::Unreachable,
                 () = all_ended(&mut lanes) => break EndedBy::Count,
             }
-            if now_ns() >= self.end_ns {
+            if now_ns() >= slot_end_ns {
                 break EndedBy::Duration;
             }
             let part = window.hand_over(&mut self.recorder.borrow_mut(), now_ns());
             // The engine listens until it has heard of the end.
             let _ = reports.send(Report::Window(part));
         };
-        let now_ns = now_ns();
-        let (ended_by, end_ns) = if now_ns >= self.end_ns {
-            (EndedBy::Duration, self.end_ns)
-        } else {
-            (ended_by, now_ns)
+        let seen_ns = now_ns();
+        let (ended_by, end_ns) = match seen_ns >= slot_end_ns {
+            true => (EndedBy::Duration, slot_end_ns),
+            false => (ended_by, seen_ns),
         };
         let usage = Usage::of_this_thread();
         self.drain(end_ns, lanes, &handles).await;
-        let drained_ns = crate::engine::clock::now_ns();
+        let drained_ns = now_ns();
         let last = window.last(&mut self.recorder.borrow_mut(), end_ns, usage);
         let _ = reports.send(Report::Window(last));
         let beside = Recorder::empty();
-        let start_ns = self.start_ns;
         let done = Done { ended_by, start_ns, end_ns, drained_ns, beside, idle_held: 0 };
         let _ = reports.send(Report::Done(Box::new(done)));
     }
@@ -194,7 +193,7 @@ impl Slot {
     }
 }
 
-async fn all_ended(lanes: &mut JoinSet<()>) {
+pub async fn all_ended(lanes: &mut JoinSet<()>) {
     while lanes.join_next().await.is_some() {}
 }
 
@@ -206,7 +205,7 @@ pub struct Interrupted<'a> {
 }
 
 impl Interrupted<'_> {
-    async fn wait(&self) {
+    pub async fn wait(&self) {
         while !self.flag.load(Ordering::Relaxed) {
             match self.waker.readable().await {
                 Ok(mut ready) => ready.clear_ready(),

@@ -1,0 +1,30 @@
+"""`webdyno setup`: installs what stacks and their sites need, ahead of any run."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from webdyno.cli.flags import CatalogDirs, Yes
+from webdyno.cli.packages import provide_packages
+from webdyno.definitions import Catalogue
+
+
+def setup(
+    *stacks: Annotated[str, Parameter(help="Stacks of the catalogue; all when none is named.")],
+    catalog: CatalogDirs = (),
+    yes: Yes = False,
+) -> None:
+    """Install the packages that stacks, and all sites they can serve, need.
+
+    For example
+
+        webdyno setup nginx-phpfpm apache-prefork-modphp
+
+        webdyno setup --yes
+    """
+    catalogue = Catalogue.load(catalog)
+    wanted = [catalogue.stack(name) for name in stacks] or list(catalogue.stacks.values())
+    sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}
+    provide_packages(wanted, list(sites.values()), yes=yes)
+    Console().print(f"everything is there for {', '.join(stack.name for stack in wanted)}")

@@ -1,0 +1,138 @@
+"""Every stack with every site that it can serve: right bodies, load without a failure, no trace."""
+
+import http.client
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from webdyno.bench import Bench
+from webdyno.bench.workspace import home_folder
+from webdyno.definitions import Catalogue
+from webdyno.generator import find_loadgen
+from webdyno.stack import RunningStack, start_stack
+from webdyno.stack.ready import connect
+
+CATALOGUE = Catalogue.load()
+PAIRS = [
+    (stack.name, site.name)
+    for stack in CATALOGUE.stacks.values()
+    for site in CATALOGUE.sites_for(stack)
+]
+
+
+@pytest.mark.parametrize(("stack", "site"), PAIRS)
+def test_it_serves_its_site(tmp_path: Path, stack: str, site: str) -> None:
+    wanted = CATALOGUE.site(site)
+    with start_stack(CATALOGUE.stack(stack), {}, wanted, folder=tmp_path, bench=Bench()) as running:
+        if running.url.startswith("http:"):
+            check_bodies(running)
+            check_load(running)
+        else:
+            check_redis(running)
+        running.check_alive()
+        assert all(re.match(r"\d+\.\d+", version) for version in running.versions().values())
+        pids = [*running.pids(), *running.wardens()]
+        assert not any(0 in psutil.Process(pid).uids() for pid in running.pids())
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    live = str(home_folder() / "live" / running.name)
+    assert not Path(live).exists()
+    assert live not in Path("/proc/net/unix").read_text()
+    assert live not in Path("/proc/self/mounts").read_text()
+    assert running.group is None or not running.group.path.exists()
+
+
+def check_bodies(running: RunningStack) -> None:
+    """Ask for each path of the site twice: caches must answer what they were told."""
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+    for path, page in [*running.site.paths.items()] * 2:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read()
+        assert page.matches(answer.status, body), f"{path}: {answer.status} {body[:300]!r}"
+    connection.close()
+
+
+def check_load(running: RunningStack) -> None:
+    """Two seconds of the site's first page."""
+    command = [str(find_loadgen()), "run", running.url + running.site.ready_path]
+    options = ["--connections", "8", "--duration", "2s", "--timeout", "20s", "--json"]
+    done = subprocess.run([*command, *options], capture_output=True, check=False)
+    result = json.loads(done.stdout)
+    assert result["requests"]["completed"] > 0
+    assert sum(result["failures"].values()) == 0, result["failure_samples"]
+
+
+def check_redis(running: RunningStack) -> None:
+    """Redis answers."""
+    with connect(running.services()[running.stack.front].address) as connection:
+        connection.sendall(b"PING\r\n")
+        assert connection.recv(100) == b"+PONG\r\n"
+
+
+@pytest.mark.parametrize(
+    ("stack", "knobs", "site"),
+    [
+        ("nginx-phpfpm", {"fastcgi": "tcp", "upstream_keepalive": 64}, "hello-php"),
+        ("apache-event-phpfpm", {"fastcgi": "tcp"}, "hello-php"),
+        ("nginx-front-apache", {"upstream_keepalive": 0}, "hello-php"),
+        ("nginx-memcached", {"memcached": "tcp", "upstream_keepalive": 0}, "static"),
+        ("nginx-phpfpm", {"listen": "tcp"}, "frontpage"),
+        ("nginx-phpfpm", {"wp_page_cache": True}, "wordpress"),
+        ("node", {"processes": 2}, "spin"),
+        ("puma-redis", {"redis": "tcp", "workers": 1}, "retwis"),
+    ],
+)
+def test_the_other_way_round(
+    tmp_path: Path, stack: str, knobs: dict[str, str | int | bool], site: str
+) -> None:
+    """Knobs that change how services are wired."""
+    with start_stack(
+        CATALOGUE.stack(stack), knobs, CATALOGUE.site(site), folder=tmp_path, bench=Bench()
+    ) as running:
+        check_bodies(running)
+        check_load(running)
+
+
+def test_what_one_block_wrote_does_not_reach_the_next(tmp_path: Path) -> None:
+    stack, site = CATALOGUE.stack("thin-redis"), CATALOGUE.site("retwis")
+    form = "name=zoe&password=long+enough"
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    for start in (1, 2):
+        with start_stack(stack, {}, site, folder=tmp_path / str(start), bench=Bench()) as running:
+            connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+            connection.request("GET", "/people/zoe")
+            missing = connection.getresponse()
+            missing.read()
+            assert missing.status == 404
+            connection.request("POST", "/sign-up", form, headers)
+            signed_up = connection.getresponse()
+            signed_up.read()
+            assert signed_up.status == 303
+            cookie = (signed_up.getheader("Set-Cookie") or "").partition(";")[0]
+            connection.request("POST", "/people/ada/follow", "", headers | {"Cookie": cookie})
+            connection.getresponse().read()
+            connection.request("POST", "/posts", "text=hello+ada", headers | {"Cookie": cookie})
+            connection.getresponse().read()
+            connection.request("GET", "/people/zoe")
+            person = connection.getresponse().read().decode()
+            assert "follows 1, is followed by 0" in person
+            assert "hello ada" in person
+            connection.close()
+
+
+def test_secrets_differ_from_start_to_start(tmp_path: Path) -> None:
+    seen = set()
+    for start in (1, 2):
+        folder = tmp_path / str(start)
+        stack, site = CATALOGUE.stack("nginx-phpfpm"), CATALOGUE.site("frontpage")
+        with start_stack(stack, {}, site, folder=folder, bench=Bench()):
+            text = (folder / "mariadb" / "start.sql").read_text()
+            seen.add(re.findall(r"IDENTIFIED BY '(\w+)'", text)[0])
+        if os.geteuid() == 0:
+            assert (folder / "mariadb" / "start.sql").stat().st_mode & 0o077 == 0
+    assert len(seen) == 2

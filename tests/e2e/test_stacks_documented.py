@@ -1,0 +1,29 @@
+"""docs/catalogue.md: what it tells to write works."""
+
+import re
+import urllib.request
+from pathlib import Path
+
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue
+from webdyno.stack import start_stack
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "catalogue.md"
+STEP = re.compile(r"^`(mine/\S+)`.*?^```toml\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def test_the_worked_example_works(tmp_path: Path) -> None:
+    steps = STEP.findall(DOCUMENT.read_text())
+    assert len(steps) == 3
+    for path, text in steps:
+        target = tmp_path / path
+        target.parent.mkdir(parents=True)
+        target.write_text(text)
+    catalogue = Catalogue.load([tmp_path / "mine"])
+    stack, site = catalogue.stack("python"), catalogue.site("letter")
+    with (
+        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=Bench()) as running,
+        urllib.request.urlopen(f"{running.url}/letter.txt", timeout=5) as answer,  # noqa: S310 (our own server)
+    ):
+        assert answer.read() == b"Dear reader,\n"
+        assert running.versions()["python"].startswith("3.")

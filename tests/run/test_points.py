@@ -1,0 +1,59 @@
+"""The points of an experiment: every combination of levels, each an experiment of its own."""
+
+from math import prod
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webdyno.model.experiment import Experiment, Level
+from webdyno.model.point import plan_points
+
+BASE = Experiment.model_validate(
+    {
+        "title": "t",
+        "question": "q",
+        "site": "static",
+        "measure": {"budget_s": 60, "seed": 1},
+        "arms": {"a": {"stack": "nginx"}, "b": {"stack": "apache-event"}},
+    }
+)
+
+
+def varied(factors: dict[str, list[Level]]) -> Experiment:
+    return BASE.model_copy(update={"factors": factors})
+
+
+def test_all_combinations_come_once_and_the_last_factor_changes_fastest() -> None:
+    plans = plan_points(
+        varied({"load.connections": [1, 2], "load.keepalive": ["always", "never", 10]})
+    )
+    assert [(p.experiment.load.connections, p.experiment.load.keepalive) for p in plans] == [
+        (1, "always"), (1, "never"), (1, 10), (2, "always"), (2, "never"), (2, 10),
+    ]  # fmt: skip
+    assert plans[4].point.number == 4
+    assert plans[4].point.label == "load.connections = 2, load.keepalive = never"
+
+
+@given(st.lists(st.integers(1, 4), max_size=3))
+def test_the_budget_is_shared_out_among_all_points(sizes: list[int]) -> None:
+    keys = ["load.connections", "measure.slot_s", "load.timeout_s"]
+    plans = plan_points(
+        varied({key: list(range(1, size + 1)) for key, size in zip(keys, sizes, strict=False)})
+    )
+    assert len({plan.point.label for plan in plans}) == len(plans) == prod(sizes)
+    assert sum(plan.experiment.measure.budget_s for plan in plans) <= 60.001
+    assert {plan.experiment.measure.seed for plan in plans} == {1}
+
+
+def test_a_factor_reaches_knobs_that_no_arm_had_set_and_leaves_the_rest() -> None:
+    (one, two) = plan_points(varied({"arms.a.knobs.workers": [1, 2]}))
+    assert one.experiment.arms["a"].knobs == {"workers": 1}
+    assert two.experiment.arms["a"].knobs == {"workers": 2}
+    assert two.experiment.arms["b"] == BASE.arms["b"]
+    assert two.experiment.factors == {}
+
+
+def test_an_experiment_without_factors_is_one_point() -> None:
+    (plan,) = plan_points(BASE)
+    assert plan.experiment == BASE
+    assert plan.point.levels == {}
