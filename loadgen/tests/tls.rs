@@ -114,7 +114,7 @@ fn plain_and_secure_requests_go_together() {
     order["requests"].as_array_mut().expect("a list").push(other);
     let result = run(&order);
     expect(&result, &[("/requests/completed", 40), ("/connections/opened", 4)]);
-    expect(&result, &[("/tls/full_handshakes", 2)]);
+    expect(&result, &[("/tls_handshake_us/count", 2)]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! HTTP/2 frame by frame (RFC 9113), so that a server can say what no library would.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 pub const NO_ERROR: u32 = 0;
@@ -25,6 +25,12 @@ pub struct Frames<S> {
 }
 
 impl Frames<TcpStream> {
+    /// Closes after all that was sent: unread bytes would make a reset of it.
+    pub fn close(mut self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+        while self.take_in().is_some() {}
+    }
+
     /// Another request comes within a few milliseconds.
     pub fn another_comes(&mut self) -> bool {
         self.stream.set_read_timeout(Some(Duration::from_millis(3))).expect("a timeout");

@@ -152,7 +152,8 @@ fn no_http2(gate: &Gate, error: Option<&h2::Error>) -> NoConnection {
 fn untrusted(reason: &CertificateError) -> String {
     use CertificateError as Reason;
     match reason {
-        Reason::UnknownIssuer => {
+        // A bad signature: the issuer has the name of somebody trusted, but not the key.
+        Reason::UnknownIssuer | Reason::BadSignature => {
             "nobody trusted has issued it; give its authority (--cacert, \"ca_file\")".into()
         }
         Reason::Expired | Reason::ExpiredContext { .. } => "it has expired; renew it".into(),
