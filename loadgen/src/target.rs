@@ -30,6 +30,8 @@ pub struct Target {
     pub path: String,
     /// Scheme and host, for messages and results.
     pub origin: String,
+    /// Over TLS.
+    pub secure: bool,
 }
 
 impl Target {
@@ -42,16 +44,29 @@ impl Target {
         if let Some(rest) = url.strip_prefix("http+unix://") {
             return unix(rest);
         }
-        let Some(rest) = url.strip_prefix("http://") else {
-            return Err(format!("{url:?} does not begin with http:// or http+unix://"));
+        let (secure, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
+            (Some(rest), _) => (false, rest),
+            (_, Some(rest)) => (true, rest),
+            _ => {
+                let message = "does not begin with http://, https:// or http+unix://";
+                return Err(format!("{url:?} {message}"));
+            }
         };
         let (host, path) = split_path(rest);
         Ok(Target {
-            address: Address::Tcp(resolve(host)?),
+            address: Address::Tcp(resolve(host, if secure { 443 } else { 80 })?),
             host: host.to_owned(),
             path,
-            origin: format!("http://{host}"),
+            origin: url[..url.len() - rest.len() + host.len()].to_owned(),
+            secure,
         })
+    }
+
+    /// The host without its port.
+    pub fn host_name(&self) -> &str {
+        let name = if has_port(&self.host) { self.host.rsplit_once(':') } else { None };
+        let name = name.map_or(self.host.as_str(), |(name, _)| name);
+        name.trim_start_matches('[').trim_end_matches(']')
     }
 
     /// The target cannot be another machine.
@@ -73,15 +88,18 @@ fn split_path(rest: &str) -> (&str, String) {
     (host, format!("{slash}{path}"))
 }
 
-fn resolve(host: &str) -> Result<SocketAddr, String> {
+fn has_port(host: &str) -> bool {
+    host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'))
+}
+
+fn resolve(host: &str, default_port: u16) -> Result<SocketAddr, String> {
     if host.is_empty() {
         return Err("the host is missing; write http://127.0.0.1:8080/".into());
     }
     if host.contains('@') {
         return Err("a user name in the URL is not supported; give an Authorization header".into());
     }
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-    let with_port = if has_port { host.to_owned() } else { format!("{host}:80") };
+    let with_port = if has_port(host) { host.to_owned() } else { format!("{host}:{default_port}") };
     let mut addresses =
         with_port.to_socket_addrs().map_err(|error| format!("cannot resolve {host:?}: {error}"))?;
     addresses.next().ok_or_else(|| format!("{host:?} has no address"))
@@ -100,6 +118,7 @@ fn unix(rest: &str) -> Result<Target, String> {
         host: "localhost".into(),
         path,
         origin: format!("http+unix://{host}"),
+        secure: false,
     })
 }
 
@@ -136,6 +155,11 @@ mod tests {
         );
         let target = Target::parse("http://[::1]").expect("good");
         assert_eq!(target.address.to_string(), "[::1]:80");
+        let target = Target::parse("https://[::1]/x").expect("good");
+        assert_eq!((target.address.to_string().as_str(), target.secure), ("[::1]:443", true));
+        assert_eq!((target.host_name(), target.origin.as_str()), ("::1", "https://[::1]"));
+        let target = Target::parse("https://localhost:8443").expect("good");
+        assert_eq!(target.host_name(), "localhost");
         let target = Target::parse("http+unix://%2Ftmp%2Fa.sock/x").expect("good");
         assert_eq!(target.address, Address::Unix("/tmp/a.sock".into()));
     }

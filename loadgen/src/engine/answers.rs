@@ -133,21 +133,13 @@ impl Slot<'_> {
                 Mismatch::BodyBytes | Mismatch::BodySha256 => Failure::Body,
             });
             if !book.samples.is_full() {
-                book.samples.keep(explain(mismatch, request, conn, &self.reactor.scratch));
+                let (status, bytes) = (conn.response.status(), conn.response.body_bytes());
+                let read = self.reactor.scratch.last_read();
+                book.samples.keep(explain(mismatch, request, status, bytes, read));
             }
             return;
         }
-        book.completed += 1;
-        let service_ns = done_ns.saturating_sub(conn.since_ns);
-        if conn.first_byte_ns == done_ns {
-            book.whole.record(service_ns);
-        } else {
-            book.first_byte.record(conn.first_byte_ns.saturating_sub(conn.since_ns));
-            book.last_byte.record(service_ns);
-        }
-        if self.plan.is_open() {
-            let from_ns = ask.due_ns.unwrap_or(conn.since_ns);
-            book.response.record(done_ns.saturating_sub(from_ns));
-        }
+        let from_ns = self.plan.is_open().then(|| ask.due_ns.unwrap_or(conn.since_ns));
+        book.complete(conn.since_ns, conn.first_byte_ns, done_ns, from_ns);
     }
 }

@@ -15,6 +15,12 @@ const MILLISECOND_NS: u64 = 1_000_000;
 /// Rests between failed connections double up to about 100 ms.
 const MOST_DOUBLINGS: u32 = 7;
 
+/// How long to rest after so many failures in a row.
+pub fn rest_ns(strikes: u32) -> u64 {
+    let doublings = strikes.saturating_sub(1).min(MOST_DOUBLINGS);
+    (MILLISECOND_NS << doublings).min(100 * MILLISECOND_NS)
+}
+
 impl Slot<'_> {
     /// Where a connection's requests are recorded.
     pub fn book(&mut self, id: ConnId) -> &mut Recorder {
@@ -28,8 +34,7 @@ impl Slot<'_> {
     pub fn rest(&mut self, id: ConnId) {
         let conn = &mut self.reactor.conns[id];
         conn.state = State::Resting;
-        let doublings = conn.strikes.saturating_sub(1).min(MOST_DOUBLINGS);
-        let rest_ns = (MILLISECOND_NS << doublings).min(100 * MILLISECOND_NS);
+        let rest_ns = rest_ns(conn.strikes);
         self.at(self.now_ns + rest_ns, Timer::Connect(id));
     }
 

@@ -1,6 +1,6 @@
 //! Requests that got no sound answer, and what people are told about failures.
 
-use super::conn::{Conn, Role, Scratch, State};
+use super::conn::{Role, State};
 use super::plan::Ready;
 use super::reactor::ConnId;
 use super::slot::Slot;
@@ -56,21 +56,25 @@ impl Slot<'_> {
 }
 
 /// What is wrong with an answer, and how it begins.
-pub fn explain(mismatch: Mismatch, request: &Ready, conn: &Conn, scratch: &Scratch) -> String {
+pub fn explain(
+    mismatch: Mismatch,
+    request: &Ready,
+    status: u16,
+    body_bytes: u64,
+    read: &[u8],
+) -> String {
     let expected = &request.expectation;
     let text = match mismatch {
         Mismatch::Status => {
-            let status = conn.response.status();
             format!("{}: status {status} instead of {}", request.url, expected.status_text())
         }
         Mismatch::BodyBytes => {
             let wanted = expected.body_bytes().unwrap_or_default();
-            let bytes = conn.response.body_bytes();
-            format!("{}: body of {bytes} bytes instead of {wanted}", request.url)
+            format!("{}: body of {body_bytes} bytes instead of {wanted}", request.url)
         }
         Mismatch::BodySha256 => format!("{}: body with another SHA-256", request.url),
     };
-    with_bytes(text, scratch.last_read())
+    with_bytes(text, read)
 }
 
 /// Appends the beginning of what was read, printable.

@@ -12,6 +12,7 @@ mod connect;
 mod drain;
 mod failures;
 mod lanes;
+mod layered;
 mod limits;
 pub mod plan;
 mod reactor;

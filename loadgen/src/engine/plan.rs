@@ -2,6 +2,7 @@
 
 use crate::check::Expectation;
 use crate::engine::clock::seconds_to_ns;
+use crate::engine::layered::Layers;
 use crate::http1::request::{Parts, Rendered};
 use crate::order::{Loop, Order, Request};
 use crate::schedule::length_s;
@@ -31,6 +32,8 @@ pub struct Plan {
     /// Length of the window; `u64::MAX` when only the count ends it.
     pub duration_ns: u64,
     pub window_ns: u64,
+    /// Present when TLS or HTTP/2 is asked for.
+    pub layers: Option<Layers>,
     /// Requests may need several segments. Only then can Nagle's algorithm delay one: there is
     /// never another request in flight on the same connection.
     pub no_delay: bool,
@@ -50,6 +53,7 @@ impl Plan {
             requests_per_connection: order.load.keepalive.limit().unwrap_or(u32::MAX),
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
             window_ns: seconds_to_ns(order.window_s),
+            layers: Layers::of(&order)?,
             no_delay: order.load.cookies,
             order,
         };
@@ -63,6 +67,10 @@ impl Plan {
 
     pub fn is_open(&self) -> bool {
         self.order.load.kind == Loop::Open
+    }
+
+    pub fn uses_tls(&self) -> bool {
+        self.layers.as_ref().is_some_and(|layers| layers.tls.is_some())
     }
 
     fn ready(&mut self, index: usize) -> Result<Ready, String> {

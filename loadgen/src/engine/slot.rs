@@ -15,7 +15,7 @@ use super::plan::Plan;
 use super::reactor::{ConnId, Reactor};
 use super::turn::Timer;
 use super::usage::Usage;
-use super::windows::{Done, Report, WindowPart};
+use super::windows::{Current, Done, Report};
 use crate::http1::response::HeadCache;
 use crate::record::Recorder;
 use crate::schedule::{Alias, Ask, Choice, Share, Timetable};
@@ -26,7 +26,8 @@ pub enum EndedBy {
     Duration,
     Count,
     Interrupt,
-    /// Only a count could end it, and the server could not be reached for the whole timeout.
+    /// Only a count could end it, and the server could not be reached for the whole timeout; or
+    /// the server can't be reached as asked: its certificate is wrong, it has no HTTP/2.
     Unreachable,
 }
 
@@ -97,16 +98,6 @@ pub(super) struct Slot<'a> {
     /// While draining: requests still awaited.
     pub in_flight: usize,
     thread: usize,
-    window: Window,
-}
-
-/// The stretch of time the recorder is about.
-#[derive(Debug)]
-struct Window {
-    index: u64,
-    start_ns: u64,
-    end_ns: u64,
-    usage: Usage,
 }
 
 impl<'a> Slot<'a> {
@@ -153,7 +144,6 @@ impl<'a> Slot<'a> {
             draining: false,
             in_flight: 0,
             thread: part.thread,
-            window: Window { index: 0, start_ns: 0, end_ns: 0, usage: Usage::default() },
         }
     }
 
@@ -169,12 +159,7 @@ impl<'a> Slot<'a> {
         self.start_ns = start_ns;
         self.now_ns = start_ns;
         self.check_timeouts_ns = start_ns + self.plan.timeout_ns;
-        self.window = Window {
-            index: 0,
-            start_ns,
-            end_ns: start_ns + self.plan.window_ns,
-            usage: Usage::of_this_thread(),
-        };
+        let mut window = Current::first(self.thread, start_ns, self.plan.window_ns);
         self.begin();
         let ended_by = loop {
             if self.active == 0 {
@@ -183,7 +168,7 @@ impl<'a> Slot<'a> {
             if self.gave_up() {
                 break EndedBy::Unreachable;
             }
-            self.turn(end_ns.min(self.window.end_ns), events);
+            self.turn(end_ns.min(window.end_ns), events);
             if self.now_ns >= end_ns {
                 break EndedBy::Duration;
             }
@@ -191,8 +176,10 @@ impl<'a> Slot<'a> {
                 break EndedBy::Interrupt;
             }
             self.handle(events);
-            if self.now_ns >= self.window.end_ns && self.now_ns < end_ns {
-                self.next_window(reports);
+            if self.now_ns >= window.end_ns && self.now_ns < end_ns {
+                let part = window.hand_over(&mut self.recorder, self.now_ns);
+                // The engine listens until it has heard of the end.
+                let _ = reports.send(Report::Window(part));
             }
         };
         let end_ns = if ended_by == EndedBy::Duration { end_ns } else { self.now_ns };
@@ -201,37 +188,11 @@ impl<'a> Slot<'a> {
         let drained_ns = now_ns();
         let held = |id: &&ConnId| self.reactor.conns[**id].state == State::Idle;
         let idle_held = self.idle_conns.iter().filter(held).count() as u64;
-        let last = self.window_part(end_ns, usage);
+        let last = window.last(&mut self.recorder, end_ns, usage);
         let beside = self.beside;
-        // The engine listens until it has heard of the end.
         let _ = reports.send(Report::Window(last));
         let done = Done { ended_by, start_ns, end_ns, drained_ns, beside, idle_held };
         let _ = reports.send(Report::Done(Box::new(done)));
-    }
-
-    /// Hands over what was recorded, and goes on with an empty recorder.
-    fn next_window(&mut self, reports: &Sender<Report>) {
-        let usage = Usage::of_this_thread();
-        let part = self.window_part(self.now_ns, usage);
-        let _ = reports.send(Report::Window(part));
-        let whole_windows = (self.now_ns - self.start_ns) / self.plan.window_ns;
-        self.window = Window {
-            index: whole_windows,
-            start_ns: self.now_ns,
-            end_ns: self.start_ns + (whole_windows + 1) * self.plan.window_ns,
-            usage,
-        };
-    }
-
-    fn window_part(&mut self, end_ns: u64, usage: Usage) -> WindowPart {
-        WindowPart {
-            index: self.window.index,
-            thread: self.thread,
-            start_ns: self.window.start_ns,
-            end_ns,
-            recorder: Box::new(std::mem::replace(&mut self.recorder, Recorder::empty())),
-            usage: usage.since(&self.window.usage),
-        }
     }
 
     fn gave_up(&self) -> bool {

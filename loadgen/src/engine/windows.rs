@@ -31,6 +31,56 @@ pub struct WindowPart {
     pub usage: Usage,
 }
 
+/// The window a thread is in.
+#[derive(Debug)]
+pub struct Current {
+    thread: usize,
+    index: u64,
+    begin_ns: u64,
+    pub end_ns: u64,
+    /// Of the slot.
+    start_ns: u64,
+    length_ns: u64,
+    usage: Usage,
+}
+
+impl Current {
+    pub fn first(thread: usize, start_ns: u64, length_ns: u64) -> Self {
+        Current {
+            thread,
+            index: 0,
+            begin_ns: start_ns,
+            end_ns: start_ns.saturating_add(length_ns),
+            start_ns,
+            length_ns,
+            usage: Usage::of_this_thread(),
+        }
+    }
+
+    /// Hands over what was recorded, and goes on with an empty recorder in the next window.
+    pub fn hand_over(&mut self, recorder: &mut Recorder, now_ns: u64) -> WindowPart {
+        let usage = Usage::of_this_thread();
+        let part = self.last(recorder, now_ns, usage);
+        self.index = (now_ns - self.start_ns) / self.length_ns;
+        self.begin_ns = now_ns;
+        self.end_ns = self.start_ns + (self.index + 1) * self.length_ns;
+        self.usage = usage;
+        part
+    }
+
+    /// What was recorded in a window that ended at `end_ns`, when `usage` was read.
+    pub fn last(&self, recorder: &mut Recorder, end_ns: u64, usage: Usage) -> WindowPart {
+        WindowPart {
+            index: self.index,
+            thread: self.thread,
+            start_ns: self.begin_ns,
+            end_ns,
+            recorder: Box::new(std::mem::replace(recorder, Recorder::empty())),
+            usage: usage.since(&self.usage),
+        }
+    }
+}
+
 /// A thread's end of a slot.
 #[derive(Debug)]
 pub struct Done {

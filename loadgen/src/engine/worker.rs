@@ -11,6 +11,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use super::clock::now_ns;
+use super::layered::{Layered, Layers};
 use super::plan::Plan;
 use super::reactor::Reactor;
 use super::slot::{Part, Slot};
@@ -38,7 +39,7 @@ impl Start {
         Start { barrier: Barrier::new(threads), at_ns: OnceLock::new() }
     }
 
-    fn together(&self) -> u64 {
+    pub fn together(&self) -> u64 {
         self.barrier.wait();
         *self.at_ns.get_or_init(now_ns)
     }
@@ -59,9 +60,10 @@ impl Worker {
         let reactor = Reactor::new(waker.as_fd())?;
         let (jobs, inbox) = sync_channel::<Job>(1);
         let name = cpu.map_or("load".into(), |cpu| format!("load-cpu{cpu}"));
+        let own_waker = Arc::clone(&waker);
         let thread = thread::Builder::new().name(name).spawn(move || {
             settle(cpu);
-            work(reactor, &inbox, &interrupt);
+            work(reactor, &inbox, &own_waker, &interrupt);
         })?;
         Ok(Worker { jobs, thread: Some(thread), waker })
     }
@@ -96,12 +98,37 @@ fn settle(cpu: Option<usize>) {
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-fn work(mut reactor: Reactor, inbox: &Receiver<Job>, interrupt: &AtomicBool) {
+fn work(mut reactor: Reactor, inbox: &Receiver<Job>, waker: &Arc<OwnedFd>, interrupt: &AtomicBool) {
     let mut events = Reactor::events();
+    let mut layered = None;
     while let Ok(job) = inbox.recv() {
+        let plan = Arc::clone(&job.plan);
+        if let Some(layers) = &plan.layers {
+            let outcome = layered_slot(&mut layered, waker, job, layers, interrupt);
+            if let Err(error) = outcome {
+                eprintln!("loadgen: a thread of the engine could not go on: {error}");
+                return;
+            }
+            continue;
+        }
         reactor.close_dead(&mut events);
         let mut slot = Slot::new(&job.plan, &mut reactor, job.part);
         slot.open_ahead(&mut events, interrupt);
         slot.run(job.start.together(), &mut events, interrupt, &job.reports);
     }
+}
+
+/// Most runs need no more than plain HTTP/1.1, so what is for the others is made when needed.
+fn layered_slot(
+    layered: &mut Option<Layered>,
+    waker: &Arc<OwnedFd>,
+    job: Job,
+    layers: &Layers,
+    interrupt: &AtomicBool,
+) -> io::Result<()> {
+    let layered = match layered {
+        Some(made) => made,
+        None => layered.insert(Layered::new(Arc::clone(waker))?),
+    };
+    layered.run(job, layers, interrupt)
 }

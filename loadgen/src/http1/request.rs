@@ -23,7 +23,7 @@ pub struct Parts<'a> {
     pub body: Option<&'a [u8]>,
 }
 
-const USER_AGENT: &str = concat!("loadgen/", env!("CARGO_PKG_VERSION"));
+pub const DEFAULT_USER_AGENT: &str = concat!("loadgen/", env!("CARGO_PKG_VERSION"));
 
 impl Rendered {
     pub fn bytes(&self, close: bool) -> &[u8] {
@@ -63,7 +63,7 @@ fn render(parts: &Parts<'_>, close: bool) -> Box<[u8]> {
         add("Host", parts.host);
     }
     if !given("user-agent") {
-        add("User-Agent", USER_AGENT);
+        add("User-Agent", DEFAULT_USER_AGENT);
     }
     for (name, value) in parts.headers {
         add(name, value);
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(
             keep,
             format!(
-                "POST /x?y=1 HTTP/1.1\r\nHost: 127.0.0.1:80\r\nUser-Agent: {USER_AGENT}\r\n\
+                "POST /x?y=1 HTTP/1.1\r\nHost: 127.0.0.1:80\r\nUser-Agent: {DEFAULT_USER_AGENT}\r\n\
                  X-A: b\r\nContent-Length: 5\r\n\r\nhello"
             )
         );

@@ -1,5 +1,6 @@
 //! What an order must keep beyond its types; every message names the field and the remedy.
 
+use super::layers;
 use super::{Arrivals, Expect, KeepAlive, Load, Loop, Order, Request, Stage, Unit};
 use crate::check::Sha256Hex;
 use crate::target::Target;
@@ -13,6 +14,7 @@ pub fn check(order: &Order) -> Result<(), String> {
             .map_err(|message| format!("requests[{index}].{message}"))?;
     }
     check_load(&order.load).map_err(|message| format!("load.{message}"))?;
+    layers::check(order).map_err(|message| format!("load.{message}"))?;
     match (order.duration_s, order.count) {
         (None, None) if !timetable_ends(order) => {
             Err("duration_s: give duration_s, count, or both".into())

@@ -4,6 +4,7 @@ mod arrivals;
 mod check;
 mod headers;
 mod keepalive;
+mod layers;
 mod parse;
 
 use std::net::IpAddr;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use arrivals::{Arrivals, Process, Stage, Think, ThinkDistribution, Unit};
 pub use check::check;
 pub use keepalive::KeepAlive;
+pub use layers::{Protocol, Tls};
 pub use parse::{OrderError, parse};
 
 /// One slot of load, asked for.
@@ -120,6 +122,13 @@ pub struct Load {
     pub idle_connections: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_readers: Option<SlowReaders>,
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// HTTP/2: requests in flight at a time on each connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
 }
 
 /// Connections beside the load that read their answers slowly; counted apart.

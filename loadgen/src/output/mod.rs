@@ -2,6 +2,7 @@
 
 pub mod csv;
 pub mod hdr;
+mod layers;
 pub mod live;
 pub mod result;
 pub mod table;

@@ -8,8 +8,9 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::Serialize;
 
+use super::layers::{self, Http2, TlsUse};
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
-use crate::order::{KeepAlive, Loop};
+use crate::order::{KeepAlive, Loop, Protocol};
 use crate::record::{Failure, FailureCounts, Recorder, Timing};
 
 /// Version of the contract.
@@ -23,6 +24,7 @@ pub struct SlotResult {
     pub target: String,
     #[serde(rename = "loop")]
     pub kind: Loop,
+    pub protocol: Protocol,
     pub ended_by: &'static str,
     pub measured_s: f64,
     pub drain_s: f64,
@@ -39,9 +41,15 @@ pub struct SlotResult {
     pub service_time_us: Times,
     pub first_byte_time_us: Times,
     pub connect_time_us: Times,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_handshake_us: Option<Times>,
     pub send_lag_us: Lag,
     pub client: Client,
     pub windows: Vec<WindowRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsUse>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_readers: Option<SlowReading>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,6 +184,7 @@ impl SlotResult {
             id: order.id.clone(),
             target: plan.origins.join(", "),
             kind: order.load.kind,
+            protocol: order.load.protocol,
             ended_by: ended_by(measured.ended_by),
             measured_s: round(measured.measured_s, 6),
             drain_s: round(measured.drain_s, 6),
@@ -194,9 +203,12 @@ impl SlotResult {
             service_time_us: times(&recorder.service_time()),
             first_byte_time_us: times(&recorder.first_byte_time()),
             connect_time_us: times(&recorder.connect),
+            tls_handshake_us: layers::handshakes(plan, recorder).map(|timing| times(&timing)),
             send_lag_us: lag(&recorder.lag),
             client: client(measured, order.leave_out_client_bound),
             windows: measured.windows.iter().map(window_row).collect(),
+            tls: layers::tls(plan, recorder),
+            http2: layers::http2(plan, recorder),
             slow_readers: slow_readers(plan, &measured.beside),
             idle_connections: idle_connections(plan, measured),
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::layers::Http2;
 use super::result::{SlotResult, Times};
 use crate::record::Timing;
 
@@ -40,6 +41,13 @@ pub fn render(result: &SlotResult, response_time: &Timing) -> String {
     line("Service time", &times(&result.service_time_us));
     line("First byte", &times(&result.first_byte_time_us));
     line("Connect time", &times(&result.connect_time_us));
+    if let (Some(tls), Some(handshakes)) = (&result.tls, &result.tls_handshake_us) {
+        line("TLS handshake", &times(handshakes));
+        line("", &format!("{} full, {} resumed", tls.full_handshakes, tls.resumed_handshakes));
+    }
+    if let Some(http2) = &result.http2 {
+        line("HTTP/2", &http2_in_words(http2));
+    }
     line("Client", &client(result));
     if let Some(slow) = &result.slow_readers {
         line(
@@ -71,6 +79,24 @@ fn requests(result: &SlotResult) -> String {
             write!(text, ", {} due but not sent, {} dropped", requests.unsent, requests.dropped);
     }
     text
+}
+
+fn http2_in_words(http2: &Http2) -> String {
+    let allowed = match http2.streams_allowed {
+        Some(allowed) if allowed < u64::from(http2.streams) => {
+            format!(" asked, {allowed} allowed by the server")
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} streams per connection{allowed}; {} connections ended by GOAWAY, {} requests asked \
+         again, {} streams refused, {} reset",
+        http2.streams,
+        http2.go_aways,
+        http2.asked_again,
+        http2.refused_streams,
+        http2.reset_streams
+    )
 }
 
 fn client(result: &SlotResult) -> String {

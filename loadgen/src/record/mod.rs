@@ -1,9 +1,11 @@
 //! What is counted and timed: one [`Recorder`] per thread and window, merged afterwards.
 
 mod failure;
+mod layers;
 mod recorder;
 mod timing;
 
 pub use failure::{Failure, FailureCounts};
+pub use layers::Layers;
 pub use recorder::{MAX_STATUS, Recorder, Samples};
 pub use timing::{Step, Timing};

@@ -1,6 +1,6 @@
 //! Everything one thread records in one window.
 
-use super::{Failure, FailureCounts, Timing};
+use super::{Failure, FailureCounts, Layers, Timing};
 
 /// Statuses have three digits.
 pub const MAX_STATUS: usize = 1000;
@@ -60,6 +60,8 @@ pub struct Recorder {
     pub lag: Timing,
     /// Open loop: due requests that were taken but not sent before the end.
     pub unsent: u64,
+    /// What TLS and HTTP/2 add; absent where neither is spoken.
+    pub layers: Option<Box<Layers>>,
 }
 
 impl Recorder {
@@ -85,6 +87,29 @@ impl Recorder {
             waited: Timing::empty(),
             lag: Timing::empty(),
             unsent: 0,
+            layers: None,
+        }
+    }
+
+    /// A valid answer, by when its request was sent, and when its first and last byte came;
+    /// in an open loop also by the time its response time counts from.
+    pub fn complete(
+        &mut self,
+        sent_ns: u64,
+        first_byte_ns: u64,
+        done_ns: u64,
+        open_from_ns: Option<u64>,
+    ) {
+        self.completed += 1;
+        let service_ns = done_ns.saturating_sub(sent_ns);
+        if first_byte_ns == done_ns {
+            self.whole.record(service_ns);
+        } else {
+            self.first_byte.record(first_byte_ns.saturating_sub(sent_ns));
+            self.last_byte.record(service_ns);
+        }
+        if let Some(from_ns) = open_from_ns {
+            self.response.record(done_ns.saturating_sub(from_ns));
         }
     }
 
@@ -101,6 +126,9 @@ impl Recorder {
         self.response.add(&other.response);
         self.waited.add(&other.waited);
         self.lag.add(&other.lag);
+        if let Some(layers) = &other.layers {
+            self.layers().handshake.add(&layers.handshake);
+        }
     }
 
     /// Adds everything but times.
@@ -122,6 +150,13 @@ impl Recorder {
             self.samples.keep(text.clone());
         }
         self.unsent += other.unsent;
+        if let Some(layers) = &other.layers {
+            self.layers().add_counts(layers);
+        }
+    }
+
+    pub fn layers(&mut self) -> &mut Layers {
+        self.layers.get_or_insert_default()
     }
 
     /// Every valid answer's time from sending to its end.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use super::layers::LayerArgs;
 use crate::order::{KeepAlive, Process, Stage, ThinkDistribution};
 use crate::output::threshold::Threshold;
 use crate::units::{self, CpuList, Sources};
@@ -18,6 +19,7 @@ Examples:
   loadgen run --replay access.log http://127.0.0.1:8080
   loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0' http://127.0.0.1/
   loadgen run http+unix://%2Frun%2Fapp.sock/status             over a Unix socket
+  loadgen run --http2 --streams 10 --cacert ca.pem https://127.0.0.1:8443/
 
 Exit codes:
   0  all answers were valid and no threshold was crossed
@@ -32,7 +34,8 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What to ask for: http://127.0.0.1:8080/path or http+unix://%2Ftmp%2Fx.sock/path
+    /// What to ask for: http://127.0.0.1:8080/path, https://127.0.0.1:8443/path or
+    /// http+unix://%2Ftmp%2Fx.sock/path
     pub urls: Vec<String>,
 
     /// Connections of the load
@@ -163,6 +166,9 @@ pub struct Args {
     /// Allow targets that are not on this machine [default: refuse them]
     #[arg(long, help_heading = "Clients")]
     pub allow_remote: bool,
+
+    #[command(flatten)]
+    pub layers: LayerArgs,
 
     /// Print the result as JSON [default: a table]
     #[arg(long, help_heading = "Output")]

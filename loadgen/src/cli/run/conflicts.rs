@@ -58,6 +58,11 @@ pub fn find(args: &Args) -> Option<String> {
             "--replay and --data or --method",
             "the log has the methods, and no bodies",
         ),
+        (
+            args.layers.insecure && args.layers.cacert.is_some(),
+            "--insecure and --cacert",
+            "whoever takes any certificate needs no authority",
+        ),
     ];
     let needs = [
         (args.requests_per_conn.is_some() && !connections, "--requests-per-conn", "--conn-rate"),
@@ -67,6 +72,7 @@ pub fn find(args: &Args) -> Option<String> {
             "--think",
         ),
         (args.replay_speed.is_some() && !replay, "--replay-speed", "--replay"),
+        (args.layers.streams.is_some() && !args.layers.http2, "--streams", "--http2"),
         (args.slow_rate.is_some() && args.slow_readers == 0, "--slow-rate", "--slow-readers"),
         (args.poisson && !args.is_open(), "--poisson", "--rate, --stage or --conn-rate"),
         (args.max_backlog.is_some() && !args.is_open(), "--max-backlog", "--rate or --stage"),

@@ -2,6 +2,7 @@
 
 mod args;
 mod conflicts;
+mod layers;
 mod order;
 mod replay;
 mod request_file;

@@ -68,6 +68,9 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
             connections: args.slow_readers,
             bytes_per_s: args.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
         }),
+        protocol: args.layers.protocol(),
+        streams: args.layers.streams,
+        tls: args.layers.tls(),
     }
 }
 

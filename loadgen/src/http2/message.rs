@@ -1,0 +1,113 @@
+//! Requests as HTTP/2 has them (RFC 9113 section 8.3.1), made before a slot begins.
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, COOKIE, HeaderName, HeaderValue, USER_AGENT};
+use http::{Method, Uri, Version};
+
+use crate::http1::cookies::CookieJar;
+use crate::http1::request::DEFAULT_USER_AGENT;
+use crate::order::Request;
+use crate::target::Target;
+
+/// Fields that are about a connection of HTTP/1.1 (RFC 9113 section 8.2.2).
+const NOT_IN_HTTP2: [&str; 5] =
+    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
+#[derive(Debug, Clone)]
+pub struct Message {
+    head: http::Request<()>,
+    pub body: Option<Bytes>,
+}
+
+impl Message {
+    /// Errors name the part of the request that is wrong.
+    pub fn new(request: &Request, target: &Target) -> Result<Message, String> {
+        let given = |name: &str| request.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
+        let authority = given("host").map_or(target.host.as_str(), |(_, host)| host.as_str());
+        let uri = Uri::builder()
+            .scheme(if target.secure { "https" } else { "http" })
+            .authority(authority)
+            .path_and_query(target.path.as_str())
+            .build()
+            .map_err(|error| format!("url: {error}"))?;
+        let method = Method::from_bytes(request.method.as_bytes())
+            .map_err(|error| format!("method: {error}"))?;
+        let mut head = http::Request::builder().version(Version::HTTP_2).method(method).uri(uri);
+        for (name, value) in request.headers.iter().filter(|(n, _)| !n.eq_ignore_ascii_case("host"))
+        {
+            let (name, value) = field(name, value)?;
+            head = head.header(name, value);
+        }
+        if given("user-agent").is_none() {
+            head = head.header(USER_AGENT, DEFAULT_USER_AGENT);
+        }
+        if let (Some(body), None) = (&request.body, given("content-length")) {
+            head = head.header(CONTENT_LENGTH, body.len());
+        }
+        let body = request.body.as_ref().map(|body| Bytes::copy_from_slice(body.as_bytes()));
+        Ok(Message { head: head.body(()).map_err(|error| error.to_string())?, body })
+    }
+
+    /// The head to send, with the cookies of the connection.
+    pub fn head(&self, cookies: &CookieJar) -> http::Request<()> {
+        let mut head = self.head.clone();
+        if !cookies.is_empty() {
+            let mut text = Vec::new();
+            cookies.write(&mut text);
+            // What came as a field's value is fit to be one.
+            if let Ok(value) = HeaderValue::from_bytes(&text) {
+                head.headers_mut().append(COOKIE, value);
+            }
+        }
+        head
+    }
+}
+
+fn field(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    if NOT_IN_HTTP2.iter().any(|not| name.eq_ignore_ascii_case(not)) {
+        return Err(format!("headers: {name} has no place in HTTP/2; leave it out"));
+    }
+    let wrong = || format!("headers: {name:?}: {value:?} is not a header field");
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+    Ok((name, HeaderValue::from_str(value).map_err(|_| wrong())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(json: &str) -> Result<Message, String> {
+        let request: Request = serde_json::from_str(json).expect("a request");
+        Message::new(&request, &Target::parse(&request.url).expect("a URL"))
+    }
+
+    #[test]
+    fn names_scheme_authority_and_path() {
+        let message = message(
+            r#"{"url": "https://127.0.0.1:8443/a?b", "headers": {"Host": "x", "A": "b"},
+                "method": "POST", "body": "four"}"#,
+        );
+        let head = message.expect("well formed").head(&CookieJar::default());
+        assert_eq!(head.uri().to_string(), "https://x/a?b");
+        assert_eq!(head.headers()["content-length"], "4");
+        assert_eq!(head.headers()["a"], "b");
+        assert!(!head.headers().contains_key("host"));
+        assert_eq!(head.headers()["user-agent"], DEFAULT_USER_AGENT);
+    }
+
+    #[test]
+    fn sends_cookies() {
+        let mut jar = CookieJar::default();
+        jar.keep(b"set-cookie: a=1\nset-cookie: b=2\n");
+        let message = message(r#"{"url": "http://127.0.0.1:1/"}"#).expect("well formed");
+        assert_eq!(message.head(&jar).headers()["cookie"], "a=1; b=2");
+    }
+
+    #[test]
+    fn refuses_what_has_no_place() {
+        for name in ["Connection", "Transfer-Encoding", "a b"] {
+            let json = format!(r#"{{"url": "http://127.0.0.1:1/", "headers": {{"{name}": "x"}}}}"#);
+            assert!(message(&json).expect_err(name).contains(name));
+        }
+    }
+}

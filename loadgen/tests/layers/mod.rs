@@ -1,0 +1,15 @@
+//! Servers that speak TLS and HTTP/2, and do what a test says.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub mod certificates;
+pub mod frames;
+pub mod nginx;
+pub mod secure;
+
+use serde_json::{Value, json};
+
+/// What an order over HTTP/2 has more.
+pub fn http2(connections: u32, streams: u32) -> Value {
+    json!({"load": {"protocol": "http2", "connections": connections, "streams": streams}})
+}

@@ -1,0 +1,285 @@
+//! HTTP/1.1 over TLS against servers that do what a test says.
+
+mod layers;
+mod support;
+
+use std::io::Write;
+use std::time::Duration;
+
+use layers::certificates::Authority;
+use layers::secure::{Secure, Session};
+use serde_json::{Value, json};
+use support::{HELLO, Server, engine, expect, number, order, run, run_on};
+
+const COUNT: u64 = 10;
+
+fn answering(bytes: &'static [u8]) -> Secure {
+    Secure::start(&[], move |mut session| session.answer_all(bytes))
+}
+
+/// The one sample of failures begins as it should, and nothing was sent.
+fn assert_refused(result: &Value, wanted: &str) {
+    expect(result, &[("/requests/sent", 0), ("/connections/opened", 0)]);
+    assert!(number(result, "/failures/connect") > 0, "{result:#}");
+    assert_eq!(result["ended_by"], "unreachable", "{result:#}");
+    let samples = result["failure_samples"].to_string();
+    assert!(samples.contains(wanted), "{samples}");
+}
+
+#[test]
+fn answers_are_checked_as_ever() {
+    let secure = answering(HELLO);
+    let sha256 = layers::nginx::sha256(b"Hello, World!");
+    let more = secure.trusting(json!({"connections": 3}));
+    let mut order = order(&secure.url(), 50, more);
+    order["requests"][0]["expect"] = json!({"body_bytes": 13, "body_sha256": sha256});
+    let result = run(&order);
+    expect(
+        &result,
+        &[
+            ("/requests/completed", 50),
+            ("/bytes/body", 50 * 13),
+            ("/bytes/head", 50 * (HELLO.len() as u64 - 13)),
+            ("/connections/opened", 3),
+            ("/connections/reused_requests", 47),
+            ("/connect_time_us/count", 3),
+            ("/tls_handshake_us/count", 3),
+        ],
+    );
+    order["requests"][0]["expect"] = json!({"body_sha256": "0".repeat(64)});
+    expect(&run(&order), &[("/requests/completed", 49), ("/failures/body", 1)]);
+    order["requests"][0]["expect"] = json!({"status": [404]});
+    expect(&run(&order), &[("/requests/completed", 0), ("/failures/status", 50)]);
+}
+
+#[test]
+fn sessions_are_resumed_or_not_as_asked() {
+    let secure = answering(HELLO);
+    for (resumption, full) in [(true, 1), (false, COUNT)] {
+        let load = json!({"keepalive": "never", "tls": {"resumption": resumption}});
+        let result = run(&order(&secure.url(), COUNT, secure.trusting(load)));
+        expect(
+            &result,
+            &[
+                ("/requests/completed", COUNT),
+                ("/connections/opened", COUNT),
+                ("/tls/full_handshakes", full),
+                ("/tls/resumed_handshakes", COUNT - full),
+            ],
+        );
+    }
+}
+
+#[test]
+fn connections_carry_as_many_requests_as_asked_and_stay_between_slots() {
+    let secure = answering(HELLO);
+    let few = secure.trusting(json!({"keepalive": 4}));
+    let result = run(&order(&secure.url(), COUNT, few));
+    expect(&result, &[("/requests/completed", COUNT), ("/connections/opened", 3)]);
+    expect(&result, &[("/keepalive/server_closed", 0)]);
+
+    let mut engine = engine(1);
+    let always = order(&secure.url(), COUNT, secure.trusting(json!({"connections": 2})));
+    for opened in [2, 0, 0] {
+        let result = run_on(&mut engine, &always);
+        expect(&result, &[("/requests/completed", COUNT), ("/connections/opened", opened)]);
+    }
+    // Whoever takes any certificate gets connections of their own.
+    let insecure = json!({"load": {"connections": 2, "tls": {"insecure": true}}});
+    let result = run_on(&mut engine, &order(&secure.url(), COUNT, insecure));
+    expect(&result, &[("/requests/completed", COUNT), ("/connections/opened", 2)]);
+}
+
+#[test]
+fn a_server_that_closes_after_each_answer_is_reconnected_to() {
+    let secure = Secure::start(&[], |mut session| {
+        if session.request().is_some() {
+            session.write(HELLO);
+            session.close();
+        }
+    });
+    let result = run(&order(&secure.url(), COUNT, secure.trusting(json!({}))));
+    expect(&result, &[("/requests/sent", COUNT), ("/requests/unanswered", 0)]);
+    // Whether the end came before the next request or after it is the race of every client.
+    let (completed, reset) =
+        (number(&result, "/requests/completed"), number(&result, "/failures/reset"));
+    assert!(completed > 0 && completed + reset == COUNT, "{result:#}");
+}
+
+#[test]
+fn plain_and_secure_requests_go_together() {
+    let (secure, plain) = (answering(HELLO), Server::answering(HELLO));
+    let mut order = order(&secure.url(), 40, secure.trusting(json!({"connections": 2})));
+    let other = json!({"url": plain.url(), "weight": 3.0});
+    order["requests"].as_array_mut().expect("a list").push(other);
+    let result = run(&order);
+    expect(&result, &[("/requests/completed", 40), ("/connections/opened", 4)]);
+    expect(&result, &[("/tls_handshake_us/count", 2)]);
+}
+
+#[test]
+fn cookies_are_kept() {
+    let secure = Secure::start(&[], |mut session| {
+        let mut cookies = 0;
+        while let Some(request) = session.request() {
+            cookies += u32::from(request.contains("Cookie: a=1\r\n"));
+            session.write(
+                format!("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Path=/\r\nContent-Length: 1\r\n\r\n{cookies}")
+                    .as_bytes(),
+            );
+        }
+    });
+    let sha256 = layers::nginx::sha256(b"0");
+    let mut order = order(&secure.url(), 1, secure.trusting(json!({"cookies": true})));
+    let mut engine = engine(1);
+    order["requests"][0]["expect"] = json!({"body_sha256": sha256});
+    expect(&run_on(&mut engine, &order), &[("/requests/completed", 1)]);
+    // The same connection, so its cookie comes back.
+    expect(&run_on(&mut engine, &order), &[("/failures/body", 1)]);
+}
+
+#[test]
+fn certificates_are_verified() {
+    for (expired, wanted) in [(false, "another name"), (true, "expired")] {
+        let authority = Authority::new();
+        let issued = match expired {
+            false => authority.issue("localhost"),
+            true => authority.issue_expired("127.0.0.1"),
+        };
+        let secure = Secure::with(authority, issued, &[], |mut s| s.answer_all(HELLO));
+        assert_refused(&run(&order(&secure.url(), COUNT, secure.trusting(json!({})))), wanted);
+        let insecure = json!({"load": {"tls": {"insecure": true}}});
+        let result = run(&order(&secure.url(), COUNT, insecure));
+        expect(&result, &[("/requests/completed", COUNT)]);
+    }
+    let (secure, stranger) = (answering(HELLO), Authority::new());
+    let more = json!({"load": {"tls": {"ca_file": stranger.file()}}});
+    // Also when a duration would let it go on for long.
+    let order = order(&secure.url(), COUNT, more);
+    assert_refused(&run(&order), "nobody trusted has issued it");
+}
+
+#[test]
+fn handshakes_that_fail_are_failed_connects() {
+    let patience = json!({"load": {"timeout_s": 0.2, "tls": {"insecure": true}}});
+    let https = |server: &Server| format!("https://{}/", server.address);
+    let garbage = Server::start(|mut client| client.write(b"HTTP/1.1 400 No TLS\r\n\r\n"));
+    assert_refused(&run(&order(&https(&garbage), COUNT, patience.clone())), "TLS handshake");
+    let closing = Server::start(drop);
+    assert_refused(&run(&order(&https(&closing), COUNT, patience.clone())), "TLS handshake");
+    let silent = Server::start(|client| {
+        std::thread::sleep(Duration::from_secs(1));
+        drop(client);
+    });
+    assert_refused(&run(&order(&https(&silent), COUNT, patience.clone())), "not ready within");
+    // With rests between tries, a server that closes at once isn't hammered.
+    assert!(closing.connections.load(std::sync::atomic::Ordering::Relaxed) < 50);
+    let other = Secure::start(&["http/0.9"], |mut session| session.answer_all(HELLO));
+    assert_refused(&run(&order(&other.url(), COUNT, patience)), "no HTTP/1.1");
+}
+
+/// Every request ends in the same failure.
+fn all_fail(failure: &str, script: impl Fn(Session) + Send + Sync + 'static) {
+    let secure = Secure::start(&[], script);
+    let load = json!({"connections": 2, "timeout_s": 0.2});
+    let result = run(&order(&secure.url(), COUNT, secure.trusting(load)));
+    let path = format!("/failures/{failure}");
+    expect(&result, &[("/requests/sent", COUNT), ("/requests/completed", 0), (&path, COUNT)]);
+}
+
+#[test]
+fn answers_cut_short() {
+    const ENDLESS: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end";
+    all_fail("truncated", |mut session| {
+        session.request();
+        session.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
+        session.close();
+    });
+    // Without TLS saying so the end of the connection isn't the end of the answer.
+    all_fail("truncated", |mut session| {
+        session.request();
+        session.write(ENDLESS);
+    });
+    all_fail("reset", |mut session| {
+        session.request();
+        session.close();
+    });
+    all_fail("malformed", |mut session| {
+        session.request();
+        session.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab");
+        session.request();
+    });
+    all_fail("malformed", |mut session| {
+        session.request();
+        let _ = session.stream.sock.write_all(b"\x17\x03\x03\x00\x05wrong");
+        session.request();
+    });
+    all_fail("timeout", |mut session| {
+        session.request();
+        session.request();
+    });
+    let secure = Secure::start(&[], |mut session| {
+        session.request();
+        session.write(ENDLESS);
+        session.close();
+    });
+    let result = run(&order(&secure.url(), COUNT, secure.trusting(json!({}))));
+    expect(&result, &[("/requests/completed", COUNT), ("/connections/opened", COUNT)]);
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_is_unanswered_and_drained() {
+    let secure = Secure::start(&[], |mut session| {
+        let number = session.number;
+        while session.request().is_some() {
+            if number > 0 {
+                std::thread::sleep(Duration::from_millis(300));
+                session.write(HELLO);
+            }
+        }
+    });
+    let mut more = secure.trusting(json!({"connections": 3, "timeout_s": 0.8}));
+    more["count"] = Value::Null;
+    more["duration_s"] = json!(0.15);
+    let result = run(&order(&secure.url(), 1, more));
+    expect(
+        &result,
+        &[("/requests/sent", 3), ("/requests/unanswered", 3), ("/requests/drained", 2)],
+    );
+    assert_eq!(result["ended_by"], "duration");
+}
+
+#[test]
+fn an_open_loop_sends_what_is_due_and_omits_nothing() {
+    let secure = answering(HELLO);
+    let load = |arrivals: Value| {
+        let load = json!({"loop": "open", "connections": 4, "timeout_s": 0.3});
+        let mut more = secure.trusting(load);
+        more["load"]["arrivals"] = arrivals;
+        more
+    };
+    let arrivals = json!({"process": "poisson", "stages": [{"rate_per_s": 1000.0}]});
+    let result = run_on(&mut engine(2), &order(&secure.url(), 200, load(arrivals)));
+    expect(&result, &[("/requests/completed", 200), ("/response_time_us/count", 200)]);
+    expect(&result, &[("/requests/dropped", 0), ("/client/threads", 2)]);
+
+    let mut sessions = load(json!({"unit": "connection", "stages": [{"rate_per_s": 200.0}]}));
+    sessions["load"]["keepalive"] = json!(3);
+    let result = run(&order(&secure.url(), 10, sessions));
+    expect(&result, &[("/requests/completed", 30), ("/connections/opened", 10)]);
+
+    let hanging = Secure::start(&[], |mut session| while session.request().is_some() {});
+    let mut more = hanging.trusting(json!({"loop": "open", "connections": 2, "timeout_s": 0.6}));
+    more["load"]["arrivals"] = json!({"stages": [{"rate_per_s": 100.0, "for_s": 0.3}]});
+    more["count"] = Value::Null;
+    let result = run(&order(&hanging.url(), 1, more));
+    expect(
+        &result,
+        &[
+            ("/requests/sent", 2),
+            ("/requests/unanswered", 2),
+            ("/requests/unsent", 28),
+            ("/response_time_us/count", 30),
+        ],
+    );
+}
