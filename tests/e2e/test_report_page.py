@@ -9,7 +9,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from report import runs
 from webdyno.judge import judge
-from webdyno.report import render_report
+from webdyno.judge.sweep import judge_sweep
+from webdyno.report import render_report, render_sweep
 
 Scheme = Literal["light", "dark"]
 
@@ -46,6 +47,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         written[make.__name__] = render_report(
             folder, run.head, run.records, judge(run.head, run.records)
         )
+    for make in runs.SWEEPS:
+        run, folder = make(), tmp_path_factory.mktemp(make.__name__)
+        written[make.__name__] = render_sweep(
+            folder, run.head, run.records, judge_sweep(run.head, run.records)
+        )
     return written
 
 
@@ -70,9 +76,10 @@ class Visit:
         self.page.goto(file.as_uri())
 
     def wait_for_charts(self) -> None:
-        """Return when every chart has become a living one."""
+        """Return when every chart that isn't folded away has become a living one."""
         self.page.wait_for_function(
-            "[...document.querySelectorAll('[data-chart]')].every(it => it.dataset.state)"
+            "[...document.querySelectorAll('[data-chart]')]"
+            ".every(it => it.dataset.state || it.closest('details:not([open])'))"
         )
 
     def drawn(self) -> set[str]:
@@ -90,7 +97,7 @@ class Visit:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
-@pytest.mark.parametrize("kind", [make.__name__ for make in runs.ALL])
+@pytest.mark.parametrize("kind", [make.__name__ for make in (*runs.ALL, *runs.SWEEPS)])
 def test_page_is_whole_quiet_and_fits(
     browser: Browser,
     pages: dict[str, Path],
@@ -105,12 +112,41 @@ def test_page_is_whole_quiet_and_fits(
     assert visit.overflow_px() <= 0
     expected = {
         "decided": CHARTS,
+        "probed": CHARTS | {"host-servers", "host-client"},
         "several_arms": CHARTS,
         "undecided": CHARTS,
         "no_block": set(),
     }
     if kind in expected:
         assert visit.drawn() == expected[kind]
+    visit.page.context.close()
+
+
+def test_a_sweep_shows_every_metric_and_each_point_on_demand(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    visit = Visit(browser, pages["two_factors"], 1280, "light")
+    visit.wait_for_charts()
+    before = visit.drawn()
+    metrics = ("ratios", "rate_rps", "server_cpu_us", "response_p50_us", "memory_mib")
+    assert {f"sweep-{metric}-{panel}" for metric in metrics for panel in (0, 1)} <= before
+    assert not any(name.startswith("point-") for name in before)
+    visit.page.locator("details.point summary").nth(2).click()
+    visit.wait_for_charts()
+    assert {"point-2-ratios", "point-2-latency", "point-2-host-client"} <= visit.drawn() - before
+    assert visit.said == []
+    visit.page.context.close()
+
+
+def test_an_arm_is_picked_out_in_all_panels_of_a_figure(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    visit = Visit(browser, pages["two_factors"], 1280, "light")
+    visit.wait_for_charts()
+    figure = visit.page.locator("#figure-rate_rps")
+    figure.get_by_role("button", name="nginx").click()
+    for panel in figure.locator("[data-chart]").all():
+        panel.locator(".mark-symbol path[opacity='0.12']").first.wait_for(state="attached")
     visit.page.context.close()
 
 

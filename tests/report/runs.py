@@ -1,9 +1,13 @@
 """The kinds of run that a report must be able to show."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import product
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
-from webdyno.model.records import Record
+from judge.validity.broken import quiet_readings
+from webdyno.model.experiment import Level
+from webdyno.model.readings import HostSample, ServiceUse
+from webdyno.model.records import Record, SlotRecord
 
 NGINX = SimulatedArm(rate_rps=77_000, server_cpu_us=11.3, response_p50_us=780)
 APACHE = SimulatedArm(
@@ -70,5 +74,107 @@ def hostile() -> SimulatedRun:
     return simulated_run({"nginx": NGINX, name: wrong}, blocks=6, title="<b>& co</b>")
 
 
-ALL = (decided, several_arms, invalid, undecided, one_block, no_block, hostile)
+def probed() -> SimulatedRun:
+    """The clear difference with probes at work."""
+    run = decided()
+    return SimulatedRun(run.head, [_with_readings(record) for record in run.records])
+
+
+def _with_readings(record: Record) -> Record:
+    if not isinstance(record, SlotRecord):
+        return record
+    readings = quiet_readings(record)
+    samples = [
+        HostSample(at_s=0.1 * n, running=3, servers_busy=0.9, client_busy=0.6) for n in range(1, 5)
+    ]
+    host = readings.host.model_copy(update={"samples": samples})
+    roles = {"nginx": 0.7, "php": 0.3} if record.arm == "nginx" else {"apache": 1.0}
+    services = {role: _service_use(record, share) for role, share in roles.items()}
+    update = {"host": host, "services": services}
+    return record.model_copy(update={"readings": readings.model_copy(update=update)})
+
+
+def _service_use(slot: SlotRecord, share: float) -> ServiceUse:
+    answers = slot.load.requests.completed
+    return ServiceUse(
+        cpu_user_s=slot.servers.cpu_user_s * share,
+        cpu_sys_s=slot.servers.cpu_sys_s * share,
+        switches_voluntary=round(answers * 0.4),
+        switches_involuntary=round(answers * 0.02),
+        faults_minor=round(answers * 0.01),
+        faults_major=0,
+        disk_read_bytes=None,
+        disk_written_bytes=None,
+        processes=3,
+        threads=4,
+        started=0,
+        ended=0,
+        pss_bytes=12_000_000,
+        peak_rss_bytes=18_000_000,
+    )
+
+
+def sweep(factors: dict[str, list[Level]], *, probes: bool = True) -> SimulatedRun:
+    """Arms that react to their point: nginx gains most at many connections."""
+    records: list[Record] = []
+    combinations = list(product(*factors.values()))
+    for number, levels in enumerate(combinations):
+        run = simulated_run(_arms_at(levels), blocks=6, seed=number)
+        for record in run.records:
+            there = record.model_copy(update={"point": number})
+            records.append(_with_readings(there) if probes else there)
+    experiment = run.head.experiment.model_copy(update={"factors": factors})
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), records)
+
+
+def _arms_at(levels: Sequence[Level]) -> dict[str, SimulatedArm]:
+    number = levels[0] if isinstance(levels[0], int) else 64
+    kept = 0.25 if "never" in levels else 1.0
+    grown = number / (number + 6)
+    return {
+        "apache-event": SimulatedArm(
+            stack="apache-event",
+            rate_rps=46_000 * grown * kept,
+            server_cpu_us=26 / kept,
+            response_p50_us=1e6 * number / (46_000 * grown * kept),
+        ),
+        "nginx": SimulatedArm(
+            rate_rps=82_000 * grown**1.4 * kept,
+            server_cpu_us=(11 + 12 / number) / kept,
+            response_p50_us=1e6 * number / (82_000 * grown**1.4 * kept),
+        ),
+    }
+
+
+def connections() -> SimulatedRun:
+    """One factor in powers."""
+    return sweep({"load.connections": [1, 4, 16, 64, 256]})
+
+
+def two_factors() -> SimulatedRun:
+    """A number and a choice."""
+    return sweep({"load.connections": [1, 8, 64], "load.keepalive": ["always", "never"]})
+
+
+def names() -> SimulatedRun:
+    """A factor whose levels are words, another of switches."""
+    return sweep(
+        {"load.keepalive": ["always", "never"], "arms.nginx.knobs.sendfile": [True, False]},
+        probes=False,
+    )
+
+
+def broken_point() -> SimulatedRun:
+    """A sweep that was stopped in its second point, with wrong answers at the first."""
+    run = two_factors()
+    wrong = SimulatedArm(stack="nginx", wrong_status=404, body=b"<title>Not Found</title>")
+    first = simulated_run({"apache-event": APACHE, "nginx": wrong}, blocks=6).records
+    second = [record for record in run.records if record.point == 1]
+    return SimulatedRun(run.head, [*first, *second[:-1]])
+
+
+SWEEPS = (connections, two_factors, names, broken_point)
+"""Runs of experiments with factors."""
+
+ALL = (decided, probed, several_arms, invalid, undecided, one_block, no_block, hostile)
 Make = Callable[[], SimulatedRun]

@@ -4,8 +4,9 @@ from builders import SimulatedRun
 from report import runs
 from webdyno.judge import judge
 from webdyno.report import chart_data as data
-from webdyno.report.charts import Figure, cpu_figure, latency_figure, ratio_figure, slots_figure
+from webdyno.report.charts import cpu_figure, latency_figure, ratio_figure, slots_figure
 from webdyno.report.evidence import evidence
+from webdyno.report.figure import Figure
 
 
 def figures(run: SimulatedRun) -> dict[str, Figure]:
@@ -36,7 +37,7 @@ def test_a_chart_is_made_when_there_is_something_to_show(make: runs.Make, names:
 
 def test_each_chart_has_words_for_those_who_cannot_see_it() -> None:
     for figure in figures(runs.decided()).values():
-        assert len(figure.alt) > 20
+        assert all(len(panel.alt) > 20 for panel in figure.panels)
         assert figure.caption
 
 

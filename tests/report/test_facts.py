@@ -6,7 +6,7 @@ from webdyno.report.facts import cpu_split, how_measured, machine_facts
 
 
 def facts(run: SimulatedRun) -> dict[str, str]:
-    return dict(how_measured(run.head, run.records, judge(run.head, run.records)))
+    return dict(how_measured(run.head, run.records, judge(run.head, run.records).blocks))
 
 
 def test_what_a_reader_needs_to_judge_a_run() -> None:
@@ -25,7 +25,7 @@ def test_arms_with_paths_of_their_own_are_named() -> None:
     arms = run.head.experiment.arms | {"apache": Arm(stack="apache-event", paths=["/1MB.txt"])}
     experiment = run.head.experiment.model_copy(update={"arms": arms})
     head = run.head.model_copy(update={"experiment": experiment})
-    told = dict(how_measured(head, run.records, judge(head, run.records)))
+    told = dict(how_measured(head, run.records, judge(head, run.records).blocks))
     assert told["Paths"] == "/hello.txt; apache: /1MB.txt"
 
 

@@ -11,7 +11,8 @@ from webdyno.judge import judge
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Trouble
 from webdyno.report import render_report
-from webdyno.report.html import experiment_toml, html_report
+from webdyno.report.html import html_report
+from webdyno.report.page import experiment_toml
 
 FOLDER = Path("/runs/2026-03-14-static-hello")
 TWO_MEGABYTES = 2_000_000

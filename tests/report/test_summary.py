@@ -6,13 +6,16 @@ import pytest
 from builders import SimulatedRun
 from report import runs
 from webdyno.judge import judge
+from webdyno.model.point import Point, PointJudgement
 from webdyno.report.summary import COLUMNS, summary_csv
 
 Lines = list[dict[str, str]]
 
 
 def read(run: SimulatedRun) -> Lines:
-    return list(csv.DictReader(StringIO(summary_csv(run.head, judge(run.head, run.records)))))
+    judgement = judge(run.head, run.records)
+    only = PointJudgement(point=Point(number=0, levels={}), judgement=judgement)
+    return list(csv.DictReader(StringIO(summary_csv(run.head, [only]))))
 
 
 def test_each_metric_has_arms_ratios_and_their_blocks() -> None:

@@ -1,11 +1,4 @@
-"""The charts, each defined once: Vega draws it in the page, vl-convert as SVG beforehand.
-
-Legends are not part of the charts: the page has one above each, which wraps on narrow screens and
-sets the parameter `highlighted` to the name of an arm.
-"""
-
-from dataclasses import dataclass
-from typing import Any
+"""The charts of one point, each defined once: Vega draws it in the page, vl-convert before that."""
 
 import altair as alt
 
@@ -16,16 +9,21 @@ from webdyno.report import chart_data as data
 from webdyno.report import text
 from webdyno.report.chart_data import Rows
 from webdyno.report.evidence import MetricEvidence, confidence
-from webdyno.report.palette import CONFIG, series, variable
-
-Spec = dict[str, Any]
-Layers = alt.LayerChart | alt.FacetChart
+from webdyno.report.figure import (
+    GROUPED,
+    Figure,
+    Layers,
+    Panel,
+    arm_encodings,
+    opacity,
+    spec,
+    values,
+)
+from webdyno.report.palette import variable
 
 ROW_PX = 46
 """Height of a ratio with its label above it."""
 ABOVE_PX = -11
-HEIGHT_PX = 300
-MUTED = 0.12
 TONES = {
     Verdict.FASTER: "better",
     Verdict.SLOWER: "worse",
@@ -34,23 +32,7 @@ TONES = {
     Verdict.INVALID: "broken",
 }
 CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
-GROUPED = "format(datum.value, ',.8~g')"
 PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart with the words around it."""
-
-    name: str
-    title: str
-    caption: str
-    """What is shown and how to read it."""
-    alt: str
-    """What a reader who can't see it should know."""
-    spec: Spec
-    by_arm: bool
-    """Whether colours tell arms apart, so that a legend is needed."""
 
 
 def ratio_figure(metrics: list[MetricEvidence]) -> Figure | None:
@@ -70,10 +52,16 @@ def ratio_figure(metrics: list[MetricEvidence]) -> Figure | None:
         f"±{text.percent(delta)} around 1, holds differences too small to matter. An interval "
         "inside it means equivalent; one clear of 1 shows a difference; one that is neither leaves "
         "the question open.",
-        alt="; ".join(
-            f"{row['arm']}, {row['metric']}: {row['told']}, {row['verdict']}" for row in rows
+        panels=(
+            Panel(
+                name="ratios",
+                alt="; ".join(
+                    f"{row['arm']}, {row['metric']}: {row['told']}, {row['verdict']}"
+                    for row in rows
+                ),
+                spec=spec(_ratio_chart(stacked, delta, who), ROW_PX * len(stacked)),
+            ),
         ),
-        spec=_spec(_ratio_chart(stacked, delta, who), ROW_PX * len(stacked)),
         by_arm=False,
     )
 
@@ -94,8 +82,8 @@ def _stacked(rows: Rows, *, several: bool) -> Rows:
 
 
 def _ratio_chart(rows: Rows, delta: float, who: str) -> Layers:
-    band = alt.Chart(_values([{"low": 1 / (1 + delta), "high": 1 + delta, "one": 1}]))
-    base = alt.Chart(_values(rows)).encode(y=alt.Y("row:O", axis=None))
+    band = alt.Chart(values([{"low": 1 / (1 + delta), "high": 1 + delta, "one": 1}]))
+    base = alt.Chart(values(rows)).encode(y=alt.Y("row:O", axis=None))
     x = alt.X("low:Q", title=f"{who} (log scale)").scale(type="log", nice=False, padding=18)
     x = x.axis(
         labelExpr="format(datum.value, '.4~g') + '×'",
@@ -136,9 +124,9 @@ def latency_figure(head: RunHead, records: list[Record]) -> Figure | None:
         return None
     deepest = min(row["beyond"] for row in rows)
     ticks = [0.5, *(10.0**-n for n in range(1, 9) if 10.0**-n >= deepest * 0.9)]
-    color, _, dash = _arm_encodings(head)
+    color, _, dash = arm_encodings(head.experiment.arms)
     near = alt.selection_point(nearest=True, on="pointerover", fields=["beyond"], empty=False)
-    base = alt.Chart(_values(rows)).encode(
+    base = alt.Chart(values(rows)).encode(
         x=alt.X("beyond:Q", title="Percentile of requests (log scale towards the slowest)")
         .scale(type="log", nice=False, domain=[1, deepest])
         .axis(values=ticks, labelExpr=PERCENTILE, labelFlush=True),
@@ -146,7 +134,7 @@ def latency_figure(head: RunHead, records: list[Record]) -> Figure | None:
         .scale(type="log", nice=False, padding=10)
         .axis(labelExpr=GROUPED, values=_round_steps(rows)),
         color=color,
-        opacity=_opacity(),
+        opacity=opacity(),
     )
     chart = alt.layer(
         base.mark_line(strokeWidth=2.5, interpolate="monotone", aria=False).encode(strokeDash=dash),
@@ -173,8 +161,13 @@ def latency_figure(head: RunHead, records: list[Record]) -> Figure | None:
             if head.experiment.load.loop == "closed"
             else ""
         ),
-        alt=f"Response time by percentile for each arm. Medians: {', '.join(medians)}.",
-        spec=_spec(chart),
+        panels=(
+            Panel(
+                name="latency",
+                alt=f"Response time by percentile for each arm. Medians: {', '.join(medians)}.",
+                spec=spec(chart),
+            ),
+        ),
         by_arm=True,
     )
 
@@ -192,8 +185,8 @@ def slots_figure(head: RunHead, records: list[Record], judgement: Judgement) -> 
     if not rows:
         return None
     bad = sum(1 for row in rows if row["trouble"])
-    color, shape, _ = _arm_encodings(head)
-    base = alt.Chart(_values(rows)).encode(
+    color, shape, _ = arm_encodings(head.experiment.arms)
+    base = alt.Chart(values(rows)).encode(
         x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
         y=alt.Y("rate:Q", title="Valid answers per second")
         .scale(zero=False, nice=True, padding=8)
@@ -207,7 +200,7 @@ def slots_figure(head: RunHead, records: list[Record], judgement: Judgement) -> 
         ],
     )
     blocks = (
-        alt.Chart(_values(data.block_spans(records)))
+        alt.Chart(values(data.block_spans(records)))
         .mark_rect(color=variable("band"))
         .encode(x="from:Q", x2="to:Q")
     )
@@ -215,7 +208,7 @@ def slots_figure(head: RunHead, records: list[Record], judgement: Judgement) -> 
         blocks,
         base.transform_filter("datum.trouble == ''")
         .mark_point(filled=True, size=46)
-        .encode(color=color, shape=shape, opacity=_opacity()),
+        .encode(color=color, shape=shape, opacity=opacity()),
     ]
     if bad:
         cross = base.mark_point(shape=CROSS, size=110, strokeWidth=2.5, color=variable("broken"))
@@ -226,8 +219,14 @@ def slots_figure(head: RunHead, records: list[Record], judgement: Judgement) -> 
         caption="Each shaded column is a block, for which every arm was started afresh."
         + ("" if min(row["rate"] for row in rows) == 0 else " The axis doesn't begin at zero.")
         + (f" A cross marks a slot that broke a rule or doesn't count ({bad})." if bad else ""),
-        alt=f"Valid answers per second of {len(rows)} slots over time, by arm; {bad} with trouble.",
-        spec=_spec(alt.layer(*layers)),
+        panels=(
+            Panel(
+                name="slots",
+                alt=f"Valid answers per second of {len(rows)} slots over time, by arm; "
+                f"{bad} with trouble.",
+                spec=spec(alt.layer(*layers)),
+            ),
+        ),
         by_arm=True,
     )
 
@@ -237,14 +236,14 @@ def cpu_figure(head: RunHead, judgement: Judgement) -> Figure | None:
     rows = data.by_block(judgement, "server_cpu_us")
     if not rows:
         return None
-    color, shape, dash = _arm_encodings(head)
-    base = alt.Chart(_values(rows)).encode(
+    color, shape, dash = arm_encodings(head.experiment.arms)
+    base = alt.Chart(values(rows)).encode(
         x=alt.X("block:O", title="Block").axis(labelAngle=0, labelOverlap=True),
         y=alt.Y("value:Q", title="Server CPU time per request, µs")
         .scale(zero=True)
         .axis(labelExpr=GROUPED, tickCount=6),
         color=color,
-        opacity=_opacity(),
+        opacity=opacity(),
         tooltip=[
             alt.Tooltip("arm:N"),
             alt.Tooltip("block:O"),
@@ -260,35 +259,16 @@ def cpu_figure(head: RunHead, judgement: Judgement) -> Figure | None:
         title="What an answer costs the servers",
         caption="User and system time of all of an arm's server processes, divided by the answers "
         "they gave. Lower is better; unlike the rate it isn't limited by the client.",
-        alt="Server CPU time per request by block for each arm.",
-        spec=_spec(chart),
+        panels=(
+            Panel(
+                name="cpu",
+                alt="Server CPU time per request by block for each arm.",
+                spec=spec(chart),
+            ),
+        ),
         by_arm=True,
     )
 
 
-def _values(rows: Rows) -> alt.InlineData:
-    return alt.InlineData(values=rows)
-
-
 def _share(of_width: float) -> alt.ExprRef:
     return alt.ExprRef(f"width * {of_width}")
-
-
-def _arm_encodings(head: RunHead) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
-    arms = list(head.experiment.arms)
-    colors, shapes, dashes = series(arms)
-    return (
-        alt.Color("arm:N", legend=None).scale(domain=arms, range=colors),
-        alt.Shape("arm:N", legend=None).scale(domain=arms, range=shapes),
-        alt.StrokeDash("arm:N", legend=None).scale(domain=arms, range=dashes),
-    )
-
-
-def _opacity() -> Any:  # noqa: ANN401 (altair's condition types are not public)
-    mine = "highlighted == '' || datum.arm == highlighted"
-    return alt.when(mine).then(alt.value(1)).otherwise(alt.value(MUTED))
-
-
-def _spec(chart: Layers, height: int = HEIGHT_PX) -> Spec:
-    spec: Spec = chart.add_params(alt.param(name="highlighted", value="")).to_dict()
-    return spec | {"width": "container", "height": height, "config": CONFIG}

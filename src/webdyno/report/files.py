@@ -5,6 +5,7 @@ from pathlib import Path
 
 from webdyno.model.judgement import Judgement
 from webdyno.model.mistake import Trouble
+from webdyno.model.point import Point, PointJudgement, SweepJudgement
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.report.summary import summary_csv
@@ -20,10 +21,23 @@ def render_report(folder: Path, head: RunHead, records: list[Record], judgement:
     """
     from webdyno.report.html import html_report  # takes a second to import
 
-    _replace(folder / SUMMARY_FILE, summary_csv(head, judgement))
-    page = folder / PAGE_FILE
-    _replace(page, html_report(folder, head, records, judgement))
-    return page
+    only = PointJudgement(point=Point(number=0, levels={}), judgement=judgement)
+    page = html_report(folder, head, records, judgement)
+    return _write(folder, page, summary_csv(head, [only]))
+
+
+def render_sweep(folder: Path, head: RunHead, records: list[Record], sweep: SweepJudgement) -> Path:
+    """Do the same for an experiment with factors."""
+    from webdyno.report.sweep.html import sweep_report  # takes a second to import
+
+    page = sweep_report(folder, head, records, sweep)
+    return _write(folder, page, summary_csv(head, sweep.points))
+
+
+def _write(folder: Path, page: str, summary: str) -> Path:
+    _replace(folder / SUMMARY_FILE, summary)
+    _replace(folder / PAGE_FILE, page)
+    return folder / PAGE_FILE
 
 
 def _replace(path: Path, text: str) -> None:

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from webdyno.model.judgement import Interval, Judgement
+from webdyno.model.point import Point, PointJudgement
 from webdyno.model.run import RunHead
+from webdyno.report import text as shown
 
 COLUMNS = (
     "experiment",
@@ -28,17 +30,28 @@ Cell = str | int | float | None
 Line = dict[str, Cell]
 
 
-def summary_csv(head: RunHead, judgement: Judgement) -> str:
-    """Give the file's text: for each metric arms and ratios, over all blocks and block by block."""
+def summary_csv(head: RunHead, points: Sequence[PointJudgement]) -> str:
+    """Give the file's text: for each metric arms and ratios, over all blocks and block by block.
+
+    An experiment with factors has a column for each, named by its key, after the first one.
+    """
     text = StringIO()
-    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    columns = [COLUMNS[0], *head.experiment.factors, *COLUMNS[1:]]
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    units = {metric.name: metric.unit for metric in judgement.metrics}
-    for line in _lines(judgement):
-        writer.writerow(
-            {"experiment": head.experiment_name, "unit": units[str(line["metric"])]} | line
-        )
+    for at in points:
+        units = {metric.name: metric.unit for metric in at.judgement.metrics}
+        about = {"experiment": head.experiment_name} | _levels(at.point)
+        for line in _lines(at.judgement):
+            writer.writerow(about | {"unit": units[str(line["metric"])]} | line)
     return text.getvalue()
+
+
+def _levels(point: Point) -> Line:
+    return {
+        key: level if isinstance(level, int | float) else shown.level(level)
+        for key, level in point.levels.items()
+    }
 
 
 def _lines(judgement: Judgement) -> Iterator[Line]:

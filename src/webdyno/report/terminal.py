@@ -65,7 +65,11 @@ def terminal_report(
     metrics = evidence(head, judgement)
     if metrics:
         parts += [*_tables(metrics, width), Text(), *_notes(metrics), Text()]
-    parts += [_facts(how_measured(head, records, judgement)), Text(), _folder(folder)]
+    parts += [
+        facts_table(how_measured(head, records, judgement.blocks)),
+        Text(),
+        where_report_is(folder),
+    ]
     return Group(*parts)
 
 
@@ -102,7 +106,7 @@ def _tables(metrics: list[MetricEvidence], width: int) -> Iterator[RenderableTyp
         f"{confidence(metrics)} interval",
         "verdict",
     ]
-    lines = [[list(_cells(row, decides=it.decides)) for row in it.rows] for it in metrics]
+    lines = [[list(evidence_cells(row, decides=it.decides)) for row in it.rows] for it in metrics]
     columns = zip(
         [Text(head) for head in heads], *(line for each in lines for line in each), strict=True
     )
@@ -125,7 +129,8 @@ def _lined_up(rows: list[list[Text]], widths: list[int]) -> Padding:
     return Padding(table, (0, 0, 0, INDENT))
 
 
-def _cells(row: Row, *, decides: bool) -> Iterator[Text]:
+def evidence_cells(row: Row, *, decides: bool) -> Iterator[Text]:
+    """Give an arm, its value with interval, its ratio with interval, and the verdict."""
     yield Text(row.arm)
     interval = row.value.interval if row.value else None
     yield Text(text.estimate(interval) if interval else text.only(row.value))
@@ -154,7 +159,8 @@ def _notes(metrics: list[MetricEvidence]) -> Iterator[Text]:
             )
 
 
-def _facts(facts: Facts) -> Table:
+def facts_table(facts: Facts) -> Table:
+    """Give terms with what is to be said of them."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
@@ -163,5 +169,6 @@ def _facts(facts: Facts) -> Table:
     return table
 
 
-def _folder(folder: Path) -> Text:
+def where_report_is(folder: Path) -> Text:
+    """Name the page."""
     return Text.assemble(("Report  ", "dim"), (str(folder / "report.html"), "underline"))

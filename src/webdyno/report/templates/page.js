@@ -3,23 +3,35 @@
 // follows the colour scheme and the printer without being drawn again.
 const specs = JSON.parse(document.getElementById("charts").textContent);
 
-for (const place of document.querySelectorAll("[data-chart]")) {
-  const drawn = place.innerHTML;
-  vegaEmbed(place, specs[place.dataset.chart], { actions: false, renderer: "svg" }).then(
-    ({ view }) => {
+async function bringToLife(figure) {
+  const views = [];
+  for (const place of figure.querySelectorAll("[data-chart]")) {
+    const drawn = place.innerHTML;
+    try {
+      const spec = specs[place.dataset.chart];
+      const { view } = await vegaEmbed(place, spec, { actions: false, renderer: "svg" });
+      views.push(view);
       place.dataset.state = "live";
-      const buttons = place.closest("figure").querySelectorAll("[data-arm]");
-      for (const button of buttons) {
-        button.addEventListener("click", () => {
-          const pick = button.getAttribute("aria-pressed") === "false";
-          for (const each of buttons) each.setAttribute("aria-pressed", pick && each === button);
-          view.signal("highlighted", pick ? button.dataset.arm : "").runAsync();
-        });
-      }
-    },
-    (error) => {
+    } catch (error) {
       place.innerHTML = drawn;
       console.error(error);
-    },
-  );
+    }
+  }
+  const buttons = figure.querySelectorAll("[data-arm]");
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      const pick = button.getAttribute("aria-pressed") === "false";
+      for (const each of buttons) each.setAttribute("aria-pressed", pick && each === button);
+      for (const view of views) {
+        view.signal("highlighted", pick ? button.dataset.arm : "").runAsync();
+      }
+    });
+  }
+}
+
+for (const figure of document.querySelectorAll("figure")) {
+  const fold = figure.closest("details");
+  // A chart is as wide as its place, which has no width while it is folded away.
+  if (fold) fold.addEventListener("toggle", () => bringToLife(figure), { once: true });
+  else bringToLife(figure);
 }

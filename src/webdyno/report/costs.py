@@ -1,0 +1,157 @@
+"""What a request costs: everything that the probes counted, divided by the answers given."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, median
+
+from webdyno.judge.evidence import gather
+from webdyno.judge.metrics import answers
+from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
+from webdyno.model.records import Record, SlotRecord
+from webdyno.model.run import RunHead
+from webdyno.report import text
+
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One thing that was counted, as each arm had it."""
+
+    what: str
+    by_arm: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """An arm's measured slots that have readings."""
+
+    slots: Sequence[SlotRecord]
+    readings: Sequence[Readings]
+
+    def each(self, count: Callable[[Readings], float]) -> float:
+        """Give a count per answer, over all slots."""
+        answered = sum(answers(slot) for slot in self.slots)
+        return sum(map(count, self.readings)) / answered if answered else 0.0
+
+    def of_services(self, count: Callable[[ServiceUse], float | None]) -> float:
+        """Give a count of all services together per answer."""
+        return self.each(lambda it: sum(count(use) or 0 for use in it.services.values()))
+
+
+Tell = Callable[[_Seen], float | None]
+
+PER_REQUEST: tuple[tuple[str, Tell], ...] = (
+    ("CPU time in programs, µs", lambda it: 1e6 * it.of_services(lambda use: use.cpu_user_s)),
+    ("CPU time in the kernel, µs", lambda it: 1e6 * it.of_services(lambda use: use.cpu_sys_s)),
+    ("context switches to wait", lambda it: it.of_services(lambda use: use.switches_voluntary)),
+    ("context switches forced", lambda it: it.of_services(lambda use: use.switches_involuntary)),
+    ("page faults from memory", lambda it: it.of_services(lambda use: use.faults_minor)),
+    ("page faults from disk", lambda it: it.of_services(lambda use: use.faults_major)),
+    ("bytes read from disk", lambda it: it.of_services(lambda use: use.disk_read_bytes)),
+    ("bytes written to disk", lambda it: it.of_services(lambda use: use.disk_written_bytes)),
+    ("network bytes sent", lambda it: it.each(lambda use: use.network.sent_bytes)),
+    ("network bytes received", lambda it: it.each(lambda use: use.network.received_bytes)),
+    ("network packets sent", lambda it: it.each(lambda use: use.network.sent_packets)),
+)
+STANDING: tuple[tuple[str, Tell], ...] = (
+    ("memory, MiB (PSS)", lambda it: _largest(it, lambda use: (use.pss_bytes or 0) / MIB)),
+    (
+        "memory at its peak, MiB (RSS)",
+        lambda it: _largest(it, lambda use: use.peak_rss_bytes / MIB),
+    ),
+    ("processes", lambda it: _largest(it, lambda use: use.processes)),
+    ("threads", lambda it: _largest(it, lambda use: use.threads)),
+)
+HOST: tuple[tuple[str, Tell], ...] = (
+    ("servers' CPUs busy, %", lambda it: _share(it, lambda use: use.host.servers, "busy_s")),
+    ("client's CPUs busy, %", lambda it: _share(it, lambda use: use.host.client, "busy_s")),
+    ("CPU time stolen by the hypervisor, %", lambda it: _stolen(it)),
+    ("tasks waiting for a CPU, % of the time", lambda it: _pressure(it, lambda use: use.cpu_s)),
+    ("tasks waiting for memory, % of the time", lambda it: _pressure(it, lambda use: use.memory_s)),
+    ("tasks waiting for disks, % of the time", lambda it: _pressure(it, lambda use: use.io_s)),
+    ("tasks running or waiting (load)", lambda it: median(use.host.load_1m for use in it.readings)),
+)
+GROUPS = {
+    "Per request": PER_REQUEST,
+    "At the end of a slot, at most": STANDING,
+    "This machine meanwhile": HOST,
+}
+
+
+def costs(head: RunHead, records: list[Record]) -> dict[str, list[Cost]]:
+    """Give what is known of all arms, by group; what is nothing everywhere is left out."""
+    seen = {arm: _seen(slots) for arm, slots in _by_arm(head, records).items()}
+    if not all(it.readings for it in seen.values()):
+        return {}
+    groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
+    groups["Per request"][:0] = _by_service(seen)
+    return groups
+
+
+def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterable[Cost]:
+    for what, tell in wanted:
+        figures = {arm: tell(it) for arm, it in seen.items()}
+        if any(figures.values()):
+            yield Cost(what, {arm: _figure(figure) for arm, figure in figures.items()})
+
+
+def _by_arm(head: RunHead, records: list[Record]) -> dict[str, list[SlotRecord]]:
+    slots = gather(records).slots
+    return {
+        arm: [slot for slot in slots if slot.arm == arm and slot.readings]
+        for arm in head.experiment.arms
+    }
+
+
+def _seen(slots: Sequence[SlotRecord]) -> _Seen:
+    return _Seen(slots, [slot.readings for slot in slots if slot.readings])
+
+
+def _by_service(seen: dict[str, _Seen]) -> Iterable[Cost]:
+    """Split the CPU time where an arm has several services."""
+    roles = dict.fromkeys(
+        role for it in seen.values() for use in it.readings[:1] for role in use.services
+    )
+    if all(len(it.readings[0].services) < 2 for it in seen.values()):
+        return
+    for role in roles:
+        told = {
+            arm: _figure(it.each(partial(_cpu_us, role=role)))
+            if role in it.readings[0].services
+            else text.MISSING
+            for arm, it in seen.items()
+        }
+        yield Cost(f"CPU time of {role}, µs", told)
+
+
+def _cpu_us(readings: Readings, role: str) -> float:
+    use = readings.services.get(role)
+    return 1e6 * (use.cpu_user_s + use.cpu_sys_s) if use else 0.0
+
+
+def _largest(it: _Seen, state: Callable[[ServiceUse], float]) -> float:
+    return max(sum(map(state, use.services.values())) for use in it.readings)
+
+
+def _share(it: _Seen, cpus: Callable[[Readings], CpuUse], kind: str) -> float:
+    total_s = sum(cpus(use).total_s for use in it.readings)
+    return 100 * sum(getattr(cpus(use), kind) for use in it.readings) / total_s if total_s else 0.0
+
+
+def _stolen(it: _Seen) -> float:
+    sides: list[Callable[[Readings], CpuUse]] = [lambda r: r.host.servers, lambda r: r.host.client]
+    return fmean(_share(it, side, "steal_s") for side in sides)
+
+
+def _pressure(it: _Seen, waited_s: Callable[[PressureUse], float]) -> float | None:
+    told = [(use.host.pressure, use.host.took_s) for use in it.readings if use.host.pressure]
+    took_s = sum(seconds for _, seconds in told)
+    return 100 * sum(waited_s(pressure) for pressure, _ in told) / took_s if took_s else None
+
+
+def _figure(figure: float | None) -> str:
+    if figure is None:
+        return text.MISSING
+    return text.number(figure) if figure == int(figure) else text.significant(figure, 3)

@@ -1,0 +1,1 @@
+"""The report of an experiment with factors: the answers at its points beside each other."""
