@@ -54,6 +54,8 @@ RATE_RPS = 1000
 LAG_RATE_RPS = 20_000
 LAG_CONNECTIONS = 64
 LAG_GOAL_P99_US = 200
+LATE_P99_LIMIT_US = 500
+"""Half of the tolerance: beyond it the server's delays are not the known ones any more."""
 PATIENCE_S = 20.0
 
 progress = Console(stderr=True, highlight=False)
@@ -137,8 +139,17 @@ def run_delays(
                     found.problem = str(error)
                 progress.print(f"{delays.title}: {name} {round_number + 1}/{options.rounds}")
     table = table_of(delays, truth, reported)
-    table.caption = f"the server wrote its answers late by, in µs: {json.dumps(server.late_us)}"
+    table.caption = lateness(server.late_us or {})
     return table
+
+
+def lateness(late_us: Mapping[str, int]) -> str:
+    """Say how late the server was, and whether its delays were still the known ones."""
+    shown = ", ".join(f"{name} {value:,} µs" for name, value in late_us.items())
+    line = f"the server wrote its answers late by {shown}"
+    if late_us.get("p99", 0) > LATE_P99_LIMIT_US:
+        line += ": too late for a computed truth, this table settles nothing"
+    return line
 
 
 def table_of(delays: Delays, truth: Percentiles, reported: Mapping[str, Reported]) -> Table:

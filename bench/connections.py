@@ -33,8 +33,8 @@ FEW = 64
 GOAL_BYTES = 4096
 CONNECTIONS_PER_SOURCE = 8000
 """Beyond half of its port range, the kernel searches long for a free port of an address."""
-OTHER_FILES = 32
-"""Descriptors that a program needs beside its connections."""
+OTHER_FILES = 64
+"""Descriptors beside the connections that loadgen insists on."""
 OPEN_WITHIN_S = 30.0
 HOLD_S = 2.0
 """How long all connections are in use before memory is read."""

@@ -18,6 +18,8 @@ FILES = {"/100b": 100, "/100kb": 100 * 1024, "/1mb": 1024 * 1024}
 """Path and bytes of what is served."""
 
 READY_WITHIN_S = 5.0
+COUNTERS_WITHIN_S = 30.0
+"""The status page queues behind the load, which can be tens of thousands of requests."""
 NOBODY = 65534
 # The signal is set once more, because a change of user clears it.
 AS_NOBODY = (
@@ -80,10 +82,12 @@ class Nginx:
 
     def counters(self) -> Counters:
         """Ask nginx for its counters, and take away these questions themselves."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=COUNTERS_WITHIN_S)
         try:
             connection.request("GET", "/status")
             seen = parse_status(connection.getresponse().read().decode())
+        except (OSError, http.client.HTTPException) as error:
+            raise BenchError(f"nginx does not tell its counters: {error}") from None
         finally:
             connection.close()
         self._asked += 1

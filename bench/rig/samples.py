@@ -20,6 +20,9 @@ SETTLE_S = 0.05
 EXTRA_REQUESTS = 2
 """What a client may ask before its load starts."""
 RATE_TOLERANCE = 0.02
+"""How far an open loop may be off its rate without a remark."""
+LEAST_OF_RATE = 0.9
+"""Below this share of its requests it did other work than asked (wrk2 is slow to start)."""
 CONFIDENCE = 0.95
 
 
@@ -63,7 +66,13 @@ class Sample:
 
 
 def problem_of(
-    case: Case, client: Client, finished: Finished, counted: Counts, served: int, accepted: int
+    case: Case,
+    client: Client,
+    finished: Finished,
+    counted: Counts,
+    served: int,
+    accepted: int,
+    duration_s: float,
 ) -> str | None:
     """Say why a sample can't be held against others: it failed, or did other work than asked."""
     if finished.exit_code not in client.good_exits:
@@ -72,6 +81,8 @@ def problem_of(
         return f"{counted.failed} requests failed"
     if not counted.completed:
         return "not one request was answered"
+    if case.rate_rps and counted.completed < LEAST_OF_RATE * case.rate_rps * duration_s:
+        return f"it made less than {LEAST_OF_RATE:.0%} of its rate"
     if not 0 <= served - counted.completed <= case.connections + EXTRA_REQUESTS:
         return f"it counted {counted.completed} requests, nginx {served}"
     if case.keepalive and accepted > 2 * case.connections + EXTRA_REQUESTS:
@@ -98,7 +109,7 @@ def take_sample(
     served, accepted = _difference(before, after)
     try:
         counted = client.counts(finished.output)
-        problem = problem_of(case, client, finished, counted, served, accepted)
+        problem = problem_of(case, client, finished, counted, served, accepted, duration_s)
     except BenchError as error:
         counted = Counts(0, 0)
         problem = finished.reason if finished.exit_code else str(error)

@@ -143,6 +143,16 @@ fn an_interrupt_prints_what_was_measured() {
 }
 
 #[test]
+fn serving_ends_at_a_signal_while_nothing_is_asked() {
+    let server = Server::answering(HELLO);
+    let mut serving = Serving::start();
+    serving.ask(&order(&server.url(), 1, json!({})).to_string());
+    let pid = rustix::process::Pid::from_child(&serving.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a process");
+    assert_eq!(serving.child.wait().expect("an end").code(), Some(0));
+}
+
+#[test]
 fn exit_codes() {
     let server = Server::answering(HELLO);
     let url = server.url();

@@ -55,19 +55,28 @@ def finished(exit_code: int = 0, complaint: str = "") -> Finished:
 def test_only_equal_work_is_compared(
     counted: Counts, served: int, accepted: int, expected: str | None
 ) -> None:
-    assert problem_of(SMALL, CLIENTS["wrk"], finished(), counted, served, accepted) == expected
+    assert problem_of(SMALL, CLIENTS["wrk"], finished(), counted, served, accepted, 1.0) == expected
 
 
 def test_kept_connections_are_not_new_ones() -> None:
-    found = problem_of(CONNECT, CLIENTS["wrk"], finished(), Counts(1000, 0), 1000, 64)
+    found = problem_of(CONNECT, CLIENTS["wrk"], finished(), Counts(1000, 0), 1000, 64, 1.0)
     assert found == "it opened 64 connections for 1000 requests"
+
+
+def test_an_open_loop_that_hardly_ran_is_not_compared() -> None:
+    def found(completed: int) -> str | None:
+        wrk2 = CLIENTS["wrk2"]
+        return problem_of(OPEN, wrk2, finished(), Counts(completed, 0), completed, 64, 2.0)
+
+    assert found(25) == "it made less than 90% of its rate"
+    assert found(36_860) is None
 
 
 def test_exit_codes() -> None:
     said = finished(3, "first\nsecond")
     good = Counts(1000, 0)
-    assert problem_of(SMALL, CLIENTS["wrk"], said, good, 1000, 64) == "exit code 3: first"
-    assert problem_of(SMALL, CLIENTS["loadgen"], said, good, 1000, 64) is None
+    assert problem_of(SMALL, CLIENTS["wrk"], said, good, 1000, 64, 1.0) == "exit code 3: first"
+    assert problem_of(SMALL, CLIENTS["loadgen"], said, good, 1000, 64, 1.0) is None
 
 
 def test_ratio_is_taken_within_rounds() -> None:

@@ -1,6 +1,7 @@
 """Files of sites."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ def test_made_up_text_has_its_length(size: int) -> None:
 
 def test_the_static_site_is_what_its_definition_says() -> None:
     site = Catalogue.load().site("static")
-    root = prepare_site(site, Bench()).root
+    prepared = prepare_site(site, Bench())
+    prepared.release()
+    root = prepared.root
     for path, page in site.paths.items():
         body = (root / path.lstrip("/")).read_bytes()
         assert page.matches(200, body)
@@ -50,7 +53,8 @@ def test_a_site_is_made_once_and_anew_when_it_changed(
     )
     site = Catalogue.load([tmp_path]).site("mine")
     first = prepare_site(site, Bench())
-    assert prepare_site(site, Bench()) == first
+    again = prepare_site(site, Bench())  # both arms of a duel have the same site
+    assert again == first
     assert (first.root / "a.txt").read_text() == "one"
     assert sorted(path for path, _ in first.files()) == [
         "/a.txt",
@@ -62,6 +66,25 @@ def test_a_site_is_made_once_and_anew_when_it_changed(
     second = prepare_site(site, Bench())
     assert second != first
     assert (second.root / "a.txt").read_text() == "two"
+    for prepared in (first, again, second):
+        prepared.release()
+
+
+def test_old_files_are_swept_away_unless_they_are_in_use(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(open_folder))
+    catalogue = Catalogue.load()
+    used = prepare_site(catalogue.site("static"), Bench())
+    unused = prepare_site(catalogue.site("hello-php"), Bench())
+    unused.release()
+    for prepared in (used, unused):
+        os.utime(prepared.folder, (0, 0))
+    spin = prepare_site(catalogue.site("spin"), Bench())
+    assert used.folder.exists()
+    assert not unused.folder.exists()
+    used.release()
+    spin.release()
 
 
 @pytest.mark.parametrize(

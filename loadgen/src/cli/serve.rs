@@ -41,20 +41,23 @@ pub fn main(args: &Args) -> Result<u8, String> {
     };
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
-    signals::watch(signals, Arc::clone(&interrupt), engine.wakers())
+    let idle = Arc::new(AtomicBool::new(true));
+    signals::watch(signals, Arc::clone(&interrupt), engine.wakers(), Arc::clone(&idle))
         .map_err(|error| error.to_string())?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
         if line.trim().is_empty() {
             continue;
         }
+        idle.store(false, Ordering::SeqCst);
         let answer = answer(&mut engine, &line);
         let mut out = io::stdout().lock();
         if writeln!(out, "{answer}").and_then(|()| out.flush()).is_err() {
             // Nobody reads any more.
             return Ok(OK);
         }
-        if interrupt.load(Ordering::Relaxed) {
+        idle.store(true, Ordering::SeqCst);
+        if interrupt.load(Ordering::SeqCst) {
             return Ok(OK);
         }
     }

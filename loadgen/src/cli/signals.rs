@@ -22,17 +22,22 @@ pub fn block() -> io::Result<libc::sigset_t> {
 }
 
 /// Waits for a signal in a thread of its own, then sets `interrupt` and wakes the engine.
-/// A second signal ends the process at once.
+/// Where nothing runs that could end by itself (`idle`), and at a second signal, the process ends
+/// at once.
 pub fn watch(
     set: libc::sigset_t,
     interrupt: Arc<AtomicBool>,
     wakers: Vec<Arc<OwnedFd>>,
+    idle: Arc<AtomicBool>,
 ) -> io::Result<()> {
     thread::Builder::new().name("signals".into()).spawn(move || {
         let mut signal = 0;
         // SAFETY: both pointers are valid for the call.
         unsafe { libc::sigwait(&set, &mut signal) };
-        interrupt.store(true, Ordering::Relaxed);
+        interrupt.store(true, Ordering::SeqCst);
+        if idle.load(Ordering::SeqCst) {
+            std::process::exit(0);
+        }
         for waker in wakers {
             let _ = rustix::io::write(&*waker, &1u64.to_ne_bytes());
         }

@@ -4,9 +4,11 @@ import sys
 
 from cyclopts import App
 
+from webdyno.cli.compare import compare
 from webdyno.cli.doctor import doctor
 from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
+from webdyno.cli.export import export
 from webdyno.cli.load import load
 from webdyno.cli.report import report
 from webdyno.cli.resume import resume
@@ -18,7 +20,8 @@ from webdyno.model.mistake import Mistake, Trouble
 
 EPILOGUE = """
 Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
-command, a file or a setting · 3 a server or tool failed on this machine · 130 interrupted.
+command, a file or a setting · 3 a server or tool failed on this machine · 4 worse than before, or
+5 too close to call (both only of `compare`) · 130 interrupted.
 """
 
 app = App(
@@ -27,7 +30,7 @@ app = App(
     help_epilogue=EPILOGUE,
     version_flags=["--version"],
 )
-for command in (run, duel, resume, report, stacks, setup, up, doctor, load):
+for command in (run, duel, resume, report, compare, export, stacks, setup, up, doctor, load):
     app.command(command)
 
 

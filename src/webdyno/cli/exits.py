@@ -10,4 +10,8 @@ class Exit(IntEnum):
     INVALID = 1
     MISTAKE = 2
     FAILED = 3
+    WORSE = 4
+    """Only of `webdyno compare`: something became worse."""
+    UNDECIDED = 5
+    """Only of `webdyno compare`: nothing surely became worse, and nothing surely didn't."""
     INTERRUPTED = 130

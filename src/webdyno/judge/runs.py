@@ -10,13 +10,21 @@ import numpy as np
 from webdyno.judge.comparison import ALPHA, DELTA
 from webdyno.judge.interval import Logs, welch
 from webdyno.judge.judgement import judge
+from webdyno.judge.points import PointRun, runs_by_point
 from webdyno.judge.run_differences import differences, mismatches
 from webdyno.judge.verdict import by_interval
 from webdyno.judge.words import percent, ratio_range, ratio_text
+from webdyno.model.experiment import Level
 from webdyno.model.judgement import Finding, Interval, Judgement, Metric, Verdict
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
-from webdyno.model.run_comparison import Change, Difference, RunComparison
+from webdyno.model.run_comparison import (
+    Change,
+    Difference,
+    PointComparison,
+    RunComparison,
+    SweepComparison,
+)
 
 Run = tuple[RunHead, Sequence[Record]]
 
@@ -44,6 +52,30 @@ class Subject:
     def of(self) -> Literal["arm", "ratio"]:
         """Its kind."""
         return "arm" if len(self.arms) == 1 else "ratio"
+
+
+def compare_sweeps(before: Run, after: Run) -> SweepComparison:
+    """Compare two runs point by point; experiments without factors have a single point."""
+    first, second = runs_by_point(*before), runs_by_point(*after)
+    shared = [(a, b) for a in first for b in second if a.point.levels == b.point.levels]
+    compared = [
+        PointComparison(
+            levels=b.point.levels,
+            comparison=compare_runs((a.head, a.records), (b.head, b.records)),
+        )
+        for a, b in shared
+    ]
+    verdicts = [at.comparison.verdict for at in compared]
+    return SweepComparison(
+        verdict=min(verdicts, key=WORST_FIRST.index, default=Verdict.INVALID),
+        points=compared,
+        left_out=_only_in(first, second) + _only_in(second, first),
+    )
+
+
+def _only_in(mine: Sequence[PointRun], theirs: Sequence[PointRun]) -> list[dict[str, Level]]:
+    known = [run.point.levels for run in theirs]
+    return [run.point.levels for run in mine if run.point.levels not in known]
 
 
 def compare_runs(before: Run, after: Run) -> RunComparison:

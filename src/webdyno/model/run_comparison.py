@@ -3,6 +3,7 @@
 from typing import Literal
 
 from webdyno.model.base import Model
+from webdyno.model.experiment import Level
 from webdyno.model.judgement import Interval, Verdict
 
 
@@ -42,3 +43,21 @@ class RunComparison(Model):
     """Of machine, versions and load generator: what else may have caused a change."""
     mismatches: list[Difference]
     """Of the experiments themselves: with any there is no verdict."""
+
+
+class PointComparison(Model):
+    """What changed at one point of a sweep."""
+
+    levels: dict[str, Level]
+    """By factor; empty in an experiment without factors."""
+    comparison: RunComparison
+
+
+class SweepComparison(Model):
+    """Two runs compared at every point that both have."""
+
+    verdict: Verdict
+    """The worst of all points; `invalid` when there are none."""
+    points: list[PointComparison]
+    left_out: list[dict[str, Level]]
+    """Points that only one of the runs has."""

@@ -78,6 +78,8 @@ class Service(Model):
     stop_within_s: float = 5.0
     """After this time the process and its children are killed."""
     version: Version
+    modules: dict[str, Version] = {}
+    """Versions of what runs inside it, by name; one whose command comes out empty doesn't."""
     knobs: dict[str, Knob] = {}
     settings: dict[str, str] = {}
     """What the fairness certificate says of it: name, and value as a template."""

@@ -39,19 +39,29 @@ class MetricEvidence:
     @property
     def label(self) -> str:
         """The metric's words for people, as a heading."""
-        return self.metric.label[:1].upper() + self.metric.label[1:]
+        return metric_label(self.metric)
 
     @property
     def title(self) -> str:
         """The label with the metric's unit, where the words don't imply it."""
-        implied = self.metric.unit == "requests/s"
-        return self.label if implied else f"{self.label}, {self.metric.unit}"
+        return metric_title(self.metric)
 
     @property
     def compared(self) -> list[Comparison]:
         """The comparisons of this metric for which there is a ratio."""
         found = [row.comparison for row in self.rows if row.comparison]
         return [comparison for comparison in found if comparison.ratio]
+
+
+def metric_label(metric: Metric) -> str:
+    """Give a metric's words for people, as a heading."""
+    return metric.label[:1].upper() + metric.label[1:]
+
+
+def metric_title(metric: Metric) -> str:
+    """Give the label with the metric's unit, where it has one that the words don't imply."""
+    implied = metric.unit in {"requests/s", ""}
+    return metric_label(metric) if implied else f"{metric_label(metric)}, {metric.unit}"
 
 
 def evidence(head: RunHead, judgement: Judgement) -> list[MetricEvidence]:

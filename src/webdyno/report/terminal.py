@@ -1,6 +1,6 @@
 """The report in the terminal: verdict, evidence, findings, how it was measured."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -58,7 +58,7 @@ def terminal_report(
         Text(head.experiment.title, style="bold"),
         Text(head.experiment.question, style="dim"),
         Text(),
-        _headline(judgement),
+        verdict_line(judgement.verdict, headline_sentences(judgement)),
         *(_finding(found, weight(found, judgement)) for found in judgement.findings),
         Text(),
     ]
@@ -69,13 +69,13 @@ def terminal_report(
     return Group(*parts)
 
 
-def _headline(judgement: Judgement) -> Table:
-    sign = f" {SIGNS[judgement.verdict]} {judgement.verdict.upper()} "
+def verdict_line(verdict: Verdict, sentences: Sequence[str]) -> Table:
+    """Give the verdict as a badge with what is to be said beside it."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_row(
-        Text(sign, style=f"reverse {STYLES[judgement.verdict]}"),
-        Text("\n".join(headline_sentences(judgement)), style="bold"),
+        Text(f" {SIGNS[verdict]} {verdict.upper()} ", style=f"reverse {STYLES[verdict]}"),
+        Text("\n".join(sentences), style="bold"),
     )
     return table
 

@@ -1,7 +1,9 @@
 """Numbers as people read them: no more digits than the interval bears, thousands apart, units."""
 
+from collections.abc import Iterable, Mapping
 from math import floor, isfinite, log10
 
+from webdyno.model.experiment import Level
 from webdyno.model.judgement import ArmValue, Interval
 
 THIN = "\u202f"
@@ -111,3 +113,32 @@ def cpu_list(cpus: list[int]) -> str:
         else:
             runs.append([cpu])
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def level(value: Level) -> str:
+    """Give a level of a factor: `64`, `always`, `true`, `/a, /b`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def factor_names(factors: Iterable[str]) -> dict[str, str]:
+    """Give each factor a short name: the setting's own, with its arm's, or all of its key.
+
+    `load.connections` is `connections`, `arms.nginx.knobs.workers` is `nginx workers`.
+    """
+    keys = [(key, key.split(".")) for key in factors]
+    short = {
+        key: f"{parts[1]} {parts[-1]}" if parts[0] == "arms" and len(parts) > 2 else parts[-1]
+        for key, parts in keys
+    }
+    taken = list(short.values())
+    return {key: key if taken.count(name) > 1 else name for key, name in short.items()}
+
+
+def levels(of: Mapping[str, Level]) -> str:
+    """Name a point by its levels: `connections = 64, keepalive = always`."""
+    names = factor_names(of)
+    return ", ".join(f"{names[key]} = {level(value)}" for key, value in of.items())

@@ -26,15 +26,25 @@ class CommandError(Exception):
 
 
 def run_command(
-    words: Sequence[str], *, cwd: Path, environment: Mapping[str, str], user: ServerUser | None
+    words: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    user: ServerUser | None,
+    entry: Sequence[str] = (),
 ) -> None:
-    """Run a command; raise CommandError with what it said when it fails."""
+    """Run a command; raise CommandError with what it said when it fails.
+
+    `entry` are words before it that let it run elsewhere, such as in a namespace; they then make
+    it run as `user` too.
+    """
+    change_to = None if entry else user
     with tempfile.TemporaryFile() as output:  # no pipe: servers open /dev/stderr anew
         if user is not None:
             os.fchown(output.fileno(), user.uid, user.gid)
         try:
             done = subprocess.run(
-                words,
+                [*entry, *words],
                 cwd=cwd,
                 env=dict(environment),
                 stdin=subprocess.DEVNULL,
@@ -42,9 +52,9 @@ def run_command(
                 stderr=output,
                 timeout=WITHIN_S,
                 check=False,
-                user=user.uid if user else None,
-                group=user.gid if user else None,
-                extra_groups=[user.gid] if user else None,
+                user=change_to.uid if change_to else None,
+                group=change_to.gid if change_to else None,
+                extra_groups=[change_to.gid] if change_to else None,
             )
         except subprocess.TimeoutExpired:
             raise CommandError(f"    {words[0]} did not end within {WITHIN_S:g} s") from None

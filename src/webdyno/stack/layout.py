@@ -52,8 +52,10 @@ def lay_out(
     workspace = place.workspace.path
     addresses = {
         role.name: Address(
-            host=HOST,
-            port=front_port if role.name == front and front_port else free_port(),
+            host=place.bench.host if role.name == front else HOST,
+            port=front_port
+            if role.name == front and front_port
+            else free_port(place.bench.servers_socket),
             socket=workspace / f"{role.name}.sock" if role.by_socket else None,
         )
         for role in roles

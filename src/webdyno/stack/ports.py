@@ -3,6 +3,7 @@
 import errno
 import random
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -13,18 +14,22 @@ HOST = "127.0.0.1"
 LOWEST = 10_240
 TRIES = 200
 
+NewSocket = Callable[[], socket.socket]
+"""Makes a TCP socket; on some benches in another network namespace than ours."""
 
-def free_port() -> int:
+
+def free_port(new_socket: NewSocket = socket.socket) -> int:
     """Give a port that nobody listens on and that no outgoing connection will be given.
 
     The kernel takes ports of outgoing connections from its local port range; a port below that
     can't be taken by the load's own connections between now and the server's start. It is drawn
-    at random, so that stacks which start at the same time don't meet.
+    at random, so that stacks which start at the same time don't meet. `new_socket` makes sockets
+    where the port is to be free.
     """
     highest = max(LOWEST + 1000, _first_local_port()) - 1
     for _ in range(TRIES):
         port = random.SystemRandom().randint(LOWEST, highest)
-        if _can_listen(port) is None:
+        if _can_listen(port, new_socket) is None:
             return port
     raise Trouble(f"found no free port on {HOST} between {LOWEST} and {highest}")
 
@@ -39,8 +44,8 @@ def demand_port(port: int) -> int:
     raise Trouble(f"can't listen on port {port}: {fault.strerror}; choose another --port")
 
 
-def _can_listen(port: int) -> OSError | None:
-    with socket.socket() as probe:
+def _can_listen(port: int, new_socket: NewSocket = socket.socket) -> OSError | None:
+    with new_socket() as probe:
         # As servers do it: connections that linger after their end don't block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webdyno.model.site import Page
-from webdyno.stack.ports import HOST
+from webdyno.stack.ports import NewSocket
 
 POLL_S = 0.005
 START_WITHIN_S = 20.0
@@ -26,18 +26,26 @@ class Address:
     """Path of the Unix socket if it listens on one instead."""
 
 
-def wait_for_listener(address: Address, check_alive: Callable[[], None]) -> bool:
+def wait_for_listener(
+    address: Address, check_alive: Callable[[], None], new_socket: NewSocket = socket.socket
+) -> bool:
     """Wait until a connection is accepted; False when that doesn't happen in time."""
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline:
         check_alive()
-        if _accepts(address):
+        if _accepts(address, new_socket):
             return True
         time.sleep(POLL_S)
     return False
 
 
-def wait_for_answer(port: int, path: str, page: Page, check_alive: Callable[[], None]) -> bool:
+def wait_for_answer(
+    address: Address,
+    path: str,
+    page: Page,
+    check_alive: Callable[[], None],
+    new_socket: NewSocket = socket.socket,
+) -> bool:
     """Wait until a path is answered as expected; False when there is no answer in time.
 
     A server that gives the same wrong answer for a second has started too: what is wrong with
@@ -48,7 +56,7 @@ def wait_for_answer(port: int, path: str, page: Page, check_alive: Callable[[], 
     wrong_since = 0.0
     while time.monotonic() < deadline:
         check_alive()
-        answer = _ask(port, path)
+        answer = _ask(address, path, new_socket)
         if answer is not None and page.matches(*answer):
             return True
         if answer is None or answer != wrong:
@@ -59,9 +67,25 @@ def wait_for_answer(port: int, path: str, page: Page, check_alive: Callable[[], 
     return False
 
 
-def connect(address: Address) -> socket.socket:
+class HttpConnection(http.client.HTTPConnection):
+    """A connection on a socket that may come from another network namespace."""
+
+    def __init__(self, netloc: str, timeout_s: float, new_socket: NewSocket) -> None:
+        super().__init__(netloc, timeout=timeout_s)
+        self._timeout_s = timeout_s
+        self._new_socket = new_socket
+
+    def connect(self) -> None:
+        """Connect to the server; raise OSError when it doesn't listen."""
+        self.sock = self._new_socket()
+        self.sock.settimeout(self._timeout_s)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock.connect((self.host, self.port))
+
+
+def connect(address: Address, new_socket: NewSocket = socket.socket) -> socket.socket:
     """Connect to a service; raise OSError when it doesn't listen."""
-    connection = socket.socket(socket.AF_UNIX if address.socket else socket.AF_INET)
+    connection = socket.socket(socket.AF_UNIX) if address.socket else new_socket()
     connection.settimeout(ANSWER_WITHIN_S)
     try:
         connection.connect(str(address.socket) if address.socket else (address.host, address.port))
@@ -71,16 +95,16 @@ def connect(address: Address) -> socket.socket:
     return connection
 
 
-def _accepts(address: Address) -> bool:
+def _accepts(address: Address, new_socket: NewSocket) -> bool:
     try:
-        connect(address).close()
+        connect(address, new_socket).close()
     except OSError:
         return False
     return True
 
 
-def _ask(port: int, path: str) -> tuple[int, bytes] | None:
-    connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_WITHIN_S)
+def _ask(address: Address, path: str, new_socket: NewSocket) -> tuple[int, bytes] | None:
+    connection = HttpConnection(f"{address.host}:{address.port}", ANSWER_WITHIN_S, new_socket)
     try:
         connection.request("GET", path)
         response = connection.getresponse()

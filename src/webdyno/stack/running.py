@@ -17,7 +17,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.layout import Place, copy_tree, lay_out
-from webdyno.stack.ports import HOST, demand_port
+from webdyno.stack.ports import demand_port
 from webdyno.stack.preload import preload
 from webdyno.stack.ready import wait_for_answer
 from webdyno.stack.roles import settle
@@ -74,9 +74,10 @@ class RunningStack:
         cast = settle(stack, site, knobs, server_cpus=len(bench.split.servers))
         if port is not None:
             demand_port(port)
-        prepared = prepare_site(site, bench)
         folder.mkdir(parents=True, exist_ok=True)
+        prepared = prepare_site(site, bench)
         self._server_cpus = len(bench.split.servers)
+        self._bench = bench
         self.stack = stack
         self.site = site
         self.ready_s = 0.0
@@ -119,7 +120,7 @@ class RunningStack:
     @property
     def url(self) -> str:
         """Where clients find the site, such as `http://127.0.0.1:8080`."""
-        return f"{self._front.role.service.protocol}://{HOST}:{self.port}"
+        return f"{self._front.role.service.protocol}://{self._front.address.host}:{self.port}"
 
     def start(self) -> None:
         """Start the services one after the other and wait until the site's first answer."""
@@ -130,12 +131,20 @@ class RunningStack:
             if service is not self._front or service.role.service.protocol != "http":
                 service.wait_until_it_listens()
             if service.role.service.filled_with == "site-files":
-                preload(service.address, self._prepared.files())
+                preload(service.address, self._prepared.files(), self._bench.servers_socket)
         if self._front.role.service.protocol == "http":
             path = self.site.ready_path
-            if not wait_for_answer(self.port, path, self.site.page(path), self.check_alive):
+            answers = wait_for_answer(
+                self._front.address,
+                path,
+                self.site.page(path),
+                self.check_alive,
+                self._bench.client_socket,
+            )
+            if not answers:
                 raise self._front.died(f"has not answered {self.url}{path} in time")
         self.ready_s = time.monotonic() - begin
+        self.versions()  # kept with the logs
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
@@ -185,6 +194,7 @@ class RunningStack:
         if self.memory_limit is not None:
             self.memory_limit.end()
         self._workspace.remove()
+        self._prepared.release()
 
     def _killed_for_memory(self) -> str:
         memory = self.memory()

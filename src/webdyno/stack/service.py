@@ -8,6 +8,7 @@ from pathlib import Path
 from webdyno.bench import Bench, ServerProcess
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
+from webdyno.model.service import Version
 from webdyno.stack.commands import CommandError, run_command, version_output
 from webdyno.stack.ready import Address, wait_for_listener
 from webdyno.stack.render import Renderer
@@ -57,7 +58,7 @@ class RunningService:
 
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
-        if not wait_for_listener(self.address, self.check_alive):
+        if not wait_for_listener(self.address, self.check_alive, self.bench.servers_socket):
             raise self.died("has not accepted connections in time")
 
     def check_alive(self, why: str = "") -> None:
@@ -71,15 +72,24 @@ class RunningService:
         return StackDied(self.role.name, f"{self.role.service.title} {what}", self.log)
 
     def version(self) -> str:
-        """What the server says its version is; "unknown" if that can't be made out.
+        """What the server says its version is, and those of its modules: `2.4.71, PHP 8.2.36`.
 
-        All that it says is kept beside its configuration.
+        All that it says, build flags included, is kept beside its configuration.
         """
-        version = self.role.service.version
-        said = version_output(tuple(self.renderer.words(version.command)))
-        (self._kept() / "version.txt").write_text(said)
+        service = self.role.service
+        main, said = self._ask_version(service.version)
+        modules = {name: self._ask_version(version) for name, version in service.modules.items()}
+        inside = {name: answer for name, answer in modules.items() if answer[1]}
+        texts = [said, *(text for _, text in inside.values())]
+        (self._kept() / "version.txt").write_text("\n".join(texts))
+        return ", ".join([main, *(f"{name} {version}" for name, (version, _) in inside.items())])
+
+    def _ask_version(self, version: Version) -> tuple[str, str]:
+        """Give a version, "unknown" if it can't be made out, and all that the program said."""
+        words = self.renderer.words(version.command)
+        said = version_output(tuple(words)) if words else ""
         match = re.search(version.pattern, said)
-        return match[1] if match else "unknown"
+        return (match[1] if match else "unknown"), said
 
     def settings(self) -> dict[str, str]:
         """What the fairness certificate says of this service."""
@@ -101,7 +111,13 @@ class RunningService:
 
     def _run(self, words: list[str], what_if_it_fails: str) -> None:
         try:
-            run_command(words, cwd=self.home, environment=self.environment, user=self.bench.user)
+            run_command(
+                words,
+                cwd=self.home,
+                environment=self.environment,
+                user=self.bench.user,
+                entry=self.bench.servers_entry(self.bench.user),
+            )
         except CommandError as error:
             title = self.role.service.title
             raise Trouble(f"{title} {what_if_it_fails}:\n{error}") from None

@@ -4,10 +4,12 @@ import fcntl
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from webdyno.bench import Bench
 from webdyno.bench.workspace import Workspace, home_folder, open_folder
@@ -19,12 +21,22 @@ from webdyno.stack.needs import find, found
 from webdyno.stack.render import render_text
 from webdyno.stack.roles import settle_parts
 
+KEPT_FOR_S = 5 * 86_400
+"""Shorter than the ten days after which systems clean up single files in temporary folders."""
+
 
 @dataclass(frozen=True)
 class PreparedSite:
     """A site that is set up. Nobody but webdyno's own user may write to it."""
 
     folder: Path
+    lock: IO[str] | None = field(default=None, compare=False)
+    """Its lock keeps the files from being swept away; None while they are made."""
+
+    def release(self) -> None:
+        """Let the files be swept away when they are old; safe to call twice."""
+        if self.lock is not None:
+            self.lock.close()
 
     @property
     def root(self) -> Path:
@@ -53,13 +65,25 @@ class PreparedSite:
 
 
 def prepare_site(site: Site, bench: Bench) -> PreparedSite:
-    """Give a site's files; they are made anew when anything they are made of has changed."""
+    """Give a site's files; they are made anew when anything they are made of has changed.
+
+    They stay as they are until they are released, or this process ends.
+    """
     sites = open_folder(home_folder() / "sites")
+    _sweep(sites)
     kept = sites / f"{site.name}-{_fingerprint(site)}"
-    with _one_at_a_time(kept):
+    lock = _lock_of(kept)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH)
         if not kept.is_dir():
-            _make(site, kept, bench)
-    return PreparedSite(kept)
+            fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time; another run may have been quicker
+            if not kept.is_dir():
+                _make(site, kept, bench)
+            fcntl.flock(lock, fcntl.LOCK_SH)
+    except BaseException:
+        lock.close()
+        raise
+    return PreparedSite(kept, lock)
 
 
 def site_view(
@@ -100,6 +124,7 @@ def _make(site: Site, kept: Path, bench: Bench) -> None:
         if site.setup:
             _set_up(site, scratch, needs, bench, workspace)
         _protect(scratch)
+        os.utime(scratch.folder)  # the age that counts is that of the whole
         scratch.folder.rename(kept)
     finally:
         workspace.remove()
@@ -152,7 +177,13 @@ def _set_up(
                 render_text(word, {"needs": needs, "site": view}, site.folder / "site.toml")
                 for word in command
             ]
-            run_command(words, cwd=scratch.app, environment=environment, user=bench.user)
+            run_command(
+                words,
+                cwd=scratch.app,
+                environment=environment,
+                user=bench.user,
+                entry=bench.servers_entry(bench.user),
+            )
     except CommandError as error:
         raise Trouble(f"site {site.name} can't be set up:\n{error}") from None
     finally:
@@ -192,15 +223,18 @@ def _content(path: str, file: MadeFile) -> bytes:
     return file.text.encode() if file.text is not None else made_text(path, file.size_bytes or 0)
 
 
-@contextmanager
-def _one_at_a_time(kept: Path) -> Iterator[None]:
-    """Two runs that start at the same time don't set up the same site twice."""
-    lock = os.open(kept.with_suffix(".lock"), os.O_CREAT | os.O_RDONLY, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
+def _sweep(sites: Path) -> None:
+    """Remove what was made long ago and isn't in use."""
+    for kept in sites.glob("*/"):
+        if time.time() - kept.stat().st_mtime < KEPT_FOR_S:
+            continue
+        with _lock_of(kept) as lock, suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(kept, ignore_errors=True)
+
+
+def _lock_of(kept: Path) -> IO[str]:
+    return kept.with_suffix(".lock").open("a")
 
 
 def _fingerprint(site: Site) -> str:

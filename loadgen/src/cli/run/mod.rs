@@ -49,7 +49,8 @@ fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
     };
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
-    signals::watch(signals, interrupt, engine.wakers()).map_err(|error| error.to_string())?;
+    signals::watch(signals, interrupt, engine.wakers(), Arc::default())
+        .map_err(|error| error.to_string())?;
     let mut live = LiveLine::new(!args.quiet && io::stderr().is_terminal());
     let mut on_window = |window: &Window| live.show(window);
     let measured = engine.run(plan, &mut on_window).map_err(|error| error.to_string());

@@ -16,6 +16,9 @@ from webdyno.model.records import SlotRecord
 FOREIGN_LIMIT = 0.1
 """Share of the servers' CPU time that other programs may take."""
 
+TICKS_S = 0.02
+"""By how much the host's CPU time, counted in ticks of 10 ms, may be off beside that."""
+
 STEAL_LIMIT = 0.02
 """Share of the CPU time of servers and client that the hypervisor may give to others."""
 
@@ -24,13 +27,10 @@ PRESSURE_LIMIT = 0.05
 
 
 def foreign_share(slot: SlotRecord) -> float:
-    """Give the share of the servers' CPUs that was used by neither servers nor client.
-
-    The kernel counts CPU time per CPU in ticks, so on an idle host this is 0 ± 0.03.
-    """
+    """Give the share of the servers' CPUs that was surely used by neither servers nor client."""
     if slot.readings is None or not (total_s := slot.readings.host.servers.total_s):
         return 0.0
-    return (slot.readings.host.servers.busy_s - slot.servers.cpu_s) / total_s
+    return (slot.readings.host.servers.busy_s - slot.servers.cpu_s - TICKS_S) / total_s
 
 
 def _steal_share(readings: Readings) -> float:

@@ -1,0 +1,55 @@
+"""`webdyno compare`: two runs of one experiment, such as before and after an upgrade."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from webdyno.cli.exits import Exit
+from webdyno.model.judgement import Verdict
+from webdyno.run.folder import RunFolder
+
+EXITS = {
+    Verdict.FASTER: Exit.OK,
+    Verdict.EQUIVALENT: Exit.OK,
+    Verdict.SLOWER: Exit.WORSE,
+    Verdict.UNDECIDED: Exit.UNDECIDED,
+    Verdict.INVALID: Exit.INVALID,
+}
+
+
+def compare(
+    before: Annotated[Path, Parameter(help="Folder of the run that is held against.")],
+    after: Annotated[Path, Parameter(help="Folder of the run that the question is about.")],
+    *,
+    json: Annotated[
+        bool, Parameter(help="Print everything as JSON.", negative=(), show_default=False)
+    ] = False,
+) -> Exit:
+    """Say what changed between two runs of the same experiment; nothing is measured.
+
+    The exit code is for scripts, by the deciding metric of all arms: 0 no change or better, 4
+    worse, 5 too close to call, 1 one of the runs can't be believed or they aren't the same
+    experiment.
+
+    For example
+
+        webdyno run static-hello --out before
+
+        webdyno run static-hello --out after
+
+        webdyno compare before after
+    """
+    from webdyno.judge.runs import compare_sweeps
+    from webdyno.report.run_comparison import print_comparison
+
+    runs = [RunFolder.open(path) for path in (before, after)]
+    first, second = [(run.head, run.records()) for run in runs]
+    compared = compare_sweeps(first, second)
+    console = Console()
+    if json:
+        console.out(compared.model_dump_json(indent=2), highlight=False)
+    else:
+        print_comparison(console, runs[1].head, compared)
+    return EXITS[compared.verdict]

@@ -1,0 +1,131 @@
+"""`webdyno compare` and `webdyno export` on folders of simulated runs."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from webdyno.cli import app
+from webdyno.model.experiment import Measure
+from webdyno.run.folder import RunFolder
+
+AS_BEFORE, SLOWER, BROKEN = (
+    SimulatedArm(rate_rps=20_000),
+    SimulatedArm(rate_rps=16_000),
+    SimulatedArm(wrong_status=500),
+)
+
+
+def simulated(apache: SimulatedArm, seed: int, blocks: int = 10) -> SimulatedRun:
+    arms = {"nginx": SimulatedArm(), "apache": apache}
+    return simulated_run(
+        arms, blocks=blocks, restart_sd=0.003, slot_sd=0.003, seed=seed, measure=Measure(seed=seed)
+    )
+
+
+def written(run: SimulatedRun, path: Path) -> Path:
+    with RunFolder.create(path, run.head) as folder:
+        for record in run.records:
+            folder.append(record)
+    return path
+
+
+def swept(run: SimulatedRun, levels: list[int]) -> SimulatedRun:
+    """The same run at each of these numbers of connections."""
+    factors = {"load.connections": levels}
+    experiment = run.head.experiment.model_copy(update={"factors": factors})
+    records = [
+        record.model_copy(update={"point": point})
+        for point in range(len(levels))
+        for record in run.records
+    ]
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), records)
+
+
+def webdyno(*arguments: str | Path) -> int:
+    """Run a command in this process and give its exit code."""
+    return int(app([str(each) for each in arguments], result_action="return_value"))
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    return written(simulated(AS_BEFORE, seed=1), tmp_path / "before")
+
+
+@pytest.mark.parametrize(
+    ("apache", "blocks", "code", "said"),
+    [
+        (AS_BEFORE, 10, 0, "EQUIVALENT"),
+        (SLOWER, 10, 4, "SLOWER"),
+        (AS_BEFORE, 4, 5, "UNDECIDED"),
+        (BROKEN, 10, 1, "INVALID"),
+    ],
+)
+def test_exit_code_says_what_changed(
+    before: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    apache: SimulatedArm,
+    blocks: int,
+    code: int,
+    said: str,
+) -> None:
+    after = written(simulated(apache, seed=2, blocks=blocks), tmp_path / "after")
+    assert webdyno("compare", before, after) == code
+    told = capsys.readouterr().out
+    assert said in told
+    assert "after ÷ before" in told
+
+
+def test_what_else_differs_is_named(
+    before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = simulated(AS_BEFORE, seed=2)
+    head = run.head.model_copy(update={"load_generator": "loadgen 0.2.0"})
+    webdyno("compare", before, written(SimulatedRun(head, run.records), tmp_path / "after"))
+    told = capsys.readouterr().out
+    assert "load_generator" in told
+    assert "loadgen 0.2.0" in told
+
+
+def test_json_holds_every_change(
+    before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    after = written(simulated(SLOWER, seed=2), tmp_path / "after")
+    assert webdyno("compare", before, after, "--json") == 4
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "slower"
+    (point,) = found["points"]
+    subjects = {change["subject"] for change in point["comparison"]["changes"]}
+    assert subjects == {"nginx", "apache", "apache / nginx"}
+
+
+def test_sweeps_are_compared_where_both_have_a_point(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = written(swept(simulated(AS_BEFORE, 1), [1, 8]), tmp_path / "before")
+    after = written(swept(simulated(SLOWER, 2), [8, 64]), tmp_path / "after")
+    assert webdyno("compare", before, after) == 4
+    told = capsys.readouterr().out
+    assert "connections = 8" in told
+    assert "connections = 64" not in told
+    assert "2\u202fpoints left out" in told
+
+
+def test_runs_without_a_common_point_are_not_compared(
+    before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    after = written(swept(simulated(AS_BEFORE, 2), [8, 64]), tmp_path / "after")
+    assert webdyno("compare", before, after) == 1
+    assert "no point in common" in capsys.readouterr().out
+
+
+def test_slots_are_exported(before: Path, tmp_path: Path) -> None:
+    assert webdyno("export", before) == 0
+    assert webdyno("export", before, "--parquet", tmp_path / "mine.parquet") == 0
+    for file in (before / "slots.parquet", tmp_path / "mine.parquet"):
+        with duckdb.connect() as database:
+            slots = database.read_parquet(str(file)).project("arm").fetchall()
+        assert len(slots) == 10 * (2 + 8)

@@ -1,0 +1,152 @@
+"""Validity rules fire on real causes: each test makes one, and looks for the finding."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, left_behind, started_webdyno, wait_for, webdyno
+from webdyno.bench import Bench
+from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.generator.loadgen import find_loadgen
+from webdyno.judge.validity import findings
+from webdyno.model.judgement import Finding
+from webdyno.run.folder import RunFolder
+
+LONGER_SLOTS = ("--set=measure.slot_s=0.3",)
+QUOTA_US, PERIOD_US = 10_000, 100_000
+CPU_CONTROLLER = Path("/sys/fs/cgroup/cpu")
+
+
+def found_in(folder: Path) -> dict[str, list[Finding]]:
+    """The findings of the run in a test's folder, by rule."""
+    run = RunFolder.open(folder / "run")
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in findings(run.head, run.records()):
+        by_rule.setdefault(finding.rule, []).append(finding)
+    return by_rule
+
+
+def odd_nginx(folder: Path, right: str, odd: str) -> list[str]:
+    """A catalogue with a stack `odd`, an nginx with a line of its configuration changed."""
+    service = folder / "catalog/services/odd"
+    shutil.copytree(BUILT_IN / "services/nginx", service)
+    template = service / "nginx.conf.j2"
+    text = template.read_text()
+    assert right in text
+    template.write_text(text.replace(right, odd))
+    stack = folder / "catalog/stacks/odd"
+    shutil.copytree(BUILT_IN / "stacks/nginx", stack)
+    file = stack / "stack.toml"
+    file.write_text(file.read_text().replace('service = "nginx"', 'service = "odd"'))
+    return [f"--catalog={folder / 'catalog'}", "--set=arms.nginx.stack=odd"]
+
+
+def test_a_server_that_closes_kept_connections(tmp_path: Path) -> None:
+    odd = odd_nginx(tmp_path, "keepalive_requests 1000000000;", "keepalive_requests 10;")
+    done = webdyno("run", *QUICK, *odd, "--out=run", folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    (finding,) = found_in(tmp_path)["keep-alive"]
+    assert (finding.arm, finding.severity) == ("nginx", "invalid")
+    assert "one in 10 answers" in finding.what
+
+
+def test_a_listen_queue_that_is_too_short(tmp_path: Path) -> None:
+    listen = "listen {{ server.host }}:{{ server.port }}"
+    odd = odd_nginx(tmp_path, listen, f"{listen} backlog=1")
+    crowd = ("--set=load.connections=200", "--set=load.keepalive=never")
+    webdyno("run", *QUICK, *LONGER_SLOTS, *odd, *crowd, "--out=run", folder=tmp_path)
+    assert "nginx" in {finding.arm for finding in found_in(tmp_path)["listen-overflow"]}
+
+
+def test_other_work_on_the_servers_cpus(tmp_path: Path) -> None:
+    cpus = Bench().split
+    if cpus.shared:
+        pytest.skip("client and servers share the CPUs here, so nothing on them is foreign")
+    with hog(cpus.servers):
+        webdyno("run", *QUICK, *LONGER_SLOTS, "--out=run", folder=tmp_path)
+    found = found_in(tmp_path)["other-work"]
+    assert {finding.arm for finding in found} == {"apache-event", "nginx"}
+    assert {finding.severity for finding in found} == {"invalid"}
+
+
+@contextmanager
+def hog(cpus: list[int]) -> Iterator[None]:
+    """Two processes for each of these CPUs that never rest."""
+    spinners = [
+        subprocess.Popen([sys.executable, "-I", "-c", "while True: pass"]) for _ in 2 * cpus
+    ]
+    try:
+        for spinner in spinners:
+            os.sched_setaffinity(spinner.pid, cpus)
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+@pytest.fixture
+def quota() -> Iterator[Path]:
+    """A control group that gets a tenth of a core."""
+    group = CPU_CONTROLLER / f"webdyno-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+        (group / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
+    except OSError:
+        pytest.skip("no CPU quotas by control groups of version 1 here, or no right to them")
+    yield group
+    deadline = time.monotonic() + 10
+    while group.exists() and time.monotonic() < deadline:
+        try:
+            group.rmdir()
+        except OSError:
+            time.sleep(0.02)
+
+
+def test_a_client_held_to_a_tenth_of_a_core(
+    tmp_path: Path, quota: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if Bench().split.shared:
+        pytest.skip("client and servers share the CPUs here")
+    wrapper = tmp_path / "loadgen"
+    wrapper.write_text(f'#!/bin/sh\necho $$ > {quota}/cgroup.procs\nexec {find_loadgen()} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("WEBDYNO_LOADGEN", str(wrapper))
+    webdyno("run", *QUICK, *LONGER_SLOTS, "--out=run", folder=tmp_path)
+    held = found_in(tmp_path)["client-held-back"]
+    assert "invalid" in {finding.severity for finding in held}
+
+
+def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
+    with started_webdyno("run", *LONGER_SLOTS, "--out=run", folder=tmp_path) as process:
+        wait_for(tmp_path / "run/slots.jsonl", 3)
+        for pid in master_processes(tmp_path, b"nginx: master"):
+            os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+    assert [finding.arm for finding in found_in(tmp_path)["incident"]] == ["nginx"]
+    assert left_behind(tmp_path) == []
+
+
+def master_processes(folder: Path, title: bytes) -> list[int]:
+    """The processes with this title that were started from a test's folder."""
+    return [
+        int(process.name)
+        for process in Path("/proc").glob("[0-9]*")
+        if title in _command(process) and str(folder).encode() in _command(process)
+    ]
+
+
+def _command(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""
