@@ -147,6 +147,8 @@ class Warden:
         try:
             lock = os.open(workspace["lock"], os.O_RDONLY)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            pass  # another service's warden was quicker; the group of this one is still there
         except OSError:
             return
         import shutil
