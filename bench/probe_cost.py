@@ -51,7 +51,7 @@ def cost(name: str, stack: RunningStack, bench: Bench) -> list[str]:
     costs = []
     for _ in range(SLOTS):
         begin = time.process_time()
-        with SlotProbe(name, {name: stack}, bench.split, os.getpid()) as probe:
+        with SlotProbe(name, {name: stack}, bench, os.getpid()) as probe:
             entered = time.process_time()
             time.sleep(SLOT_S)
             left = time.process_time()

@@ -22,7 +22,7 @@ def test_the_loaded_arm_is_told_from_the_idle_one(tmp_path: Path) -> None:
         start_stack(stack, {}, site, folder=tmp_path / "idle", bench=bench) as idle,
     ):
         stacks = {"loaded": loaded, "idle": idle}
-        with SlotProbe("loaded", stacks, bench.split, os.getpid()) as probe:
+        with SlotProbe("loaded", stacks, bench, os.getpid()) as probe:
             for _ in range(REQUESTS):
                 with urllib.request.urlopen(f"{loaded.url}/100KB.txt", timeout=5) as answer:  # noqa: S310
                     answer.read()

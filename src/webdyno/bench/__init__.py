@@ -1,8 +1,17 @@
 """Where things run: the machine's CPUs, its processes, what keeps them apart and ends them."""
 
+from pathlib import Path
+
 from webdyno.bench.cpus import split_cpus
 from webdyno.bench.machine import describe_machine
+from webdyno.bench.netns import NetnsBench
 from webdyno.bench.process import ServerProcess
 from webdyno.bench.this_machine import Bench
+from webdyno.model.bench import BenchSettings
 
-__all__ = ["Bench", "ServerProcess", "describe_machine", "split_cpus"]
+__all__ = ["Bench", "NetnsBench", "ServerProcess", "describe_machine", "open_bench", "split_cpus"]
+
+
+def open_bench(settings: BenchSettings, engine: Path) -> Bench:
+    """Make the bench that settings ask for, to be entered; `engine` is the engine's program."""
+    return NetnsBench(settings, engine) if settings.kind == "netns" else Bench()

@@ -40,8 +40,12 @@ class ServerProcess:
         stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM",
         stop_within_s: float = 5.0,
         warden_cpus: Sequence[int] = (),
+        entry: Sequence[str] = (),
     ) -> None:
-        """Start a server in its own session; its output is appended to `log`."""
+        """Start a server in its own session; its output is appended to `log`.
+
+        `entry` are words before the command that let it run elsewhere, such as in a namespace.
+        """
         self.argv = list(argv)
         self.log = log
         self._stop_within_s = stop_within_s
@@ -61,7 +65,7 @@ class ServerProcess:
             if user is not None:  # servers open it anew, by way of /dev/stderr
                 os.fchown(output.fileno(), user.uid, user.gid)
             self._warden = subprocess.Popen(
-                [sys.executable, "-I", "-S", warden.__file__, json.dumps(order)],
+                [*entry, sys.executable, "-I", "-S", warden.__file__, json.dumps(order)],
                 cwd=cwd,
                 env=dict(env),
                 stdin=subprocess.PIPE,

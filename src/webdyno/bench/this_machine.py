@@ -1,8 +1,11 @@
 """The bench that every run here uses: this machine, its CPUs split, its processes pinned."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from socket import socket
+from types import TracebackType
+from typing import Literal, Self
 
 from webdyno.bench.control_group import ControlGroup
 from webdyno.bench.cpus import allowed_cpus, physical_cores, split_cpus
@@ -16,7 +19,17 @@ from webdyno.model.mistake import Mistake
 
 
 class Bench:
-    """A place to run servers on: this machine."""
+    """A place to run servers on: this machine, client and servers on its loopback interface.
+
+    A context manager, for benches that have more to set up than this one.
+    """
+
+    host = "127.0.0.1"
+    """Where the client finds the servers."""
+    link_bytes_per_s: float | None = None
+    """What the link between client and servers carries each way; None where it has no limit."""
+    network_pids: tuple[int | str, int | str] = ("self", "self")
+    """Processes in whose network namespaces servers and client are."""
 
     def __init__(self, split: CpuSplit | None = None) -> None:
         """Split the CPUs by the usual rule unless a split is given."""
@@ -55,8 +68,29 @@ class Bench:
                 f"{count} CPUs were asked for; the servers' share of this machine is "
                 f"{len(self.split.servers)}"
             )
+        smaller = copy.copy(self)
         servers = self.split.servers[:count]
-        return Bench(self.split.model_copy(update={"servers": servers}))
+        smaller.split = self.split.model_copy(update={"servers": servers})
+        return smaller
+
+    def servers_entry(self, user: ServerUser | None = None) -> list[str]:  # noqa: ARG002
+        """Give the words before a command that let it run where the servers are.
+
+        Where there are any, they also make it run as `user`.
+        """
+        return []
+
+    def client_entry(self) -> list[str]:
+        """Give the words before a command that let it run where the client is."""
+        return []
+
+    def servers_socket(self) -> socket:
+        """Make a TCP socket where the servers are."""
+        return socket()
+
+    def client_socket(self) -> socket:
+        """Make a TCP socket where the client is."""
+        return socket()
 
     def spawn(
         self,
@@ -84,4 +118,17 @@ class Bench:
             stop_signal=stop_signal,
             stop_within_s=stop_within_s,
             warden_cpus=self.split.rest,
+            entry=self.servers_entry(),
         )
+
+    def __enter__(self) -> Self:
+        """Give itself: there is nothing to set up."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave nothing to take down."""

@@ -5,7 +5,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import Budget, CatalogDirs, ExperimentSettings, Factors, Out, Precision, Yes
+from webdyno.cli.flags import (
+    THIS_BENCH,
+    BenchFlags,
+    Budget,
+    CatalogDirs,
+    ExperimentSettings,
+    Factors,
+    Out,
+    Precision,
+    Yes,
+)
 from webdyno.cli.measure import measure, measure_settings
 from webdyno.definitions import Catalogue, CommandLine, factors, read_experiment, settings
 from webdyno.model.mistake import Mistake
@@ -24,6 +34,7 @@ def duel(
     ] = None,
     budget: Budget = None,
     precision: Precision = None,
+    bench: BenchFlags = THIS_BENCH,
     set_: ExperimentSettings = (),
     vary: Factors = (),
     out: Out = None,
@@ -38,11 +49,18 @@ def duel(
 
         webdyno duel nginx apache-prefork --site static --path /100KB.txt
 
+        webdyno duel nginx apache-event --path /100KB.txt --bench netns --link 100mbit
+
         webdyno duel nginx nginx        # how small a difference can be seen here?
     """
     catalogue = Catalogue.load(catalog)
     spoken = _experiment(catalogue, stack, baseline, site, path)
-    overrides = [*measure_settings(budget, precision), *settings(set_), *factors(vary)]
+    overrides = [
+        *measure_settings(budget, precision),
+        *bench.overrides(),
+        *settings(set_),
+        *factors(vary),
+    ]
     experiment = read_experiment(spoken, overrides, catalogue)
     return measure(f"{stack}-{baseline}", experiment, catalogue, out, yes=yes)
 

@@ -1,10 +1,13 @@
 """Flags that several commands have, each described once."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
+
+from webdyno.definitions import Override
 
 CatalogDirs = Annotated[
     Sequence[Path],
@@ -65,3 +68,35 @@ Out = Annotated[
     Path | None,
     Parameter(name="--out", help="Folder of the run, new or empty; else one under runs/."),
 ]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class BenchFlags:
+    """Where an experiment runs."""
+
+    bench: Annotated[
+        Literal["this-machine", "netns"] | None,
+        Parameter(help="netns: client and servers in network namespaces, joined by a cable."),
+    ] = None
+    link: Annotated[
+        str | None, Parameter(help="With --bench netns: what the cable carries, such as 100mbit.")
+    ] = None
+    delay: Annotated[
+        str | None, Parameter(help="With --bench netns: added to a round trip, such as 20ms.")
+    ] = None
+    loss: Annotated[
+        str | None, Parameter(help="With --bench netns: packets lost each way, such as 0.1%.")
+    ] = None
+
+    def overrides(self) -> list[Override]:
+        """Give the flags as settings of the experiment."""
+        given = {"bench": self.bench, "link": self.link, "delay": self.delay, "loss": self.loss}
+        return [
+            Override(("bench", "kind" if flag == "bench" else flag), value, f"--{flag} {value}")
+            for flag, value in given.items()
+            if value is not None
+        ]
+
+
+THIS_BENCH = BenchFlags()

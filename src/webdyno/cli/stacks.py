@@ -44,13 +44,12 @@ def _overview(catalogue: Catalogue) -> Table:
 
 
 def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
+    from webdyno.stack.packages import packages_of
+
     services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())
-    packages = sorted(
-        {need.apt for p in stack.services.values() for need in p.service.needs.values()}
-    )
     console.print(f"[bold]{stack.name}[/]: {stack.title}")
     console.print(f"services  {services}")
-    console.print(f"packages  {', '.join(packages)}")
+    console.print(f"packages  {', '.join(packages_of(stack))}")
     console.print(f"sites     {', '.join(_sites(catalogue, stack))}\n")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("knob", "values", "default", "what it does"):

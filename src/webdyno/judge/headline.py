@@ -26,7 +26,8 @@ def _sentence(comparison: Comparison) -> str:
 
 def _verdict(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.EQUIVALENT:
-        return f"equivalent within {percent(comparison.delta)}"
+        because = f": {comparison.reason}" if comparison.reason else ""
+        return f"equivalent within {percent(comparison.delta)}{because}"
     if comparison.verdict is not Verdict.UNDECIDED:
         return comparison.verdict
     if comparison.more_blocks is None or comparison.more_minutes is None:

@@ -7,7 +7,7 @@ from webdyno.judge.comparison import arm_values
 from webdyno.judge.evidence import gather
 from webdyno.judge.headline import headline
 from webdyno.judge.metrics import METRICS, metric_rule
-from webdyno.judge.validity import findings_of, left_out_slots, valid_for
+from webdyno.judge.validity import findings_of, left_out_slots, link, valid_for
 from webdyno.judge.variance import variance_splits
 from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Verdict
 from webdyno.model.records import Record
@@ -38,7 +38,8 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
         arms += arm_values(valid, list(experiment.arms), rule)
         compared = same_arm.compare_with_baseline(valid, experiment, rule)
         findings += same_arm.findings(compared)
-        comparisons += [_unless_invalid(comparison, findings) for comparison in compared]
+        judged = [_unless_invalid(comparison, findings) for comparison in compared]
+        comparisons += [_with_reason(comparison, findings) for comparison in judged]
     decide_on = experiment.measure.decide_on
     deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
     asked = [comparison for comparison in deciding if not comparison.same_arm] or deciding
@@ -72,6 +73,15 @@ def _unless_invalid(comparison: Comparison, findings: Sequence[Finding]) -> Comp
                 }
             )
     return comparison
+
+
+def _with_reason(comparison: Comparison, findings: Sequence[Finding]) -> Comparison:
+    """Say what held both arms back alike, where that is known."""
+    reason = link.reason(comparison, findings)
+    if reason is None:
+        return comparison
+    why = f"{comparison.why} {reason[0].upper()}{reason[1:]}."
+    return comparison.model_copy(update={"why": why, "reason": reason})
 
 
 def spoils(finding: Finding, comparison: Comparison) -> bool:

@@ -68,7 +68,9 @@ class Comparison(Model):
     verdict: Verdict
     """`faster` means that a is better on this metric, whether more or less is better."""
     why: str
-    """One sentence: what the verdict rests on."""
+    """What the verdict rests on."""
+    reason: str | None = None
+    """What held both arms back alike, where that is known, such as a full link."""
     more_blocks: int | None = None
     """Where undecided: blocks still needed, estimated from the spread so far."""
     more_minutes: float | None = None

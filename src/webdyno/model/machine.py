@@ -28,3 +28,5 @@ class Machine(Model):
     open_files_limit: int
     listen_backlog_limit: int | None
     split: CpuSplit
+    network: str | None = None
+    """What joins client and servers, and by which means; None: the loopback interface."""

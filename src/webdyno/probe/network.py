@@ -1,6 +1,6 @@
 """Network counters of a namespace, from /proc/PID/net."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webdyno.model.readings import NetworkUse
@@ -25,14 +25,31 @@ class NetworkReading:
     ephemeral_ports: int
 
     @classmethod
-    def read(cls, pid: int | str = "self") -> "NetworkReading":
-        """Read the counters of the namespace that a process is in."""
+    def read_both(cls, servers: int | str, client: int | str) -> "NetworkReading":
+        """Read the counters of servers and client, each in the namespace of a process.
+
+        Where they have namespaces of their own, bytes and listen queues are the servers', local
+        ports the client's, and segments sent again are both's.
+        """
+        if servers == client:
+            return cls.read(servers)
+        far, near = cls.read(servers, leave_out="lo"), cls.read(client)
+        return replace(
+            far,
+            retransmits=far.retransmits + near.retransmits,
+            syn_retransmits=far.syn_retransmits + near.syn_retransmits,
+            time_wait=near.time_wait,
+        )
+
+    @classmethod
+    def read(cls, pid: int | str = "self", leave_out: str = "") -> "NetworkReading":
+        """Read the counters of the namespace that a process is in, one device left out if named."""
         net = PROC / str(pid) / "net"
         tcp = counters((net / "snmp").read_text(), "Tcp")
         extended = counters((net / "netstat").read_text(), "TcpExt")
         first, last = map(int, PORT_RANGE.read_text().split())
         return cls(
-            devices=_devices((net / "dev").read_text()),
+            devices=_devices((net / "dev").read_text(), leave_out),
             listen_overflows=extended["ListenOverflows"],
             listen_drops=extended["ListenDrops"],
             retransmits=tcp["RetransSegs"],
@@ -41,8 +58,8 @@ class NetworkReading:
             ephemeral_ports=last - first + 1,
         )
 
-    def since(self, earlier: "NetworkReading") -> NetworkUse:
-        """Give what happened between an earlier reading and this one."""
+    def since(self, earlier: "NetworkReading", link_bytes_per_s: float | None = None) -> NetworkUse:
+        """Give what happened between an earlier reading and this one, on a link of that speed."""
         received_bytes, received_packets, sent_bytes, sent_packets = (
             now - then for now, then in zip(self.devices, earlier.devices, strict=True)
         )
@@ -55,13 +72,15 @@ class NetworkReading:
             listen_drops=self.listen_drops - earlier.listen_drops,
             retransmits=self.retransmits - earlier.retransmits,
             syn_retransmits=self.syn_retransmits - earlier.syn_retransmits,
+            link_bytes_per_s=link_bytes_per_s,
             time_wait=self.time_wait,
             ephemeral_ports=self.ephemeral_ports,
         )
 
 
-def _devices(text: str) -> tuple[int, int, int, int]:
-    rows = [line.partition(":")[2].split() for line in text.splitlines()[2:]]
+def _devices(text: str, leave_out: str) -> tuple[int, int, int, int]:
+    devices = (line.partition(":") for line in text.splitlines()[2:])
+    rows = [numbers.split() for name, _, numbers in devices if name.strip() != leave_out]
 
     def total(column: int) -> int:
         return sum(int(row[column]) for row in rows)

@@ -5,8 +5,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from webdyno.bench import Bench
 from webdyno.bench.control_group import ControlGroup
-from webdyno.model.machine import CpuSplit
 from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
 from webdyno.probe.client import ClientReading
@@ -29,22 +29,22 @@ class SlotProbe:
         self,
         arm: str,
         stacks: Mapping[str, RunningStack],
-        split: CpuSplit,
+        bench: Bench,
         client_pid: int | None,
     ) -> None:
-        """`stacks` are all arms that are up, `arm` names the one that will be loaded."""
+        """`stacks` are all arms that are up on the bench, `arm` names the one to be loaded."""
         self._stack = stacks[arm]
-        self._split = split
+        self._bench = bench
         self._client_pid = client_pid
         self._others = {name: stack for name, stack in stacks.items() if name != arm}
-        self._host = HostProbe(split)
+        self._host = HostProbe(bench.split)
 
     def __enter__(self) -> Self:
         """Read everything a first time."""
         self._services = _services(self._stack)
         self._others_cpu = {name: server_cpu(stack) for name, stack in self._others.items()}
         self._memory = self._stack.memory()
-        self._network = NetworkReading.read()
+        self._network = NetworkReading.read_both(*self._bench.network_pids)
         self._client = ClientReading.read(self._client_pid)
         self._host.__enter__()
         self._cpu = server_cpu(self._stack)
@@ -67,20 +67,20 @@ class SlotProbe:
 
     def readings(self) -> Readings:
         """Read what is left, and give it all."""
-        network = NetworkReading.read().since(self._network)
+        network = NetworkReading.read_both(*self._bench.network_pids)
         after = _services(self._stack)
         host = self._host.use()
         memory = self._stack.memory()
         return Readings(
             services={role: reading.since(self._services[role]) for role, reading in after.items()},
-            network=network,
+            network=network.since(self._network, self._bench.link_bytes_per_s),
             host=host,
             other_arms_cpu_s={
                 name: server_cpu(stack).since(self._others_cpu[name]).cpu_s
                 for name, stack in self._others.items()
             },
             memory=memory.since(self._memory) if memory and self._memory else None,
-            shared_cpus=self._split.shared,
+            shared_cpus=self._bench.split.shared,
             client_waiting=self._client_after.share_since(self._client, host.took_s),
         )
 

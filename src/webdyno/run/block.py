@@ -95,11 +95,11 @@ class _Block:
 
     def certify(self) -> CertificateRecord:
         """Ask all arms the same before the load."""
-        timeout_s = self.lab.experiment.load.timeout_s
+        timeout_s, dial = self.lab.experiment.load.timeout_s, self.lab.bench.client_socket
         return CertificateRecord(
             block=self.number,
             answers={
-                arm.name: ask(self.stacks[arm.name].url, arm.asked, timeout_s)
+                arm.name: ask(self.stacks[arm.name].url, arm.asked, timeout_s, dial)
                 for arm in self.lab.arms
             },
             settings={arm.name: self.stacks[arm.name].settings() for arm in self.lab.arms},
@@ -109,7 +109,7 @@ class _Block:
         """Load one arm for one slot, and keep what was measured; raise StackDied if it died."""
         self.lab.watcher.slot_begins(name, phase)
         started_at = datetime.now(UTC)
-        with SlotProbe(name, self.stacks, self.lab.bench.split, generator.pid) as probe:
+        with SlotProbe(name, self.stacks, self.lab.bench, generator.pid) as probe:
             result = generator.slot(self._order(position, name, phase))
         record = SlotRecord(
             block=self.number,

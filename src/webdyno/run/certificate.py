@@ -2,11 +2,14 @@
 
 import hashlib
 import http.client
+import socket
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from webdyno.generator import Expectation
 from webdyno.model.records import Answer
+from webdyno.stack.ports import NewSocket
+from webdyno.stack.ready import HttpConnection
 
 SHOWN_BYTES = 200
 """How much of a body is kept as text: enough to recognise an error page."""
@@ -14,13 +17,18 @@ SHOWN_BYTES = 200
 HTTP_VERSIONS = {9: "HTTP/0.9", 10: "HTTP/1.0", 11: "HTTP/1.1"}
 
 
-def ask(url: str, paths: Iterable[tuple[str, Expectation]], timeout_s: float) -> list[Answer]:
+def ask(
+    url: str,
+    paths: Iterable[tuple[str, Expectation]],
+    timeout_s: float,
+    new_socket: NewSocket = socket.socket,
+) -> list[Answer]:
     """Ask a server for each path over one connection, as the load will, and keep the answers.
 
     `url` is the server's base URL. A path that gets no answer gives an `Answer` with an error.
     """
     target = urlsplit(url)
-    connection = http.client.HTTPConnection(target.netloc, timeout=timeout_s)
+    connection = HttpConnection(target.netloc, timeout_s, new_socket)
     try:
         return [_ask_one(connection, path, expect) for path, expect in paths]
     finally:

@@ -2,13 +2,16 @@
 
 import random
 import tempfile
+from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from webdyno.bench import Bench
+from webdyno.bench import Bench, open_bench
 from webdyno.definitions import Catalogue
-from webdyno.generator import Loadgen, loadgen_version
+from webdyno.generator import Loadgen, find_loadgen, loadgen_version
+from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
 from webdyno.model.run import RunHead
@@ -28,16 +31,16 @@ def begin_run(
     """Make the folder of a new run, with everything in its head that can change the result."""
     began = datetime.now().astimezone()
     resolved = _with_seed(experiment)
-    bench = Bench()
-    head = RunHead(
-        webdyno_version=version("webdyno"),
-        experiment_name=name,
-        experiment=resolved,
-        started_at=began,
-        machine=bench.describe(),
-        versions={arm.name: _versions(arm, bench) for arm in plan_arms(resolved, catalogue)},
-        load_generator=loadgen_version(),
-    )
+    with open_bench(resolved.bench, find_loadgen()) as bench:
+        head = RunHead(
+            webdyno_version=version("webdyno"),
+            experiment_name=name,
+            experiment=resolved,
+            started_at=began,
+            machine=bench.describe(),
+            versions={arm.name: _versions(arm, bench) for arm in plan_arms(resolved, catalogue)},
+            load_generator=loadgen_version(),
+        )
     return RunFolder.create(out or RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}", head)
 
 
@@ -45,23 +48,31 @@ def carry_on(folder: RunFolder, catalogue: Catalogue, watcher: Watcher) -> None:
     """Measure until the stop rule holds at every point, from where the run stands."""
     experiment = folder.head.experiment
     assert experiment.measure.seed is not None  # noqa: S101 (drawn in begin_run)
-    bench = Bench()
     records = folder.records()
-    labs = [
-        Lab(
-            point=plan.point,
-            experiment=plan.experiment,
-            seed=experiment.measure.seed,
-            arms=plan_arms(plan.experiment, catalogue),
-            bench=bench,
-            new_generator=lambda: Loadgen(bench.split.client),
-            folder=folder,
-            watcher=watcher,
-            records=[record for record in records if record.point == plan.point.number],
-        )
-        for plan in plan_points(experiment)
-    ]
-    run_blocks(labs)
+    with ExitStack() as exits:
+        benches: dict[BenchSettings, Bench] = {}
+        labs = []
+        for plan in plan_points(experiment):
+            settings = plan.experiment.bench
+            if settings not in benches:
+                benches[settings] = exits.enter_context(open_bench(settings, find_loadgen()))
+            lab = Lab(
+                point=plan.point,
+                experiment=plan.experiment,
+                seed=experiment.measure.seed,
+                arms=plan_arms(plan.experiment, catalogue),
+                bench=benches[settings],
+                new_generator=partial(_generator, benches[settings]),
+                folder=folder,
+                watcher=watcher,
+                records=[record for record in records if record.point == plan.point.number],
+            )
+            labs.append(lab)
+        run_blocks(labs)
+
+
+def _generator(bench: Bench) -> Loadgen:
+    return Loadgen(bench.split.client, bench.client_entry())
 
 
 def _versions(arm: ArmPlan, bench: Bench) -> dict[str, str]:

@@ -35,10 +35,9 @@ def missing_packages(stacks: Iterable[Stack], sites: Iterable[Site] = ()) -> lis
     return sorted({need.apt for needs in _all_needs(stacks, sites) for need in missing(needs)})
 
 
-def packages_of(stack: Stack, site: Site | None = None) -> list[str]:
-    """Name all packages that a stack, and the site it serves, are made of."""
-    needs = _all_needs([stack], [site] if site else [])
-    return sorted({need.apt for some in needs for need in some.values()})
+def packages_of(stack: Stack) -> list[str]:
+    """Name all packages that a stack is made of, there or not."""
+    return sorted({need.apt for needs in _all_needs([stack], []) for need in needs.values()})
 
 
 def _all_needs(stacks: Iterable[Stack], sites: Iterable[Site]) -> Iterator[dict[str, Need]]:

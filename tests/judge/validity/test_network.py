@@ -45,12 +45,3 @@ def test_ports_used_up_need_both_failures_and_waiting_ports(
     by_rule = found_in(run_with(change))
     assert ("ports-used-up" in by_rule) == fires
     assert ("refused" in by_rule) == (failed > 0)
-
-
-@pytest.mark.parametrize(("sent_bytes", "fires"), [(6_000_000, True), (5_000_000, False)])
-def test_a_full_link_is_told(sent_bytes: int, fires: bool) -> None:
-    by_rule = found(sent_bytes=sent_bytes, link_bytes_per_s=12_500_000)
-    assert ("link-bound" in by_rule) == fires
-    if fires:
-        assert "96 %" in by_rule["link-bound"].what
-        assert "server_cpu_us" not in by_rule["link-bound"].metrics

@@ -7,11 +7,14 @@ from webdyno.model.readings import MemoryLimitUse
 
 
 @pytest.mark.parametrize(
-    ("kills", "reclaims", "fires"), [(0, 0, False), (1, 0, True), (0, 9, True)]
+    ("peak_mib", "kills", "reclaims", "fires"),
+    [(60, 0, 0, False), (60, 1, 0, True), (60, 0, 9, True), (64, 0, 0, True)],
 )
-def test_a_memory_limit_that_was_reached_is_told(kills: int, reclaims: int, fires: bool) -> None:
+def test_a_memory_limit_that_was_reached_is_told(
+    peak_mib: int, kills: int, reclaims: int, fires: bool
+) -> None:
     memory = MemoryLimitUse(
-        limit_bytes=64 * 2**20, peak_bytes=60 * 2**20, oom_kills=kills, reclaims=reclaims
+        limit_bytes=64 * 2**20, peak_bytes=peak_mib * 2**20, oom_kills=kills, reclaims=reclaims
     )
     found = found_in(run_with(readings_with(memory=memory)))
     assert ("memory-limit" in found) == fires

@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 
 from webdyno.judge.validity.rule import TIMING_METRICS, SlotRule, readings_of, with_readings
-from webdyno.judge.words import number, percent, plural
+from webdyno.judge.words import number, plural
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
-
-LINK_LIMIT = 0.9
-"""Share of a link's bandwidth from which on it may be the link that is measured."""
 
 PORTS_LIMIT = 0.9
 """Share of the local ports that may wait in TIME_WAIT."""
@@ -16,14 +13,6 @@ PORTS_LIMIT = 0.9
 
 def _overflows(readings: Readings) -> int:
     return max(readings.network.listen_overflows, readings.network.listen_drops)
-
-
-def _link_share(readings: Readings) -> float:
-    network = readings.network
-    if not network.link_bytes_per_s:
-        return 0.0
-    busier_way = max(network.sent_bytes, network.received_bytes)
-    return busier_way / readings.host.took_s / network.link_bytes_per_s
 
 
 def _out_of_ports(slot: SlotRecord) -> bool:
@@ -75,15 +64,4 @@ PORTS_USED_UP = SlotRule(
     "net.ipv4.tcp_tw_reuse.",
 )
 
-LINK_BOUND = SlotRule(
-    name="link-bound",
-    broken=with_readings(lambda readings: _link_share(readings) > LINK_LIMIT),
-    what=lambda slots: (
-        f"the link carried {percent(max(map(_link_share, readings_of(slots))))} "
-        "of what it can, so the link was measured and not the server"
-    ),
-    remedy="Use a faster link or smaller bodies; server CPU time per request is still comparable.",
-    spoils=TIMING_METRICS,
-)
-
-RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP, LINK_BOUND)
+RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP)

@@ -37,6 +37,14 @@ def _undrained(slot: SlotRecord) -> int:
     return slot.load.requests.unanswered - slot.load.requests.drained
 
 
+def _limit_reached(readings: Readings) -> bool:
+    """Whether the kernel had to take memory back; not every kernel counts how often it did."""
+    memory = readings.memory
+    return memory is not None and (
+        memory.oom_kills > 0 or memory.reclaims > 0 or memory.peak_bytes >= memory.limit_bytes
+    )
+
+
 def _killed_for_memory(slots: Sequence[SlotRecord]) -> str:
     uses = [readings.memory for readings in readings_of(slots) if readings.memory]
     killed = sum(use.oom_kills for use in uses)
@@ -47,12 +55,7 @@ def _killed_for_memory(slots: Sequence[SlotRecord]) -> str:
 
 MEMORY_LIMIT = SlotRule(
     name="memory-limit",
-    broken=with_readings(
-        lambda readings: (
-            readings.memory is not None
-            and (readings.memory.oom_kills > 0 or readings.memory.reclaims > 0)
-        )
-    ),
+    broken=with_readings(_limit_reached),
     what=_killed_for_memory,
     remedy="Raise the limit or give the services fewer workers; what is measured at the limit is "
     "the kernel taking memory back.",

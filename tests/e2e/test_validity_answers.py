@@ -1,0 +1,57 @@
+"""Validity rules about answers, memory and rate fire on real causes."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, left_behind, webdyno
+from webdyno.judge.validity import findings
+from webdyno.model.judgement import Finding
+from webdyno.run.folder import RunFolder
+
+FAULTY = Path(__file__).parent / "faulty"
+
+
+def run_faulty(fault: str, *settings: str, folder: Path) -> dict[str, Finding]:
+    """Run nginx against a server with a fault; give what was found about that one, by rule."""
+    arms = (f"--catalog={FAULTY}", "--set=arms.apache-event.stack=faulty")
+    knob = f"--set=arms.apache-event.knobs.fault={fault}"
+    webdyno("run", *QUICK, *arms, knob, *settings, "--out=run", folder=folder)
+    assert left_behind(folder) == []
+    return found_of("apache-event", folder)
+
+
+def found_of(arm: str, folder: Path) -> dict[str, Finding]:
+    """The findings about an arm of the run in a test's folder, by rule."""
+    run = RunFolder.open(folder / "run")
+    return {it.rule: it for it in findings(run.head, run.records()) if it.arm == arm}
+
+
+@pytest.mark.parametrize(
+    ("fault", "rule", "said"),
+    [
+        ("not-found", "non-2xx", "unexpected status (404"),
+        ("truncated", "truncated", "truncated answers at"),
+        ("compressed", "different-body", "another body than the site's"),
+    ],
+)
+def test_wrong_answers(fault: str, rule: str, said: str, tmp_path: Path) -> None:
+    finding = run_faulty(fault, folder=tmp_path)[rule]
+    assert finding.severity == "invalid"
+    assert said in finding.what
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="memory limits take root")
+def test_a_memory_limit_that_is_reached(tmp_path: Path) -> None:
+    found = run_faulty("memory", "--set=arms.apache-event.memory=32MB", folder=tmp_path)
+    assert found["memory-limit"].severity == "invalid"
+    assert "memory limit of 31 MiB" in found["memory-limit"].what
+
+
+def test_more_requests_are_due_than_can_be_answered(tmp_path: Path) -> None:
+    too_many = ('--set=load.loop="open"', "--set=load.rate_per_s=200000")
+    webdyno("run", *QUICK, *too_many, "--out=run", folder=tmp_path)
+    finding = found_of("apache-event", tmp_path)["offered-rate"]
+    assert finding.severity == "invalid"
+    assert "200,000 requests/s were offered" in finding.what
