@@ -3,6 +3,7 @@
 import pytest
 
 from builders import START, load_result, response_times
+from judge.validity.broken import readings_with
 from webdyno.judge.histogram import Histogram
 from webdyno.judge.metrics import METRICS, MetricRule, metric_rule, rate_rps, server_cpu_us
 from webdyno.model.load_result import Failures, Requests
@@ -37,6 +38,17 @@ def slot(
 def test_the_rate_is_of_all_slots_together() -> None:
     slots = [slot(completed=1_000, measured_s=0.5), slot(completed=100, measured_s=1.5)]
     assert rate_rps(slots) == pytest.approx(550)
+
+
+def test_over_a_link_with_a_limit_the_drain_counts_too() -> None:
+    """64 large answers fill a link for longer than the slot lasts."""
+    limited = slot(completed=24, measured_s=0.5, drained=64)
+    limited = limited.model_copy(
+        update={"load": limited.load.model_copy(update={"drain_s": 0.26, "measured_s": 0.5})}
+    )
+    assert rate_rps([limited]) == pytest.approx(48)
+    with_link = readings_with(network={"link_bytes_per_s": 12_500_000.0})
+    assert rate_rps([with_link(limited)]) == pytest.approx(88 / 0.76)
 
 
 def test_server_cpu_is_per_answer_late_and_wrong_ones_included() -> None:
