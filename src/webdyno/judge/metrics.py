@@ -47,7 +47,7 @@ def _counted(slot: SlotRecord) -> tuple[int, float]:
 def answers(slot: SlotRecord) -> int:
     """Count what the servers worked on to the end: valid, late and wrong answers."""
     load = slot.load
-    wrong = load.failures.status + load.failures.body
+    wrong = (load.failures.status or 0) + (load.failures.body or 0)
     return load.requests.completed + load.requests.drained + wrong
 
 
@@ -84,9 +84,8 @@ def response_quantile_us(share: float) -> BlockValue:
     """Give the metric "response time that this share of the requests stays below"."""
 
     def block_value(slots: Sequence[SlotRecord]) -> float | None:
-        return merge(
-            Histogram.decode(slot.load.response_time_us.histogram) for slot in slots
-        ).quantile(share)
+        encoded = [slot.load.response_time_us.histogram for slot in slots]
+        return merge(Histogram.decode(each) for each in encoded if each).quantile(share)
 
     return block_value
 
@@ -134,6 +133,17 @@ METRICS = (
         probed=True,
     ),
 )
+
+
+def told_by(slots: Sequence[SlotRecord]) -> list[MetricRule]:
+    """Give the metrics that load generator and probes of these slots can tell; all if no slots."""
+    probed = any(slot.readings for slot in slots)
+    timed = not slots or any(slot.load.response_time_us.histogram for slot in slots)
+    return [
+        rule
+        for rule in METRICS
+        if (probed or not rule.probed) and (timed or not rule.metric.name.startswith("response_"))
+    ]
 
 
 def metric_rule(name: str) -> MetricRule:
