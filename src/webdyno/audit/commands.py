@@ -68,13 +68,13 @@ def find_command(line: Line) -> Command | None:
 def _options(words: list[str], known: dict[str, str]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for word, following in zip(words, [*words[1:], ""], strict=True):
-        if word.startswith("--") and word.partition("=")[0] not in _LONG:
-            name, equals, value = word[2:].partition("=")
-            if name in known:
-                found.append((name, value if equals else following))
-        elif word.startswith("-"):
-            short = _LONG.get(word.partition("=")[0], word)
-            found += _cluster(short[1:], word.partition("=")[2] or following, known)
+        name, equals, value = word.partition("=")
+        if word.startswith("--") and name[2:] in known:
+            found.append((name[2:], value if equals else following))
+        elif name in _LONG:
+            found += _cluster(_LONG[name][1:], value if equals else following, known)
+        elif word.startswith("-") and not word.startswith("--"):
+            found += _cluster(word[1:], following, known)
     return found
 
 

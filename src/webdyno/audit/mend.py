@@ -8,8 +8,8 @@ from webdyno.audit.tools.ab import LABELS
 
 _SHAPES = {
     "text": re.compile(rf"(?!(?:{'|'.join(LABELS)}):)\S.*[^:]$"),
-    "count": re.compile(r"\d{1,15}$"),
-    "bytes": re.compile(r"\d{1,15} bytes$"),
+    "count": re.compile(r"\d{1,18}$"),
+    "bytes": re.compile(r"\d{1,18} bytes$"),
     "seconds": re.compile(r"\d{1,9}(?:\.\d{1,9})? seconds$"),
     "[#/sec]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[#/sec\]"),
     "[ms]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[ms\]"),

@@ -25,7 +25,7 @@ def shown(audit: Audit, name: str) -> RenderableType:
         Text(_what_was_read(audit), style="dim"),
         Text(),
         _headline(audit),
-        *(_rule(group, audit) for group in _by_rule(audit.findings)),
+        *(part for group in _by_rule(audit.findings) for part in (Text(), _rule(group, audit))),
     )
 
 
@@ -76,6 +76,6 @@ def _rule(group: list[Finding], audit: Audit) -> Padding:
             Text(first.why),
             Text.assemble(("→ ", "dim"), first.instead),
         ),
-        (1, 0, 0, 2),
+        (0, 0, 0, 2),
         expand=False,
     )

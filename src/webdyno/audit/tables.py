@@ -29,7 +29,7 @@ _UNITS: tuple[tuple[Unit, re.Pattern[str]], ...] = (
 )
 _WIDE = re.compile(r" {2,}")
 _RULE_LINE = re.compile(r"[-=+|: \t]+$")
-_NUMBER = re.compile(r"\s*([\d,]{1,15}(?:\.\d{1,9})?)\s*(?:[a-zA-Z%/#\[\]]{1,12})?\s*$")
+_NUMBER = re.compile(r"\s*([\d,]{1,15}(?:\.\d{1,20})?)\s*(?:[a-zA-Z%/#\[\]]{1,12})?\s*$")
 
 
 @dataclass(frozen=True)

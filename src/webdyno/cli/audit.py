@@ -18,7 +18,13 @@ STANDARD_INPUT = "-"
 
 
 def audit(
-    file: Annotated[str, Parameter(help="A text with outputs of load generators; - reads stdin.")],
+    file: Annotated[
+        str,
+        Parameter(
+            help="A text with outputs of load generators; - reads standard input.",
+            allow_leading_hyphen=True,
+        ),
+    ],
     *,
     json: Annotated[bool, Parameter(help="Print the findings as JSON.", negative=())] = False,
 ) -> Exit:

@@ -69,7 +69,7 @@ def _rate_missed(output: Output) -> Iterator[Seen]:
     calls = output.command.calls_per_connection if output.command else None
     if output.tool == "httperf" and asked:
         asked *= calls or 1
-    if not asked or got is None or got >= RATE_MET * asked:
+    if not asked or got is None or output.requests == 0 or got >= RATE_MET * asked:
         return
     what = f"{number(asked)} requests/s were asked for and {number(got, 4)} came"
     yield Seen(output.where("rate_rps"), what, serious=output.tool != "autobench")

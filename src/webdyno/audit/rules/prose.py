@@ -82,6 +82,6 @@ RULES = (
         why="The client was at its limit (httperf always takes what it can get): the rate may be "
         "the client's, and what it took the server lacked.",
         instead="webdyno load URL watches its own threads and ends with exit code 3 where it was "
-        "the limit; webdyno duel gives the server CPUs of its own.",
+        "the limit; webdyno duel nginx apache-event gives the servers CPUs of their own.",
     ),
 )

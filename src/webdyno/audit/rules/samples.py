@@ -74,7 +74,8 @@ RULES = (
         why="A percentile with few samples above it is one or two odd requests, and another run "
         "gives another.",
         instead="webdyno load URL -d 60s for more of them (p99 with 95 % confidence takes 299 "
-        "requests without a miss); webdyno duel marks percentiles without enough samples.",
+        "requests without a miss); webdyno duel nginx apache-event says which percentiles have "
+        "too few.",
     ),
     Rule(
         "closed-loop",

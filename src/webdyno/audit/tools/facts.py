@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from webdyno.audit.lines import Line
 from webdyno.audit.output import Output
 
-NUMBER = r"\d{1,15}(?:\.\d{0,12})?"
+NUMBER = r"\d{1,18}(?:\.\d{0,20})?"
 """Bounded, so that no line makes a number that is no number any more."""
 
 MOST_ROWS = 100
@@ -83,7 +83,10 @@ class Facts:
 
     def integer(self, name: str) -> int | None:
         """A count, or None when it was not printed."""
-        number = self.number(name)
+        text = self.texts.get(name, "")
+        if text.isdecimal():
+            return int(text)  # a float would round what is above 2 to the 53rd
+        number = _finite(text)
         return None if number is None else int(number)
 
     def figures(self) -> dict[str, Any]:
@@ -155,7 +158,7 @@ def patterns(*lines: str) -> tuple[re.Pattern[str], ...]:
     Alternatives stand in brackets, so that a line's first letter is that of each match.
     """
     return tuple(
-        re.compile(line.replace("NUM", NUMBER).replace("INT", r"\d{1,15}")) for line in lines
+        re.compile(line.replace("NUM", NUMBER).replace("INT", r"\d{1,18}")) for line in lines
     )
 
 
