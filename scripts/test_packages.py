@@ -7,7 +7,14 @@ from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Trouble
 from webdyno.stack import install_packages, missing_packages
 
-TOOLS = {"chromium": "chromium", "wrk": "wrk", "vmstat": "procps", "curl": "curl"}
+TOOLS = {
+    "chromium": "chromium",
+    "wrk": "wrk",
+    "ab": "apache2-utils",
+    "httperf": "httperf",
+    "vmstat": "procps",
+    "curl": "curl",
+}
 """Program, and the package that has it."""
 
 

@@ -283,3 +283,19 @@ fn an_open_loop_sends_what_is_due_and_omits_nothing() {
         ],
     );
 }
+
+#[test]
+fn what_is_due_after_the_end_is_not_sent() {
+    // Encrypting the first request keeps the thread busy until after the end, when the second
+    // one is due as well.
+    let secure = Secure::start(&[], |mut session| while session.request().is_some() {});
+    let mut more = secure.trusting(json!({"loop": "open", "connections": 2, "timeout_s": 0.2}));
+    more["load"]["arrivals"] = json!({"times_s": [0.0499, 0.050001]});
+    more["count"] = Value::Null;
+    more["duration_s"] = json!(0.05);
+    let mut order = order(&secure.url(), 1, more);
+    order["requests"][0]["method"] = json!("POST");
+    order["requests"][0]["body"] = json!("x".repeat(16 << 20));
+    let result = run(&order);
+    expect(&result, &[("/requests/sent", 1), ("/requests/unsent", 0)]);
+}

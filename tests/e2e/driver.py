@@ -17,6 +17,11 @@ if __name__ == "__main__":
         tempfile.TemporaryDirectory() as folder,
         start_stack(stack, {}, site, folder=Path(folder), bench=Bench()) as running,
     ):
-        said = {"url": running.url, "pids": running.pids(), "wardens": running.wardens()}
+        said = {
+            "url": running.url,
+            "pids": running.pids(),
+            "wardens": running.wardens(),
+            "group": str(running.group.path) if running.group else None,
+        }
         print(json.dumps(said), flush=True)  # noqa: T201
         time.sleep(60)

@@ -53,6 +53,7 @@ def test_a_slot_counts_right_answers(url: str) -> None:
         second = loadgen.slot(order(f"{url}/hello.txt", body_bytes=13))
     assert first.requests.completed > 0
     assert first.failures.total == 0
+    assert first.requests.unanswered is not None
     assert first.requests.sent == first.requests.completed + first.requests.unanswered
     assert first.connections.opened == 4
     assert second.connections.opened == 0  # they stay open between slots

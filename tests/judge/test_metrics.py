@@ -3,6 +3,7 @@
 import pytest
 
 from builders import START, load_result, response_times
+from judge.validity.broken import readings_with
 from webdyno.judge.histogram import Histogram
 from webdyno.judge.metrics import METRICS, MetricRule, metric_rule, rate_rps, server_cpu_us
 from webdyno.model.load_result import Failures, Requests
@@ -39,6 +40,17 @@ def test_the_rate_is_of_all_slots_together() -> None:
     assert rate_rps(slots) == pytest.approx(550)
 
 
+def test_over_a_link_with_a_limit_the_drain_counts_too() -> None:
+    """64 large answers fill a link for longer than the slot lasts."""
+    limited = slot(completed=24, measured_s=0.5, drained=64)
+    limited = limited.model_copy(
+        update={"load": limited.load.model_copy(update={"drain_s": 0.26, "measured_s": 0.5})}
+    )
+    assert rate_rps([limited]) == pytest.approx(48)
+    with_link = readings_with(network={"link_bytes_per_s": 12_500_000.0})
+    assert rate_rps([with_link(limited)]) == pytest.approx(88 / 0.76)
+
+
 def test_server_cpu_is_per_answer_late_and_wrong_ones_included() -> None:
     failures = Failures(status=30, body=10, timeout=5, reset=5)
     slots = [slot(completed=900, drained=60, failures=failures, cpu_s=0.02)]
@@ -48,7 +60,7 @@ def test_server_cpu_is_per_answer_late_and_wrong_ones_included() -> None:
 def test_percentiles_come_from_merged_times_not_from_averages() -> None:
     fast, slow = slot(completed=9_900, median_us=100), slot(completed=100, median_us=10_000)
     p99 = metric_rule("response_p99_us").block_value([fast, slow])
-    alone = Histogram.decode(slow.load.response_time_us.histogram).quantile(0.99)
+    alone = Histogram.decode(slow.load.response_time_us.histogram or "").quantile(0.99)
     assert p99 is not None
     assert alone is not None
     assert p99 < alone / 2

@@ -19,8 +19,9 @@ HARDWARE = {CLIENT_END: "02:00:00:00:00:01", SERVERS_END: "02:00:00:00:00:02"}
 FRAME_BYTES = 1514
 BURST_S = 0.001
 """A rate is kept over this time: shorter bursts may be faster."""
-QUEUE_S = 0.1
-"""What would wait longer than this before a full cable is dropped, as routers do."""
+QUEUE_S = 1.0
+"""What would wait longer than this is dropped. It is long, as the queue of a server's own network
+card is: a short one would add losses that nobody asked for."""
 NETEM_PACKETS = 100_000
 
 Command = list[str]

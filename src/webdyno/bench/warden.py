@@ -146,7 +146,10 @@ class Warden:
         workspace = self.order["workspace"]
         try:
             lock = os.open(workspace["lock"], os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Shared: webdyno's own lock excludes it, those of other services' wardens don't.
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            pass  # another service's warden was quicker; the group of this one is still there
         except OSError:
             return
         import shutil

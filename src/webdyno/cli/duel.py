@@ -12,6 +12,7 @@ from webdyno.cli.flags import (
     CatalogDirs,
     ExperimentSettings,
     Factors,
+    GeneratorFlag,
     Out,
     Precision,
     Yes,
@@ -34,6 +35,7 @@ def duel(
     ] = None,
     budget: Budget = None,
     precision: Precision = None,
+    generator: GeneratorFlag = None,
     bench: BenchFlags = THIS_BENCH,
     set_: ExperimentSettings = (),
     vary: Factors = (),
@@ -56,7 +58,7 @@ def duel(
     catalogue = Catalogue.load(catalog)
     spoken = _experiment(catalogue, stack, baseline, site, path)
     overrides = [
-        *measure_settings(budget, precision),
+        *measure_settings(budget, precision, generator),
         *bench.overrides(),
         *settings(set_),
         *factors(vary),
@@ -77,7 +79,8 @@ def _experiment(
             "title": f"{stack} against {baseline}",
             "question": f"How does {stack} compare with {baseline} at {asked} of {served.name}?",
             "site": served.name,
-            "load": {"paths": [asked]},
+            "load": {**served.suggests.get("load", {}), "paths": [asked]},
+            "measure": served.suggests.get("measure", {}),
             "arms": {names[0]: {"stack": baseline}, names[1]: {"stack": stack}},
         },
         flags={

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from webdyno.definitions import Override
+from webdyno.model.experiment import GeneratorName
 
 CatalogDirs = Annotated[
     Sequence[Path],
@@ -53,6 +54,13 @@ KnobSettings = Annotated[
         help="KNOB=VALUE: turn a knob; may be given again.",
         negative=(),
         show_default=False,
+    ),
+]
+GeneratorFlag = Annotated[
+    GeneratorName | None,
+    Parameter(
+        name="--generator",
+        help="What makes the load: webdyno's own loadgen, or an instrument of older studies.",
     ),
 ]
 Budget = Annotated[

@@ -8,7 +8,9 @@ from webdyno.cli.packages import provide_packages
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result, tell_where
 from webdyno.definitions import Catalogue, Override
-from webdyno.model.experiment import Experiment
+from webdyno.generator import check_generator, generator_needs
+from webdyno.model.experiment import Experiment, GeneratorName
+from webdyno.model.point import plan_points
 from webdyno.run.folder import RunFolder
 
 
@@ -16,6 +18,8 @@ def measure(
     name: str, experiment: Experiment, catalogue: Catalogue, out: Path | None, *, yes: bool
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
+    for plan in plan_points(experiment):
+        check_generator(plan.experiment)
     _provide(experiment, catalogue, yes=yes)
     from webdyno.run.session import begin_run
 
@@ -31,9 +35,13 @@ def measure_on(folder: RunFolder, catalogue: Catalogue, *, yes: bool) -> Exit:
         return _carry_on(folder, catalogue)
 
 
-def measure_settings(budget: str | None, precision: float | None) -> list[Override]:
+def measure_settings(
+    budget: str | None, precision: float | None, generator: GeneratorName | None
+) -> list[Override]:
     """Give the flags for which there is a setting of the experiment as such settings."""
     overrides = []
+    if generator is not None:
+        overrides.append(Override(("generator",), generator, f"--generator {generator}"))
     if budget is not None:
         budget_s = parse_duration_s(budget, "--budget")
         overrides.append(Override(("measure", "budget_s"), budget_s, f"--budget {budget}"))
@@ -47,7 +55,9 @@ def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None
     arms = experiment.arms.values()
     stacks = [catalogue.stack(arm.stack) for arm in arms]
     sites = [catalogue.site(arm.site or experiment.site) for arm in arms]
-    provide_packages(stacks, sites, yes=yes)
+    generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
+    tools = [need for name in generators for need in generator_needs(name)]
+    provide_packages(stacks, sites, tools, yes=yes)
 
 
 def _carry_on(folder: RunFolder, catalogue: Catalogue) -> Exit:

@@ -1,21 +1,25 @@
 """Missing packages: named, and installed where the user agrees."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.prompt import Confirm
 
+from webdyno.model.service import Need
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 
 
-def provide_packages(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: bool) -> None:
-    """Install what stacks and sites need and the machine lacks; raise Trouble if that fails.
+def provide_packages(
+    stacks: Sequence[Stack], sites: Sequence[Site], tools: Iterable[Need] = (), *, yes: bool
+) -> None:
+    """Install what stacks, sites and tools need and isn't there; raise Trouble if that fails.
 
     Asks first, unless `yes` was given or nobody is there to answer.
     """
     from webdyno.stack import install_packages, missing_packages
+    from webdyno.stack.needs import find
 
     console = Console(stderr=True)
 
@@ -25,4 +29,6 @@ def provide_packages(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: boo
             return True
         return Confirm.ask(question, default=True, console=console)
 
-    install_packages(missing_packages(stacks, sites), agreed)
+    packages = missing_packages(stacks, sites)
+    packages += [tool.apt for tool in tools if find(tool) is None]
+    install_packages(packages, agreed)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import (
@@ -13,12 +14,15 @@ from webdyno.cli.flags import (
     CatalogDirs,
     ExperimentSettings,
     Factors,
+    GeneratorFlag,
     Out,
     Precision,
     Yes,
 )
 from webdyno.cli.measure import measure, measure_settings
 from webdyno.definitions import Catalogue, factors, settings
+from webdyno.model.experiment import Experiment
+from webdyno.model.point import plan_points
 
 
 def run(
@@ -28,9 +32,19 @@ def run(
     *,
     budget: Budget = None,
     precision: Precision = None,
+    generator: GeneratorFlag = None,
     bench: BenchFlags = THIS_BENCH,
     set_: ExperimentSettings = (),
     vary: Factors = (),
+    full: Annotated[
+        bool,
+        Parameter(
+            help="Measure at all levels of the experiment's factors, however long it takes; "
+            "else at as many as the budget allows.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = False,
     out: Out = None,
     catalog: CatalogDirs = (),
     yes: Yes = False,
@@ -43,6 +57,8 @@ def run(
 
         webdyno run static-hello --budget 5m --precision 0.01
 
+        webdyno run static-hello --generator ab --set measure.slot_s=1
+
         webdyno run static-hello --bench netns --link 100mbit --delay 20ms
 
         webdyno run mine.toml --set load.connections=16 --set arms.nginx.knobs.workers=1
@@ -51,10 +67,26 @@ def run(
     """
     catalogue = Catalogue.load(catalog)
     overrides = [
-        *measure_settings(budget, precision),
+        *measure_settings(budget, precision, generator),
         *bench.overrides(),
         *settings(set_),
         *factors(vary),
     ]
     wanted = catalogue.experiment(experiment, overrides)
+    if not full and not vary:
+        wanted = _within_budget(wanted)
     return measure(Path(experiment).stem, wanted, catalogue, out, yes=yes)
+
+
+def _within_budget(experiment: Experiment) -> Experiment:
+    """Leave out levels for which there is no time, and say so."""
+    from webdyno.run.thin import thinned
+
+    kept = thinned(experiment, experiment.measure.budget_s)
+    all_points, points = (len(plan_points(each)) for each in (experiment, kept))
+    if points < all_points:
+        Console(stderr=True).print(
+            f"{points} of {all_points} points fit into {experiment.measure.budget_s:g} s; "
+            "a longer --budget measures more, --full all of them"
+        )
+    return kept

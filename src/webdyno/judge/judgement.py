@@ -6,7 +6,7 @@ from webdyno.judge import same_arm
 from webdyno.judge.comparison import arm_values
 from webdyno.judge.evidence import gather
 from webdyno.judge.headline import headline
-from webdyno.judge.metrics import METRICS, metric_rule
+from webdyno.judge.metrics import metric_rule, told_by
 from webdyno.judge.validity import findings_of, left_out_slots, link, valid_for
 from webdyno.judge.variance import variance_splits
 from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Verdict
@@ -31,8 +31,7 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
     left_out = left_out_slots(evidence)
     arms: list[ArmValue] = []
     comparisons: list[Comparison] = []
-    probed = any(slot.readings for slot in evidence.slots)
-    metrics = [rule for rule in METRICS if probed or not rule.probed]
+    metrics = told_by(evidence.slots)
     for rule in metrics:
         valid = valid_for(evidence, left_out, rule.metric.name)
         arms += arm_values(valid, list(experiment.arms), rule)

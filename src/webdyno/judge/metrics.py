@@ -26,15 +26,28 @@ class MetricRule:
 
 def rate_rps(slots: Sequence[SlotRecord]) -> float | None:
     """Valid answers per second over all slots together."""
-    completed = sum(slot.load.requests.completed for slot in slots)
-    measured_s = sum(slot.load.measured_s for slot in slots)
-    return completed / measured_s if completed and measured_s else None
+    counted = [_counted(slot) for slot in slots]
+    completed, took_s = sum(count for count, _ in counted), sum(took_s for _, took_s in counted)
+    return completed / took_s if completed and took_s else None
+
+
+def _counted(slot: SlotRecord) -> tuple[int, float]:
+    """Give a slot's valid answers and the seconds that they took.
+
+    Over a link with a limit the drain counts too: large answers that are under way at the slot's
+    end can be most of what the link has carried in it.
+    """
+    load = slot.load
+    if slot.readings is not None and slot.readings.network.link_bytes_per_s:
+        drained = load.requests.completed + load.requests.drained
+        return drained, load.measured_s + load.drain_s
+    return load.requests.completed, load.measured_s
 
 
 def answers(slot: SlotRecord) -> int:
     """Count what the servers worked on to the end: valid, late and wrong answers."""
     load = slot.load
-    wrong = load.failures.status + load.failures.body
+    wrong = (load.failures.status or 0) + (load.failures.body or 0)
     return load.requests.completed + load.requests.drained + wrong
 
 
@@ -71,9 +84,8 @@ def response_quantile_us(share: float) -> BlockValue:
     """Give the metric "response time that this share of the requests stays below"."""
 
     def block_value(slots: Sequence[SlotRecord]) -> float | None:
-        return merge(
-            Histogram.decode(slot.load.response_time_us.histogram) for slot in slots
-        ).quantile(share)
+        encoded = [slot.load.response_time_us.histogram for slot in slots]
+        return merge(Histogram.decode(each) for each in encoded if each).quantile(share)
 
     return block_value
 
@@ -121,6 +133,17 @@ METRICS = (
         probed=True,
     ),
 )
+
+
+def told_by(slots: Sequence[SlotRecord]) -> list[MetricRule]:
+    """Give the metrics that load generator and probes of these slots can tell; all if no slots."""
+    probed = any(slot.readings for slot in slots)
+    timed = not slots or any(slot.load.response_time_us.histogram for slot in slots)
+    return [
+        rule
+        for rule in METRICS
+        if (probed or not rule.probed) and (timed or not rule.metric.name.startswith("response_"))
+    ]
 
 
 def metric_rule(name: str) -> MetricRule:

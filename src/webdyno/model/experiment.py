@@ -109,6 +109,9 @@ class Measure(Model):
     """Seed of all random orders; drawn and recorded when it isn't given."""
 
 
+GeneratorName = Literal["loadgen", "ab", "httperf", "wrk"]
+"""Programs that make load: webdyno's own, and the instruments of older studies."""
+
 Level = KnobValue | list[str]
 """One value of a factor; a list where the setting is one, such as `load.paths`."""
 
@@ -119,6 +122,7 @@ class Experiment(Model):
     title: str
     question: str
     site: str
+    generator: GeneratorName = "loadgen"
     load: Load = Load()
     measure: Measure = Measure()
     bench: BenchSettings = BenchSettings()
@@ -127,3 +131,12 @@ class Experiment(Model):
     factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = {}
     """What is varied: a setting's dotted key, as for --set, and its levels. The arms are compared
     at every combination of levels; the measuring time is shared out among these points."""
+
+    @model_validator(mode="after")
+    def _generator_tells(self) -> "Experiment":
+        if self.generator != "loadgen" and self.measure.decide_on.startswith("response_"):
+            raise ValueError(
+                f"{self.generator} doesn't tell the distribution of response times, which "
+                f'decide_on = "{self.measure.decide_on}" needs; use generator = "loadgen"'
+            )
+        return self

@@ -1,6 +1,7 @@
 """What a load generator reports of one slot: the engine's contract, version 1.
 
 `loadgen/schema/result.v1.schema.json` is the same contract for readers in other languages.
+Other generators tell less: what they don't report is None, which is not zero.
 """
 
 from typing import Literal
@@ -13,25 +14,25 @@ from webdyno.model.base import Foreign
 class Requests(Foreign):
     """Where the requests went; sent = completed + failures after sending + unanswered."""
 
-    sent: int
+    sent: int | None
     completed: int
     """Answered in time and validly, inside the slot."""
-    unanswered: int
+    unanswered: int | None
     """Still in flight at the slot's end."""
     drained: int = 0
     """Of the unanswered, those that were answered validly after the slot's end."""
 
 
 class Failures(Foreign):
-    """Requests that went wrong, by what went wrong first."""
+    """Requests that went wrong, by what went wrong first; None where it would go unnoticed."""
 
-    connect: int = 0
-    timeout: int = 0
-    reset: int = 0
-    truncated: int = 0
-    malformed: int = 0
-    status: int = 0
-    body: int = 0
+    connect: int | None = 0
+    timeout: int | None = 0
+    reset: int | None = 0
+    truncated: int | None = 0
+    malformed: int | None = 0
+    status: int | None = 0
+    body: int | None = 0
 
     @property
     def total(self) -> int:
@@ -39,22 +40,22 @@ class Failures(Foreign):
         return sum(self.by_kind().values())
 
     def by_kind(self) -> dict[str, int]:
-        """Counts by name, zeros included."""
-        return {kind: getattr(self, kind) for kind in type(self).model_fields}
+        """Counts by name, zeros included, what would go unnoticed as 0."""
+        return {kind: getattr(self, kind) or 0 for kind in type(self).model_fields}
 
 
 class Bytes(Foreign):
     """Bytes of answers received, TCP and IP headers not counted."""
 
-    head: int
-    body: int
+    head: int | None
+    body: int | None
 
 
 class Connections(Foreign):
     """How connections were used."""
 
-    opened: int
-    reused_requests: int
+    opened: int | None
+    reused_requests: int | None
     """Requests that were not the first on their connection."""
 
 
@@ -62,7 +63,7 @@ class KeepAliveResult(Foreign):
     """Keep-alive as asked for and as obtained."""
 
     asked: str | int
-    server_closed: int
+    server_closed: int | None
     """Connections that the server closed although they were to be kept."""
 
 
@@ -76,7 +77,7 @@ class Times(Foreign):
     p99: float | None
     p99_9: float | None
     max: float | None
-    histogram: str
+    histogram: str | None
     """HDR V2 encoding, base64."""
 
 
@@ -96,6 +97,8 @@ class Client(Foreign):
     cpu_sys_s: float
     busy: float
     """Share of its threads' time spent on the CPU, 0 to 1: the busiest thread's."""
+    busy_waits: bool = False
+    """True when it asks the kernel over and over, so that `busy` doesn't tell how hard it works."""
 
 
 class LoadResult(Foreign):
@@ -122,3 +125,5 @@ class LoadResult(Foreign):
     connect_time_us: Times
     send_lag_us: SendLag
     client: Client
+    printed: str | None = None
+    """The output of a generator that is a command for people; None of webdyno's own."""

@@ -3,12 +3,12 @@
 import hashlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from webdyno.model.base import Model
-from webdyno.model.knob import Knob
+from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.service import Arguments, Need
 from webdyno.model.stack import Part
 
@@ -93,6 +93,9 @@ class Site(Model):
     """Variables for all services and commands, as templates; how its code learns where things are.
     """
     knobs: dict[str, Knob] = {}
+    suggests: dict[Literal["load", "measure"], dict[str, KnobValue]] = {}
+    """Settings of an experiment that suit it; `webdyno duel` starts from them. A page that takes
+    the servers a tenth of a second needs longer slots than a small file."""
 
     def page(self, path: str) -> Page:
         """Give the right answer to a path; one that isn't listed has to answer 200, no more."""

@@ -52,7 +52,8 @@ def latency(records: list[Record], arms: list[str]) -> Rows:
 
 
 def _curve(arm: str, slots: list[SlotRecord]) -> Iterator[dict[str, Any]]:
-    merged = merge(Histogram.decode(slot.load.response_time_us.histogram) for slot in slots)
+    encoded = [slot.load.response_time_us.histogram for slot in slots]
+    merged = merge(Histogram.decode(each) for each in encoded if each)
     for beyond in _percentile_grid(merged.total):
         time_us = merged.quantile(1 - beyond)
         if time_us:

@@ -130,5 +130,5 @@ def weight(found: Finding, judgement: Judgement) -> str:
         return "to keep in mind"
     if not found.metrics:
         return "no verdict"
-    labels = {metric.name: metric.label for metric in judgement.metrics}
-    return f"no verdict on {'; '.join(labels[name] for name in found.metrics)}"
+    labels = [metric.label for metric in judgement.metrics if metric.name in found.metrics]
+    return f"no verdict on {'; '.join(labels)}"

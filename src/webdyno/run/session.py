@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webdyno.bench import Bench, open_bench
 from webdyno.definitions import Catalogue
-from webdyno.generator import Loadgen, find_loadgen, loadgen_version
+from webdyno.generator import find_loadgen, generator_version, new_generator
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
@@ -39,7 +39,7 @@ def begin_run(
             started_at=began,
             machine=bench.describe(),
             versions={arm.name: _versions(arm, bench) for arm in plan_arms(resolved, catalogue)},
-            load_generator=loadgen_version(),
+            load_generator=_generator_versions(resolved),
         )
     return RunFolder.create(out or RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}", head)
 
@@ -62,7 +62,12 @@ def carry_on(folder: RunFolder, catalogue: Catalogue, watcher: Watcher) -> None:
                 seed=experiment.measure.seed,
                 arms=plan_arms(plan.experiment, catalogue),
                 bench=benches[settings],
-                new_generator=partial(_generator, benches[settings]),
+                new_generator=partial(
+                    new_generator,
+                    plan.experiment.generator,
+                    benches[settings].split.client,
+                    benches[settings].client_entry(),
+                ),
                 folder=folder,
                 watcher=watcher,
                 records=[record for record in records if record.point == plan.point.number],
@@ -71,8 +76,10 @@ def carry_on(folder: RunFolder, catalogue: Catalogue, watcher: Watcher) -> None:
         run_blocks(labs)
 
 
-def _generator(bench: Bench) -> Loadgen:
-    return Loadgen(bench.split.client, bench.client_entry())
+def _generator_versions(experiment: Experiment) -> str:
+    """Name the load generators of all points, with their versions."""
+    names = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
+    return "; ".join(generator_version(name) for name in names)
 
 
 def _versions(arm: ArmPlan, bench: Bench) -> dict[str, str]:

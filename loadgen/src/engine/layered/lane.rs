@@ -74,6 +74,10 @@ impl Lane {
         let ask = self.ask(Some(due.number), Some(due_ns), due_ns.max(free_ns));
         turn.until(due_ns).await;
         drop(turn);
+        // A busy thread may come here before the slot has ended for it.
+        if due_ns >= slot.end_ns.get() {
+            return (None, None);
+        }
         let lag_ns = now_ns().saturating_sub(ask.ready_ns);
         slot.recorder.borrow_mut().lag.record(lag_ns);
         (Some(ask), ahead)

@@ -13,6 +13,13 @@ def _count(slots: Sequence[SlotRecord], kind: str) -> int:
     return sum(slot.load.failures.by_kind()[kind] for slot in slots)
 
 
+def _requests(slot: SlotRecord) -> int:
+    """Count requests sent, or where the load generator doesn't tell, their answers and failures."""
+    load = slot.load
+    told = load.requests.sent
+    return load.requests.completed + load.failures.total if told is None else told
+
+
 def _example(slots: Sequence[SlotRecord]) -> str:
     """The load generator's own words about one of the failures."""
     samples = [sample for slot in slots for sample in slot.load.failure_samples]
@@ -38,7 +45,7 @@ def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
         return slot.load.failures.by_kind()[kind] > 0
 
     def what(slots: Sequence[SlotRecord]) -> str:
-        sent = sum(slot.load.requests.sent for slot in slots)
+        sent = sum(_requests(slot) for slot in slots)
         return f"{plural(_count(slots, kind), noun)} at {number(sent)} requests{_example(slots)}"
 
     return SlotRule(name, broken, what, remedy)
@@ -46,7 +53,7 @@ def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
 
 NON_2XX = SlotRule(
     name="non-2xx",
-    broken=lambda slot: slot.load.failures.status > 0,
+    broken=lambda slot: bool(slot.load.failures.status),
     what=_unexpected_status,
     remedy="Ask for the page with `webdyno up` and curl, read the server's error log in the run's "
     "folder, and correct the site, its permissions or the path.",

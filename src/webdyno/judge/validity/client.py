@@ -56,7 +56,7 @@ def _most_waiting(slots: Sequence[SlotRecord]) -> str:
 
 CLIENT_BOUND = SlotRule(
     name="client-bound",
-    broken=lambda slot: slot.load.client.busy > BUSY_LIMIT,
+    broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
     what=_busiest,
     remedy="Give the client more CPUs or the servers fewer, or decide on server CPU time per "
     "request, which the client's speed doesn't enter: --set measure.decide_on=server_cpu_us.",

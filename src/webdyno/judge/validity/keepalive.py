@@ -16,11 +16,12 @@ nginx's default, one in 1000, stays below it; one in 100 doesn't.
 
 def _closed_early(slot: SlotRecord) -> bool:
     kept = slot.load.keepalive
-    return kept.asked != "never" and kept.server_closed > CLOSED_LIMIT * max(answers(slot), 1)
+    closed = kept.server_closed or 0
+    return kept.asked != "never" and closed > CLOSED_LIMIT * max(answers(slot), 1)
 
 
 def _closed(slots: Sequence[SlotRecord]) -> str:
-    closed = sum(slot.load.keepalive.server_closed for slot in slots)
+    closed = sum(slot.load.keepalive.server_closed or 0 for slot in slots)
     total = sum(answers(slot) for slot in slots)
     return (
         f"the server closed {plural(closed, 'connection')} that should have been kept, one in "
@@ -29,7 +30,7 @@ def _closed(slots: Sequence[SlotRecord]) -> str:
 
 
 def _kept_on(slot: SlotRecord) -> bool:
-    return slot.load.keepalive.asked == "never" and slot.load.connections.reused_requests > 0
+    return slot.load.keepalive.asked == "never" and bool(slot.load.connections.reused_requests)
 
 
 KEEP_ALIVE = SlotRule(
@@ -45,8 +46,8 @@ UNWANTED_KEEP_ALIVE = SlotRule(
     name="unwanted-keep-alive",
     broken=_kept_on,
     what=lambda slots: (
-        f"{plural(sum(slot.load.connections.reused_requests for slot in slots), 'request')} went "
-        "over a connection used before, although each was to open its own"
+        f"{plural(sum(slot.load.connections.reused_requests or 0 for slot in slots), 'request')} "
+        "went over a connection used before, although each was to open its own"
     ),
     remedy="This is the load generator's mistake: use another one, or ask for keep-alive.",
 )

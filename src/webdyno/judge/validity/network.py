@@ -19,14 +19,14 @@ def _out_of_ports(slot: SlotRecord) -> bool:
     network = slot.readings.network if slot.readings else None
     return (
         network is not None
-        and slot.load.failures.connect > 0
+        and bool(slot.load.failures.connect)
         and network.time_wait > PORTS_LIMIT * network.ephemeral_ports
     )
 
 
 def _ports(slots: Sequence[SlotRecord]) -> str:
     waiting = max(readings.network.time_wait for readings in readings_of(slots))
-    failed = sum(slot.load.failures.connect for slot in slots)
+    failed = sum(slot.load.failures.connect or 0 for slot in slots)
     return (
         f"{plural(failed, 'connection attempt')} failed while {number(waiting)} local ports were "
         "still held by connections just closed (TIME_WAIT)"

@@ -34,7 +34,7 @@ def _busy_others(slots: Sequence[SlotRecord]) -> str:
 
 
 def _undrained(slot: SlotRecord) -> int:
-    return slot.load.requests.unanswered - slot.load.requests.drained
+    return (slot.load.requests.unanswered or 0) - slot.load.requests.drained
 
 
 def _limit_reached(readings: Readings) -> bool:

@@ -1,0 +1,50 @@
+"""What is kept of a text for the rules that look at several things at once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from webdyno.audit.output import Command, Output
+from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache
+from webdyno.audit.tables import Table
+
+MOST_KEPT = 2000
+"""Outputs, tables and so on that are held against each other: a text of any length is read, and
+each output in it is judged by itself, but the memory that this takes is bounded."""
+
+
+@dataclass
+class Document:
+    """The beginning of a text: as much of it as can be held against each other."""
+
+    outputs: list[Output] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    loops: list[CountedLoop] = field(default_factory=list)
+    page_caches: list[PageCache] = field(default_factory=list)
+    client_cpu: list[ClientCpu] = field(default_factory=list)
+    left_out: int = 0
+    """Outputs and tables that are not kept."""
+
+    def keep(self, item: Output | Table | Command | CountedLoop | PageCache | ClientCpu) -> None:
+        """Keep an item, as long as there is room."""
+        kept = self._like(item)
+        if len(kept) < MOST_KEPT:
+            kept.append(item)
+        elif isinstance(item, Output | Table | Command):
+            self.left_out += 1
+
+    def _like(self, item: object) -> list[object]:
+        kinds: dict[type, list[object]] = {
+            Output: self.outputs,  # type: ignore[dict-item]
+            Table: self.tables,  # type: ignore[dict-item]
+            Command: self.commands,  # type: ignore[dict-item]
+            CountedLoop: self.loops,  # type: ignore[dict-item]
+            PageCache: self.page_caches,  # type: ignore[dict-item]
+            ClientCpu: self.client_cpu,  # type: ignore[dict-item]
+        }
+        return kinds[type(item)]
+
+    @property
+    def web_outputs(self) -> Iterator[Output]:
+        """Outputs about HTTP."""
+        return (each for each in self.outputs if each.tool != "redis-benchmark")

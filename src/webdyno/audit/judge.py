@@ -1,0 +1,80 @@
+"""From a text's lines to its findings."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from webdyno.audit.document import Document
+from webdyno.audit.finding import Audit, Finding, Read, Severity
+from webdyno.audit.lines import Line
+from webdyno.audit.output import Command, Output
+from webdyno.audit.reader import read
+from webdyno.audit.rules import DOCUMENT_RULES, OUTPUT_RULES, Evidence, Rule, Seen
+from webdyno.audit.tables import Table
+
+MOST_FINDINGS = 50
+"""Findings of one rule and severity that are listed; the rest is counted."""
+
+
+def audit(lines: Iterable[Line]) -> Audit:
+    """Read a text in one pass and judge it."""
+    document, found = Document(), _Findings()
+    for item in read(lines):
+        if isinstance(item, Output):
+            for rule in OUTPUT_RULES:
+                for seen in rule.check(item):
+                    found.add(rule, seen, item.tool)
+        document.keep(item)
+    for text_rule in DOCUMENT_RULES:
+        for seen in text_rule.check(document):
+            found.add(text_rule, seen, seen.tool)
+    return Audit(
+        findings=sorted(found.listed, key=lambda each: (each.severity == "note", each.line)),
+        more=dict(found.more),
+        read=_read(document),
+        unread=document.left_out,
+    )
+
+
+@dataclass
+class _Findings:
+    listed: list[Finding] = field(default_factory=list)
+    more: Counter[str] = field(default_factory=Counter)
+    counts: Counter[tuple[str, Severity]] = field(default_factory=Counter)
+
+    def add(self, rule: Rule[Evidence], seen: Seen, tool: str | None) -> None:
+        severity: Severity = "serious" if seen.serious else "note"
+        self.counts[rule.name, severity] += 1
+        if self.counts[rule.name, severity] > MOST_FINDINGS:
+            self.more[rule.name] += 1
+            return
+        self.listed.append(
+            Finding(
+                rule=rule.name,
+                severity=severity,
+                line=seen.line,
+                tool=tool,
+                what=seen.what,
+                why=rule.why,
+                instead=rule.instead,
+            )
+        )
+
+
+def _read(document: Document) -> list[Read]:
+    items: list[Output | Table | Command] = [
+        *document.outputs,
+        *document.tables,
+        *document.commands,
+    ]
+    found = [_part(item) for item in items]
+    return sorted(found, key=lambda part: part.first_line)
+
+
+def _part(item: Output | Table | Command) -> Read:
+    if isinstance(item, Output):
+        return Read(kind=item.tool, first_line=item.first_line, last_line=item.last_line)
+    if isinstance(item, Table):
+        last = item.first_line + len(item.columns[0].cells)
+        return Read(kind="table", first_line=item.first_line, last_line=last)
+    return Read(kind="command", first_line=item.line, last_line=item.line)

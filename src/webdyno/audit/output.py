@@ -1,0 +1,100 @@
+"""What a tool printed about one run, in one form for all tools."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Loop = Literal["closed", "open"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A load generator's command line as somebody wrote it down."""
+
+    tool: str
+    line: int
+    requests: int | None = None
+    concurrency: int | None = None
+    time_limit_s: float | None = None
+    keepalive: bool = False
+    demanded_rps: float | None = None
+    open_loop: bool = False
+    """Whether times count from when something was due; also for a placeholder, `--rate=X`."""
+    connections: int | None = None
+    calls_per_connection: int | None = None
+    host: str | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One run as its tool reported it. What the tool did not say is None, which is not zero."""
+
+    tool: str
+    first_line: int
+    last_line: int
+    lines: dict[str, int] = field(default_factory=dict)
+    """Where each figure stands: name of the attribute -> line."""
+    command: Command | None = None
+
+    server: str | None = None
+    host: str | None = None
+    port: int | None = None
+    path: str | None = None
+    """What was asked for; for Redis the command."""
+
+    loop: Loop | None = None
+    concurrency: int | None = None
+    """Requests under way at the same time, as asked for."""
+    connections: int | None = None
+    """Connections opened one after another (httperf)."""
+    most_connections: int | None = None
+    """Connections that were open at the same time at most, as seen (httperf)."""
+    demanded_rps: float | None = None
+    time_limit_s: float | None = None
+    keepalive_requested: bool | None = None
+    keepalive_requests: int | None = None
+
+    requests: int | None = None
+    """Requests that ended, failed ones included."""
+    duration_s: float | None = None
+    rate_rps: float | None = None
+    document_bytes: int | None = None
+    body_bytes: int | None = None
+    """Bytes of all bodies."""
+    total_bytes: int | None = None
+    """Bytes of all answers, heads included."""
+    transfer_kib_s: float | None = None
+
+    gave_up: str | None = None
+    """What the tool said when it ended before its time."""
+    failed: int | None = None
+    failed_connect: int | None = None
+    failed_receive: int | None = None
+    failed_length: int | None = None
+    failed_exceptions: int | None = None
+    failed_timeout: int | None = None
+    out_of_descriptors: int | None = None
+    errors_percent: float | None = None
+    non_2xx: int | None = None
+    by_status: dict[str, int] = field(default_factory=dict)
+
+    mean_ms: float | None = None
+    max_ms: float | None = None
+    percentiles_ms: dict[float, float] = field(default_factory=dict)
+    connect_min_ms: float | None = None
+    connect_median_ms: float | None = None
+    connect_max_ms: float | None = None
+    reply_rate_samples: int | None = None
+
+    def where(self, *names: str) -> int:
+        """Give the line of the first of these figures that was printed, else the output's first."""
+        return next((self.lines[name] for name in names if name in self.lines), self.first_line)
+
+    @property
+    def answer_bytes(self) -> float | None:
+        """Bytes of an answer, its head included, from whichever figures there are."""
+        if self.total_bytes is not None and self.requests:
+            return self.total_bytes / self.requests
+        if self.transfer_kib_s is not None and self.rate_rps:
+            return self.transfer_kib_s * 1024 / self.rate_rps
+        return None

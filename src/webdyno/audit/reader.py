@@ -1,0 +1,148 @@
+"""Finds in a text what can be audited: outputs, tables, commands and hints, in their order."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from webdyno.audit.commands import find_command
+from webdyno.audit.lines import Line
+from webdyno.audit.mend import mended
+from webdyno.audit.output import Command, Output
+from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, hints
+from webdyno.audit.tables import Table, TableReader
+from webdyno.audit.tools import opened_by
+from webdyno.audit.tools.facts import Facts, Tool
+from webdyno.audit.tools.json_outputs import JsonReader
+from webdyno.audit.tools.redis import redis_quiet
+from webdyno.audit.tools.sheets import Sheet
+
+Item = Output | Table | Command | CountedLoop | PageCache | ClientCpu
+
+_LETTER = re.compile(r"[A-Za-z]")
+
+PATIENCE_LINES = 40
+"""Lines of something else after which an output is over."""
+
+COMMAND_WITHIN_LINES = 60
+"""A command belongs to an output that begins at most so many lines below it."""
+
+
+def read(lines: Iterable[Line]) -> Iterator[Item]:
+    """Read a text in one pass, in memory that doesn't grow with it."""
+    reader = _Reader()
+    for line in mended(lines):
+        yield from reader.take(line)
+    yield from reader.end()
+
+
+@dataclass
+class _Reader:
+    tool: Tool | None = None
+    facts: Facts = field(default_factory=lambda: Facts(0, 0))
+    sheet: Sheet | None = None
+    command: Command | None = None
+    """The last one seen, for the output that follows it."""
+    its_command: Command | None = None
+    """That of the output under way."""
+    tables: TableReader = field(default_factory=TableReader)
+    json: JsonReader = field(default_factory=JsonReader)
+
+    def take(self, line: Line) -> Iterable[Item]:
+        """Give the items that a line ends or is."""
+        if self.json.wants(line):
+            return self._json(line)
+        if self.tool and self._continues(self.tool, line):
+            return ()
+        if not (self.tool or self.sheet or _LETTER.search(line.text)):
+            return self.tables.take(line)
+        return self._other(line)
+
+    def _json(self, line: Line) -> Iterator[Item]:
+        if output := self.json.take(line):
+            yield from self._end_output()
+            self._claim_command(output.tool, output.first_line)
+            yield self._with_command(output)
+
+    def _other(self, line: Line) -> Iterator[Item]:
+        """Look at a line that doesn't belong to the output under way."""
+        if self.sheet and (rows := self.sheet.row(line)) is not None:
+            yield from rows
+            return
+        self.sheet = Sheet.headed_by(line.text)
+        if tool := opened_by(line.text):
+            yield from self._end_output()
+            yield from self._command_in(line)
+            self._claim_command(tool.name, line.number)
+            self.tool, self.facts = tool, Facts(line.number, line.number)
+            self._continues(tool, line)
+            return
+        if self.sheet or (self.tool and line.number - self.facts.last_line > PATIENCE_LINES):
+            yield from self._end_output()
+        yield from self._prose(line)
+
+    def end(self) -> Iterator[Item]:
+        """Give what the text's end ends."""
+        yield from self._end_output()
+        yield from self.tables.end()
+        if self.command:
+            yield self.command
+
+    def _continues(self, tool: Tool, line: Line) -> bool:
+        """Add a line to the output under way, unless it begins the same tool's next output."""
+        found = tool.read(line.text)
+        if found is None:
+            return False
+        if self.facts.texts.keys() & found.keys() and opened_by(line.text) is tool:
+            return False
+        self.facts.add(line, found)
+        return True
+
+    def _end_output(self) -> Iterator[Item]:
+        tool, self.tool = self.tool, None
+        output = tool.output(self.facts) if tool else None
+        if output:
+            yield self._with_command(output)
+
+    def _claim_command(self, tool: str, first_line: int) -> None:
+        """Take the last command for the output that begins here, if it can be its own."""
+        self.its_command = None
+        if (
+            self.command
+            and self.command.tool.removesuffix("2") == tool
+            and first_line - self.command.line <= COMMAND_WITHIN_LINES
+        ):
+            self.its_command, self.command = self.command, None
+
+    def _with_command(self, output: Output) -> Output:
+        """Add to an output what only its command line says."""
+        command = self.its_command
+        if not command:
+            return output
+        demanded = output.demanded_rps or command.demanded_rps
+        return replace(
+            output,
+            command=command,
+            host=output.host or command.host,
+            path=output.path or command.path,
+            concurrency=output.concurrency or command.concurrency,
+            keepalive_requested=output.keepalive_requested or command.keepalive or None,
+            time_limit_s=command.time_limit_s,
+            demanded_rps=demanded,
+            loop="open" if command.open_loop else output.loop or "closed",
+        )
+
+    def _prose(self, line: Line) -> Iterator[Item]:
+        quiet = list(redis_quiet(line)) if "requests per second" in line.text else []
+        if quiet:
+            yield from quiet
+            return
+        yield from self.tables.take(line)
+        yield from hints(line)
+        yield from self._command_in(line)
+
+    def _command_in(self, line: Line) -> Iterator[Item]:
+        """Keep a command for the output that follows; give the one that none followed."""
+        if found := find_command(line):
+            if self.command:
+                yield self.command
+            self.command = found

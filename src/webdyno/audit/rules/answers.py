@@ -1,0 +1,158 @@
+"""Whether requests were answered, and rightly: a fast error page is no fast page."""
+
+from collections.abc import Iterator
+
+from webdyno.audit.output import Output
+from webdyno.audit.rules.error_pages import error_page
+from webdyno.audit.rules.rule import Rule, Seen, number
+
+TOLERATED = 0.001
+"""Share of requests that may fail before a rate is not to be believed."""
+
+SHORT = 0.5
+"""Answers below this share of the document's length are cut off, or other pages."""
+
+
+def _non_2xx(output: Output) -> Iterator[Seen]:
+    if not output.non_2xx:
+        return
+    whole = max(output.requests or 0, output.non_2xx)
+    codes = [status for status in output.by_status if not status.startswith("2")]
+    what = f"{number(output.non_2xx)} of {number(whole)} answers had no 2xx status"
+    if codes:
+        what += f" ({', '.join(codes)})"
+    if page := error_page(output):
+        what += f"; {number(output.document_bytes or 0)} bytes is the length of {page}"
+    yield Seen(output.where("non_2xx", "by_status"), what, output.non_2xx > TOLERATED * whole)
+
+
+def _failures(output: Output) -> Iterator[Seen]:
+    kinds = {
+        "failed to connect": output.failed_connect,
+        "broken off while receiving": output.failed_receive,
+        "ended in an exception": output.failed_exceptions,
+        "timed out": output.failed_timeout,
+    }
+    parts = [f"{number(count)} {kind}" for kind, count in kinds.items() if count]
+    failed = (output.failed or 0) - (output.failed_length or 0)
+    if failed <= 0 and not parts:
+        return
+    whole = max(output.requests or 0, output.connections or 0, failed)
+    what = f"{number(failed)} of {number(whole)} requests failed" if failed > 0 else "failures"
+    what += f" ({', '.join(parts)})" if parts else ""
+    worst = max(failed, *(count or 0 for count in kinds.values()))
+    yield Seen(output.where("failed_connect", "failed"), what, worst > TOLERATED * whole)
+
+
+def _failed_length(output: Output) -> Iterator[Seen]:
+    failed, whole, document = output.failed_length, output.requests, output.document_bytes
+    if not failed or not whole:
+        return
+    what = f"{number(failed)} of {number(whole)} answers had another length than the first"
+    line = output.where("failed_length")
+    if output.body_bytes is None or not document:
+        yield Seen(line, f"{what}; which one is not told", serious=False)
+        return
+    others = (output.body_bytes - (whole - failed) * document) / failed
+    if others < 1:
+        yield Seen(line, f"{what}: by the bytes received, they were empty")
+    elif others < SHORT * document:
+        mean = f"{number(others)} bytes on average instead of {number(document)}"
+        yield Seen(line, f"{what}: by the bytes received, {mean}")
+    else:
+        yield Seen(line, f"{what} ({number(document)} bytes)", serious=False)
+
+
+def _error_page(output: Output) -> Iterator[Seen]:
+    if output.non_2xx or not (page := error_page(output)):
+        return
+    what = f"the document's {number(output.document_bytes or 0)} bytes are the length of {page}"
+    yield Seen(output.where("document_bytes"), what, serious=False)
+
+
+def _none(output: Output) -> Iterator[Seen]:
+    if output.requests == 0:
+        yield Seen(output.where("requests"), "not one request was answered")
+
+
+def _gave_up(output: Output) -> Iterator[Seen]:
+    if output.gave_up:
+        what = f"{output.tool} gave up after {number(output.requests or 0)} requests: "
+        yield Seen(output.where("gave_up"), what + output.gave_up)
+
+
+def _errors_percent(output: Output) -> Iterator[Seen]:
+    if not output.errors_percent:
+        return
+    what = f"at {number(output.demanded_rps or 0)} requests/s errors were "
+    yield Seen(output.first_line, f"{what}{number(output.errors_percent)} % of the replies")
+
+
+def _out_of_descriptors(output: Output) -> Iterator[Seen]:
+    if output.out_of_descriptors:
+        what = f"the client was out of file descriptors {number(output.out_of_descriptors)} times"
+        yield Seen(output.where("out_of_descriptors"), what)
+
+
+CHECKED = (
+    "webdyno load URL --expect-status 200 --expect-bytes BYTES --fail-on 'failures>0' checks "
+    "each answer and counts only right ones"
+)
+
+RULES = (
+    Rule(
+        "non-2xx",
+        _non_2xx,
+        why="Error pages are short and cheap: the rate and the times are theirs, not the page's.",
+        instead=f"Look at the page with curl first; {CHECKED}.",
+    ),
+    Rule(
+        "failures",
+        _failures,
+        why="Requests that fail early make a server look fast, ones that time out are missing in "
+        "the percentiles; what is left is no fair sample.",
+        instead="webdyno load URL --timeout 5s tells refused, reset, cut-off and late answers "
+        "apart; use fewer connections or a lower --rate until there are none.",
+    ),
+    Rule(
+        "no-answers",
+        _none,
+        why="There is nothing here to conclude from, whatever else is printed.",
+        instead="Ask for the page with curl; webdyno load URL --timeout 5s says what failed.",
+    ),
+    Rule(
+        "gave-up",
+        _gave_up,
+        why="The run was not finished: the figures of such runs are missing where a server was "
+        "worst.",
+        instead="webdyno load URL --timeout 5s counts such requests as failures and goes on.",
+    ),
+    Rule(
+        "failed-by-length",
+        _failed_length,
+        why="ab compares lengths with its first answer. A page that varies fails by that, and an "
+        "empty, cut-off or wrong answer is counted just the same: ab can't tell them apart, and "
+        "-l makes it count empty answers as successes.",
+        instead=f"{CHECKED}; for a page that varies leave --expect-bytes out.",
+    ),
+    Rule(
+        "error-page-length",
+        _error_page,
+        why="It may be chance. If not, an error page came with status 200.",
+        instead="webdyno load URL --expect-sha256 HASH checks the bodies' content.",
+    ),
+    Rule(
+        "sweep-errors",
+        _errors_percent,
+        why="From the first errors on, a sweep shows what the client's timeout lets through, and "
+        "no longer how fast the server answers.",
+        instead="webdyno load URL --conn-rate RATE --requests-per-conn 10 counts each kind of "
+        "failure, and lateness from when a request was due.",
+    ),
+    Rule(
+        "client-limit",
+        _out_of_descriptors,
+        why="The load that was asked for was never put on the server.",
+        instead="Raise `ulimit -n`; webdyno load URL --conn-rate RATE needs one process only.",
+    ),
+)

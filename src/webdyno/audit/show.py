@@ -1,0 +1,81 @@
+"""The audit in the terminal: what was read, and by rule what can't be believed."""
+
+from collections import Counter
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from webdyno.audit.finding import Audit, Finding, Read
+
+WIDTH = 100
+"""Columns that it takes at most."""
+
+MOST_PLACES = 6
+"""Places of one rule that are shown; JSON has them all."""
+
+STYLES = {"serious": "bold red", "note": "bold yellow"}
+
+
+def shown(audit: Audit, name: str) -> RenderableType:
+    """Give the whole answer as something rich can print."""
+    return Group(
+        Text(name, style="bold"),
+        Text(_what_was_read(audit), style="dim"),
+        Text(),
+        _headline(audit),
+        *(part for group in _by_rule(audit.findings) for part in (Text(), _rule(group, audit))),
+    )
+
+
+def _headline(audit: Audit) -> Text:
+    rules = {each.rule for each in audit.findings if each.severity == "serious"}
+    if rules:
+        words = "reason" if len(rules) == 1 else "reasons"
+        return Text(f"Can't be believed as it stands: {len(rules)} {words}.", style="bold red")
+    if audit.findings:
+        return Text("Nothing serious; some things to know.", style="bold green")
+    return Text("Nothing to object to.", style="bold green")
+
+
+def _what_was_read(audit: Audit) -> str:
+    counts = Counter(each.kind for each in audit.read)
+    parts = [f"{count} × {kind}" if count > 1 else kind for kind, count in counts.items()]
+    lines = f" (lines {_span(audit.read)})" if audit.read else ""
+    left = f", and {audit.unread} more" if audit.unread else ""
+    return f"Read: {', '.join(parts)}{left}{lines}"
+
+
+def _span(read: list[Read]) -> str:
+    return f"{read[0].first_line} to {max(each.last_line for each in read)}"
+
+
+def _by_rule(findings: list[Finding]) -> list[list[Finding]]:
+    """Group findings by rule, in the order of their first line; serious ones first."""
+
+    def key(each: Finding) -> tuple[bool, str, str]:
+        return (each.severity == "note", each.rule, each.why)
+
+    groups = [list(group) for _, group in groupby(sorted(findings, key=key), key)]
+    return sorted(groups, key=lambda group: (group[0].severity == "note", group[0].line))
+
+
+def _rule(group: list[Finding], audit: Audit) -> Padding:
+    first = group[0]
+    places = [
+        Text.assemble((f"line {each.line}: ", "dim"), each.what) for each in group[:MOST_PLACES]
+    ]
+    hidden = len(group) - len(places) + audit.more.get(first.rule, 0)
+    if hidden:
+        places.append(Text(f"… and {hidden} more (--json lists them)", style="dim"))
+    return Padding(
+        Group(
+            Text.assemble((first.rule, STYLES[first.severity]), (f"  {first.severity}", "dim")),
+            *places,
+            Text(first.why),
+            Text.assemble(("→ ", "dim"), first.instead),
+        ),
+        (0, 0, 0, 2),
+        expand=False,
+    )

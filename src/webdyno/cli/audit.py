@@ -1,0 +1,70 @@
+"""`webdyno audit`: what can't be believed about somebody's benchmark, and why."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from webdyno.audit import READABLE, WIDTH, read_lines, shown
+from webdyno.audit import audit as audit_lines
+from webdyno.cli.exits import Exit
+from webdyno.model.mistake import Mistake
+
+STANDARD_INPUT = "-"
+
+
+def audit(
+    file: Annotated[
+        str,
+        Parameter(
+            help="A text with outputs of load generators; - reads standard input.",
+            allow_leading_hyphen=True,
+        ),
+    ],
+    *,
+    json: Annotated[bool, Parameter(help="Print the findings as JSON.", negative=())] = False,
+) -> Exit:
+    """Say what can't be believed about a benchmark, why, and how to measure it instead.
+
+    Reads outputs of ab, httperf, autobench, wrk, wrk2, h2load, hey, oha, siege and
+    redis-benchmark, several of them in one text as well, with prose and tables between them.
+    The exit code is 1 when something is seriously wrong.
+
+    For example
+
+        ab -k -c 50 -n 100000 http://127.0.0.1:8080/ | webdyno audit -
+
+        webdyno audit article.txt --json
+    """
+    with _opened(file) as stream:
+        found = audit_lines(read_lines(stream))
+    name = "standard input" if file == STANDARD_INPUT else file
+    if not found.read:
+        raise Mistake(
+            f"{name}: no output of a known load generator, no command of one and no table of "
+            f"figures is in it. webdyno audit reads what {READABLE} print"
+        )
+    if json:
+        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+    else:
+        console = Console()
+        width = min(console.width, WIDTH)
+        console.print(shown(found, name), width=width, highlight=False)
+    return Exit.INVALID if found.serious else Exit.OK
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[BufferedReader]:
+    try:
+        with open(_source(file), "rb") as stream:  # noqa: PTH123 (a Path has no descriptor)
+            yield stream
+    except OSError as error:
+        raise Mistake(f"{file}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _source(file: str) -> str | int:
+    return sys.stdin.fileno() if file == STANDARD_INPUT else file

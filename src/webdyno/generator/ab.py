@@ -1,0 +1,121 @@
+"""ab, ApacheBench: one thread, a closed loop, HTTP/1.0."""
+
+from webdyno.audit.output import Output
+from webdyno.generator.instrument import (
+    NO_LAG,
+    NOT_TOLD,
+    Done,
+    only_closed,
+    times,
+    us,
+    whole_seconds,
+)
+from webdyno.generator.interface import LoadOrder
+from webdyno.model.experiment import Load
+from webdyno.model.load_result import (
+    Bytes,
+    Connections,
+    Failures,
+    KeepAliveResult,
+    LoadResult,
+    Requests,
+)
+from webdyno.model.service import Need
+
+MOST_RPS = 200_000
+"""More than ab can do: it must be told a number of requests, which ends no slot before its time."""
+
+
+class ApacheBench:
+    """`ab -t`: the slot's length is rounded to whole seconds."""
+
+    name = "ab"
+    need = Need(command=["ab"], apt="apache2-utils")
+    version_words = ("-V",)
+
+    def fault(self, load: Load) -> str | None:
+        """Say what of a load ab can't do."""
+        return only_closed(load)
+
+    def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
+        """Give ab's command line; -n stands after -t, which sets a number of its own."""
+        load, (request,) = order.load, order.requests
+        seconds = whole_seconds(order.duration_s)
+        return [
+            *("ab", "-q", "-r", "-s", str(whole_seconds(load.timeout_s))),
+            *("-t", str(seconds), "-n", str(seconds * MOST_RPS), "-c", str(load.connections)),
+            *(["-k"] if load.keepalive == "always" else []),
+            *(["-l"] if request.expect.body_bytes is None else []),
+            request.url,
+        ]
+
+    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
+        """Give what ab printed."""
+        (request,) = order.requests
+        requests = output.requests or 0
+        failures = Failures(
+            connect=output.failed_connect or 0,
+            timeout=None,
+            reset=(output.failed_receive or 0) + (output.failed_exceptions or 0),
+            truncated=None,
+            malformed=None,
+            status=output.non_2xx or 0,
+            body=_wrong_bodies(request.expect.body_bytes, output),
+        )
+        # What has the wrong status mostly has the wrong length too: ab counts it twice.
+        wrong = max(failures.status or 0, failures.body or 0) + (failures.reset or 0)
+        return LoadResult(
+            schema=1,
+            target=request.url,
+            loop="closed",
+            measured_s=output.duration_s or done.took_s,
+            requests=Requests(sent=None, completed=max(requests - wrong, 0), unanswered=None),
+            by_status=_by_status(requests, output.non_2xx or 0),
+            failures=failures,
+            bytes=_bytes(output),
+            connections=Connections(opened=None, reused_requests=None),
+            keepalive=KeepAliveResult(
+                asked=order.load.keepalive, server_closed=_closed(order.load, output)
+            ),
+            rate_rps=output.rate_rps or 0.0,
+            response_time_us=NOT_TOLD,
+            service_time_us=times(output),
+            connect_time_us=NOT_TOLD.model_copy(
+                update={
+                    "min": us(output.connect_min_ms),
+                    "p50": us(output.connect_median_ms),
+                    "max": us(output.connect_max_ms),
+                }
+            ),
+            send_lag_us=NO_LAG,
+            client=done.client(threads=1),
+            printed=done.text,
+        )
+
+
+def _wrong_bodies(expected_bytes: int | None, output: Output) -> int | None:
+    """Count wrong lengths: ab holds all answers against its first one, which may be wrong too."""
+    if expected_bytes is None:
+        return None
+    if output.document_bytes != expected_bytes:
+        return output.requests or 0
+    return output.failed_length or 0
+
+
+def _by_status(requests: int, non_2xx: int) -> dict[str, int]:
+    return {"2xx": requests - non_2xx} | ({"non-2xx": non_2xx} if non_2xx else {})
+
+
+def _bytes(output: Output) -> Bytes:
+    if output.total_bytes is None or output.body_bytes is None:
+        return Bytes(head=None, body=None)
+    return Bytes(head=output.total_bytes - output.body_bytes, body=output.body_bytes)
+
+
+def _closed(load: Load, output: Output) -> int | None:
+    """Count answers after which the connection was not kept: ab counts the others, with -k."""
+    if load.keepalive == "never":
+        return 0
+    if output.keepalive_requests is None or output.requests is None:
+        return None
+    return max(output.requests - output.keepalive_requests, 0)

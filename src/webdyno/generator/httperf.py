@@ -1,0 +1,81 @@
+"""httperf: one thread that opens connections at a rate, with a number of calls on each."""
+
+from webdyno.audit.output import Output
+from webdyno.generator.instrument import NO_LAG, NOT_TOLD, Done, only_plain, us
+from webdyno.generator.interface import LoadOrder
+from webdyno.model.experiment import Load
+from webdyno.model.load_result import (
+    Bytes,
+    Connections,
+    Failures,
+    KeepAliveResult,
+    LoadResult,
+    Requests,
+)
+from webdyno.model.service import Need
+
+
+class Httperf:
+    """`httperf --period`: an open loop of connections; the slot has as many as are due in it."""
+
+    name = "httperf"
+    need = Need(command=["httperf"], apt="httperf")
+    version_words = ("--version",)
+
+    def fault(self, load: Load) -> str | None:
+        """Say what of a load httperf can't do."""
+        if load.loop == "closed" or load.due != "connection":
+            return (
+                "opens connections at a rate: it needs load.loop = "
+                '"open", load.due = "connection", load.rate_per_s and load.keepalive = N'
+            )
+        return only_plain(load)
+
+    def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
+        """Give httperf's command line; a period of type e has exponential lengths (Poisson)."""
+        load, (request,) = order.load, order.requests
+        host, _, path = request.url.removeprefix("http://").partition("/")
+        server, _, port = host.partition(":")
+        rate = load.rate_per_s or 1.0
+        kind = "e" if load.arrivals == "poisson" else "d"
+        return [
+            *("httperf", "--hog", f"--server={server}", f"--port={port or 80}", f"--uri=/{path}"),
+            f"--period={kind}{1 / rate:.9f}",
+            f"--num-conns={max(1, round(rate * order.duration_s))}",
+            f"--num-calls={load.keepalive}",
+            f"--timeout={load.timeout_s:g}",
+        ]
+
+    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
+        """Give what httperf printed. Its times count from when a request was sent, not due."""
+        load, (request,) = order.load, order.requests
+        answers, wrong = output.requests or 0, output.non_2xx or 0
+        other_body = request.expect.body_bytes not in {None, output.document_bytes}
+        return LoadResult(
+            schema=1,
+            target=request.url,
+            loop="open",
+            measured_s=output.duration_s or done.took_s,
+            requests=Requests(sent=None, completed=max(answers - wrong, 0), unanswered=None),
+            by_status=output.by_status,
+            failures=Failures(
+                connect=output.failed_connect or 0,
+                timeout=output.failed_timeout or 0,
+                reset=output.failed_receive or 0,
+                truncated=None,
+                malformed=None,
+                status=wrong,
+                body=answers if other_body and not wrong else 0,
+            ),
+            bytes=Bytes(head=None, body=None),
+            connections=Connections(opened=output.connections, reused_requests=None),
+            keepalive=KeepAliveResult(asked=load.keepalive, server_closed=None),
+            rate_rps=output.rate_rps or 0.0,
+            offered_rps=load.offered_rps,
+            response_time_us=NOT_TOLD,
+            service_time_us=NOT_TOLD.model_copy(update={"mean": us(output.mean_ms)}),
+            connect_time_us=NOT_TOLD.model_copy(update={"p50": us(output.connect_median_ms)}),
+            send_lag_us=NO_LAG,
+            client=done.client(threads=1, busy_waits=True),
+            printed=done.text,
+        )

@@ -1,0 +1,195 @@
+"""Load generators that are commands for people: one process per slot, its output read back."""
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from webdyno.audit.lines import Line, plain
+from webdyno.audit.output import Output
+from webdyno.audit.reader import read
+from webdyno.generator.interface import GeneratorError, LoadOrder
+from webdyno.model.experiment import Load
+from webdyno.model.load_result import Client, LoadResult, SendLag, Times
+from webdyno.model.service import Need
+
+PATIENCE_S = 15.0
+"""How long an instrument may overstay a slot's duration and its time-out."""
+
+ON_LEASH = ("setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list")
+"""Words before a command, CPUs to follow: it ends when webdyno does, and runs on those CPUs."""
+
+NOT_TOLD = Times(
+    min=None, mean=None, p50=None, p90=None, p99=None, p99_9=None, max=None, histogram=None
+)
+NO_LAG = SendLag(p50=None, p99=None, max=None)
+
+
+@dataclass(frozen=True)
+class Done:
+    """An instrument that came to its end."""
+
+    text: str
+    """Everything that it printed."""
+    exit_code: int
+    took_s: float
+    cpu_user_s: float
+    cpu_sys_s: float
+
+    def client(self, threads: int, *, busy_waits: bool = False) -> Client:
+        """Give what the instrument used; its threads are taken for equally busy."""
+        cpu_s = self.cpu_user_s + self.cpu_sys_s
+        return Client(
+            threads=threads,
+            cpu_user_s=self.cpu_user_s,
+            cpu_sys_s=self.cpu_sys_s,
+            busy=min(cpu_s / self.took_s / threads, 1.0),
+            busy_waits=busy_waits,
+        )
+
+
+class Tool(Protocol):
+    """What is particular to an instrument."""
+
+    @property
+    def name(self) -> str:
+        """Its command."""
+
+    @property
+    def need(self) -> Need:
+        """The program, and the package that has it."""
+
+    @property
+    def version_words(self) -> tuple[str, ...]:
+        """Arguments that make it print its version."""
+
+    def fault(self, load: Load) -> str | None:
+        """Say what of a load the instrument can't do; None when it can do it all."""
+
+    def command(self, order: LoadOrder, cpus: int) -> list[str]:
+        """Give the command line of one slot."""
+
+    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:
+        """Give what it reported, in the words of the engine's contract."""
+
+
+class Instrument:
+    """Runs an instrument once per slot, pinned to `cpus`, in a session of its own."""
+
+    def __init__(self, tool: Tool, cpus: Sequence[int], entry: Sequence[str] = ()) -> None:
+        """`entry` are words before the command that let it run in a network of our own."""
+        self.name = tool.name
+        self._tool = tool
+        self._cpus = cpus
+        self._entry = entry
+
+    def __enter__(self) -> Self:
+        """Give itself: nothing runs between slots."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave nothing to end."""
+
+    @property
+    def pid(self) -> int | None:
+        """None: there is no process before the slot begins."""
+        return None
+
+    def slot(self, order: LoadOrder) -> LoadResult:
+        """Load a server for one slot."""
+        words = self._tool.command(order, len(self._cpus))
+        leash = [*self._entry, *ON_LEASH, ",".join(map(str, self._cpus))]
+        done = _run([*leash, *words], order.duration_s + order.load.timeout_s + PATIENCE_S)
+        output = printed_output(done.text)
+        if output is None:
+            end = " / ".join(done.text.strip().splitlines()[-3:])
+            raise GeneratorError(
+                f"{self.name} gave no result for {order.id} (exit code {done.exit_code}): {end}"
+            )
+        return self._tool.result(order, output, done, len(self._cpus))
+
+
+def printed_output(text: str) -> Output | None:
+    """Read what an instrument printed of its one run."""
+    lines = (Line(number, plain(raw)) for number, raw in enumerate(text.splitlines(), 1))
+    return next((item for item in read(lines) if isinstance(item, Output)), None)
+
+
+def _run(words: Sequence[str], patience_s: float) -> Done:
+    with tempfile.TemporaryFile() as printed:
+        began = time.monotonic()
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        ended = False
+        try:
+            descriptor = os.pidfd_open(process.pid)
+            with os.fdopen(descriptor, "rb", buffering=0) as pidfd:
+                ended = bool(select.select([pidfd], [], [], patience_s)[0])
+        finally:
+            if not ended:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if not ended:
+            raise GeneratorError(f"{words[0]} … did not end within {patience_s:.0f} s")
+        took_s = time.monotonic() - began
+        printed.seek(0)
+        text = printed.read().decode(errors="replace")
+    return Done(text, process.returncode, took_s, used.ru_utime, used.ru_stime)
+
+
+def times(output: Output) -> Times:
+    """Give the distribution as printed, in microseconds."""
+
+    def at(percent: float) -> float | None:
+        return us(output.percentiles_ms.get(percent))
+
+    return NOT_TOLD.model_copy(
+        update={
+            "mean": us(output.mean_ms),
+            "p50": at(50),
+            "p90": at(90),
+            "p99": at(99),
+            "max": us(output.max_ms),
+        }
+    )
+
+
+def us(ms: float | None) -> float | None:
+    """Give milliseconds as microseconds; what wasn't told stays so."""
+    return None if ms is None else ms * 1000
+
+
+def whole_seconds(duration_s: float) -> int:
+    """Give a length that the instruments can be told: whole seconds, one at least."""
+    return max(1, round(duration_s))
+
+
+def only_plain(load: Load) -> str | None:
+    """Say what none of the instruments can do."""
+    if len(load.paths) > 1:
+        return f"asks for one path only, not {len(load.paths)}"
+    if load.idle_connections or load.slow_readers or load.think_s:
+        return "knows no idle_connections, slow_readers or think_s"
+    return None
+
+
+def only_closed(load: Load) -> str | None:
+    """Say what instruments with a closed loop can't do."""
+    if load.loop == "open":
+        return 'has a closed loop only; set load.loop = "closed" without rate_per_s'
+    if load.keepalive not in ("always", "never"):
+        return 'knows no number of requests per connection; load.keepalive is "always" or "never"'
+    return only_plain(load)

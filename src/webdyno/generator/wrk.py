@@ -1,0 +1,84 @@
+"""wrk: several threads, a closed loop."""
+
+from webdyno.audit.output import Output
+from webdyno.generator.instrument import (
+    NO_LAG,
+    NOT_TOLD,
+    Done,
+    only_closed,
+    times,
+    whole_seconds,
+)
+from webdyno.generator.interface import LoadOrder
+from webdyno.model.experiment import Load
+from webdyno.model.load_result import (
+    Bytes,
+    Connections,
+    Failures,
+    KeepAliveResult,
+    LoadResult,
+    Requests,
+)
+from webdyno.model.service import Need
+
+
+class Wrk:
+    """`wrk --latency`: the slot's length is rounded to whole seconds."""
+
+    name = "wrk"
+    need = Need(command=["wrk"], apt="wrk")
+    version_words = ("-v",)
+
+    def fault(self, load: Load) -> str | None:
+        """Say what of a load wrk can't do."""
+        return only_closed(load)
+
+    def command(self, order: LoadOrder, cpus: int) -> list[str]:
+        """Give wrk's command line."""
+        load, (request,) = order.load, order.requests
+        return [
+            *("wrk", "--latency", "-t", str(_threads(load.connections, cpus))),
+            *("-c", str(load.connections), "-d", f"{whole_seconds(order.duration_s)}s"),
+            *("--timeout", f"{whole_seconds(load.timeout_s)}s"),
+            *(["-H", "Connection: close"] if load.keepalive == "never" else []),
+            request.url,
+        ]
+
+    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:
+        """Give what wrk printed; it looks at no body, and tells only what did go wrong."""
+        load, (request,) = order.load, order.requests
+        answers, wrong = output.requests or 0, output.non_2xx or 0
+        known = output.failed or 0
+        connect, timeout = output.failed_connect or 0, output.failed_timeout or 0
+        return LoadResult(
+            schema=1,
+            target=request.url,
+            loop="closed",
+            measured_s=output.duration_s or done.took_s,
+            requests=Requests(sent=None, completed=max(answers - wrong, 0), unanswered=None),
+            by_status={"2xx": answers - wrong} | ({"non-2xx": wrong} if wrong else {}),
+            failures=Failures(
+                connect=connect,
+                timeout=timeout,
+                reset=known - connect - timeout,
+                truncated=None,
+                malformed=None,
+                status=wrong,
+                body=None,
+            ),
+            bytes=Bytes(head=None, body=None),
+            connections=Connections(opened=None, reused_requests=None),
+            keepalive=KeepAliveResult(asked=load.keepalive, server_closed=None),
+            rate_rps=output.rate_rps or 0.0,
+            response_time_us=NOT_TOLD,
+            service_time_us=times(output),
+            connect_time_us=NOT_TOLD,
+            send_lag_us=NO_LAG,
+            client=done.client(_threads(load.connections, cpus)),
+            printed=done.text,
+        )
+
+
+def _threads(connections: int, cpus: int) -> int:
+    """Give the most threads that share the connections evenly: wrk drops what is left over."""
+    return next(n for n in range(min(cpus, connections), 0, -1) if connections % n == 0)

@@ -1,0 +1,49 @@
+"""What the audit recommends can be typed: commands, flags, stacks, sites and paths exist."""
+
+import re
+import subprocess
+
+import pytest
+
+from webdyno.audit.rules import DOCUMENT_RULES, OUTPUT_RULES
+from webdyno.cli import app
+from webdyno.definitions import Catalogue
+from webdyno.generator import find_loadgen
+
+ADVICE = {rule.instead for rule in OUTPUT_RULES} | {rule.instead for rule in DOCUMENT_RULES}
+WHY = {rule.why for rule in OUTPUT_RULES} | {rule.why for rule in DOCUMENT_RULES}
+
+
+@pytest.fixture(scope="module")
+def load_flags() -> set[str]:
+    shown = subprocess.run(
+        [find_loadgen(), "run", "--help"], capture_output=True, text=True, check=True, timeout=20
+    )
+    return set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", shown.stdout.replace(",", " ")))
+
+
+@pytest.mark.parametrize("advice", sorted(ADVICE))
+def test_flags_exist(advice: str, load_flags: set[str]) -> None:
+    known = load_flags | {"--site", "--path", "--budget"}
+    ours = re.sub(
+        r"ab -t|-n comes|redis-benchmark prints all of it without -q|\bulimit -n", "", advice
+    )
+    assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", ours)) <= known
+
+
+@pytest.mark.parametrize("advice", sorted(ADVICE))
+def test_commands_stacks_sites_and_paths_exist(advice: str) -> None:
+    catalogue = Catalogue.load()
+    for command in re.findall(r"webdyno ([a-z]+)", advice):
+        assert command in set(app)
+    for pair in re.findall(r"webdyno duel ([a-z-]+) ([a-z-]+)(?: --site ([a-z-]+))?", advice):
+        stacks = [catalogue.stack(name) for name in pair[:2]]
+        sites = [{site.name for site in catalogue.sites_for(stack)} for stack in stacks]
+        assert sites[0] & sites[1]
+        assert not pair[2] or pair[2] in sites[0] & sites[1]
+    for path in re.findall(r"--path (\S+)", advice):
+        assert path in {each for site in catalogue.sites.values() for each in site.paths}
+
+
+def test_each_rule_says_why_in_sentences() -> None:
+    assert all(text.endswith(".") for text in ADVICE | WHY)

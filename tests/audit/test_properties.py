@@ -1,0 +1,128 @@
+"""Whatever the text: an answer and no exception, in bounded memory; and what must stay the same."""
+
+import tracemalloc
+from collections.abc import Iterator
+from itertools import cycle
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from audit.texts import RECORDED, ab, audited, outputs, recorded
+from webdyno.audit import audit
+from webdyno.audit.judge import MOST_FINDINGS
+from webdyno.audit.lines import LONGEST_LINE, Line
+
+TEXTS = [path.read_text(encoding="utf-8") for path in sorted(RECORDED.iterdir())]
+TABLE = "Transfer rate [KB/s]\n\na\tb\tc\n1\t2.345\t5.678\n2\t3.456\t6.789\n3\t4.567\t7.891\n"
+TEXTS += [TABLE, TABLE.replace("Transfer rate [KB/s]", "Requests per second"), "$loop=12345;\n"]
+LINES = sorted({line for text in TEXTS for line in text.splitlines()})
+
+odd_numbers = st.sampled_from(["0", "-1", "1e999", "9" * 400, "nan", "", "٣", "0.0", "1,5", "²"])
+fragments = st.one_of(st.sampled_from(LINES), st.text(max_size=60), st.sampled_from(TEXTS))
+
+
+@st.composite
+def broken_lines(draw: st.DrawFn) -> str:
+    """Take a real line, and put something else where a word of it was."""
+    words = draw(st.sampled_from(LINES)).split(" ")
+    place = draw(st.integers(0, len(words) - 1))
+    words[place] = draw(st.one_of(odd_numbers, st.text(max_size=8)))
+    return " ".join(words)
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(fragments, broken_lines()), max_size=40))
+@example(["{", '"summary": {}, "statusCodeDistribution": {"200": -1}', "}"])
+@example(['{"summary": ' * 5000])
+@example(
+    ['{"summary": {"total": Infinity}, "statusCodeDistribution": {"200": ' + "9" * 5000 + "}}"]
+)
+@example(['{"summary": {"total": "x"}, "statusCodeDistribution": {}, "latencyPercentiles": []}'])
+@example(["dem_req_rate,req_rate_a", '"1,2', "1,x", "3,4"])
+@example(["Requests per second: " + "9" * 400 + " [#/sec] (mean)", "Complete requests: 1"])
+@example(["ab -n 5 -c 0 http://[::1", "Complete requests: 0", "Time taken for tests: 0.0 seconds"])
+def test_no_text_is_too_broken(parts: list[str]) -> None:
+    found = audited("\n".join(parts).encode("utf-8", "surrogatepass"))
+    lines = "\n".join(parts).count("\n") + 1
+    assert all(1 <= finding.line <= lines for finding in found.findings)
+    assert all(finding.what and finding.why and finding.instead for finding in found.findings)
+    assert found.model_validate_json(found.model_dump_json()) == found
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=2000))
+@example(b"\xff\xfe\x00")
+@example(b"\xfe\xff")
+@example(b"\xef\xbb\xbf\n")
+@example(b"\x00" * 100)
+def test_no_bytes_are_too_broken(content: bytes) -> None:
+    audited(content)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(TEXTS), st.lists(st.sampled_from(["", "And then…", "# next"]), max_size=30))
+def test_prose_above_moves_lines_and_changes_nothing_else(text: str, above: list[str]) -> None:
+    plain, moved = audited(text), audited("\n".join([*above, text]))
+    shifted = [each.model_copy(update={"line": each.line + len(above)}) for each in plain.findings]
+    assert moved.findings == shifted
+
+
+@given(
+    requests=st.integers(1, 10**9),
+    took_s=st.floats(0.01, 1e5),
+    document=st.integers(0, 10**9),
+    concurrency=st.integers(1, 20_000),
+)
+def test_what_ab_prints_is_what_is_read(
+    requests: int, took_s: float, document: int, concurrency: int
+) -> None:
+    text = ab(requests=requests, took_s=took_s, document=document, concurrency=concurrency)
+    (output,) = outputs(text)
+    assert (output.requests, output.document_bytes) == (requests, document)
+    assert output.concurrency == concurrency
+    assert output.duration_s == pytest.approx(took_s, abs=0.001)
+    assert output.rate_rps == pytest.approx(requests / took_s, abs=0.01)
+
+
+@given(
+    requests=st.integers(1000, 10**8),
+    took_s=st.floats(5, 1e4),
+    document=st.integers(200, 10**8),
+    head=st.integers(80, 2000),
+)
+def test_figures_that_agree_are_never_said_to_disagree(
+    requests: int, took_s: float, document: int, head: int
+) -> None:
+    text = ab(requests=requests, took_s=took_s, document=document, head=head, concurrency=1)
+    rules = {each.rule for each in audited(text).findings}
+    assert not rules & {"rate-times-time", "transfer-times-time", "document-size"}
+
+
+@pytest.mark.parametrize("name", ["ab-404.txt", "redis.txt", "wrk2.txt", "autobench.csv"])
+def test_memory_does_not_grow_with_the_text(name: str) -> None:
+    def numbered(count: int) -> Iterator[Line]:
+        for number, text in zip(range(count), cycle(recorded(name).splitlines()), strict=False):
+            yield Line(number + 1, text.strip())
+
+    def peak_bytes(count: int) -> int:
+        tracemalloc.start()
+        try:
+            audit(numbered(count))
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak_bytes(20_000) < 20e6
+
+
+def test_findings_are_listed_up_to_a_limit_and_then_counted() -> None:
+    found = audited(recorded("ab-404.txt") * 80)
+    bad = [each for each in found.findings if each.rule == "non-2xx"]
+    assert len(bad) == MOST_FINDINGS
+    assert found.more["non-2xx"] == 80 - MOST_FINDINGS
+
+
+def test_a_line_without_end_is_cut() -> None:
+    found = audited("x" * 30 * LONGEST_LINE + "\n" + ab())
+    assert found.read[0].first_line == 2

@@ -1,0 +1,270 @@
+"""Figures of outputs that were recorded for real: equal to what the tool printed, or absent."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from audit.texts import ab, audited, outputs, recorded
+
+PRINTED: dict[str, dict[str, Any]] = {
+    "ab-404.txt": {
+        "tool": "ab",
+        "server": "nginx/1.22.1",
+        "host": "127.0.0.1",
+        "port": 50305,
+        "path": "/missing",
+        "document_bytes": 153,
+        "concurrency": 200,
+        "duration_s": 0.1,
+        "requests": 1000,
+        "failed": 0,
+        "non_2xx": 1000,
+        "keepalive_requested": False,
+        "keepalive_requests": None,
+        "total_bytes": 303000,
+        "body_bytes": 153000,
+        "rate_rps": 9970.09,
+        "mean_ms": 20.06,
+        "max_ms": 26,
+        "transfer_kib_s": 2950.13,
+        "connect_max_ms": 14,
+    },
+    "ab-keepalive-refused.txt": {"keepalive_requested": True, "keepalive_requests": 0},
+    "ab-varying.txt": {"failed": 1910, "failed_length": 1910, "failed_connect": 0, "non_2xx": 0},
+    "ab-syn.txt": {"connect_min_ms": 0, "connect_median_ms": 0, "connect_max_ms": 1009},
+    "httperf-rate.txt": {
+        "tool": "httperf",
+        "loop": "open",
+        "connections": 500,
+        "requests": 5000,
+        "duration_s": 1.997,
+        "rate_rps": 2503.7,
+        "most_connections": 4,
+        "demanded_rps": 250,
+        "host": "127.0.0.1",
+        "path": "/hello.txt",
+        "document_bytes": 13,
+        "mean_ms": 0.2,
+        "transfer_kib_s": 782.4,
+        "non_2xx": 0,
+        "failed": 0,
+        "reply_rate_samples": 0,
+    },
+    "httperf-404.txt": {"requests": 600, "non_2xx": 600, "by_status": {"4xx": 600}},
+    "httperf-refused.txt": {"requests": 0, "failed": 100, "failed_connect": 100},
+    "httperf-timeouts.txt": {"requests": 0, "failed": 100, "failed_timeout": 100},
+    "httperf-sequential.txt": {"loop": "closed", "most_connections": 1, "demanded_rps": None},
+    "wrk-latency.txt": {
+        "tool": "wrk",
+        "loop": "closed",
+        "path": "/hello.txt",
+        "concurrency": 32,
+        "requests": 263803,
+        "duration_s": 6.03,
+        "rate_rps": 43770.84,
+        "mean_ms": 2.57,
+        "max_ms": 92.92,
+        "percentiles_ms": {50.0: 0.563, 75.0: 1.85, 90.0: 7.27, 99.0: 28.78},
+        "non_2xx": 0,
+        "failed": 0,
+        "document_bytes": None,
+    },
+    "wrk-404.txt": {"non_2xx": 46412, "requests": 46412},
+    "wrk-socket-errors.txt": {"requests": 0, "rate_rps": 0},
+    "wrk2.txt": {"tool": "wrk2", "loop": "open", "requests": 23861, "rate_rps": 1988.26},
+    "wrk2-overload.txt": {"tool": "wrk2", "mean_ms": 9510},
+    "h2load.txt": {
+        "tool": "h2load",
+        "concurrency": 32,
+        "requests": 100000,
+        "duration_s": 2.77,
+        "rate_rps": 36149.08,
+        "total_bytes": 24900000,
+        "body_bytes": 1300000,
+        "mean_ms": 0.881,
+        "max_ms": 82.8,
+        "connect_max_ms": 1.82,
+        "non_2xx": 0,
+        "failed": 0,
+    },
+    "h2load-404.txt": {"non_2xx": 59716, "by_status": {"4xx": 59716}, "failed": 0},
+    "hey.txt": {
+        "tool": "hey",
+        "requests": 20000,
+        "duration_s": 1.5896,
+        "rate_rps": 12582.1529,
+        "document_bytes": 13,
+        "body_bytes": 260000,
+        "by_status": {"200": 20000},
+        "concurrency": None,
+    },
+    "hey-mixed.txt": {"requests": 300, "non_2xx": 248, "by_status": {"200": 52, "503": 248}},
+    "hey-refused.txt": {"requests": 20, "failed": 20, "non_2xx": None},
+    "oha.txt": {"tool": "oha", "requests": 20000, "rate_rps": 40766.8698, "document_bytes": 13},
+    "oha-rate.txt": {"requests": 1500, "failed": 0, "rate_rps": 499.7817},
+    "oha-mixed.txt": {"non_2xx": 249, "by_status": {"200": 51, "503": 249}},
+    "oha.json": {"tool": "oha", "requests": 20000, "body_bytes": 260000, "loop": None},
+    "oha-404.json": {"requests": 300, "non_2xx": 300},
+    "siege.txt": {"tool": "siege", "requests": 28716, "rate_rps": 10960.31, "non_2xx": 0},
+    "siege-text.txt": {"requests": 14977, "duration_s": 1.37, "rate_rps": 10932.12, "failed": 0},
+    "siege-404.txt": {"requests": 1000, "non_2xx": 1000, "failed": 0},
+    "siege-refused.txt": {"requests": 400, "failed": 400, "non_2xx": 0},
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_figures_are_those_that_the_tool_printed(name: str) -> None:
+    (output,) = outputs(recorded(name))
+    for figure, printed in PRINTED[name].items():
+        assert getattr(output, figure) == pytest.approx(printed), figure
+
+
+def test_times_in_other_units_are_milliseconds() -> None:
+    (text,), (json,) = outputs(recorded("oha.txt")), outputs(recorded("oha.json"))
+    assert text.mean_ms == pytest.approx(1.2135)
+    assert text.percentiles_ms[99.99] == pytest.approx(17.7303)
+    assert text.duration_s == pytest.approx(0.4905944)
+    assert json.mean_ms == pytest.approx(1.2858728901499914)
+    assert json.max_ms == pytest.approx(17.936074)
+    (hey,) = outputs(recorded("hey.txt"))
+    assert hey.percentiles_ms[99] == pytest.approx(18.3)
+    assert hey.max_ms == pytest.approx(41.8)
+
+
+def test_redis_benchmark_in_its_three_forms() -> None:
+    first, second = outputs(recorded("redis.txt"))
+    assert (first.path, first.requests, first.duration_s, first.concurrency) == (
+        "SET",
+        100000,
+        1.29,
+        50,
+    )
+    assert (second.path, second.rate_rps) == ("GET", 65746.22)
+    quiet = outputs(recorded("redis-quiet.txt"))
+    assert [each.path for each in quiet][:3] == ["PING_INLINE", "PING_MBULK", "SET"]
+    assert quiet[0].rate_rps == 82644.62
+    assert quiet[0].percentiles_ms == {50.0: 0.359}
+    assert quiet[0].requests is None
+    sheet = outputs(recorded("redis.csv"))
+    assert [(each.path, each.rate_rps) for each in sheet] == [("SET", 90497.73), ("GET", 106382.98)]
+    assert sheet[0].percentiles_ms[99.0] == 0.791
+
+
+def test_each_row_of_autobench_is_a_run() -> None:
+    rows = outputs(recorded("autobench.csv"))
+    assert [row.demanded_rps for row in rows] == [500 * n for n in range(1, 9)]
+    assert (rows[-1].rate_rps, rows[-1].mean_ms, rows[-1].transfer_kib_s) == (4006.0, 0.1, 1251.9)
+    assert {row.host for row in rows} == {"127.0.0.1"}
+
+
+def test_autobench_of_two_hosts_with_tabs() -> None:
+    names = ["req_rate", "con_rate", "min_rep_rate", "avg_rep_rate", "max_rep_rate"]
+    names += ["stddev_rep_rate", "resp_time", "net_io", "errors"]
+    header = ["dem_req_rate", *(f"{name}_{host}" for host in ("one", "two") for name in names)]
+    row = ["100", "99.5", *["10"] * 5, "1.5", "30.1", "0", "98.0", *["10"] * 5, "2.5", "31", "3.5"]
+    one, two = outputs("\t".join(header) + "\n" + "\t".join(row) + "\n\nprose\n")
+    assert (one.host, one.rate_rps, one.mean_ms, one.errors_percent) == ("one", 99.5, 1.5, 0)
+    assert (two.host, two.rate_rps, two.mean_ms, two.errors_percent) == ("two", 98.0, 2.5, 3.5)
+
+
+def test_every_recorded_output_in_one_text_with_prose_between() -> None:
+    names = [name for name in PRINTED if not name.startswith("siege-refused")]
+    text = "".join(f"And now {name}, at last.\n\n{recorded(name)}\n" for name in names)
+    found = outputs(text)
+    assert [output.tool for output in found] == [PRINTED[n].get("tool", _tool(n)) for n in names]
+    assert [output.rate_rps for output in found] == [
+        outputs(recorded(n))[0].rate_rps for n in names
+    ]
+    assert all(a.last_line < b.first_line for a, b in pairwise(found))
+
+
+def _tool(name: str) -> str:
+    return name.partition(".")[0].partition("-")[0]
+
+
+def test_two_outputs_of_one_tool_without_a_banner_are_two() -> None:
+    first, second = outputs(ab(requests=1000, took_s=1) + "Apache:\n" + ab(requests=2000, took_s=1))
+    assert (first.requests, second.requests) == (1000, 2000)
+    assert first.lines["requests"] == 10
+
+
+def test_labels_and_values_on_lines_of_their_own() -> None:
+    """As a converter from PDF leaves them, with a listing's line numbers between."""
+    listing = [
+        "109.",
+        "           Server Software:",
+        "110.",
+        "                                   Apache/2.4.39",
+        "112.",
+        "           Server Port:",
+        "113.",
+        "           Document Path:",
+        "                                   /page.php",
+        "           Document Length:",
+        "                                   236 bytes",
+        "117.",
+        "                                  4.808 seconds",
+        "           Time taken for tests:",
+        "           Complete requests:",
+        "                                   25000",
+        "120.",
+        "           Failed requests:",
+        "                                   0",
+        "                                   25000",
+        "121.",
+        "           Non-2xx responses:",
+        "           Total transferred:",
+        "                                  10675000 bytes",
+        "           Requests per second:",
+        "                                  5199.38 [#/sec] (mean)",
+        "             98%",
+        "143.                     20",
+    ]
+    (output,) = outputs("\n".join(listing))
+    assert (output.server, output.path, output.port) == ("Apache/2.4.39", "/page.php", None)
+    assert (output.document_bytes, output.duration_s) == (236, 4.808)
+    assert (output.requests, output.failed, output.non_2xx) == (25000, 0, 25000)
+    assert (output.total_bytes, output.rate_rps) == (10675000, 5199.38)
+    assert output.percentiles_ms == {98.0: 20.0}
+    assert output.lines["non_2xx"] == 22
+
+
+def test_a_server_without_a_name_is_absent() -> None:
+    (output,) = outputs(ab().replace("nginx/1.22.1", ""))
+    assert output.server is None
+    assert output.host == "web.test"
+
+
+def test_ab_that_gave_up_is_an_output() -> None:
+    text = (
+        "Benchmarking 127.0.0.1 (be patient)...apr_pollset_poll: The timeout specified has expired "
+        "(70007)\nTotal of 394 requests completed\n"
+    )
+    (output,) = outputs("This is ApacheBench, Version 2.3 <$Revision$>\n" + text)
+    assert output.requests == 394
+    assert output.gave_up
+    assert output.gave_up.startswith("apr_pollset_poll")
+
+
+def test_httperf_of_which_only_some_lines_were_kept() -> None:
+    (output,) = outputs(
+        "Total: connections 100 requests 5000 replies 5000\n\n\thome\t\n"
+        "Request rate\t48.5 req/s (20.6 ms/req)\t\n"
+        "Reply rate [replies/s]\tmin 16.2 avg 48.7 max 71.6\t\n"
+        "Reply time [ms]\tresponse 20.6 transfer 0.0\t\n"
+        "Reply status:\t1xx=0 2xx=5000 3xx=0 4xx=0 5xx=0\t\ntest-duration\t103.160 s\t\n"
+    )
+    assert (output.requests, output.rate_rps, output.duration_s) == (5000, 48.5, 103.16)
+    assert (output.mean_ms, output.non_2xx, output.reply_rate_samples) == (20.6, 0, None)
+
+
+def test_an_output_in_utf_16_as_powershell_writes_it() -> None:
+    assert audited(b"\xff\xfe" + ab().encode("utf-16-le")).read[0].kind == "ab"
+
+
+def test_a_command_says_what_its_output_does_not() -> None:
+    (output,) = outputs("$ hey -n 20000 -c 50 http://127.0.0.1:8080/x\n" + recorded("hey.txt"))
+    assert (output.concurrency, output.host, output.path) == (50, "127.0.0.1", "/x")
+    (output,) = outputs("wrk2 -R 3000 -c 8 http://a/\nsome words\n" + recorded("wrk-latency.txt"))
+    assert (output.demanded_rps, output.loop) == (3000, "open")

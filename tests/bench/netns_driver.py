@@ -1,0 +1,23 @@
+"""Opens a bench with a cable, prints the processes behind it, and ends: for tests of what is left.
+
+Its argument says how: `end`, `error`, or `kill`, which waits for being killed.
+"""
+
+import sys
+import time
+
+import psutil
+
+from webdyno.bench import NetnsBench
+from webdyno.generator import find_loadgen
+from webdyno.model.bench import BenchSettings
+
+if __name__ == "__main__":
+    settings = BenchSettings(kind="netns", link=1e8, delay=0.01)
+    with NetnsBench(settings, find_loadgen()):
+        behind = psutil.Process().children(recursive=True)
+        print(*(process.pid for process in behind), flush=True)  # noqa: T201
+        if sys.argv[1] == "error":
+            sys.exit("an error on purpose")
+        if sys.argv[1] == "kill":
+            time.sleep(60)

@@ -1,0 +1,95 @@
+"""`webdyno audit` as users type it: a real ab run, a pipe, files that are none."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import WEBDYNO, environment, started_webdyno, webdyno
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    with started_webdyno("up", "nginx", "--site=static", folder=tmp_path) as process:
+        assert process.stdout
+        yield process.stdout.readline().split()[-1]
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def ab(*arguments: str) -> str:
+    done = subprocess.run(
+        ["ab", *arguments], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout
+
+
+def piped(text: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [WEBDYNO, "audit", "-", *arguments],
+        input=text,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_clean_run_of_ab_has_nothing_serious(tmp_path: Path, url: str) -> None:
+    done = piped(ab("-q", "-k", "-c", "4", "-n", "5000", url), folder=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "Nothing serious" in done.stdout
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+
+
+def test_an_error_page_measured_by_ab_is_noticed(tmp_path: Path, url: str) -> None:
+    text = ab("-q", "-c", "4", "-n", "500", f"{url.rstrip('/')}/missing")
+    done = piped(text, "--json", folder=tmp_path)
+    assert done.returncode == 1
+    (finding,) = [each for each in json.loads(done.stdout)["findings"] if each["rule"] == "non-2xx"]
+    assert finding["severity"] == "serious"
+    assert text.splitlines()[finding["line"] - 1].startswith("Non-2xx responses:")
+    shown = piped(text, folder=tmp_path)
+    assert "Can't be believed" in shown.stdout
+    assert "404 page" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no output of a known load generator"),
+        (b"just some words\n", "siege and redis-benchmark"),
+        (b"\x00\xff\xfe\x80" * 500, "no output of a known load generator"),
+        (None, "no such file or directory"),
+    ],
+)
+def test_bad_input_is_told_in_one_sentence(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    file = tmp_path / "what.txt"
+    if content is not None:
+        file.write_bytes(content)
+    done = webdyno("audit", str(file), folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"webdyno: {file}: ")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_is_no_text(tmp_path: Path) -> None:
+    done = webdyno("audit", str(tmp_path), folder=tmp_path)
+    assert (done.returncode, "is a directory" in done.stderr) == (2, True)
+
+
+def test_what_a_text_says_does_not_reach_the_terminal_raw(tmp_path: Path) -> None:
+    text = (
+        "Server Software: \x1b[2J[bold]evil[/bold]\nDocument Length: 9 bytes\n"
+        "Requests per second: 5 [#/sec] (mean)\nComplete requests: 5\nDocument Path: /a\n"
+    )
+    other = text.replace("evil", "good").replace("9 bytes", "900 bytes")
+    done = piped(text + other, folder=tmp_path)
+    assert "\x1b" not in done.stdout
+    assert "[bold]evil[/bold]" in done.stdout

@@ -1,0 +1,57 @@
+"""`webdyno duel … --bench netns`: two stacks over a cable of our own."""
+
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, left_behind, started_webdyno, wait_for, webdyno
+from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.run.folder import RunFolder
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("unshare") is None
+    or subprocess.run(["unshare", "-Urn", "true"], check=False).returncode != 0,
+    reason="no network namespaces here",
+)
+OVER_A_CABLE = ("nginx", "apache-event", "--path=/100KB.txt", "--bench=netns", "--link=10mbit")
+
+
+def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
+    few = "--set=load.connections=4"  # 400 KB under way take a third of a second
+    done = webdyno("duel", *OVER_A_CABLE, few, *QUICK, "--out=run", folder=tmp_path)
+    assert done.returncode in {0, 1}, done.stderr
+    assert "link-bound" in done.stdout
+    folder = RunFolder.open(tmp_path / "run")
+    assert "10 Mbit/s" in (folder.head.machine.network or "")
+    slots = [record for record in folder.records() if isinstance(record, SlotRecord)]
+    assert {slot.load.failures.total for slot in slots} == {0}
+    assert all(slot.readings and slot.readings.network.link_bytes_per_s == 1.25e6 for slot in slots)
+    certificates = [r for r in folder.records() if isinstance(r, CertificateRecord)]
+    assert {a.status for c in certificates for side in c.answers.values() for a in side} == {200}
+    assert left_behind(tmp_path) == []
+
+
+def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
+    with started_webdyno(
+        "duel", *OVER_A_CABLE, "--delay=5ms", *QUICK, "--out=run", folder=tmp_path
+    ) as process:
+        wait_for(tmp_path / "run/slots.jsonl", lines=3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert left_behind(tmp_path) == []
+    done = webdyno("resume", "run", folder=tmp_path)
+    assert done.returncode in {0, 1}, done.stderr
+    assert left_behind(tmp_path) == []
+
+
+def test_what_needs_namespaces_is_told(tmp_path: Path) -> None:
+    done = webdyno("duel", "nginx", "apache-event", "--link=100mbit", folder=tmp_path)
+    assert done.returncode == 2
+    assert "--bench netns" in done.stderr
+    done = webdyno("run", "--bench=netns", "--delay=soon", folder=tmp_path)
+    assert done.returncode == 2
+    assert "--delay soon" in done.stderr
+    assert "20ms" in done.stderr

@@ -1,0 +1,175 @@
+"""Instruments of older studies behind the generator's interface: real slots on a real server."""
+
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue
+from webdyno.generator import (
+    Expectation,
+    GeneratorError,
+    LoadOrder,
+    Request,
+    check_generator,
+    generator_version,
+    new_generator,
+)
+from webdyno.generator.registry import INSTRUMENTS
+from webdyno.model.experiment import Experiment, GeneratorName, Load
+from webdyno.model.load_result import LoadResult
+from webdyno.model.mistake import Mistake
+from webdyno.stack import start_stack
+
+CPU = max(os.sched_getaffinity(0))
+CLOSED = Load(connections=4)
+OPEN = Load(loop="open", due="connection", rate_per_s=40, keepalive=5, arrivals="constant")
+LOADS: dict[GeneratorName, Load] = {"ab": CLOSED, "wrk": CLOSED, "httperf": OPEN}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real nginx with the static site."""
+    catalogue = Catalogue.load()
+    folder = tmp_path_factory.mktemp("nginx")
+    stack, site = catalogue.stack("nginx"), catalogue.site("static")
+    with start_stack(stack, {}, site, folder=folder, bench=Bench()) as running:
+        yield running.url
+
+
+def slot(name: GeneratorName, url: str, load: Load, body_bytes: int | None = 13) -> LoadResult:
+    """Let an instrument load a path for a second."""
+    request = Request(url, Expectation(200, body_bytes))
+    with new_generator(name, [CPU]) as generator:
+        return generator.slot(LoadOrder("a slot", (request,), load, duration_s=1.0))
+
+
+def figures(pattern: str, text: str | None) -> list[float]:
+    """Find the numbers of a line that was printed."""
+    found = re.search(pattern, text or "")
+    assert found, text
+    return [float(group) for group in found.groups()]
+
+
+def test_figures_of_ab_are_those_that_it_printed(url: str) -> None:
+    result = slot("ab", f"{url}/hello.txt", CLOSED)
+    requests, failed = (
+        figures(rf"{label}:\s+(\d+)", result.printed)[0]
+        for label in ("Complete requests", "Failed requests")
+    )
+    assert (result.requests.completed, result.failures.total) == (requests, 0)
+    assert failed == 0
+    assert [result.measured_s] == figures(r"Time taken for tests:\s+([\d.]+)", result.printed)
+    assert [result.rate_rps] == figures(r"Requests per second:\s+([\d.]+)", result.printed)
+    total, body = (
+        figures(rf"{what} transferred:\s+(\d+)", result.printed)[0] for what in ("Total", "HTML")
+    )
+    assert result.bytes.body == body
+    assert result.bytes.head == total - body
+    kept = figures(r"Keep-Alive requests:\s+(\d+)", result.printed)[0]
+    assert result.keepalive.server_closed == requests - kept
+    for percent, us in (("50", result.service_time_us.p50), ("99", result.service_time_us.p99)):
+        assert us == figures(rf"{percent}%\s+(\d+)", result.printed)[0] * 1000
+
+
+def test_figures_of_wrk_are_those_that_it_printed(url: str) -> None:
+    result = slot("wrk", f"{url}/hello.txt", CLOSED)
+    requests, took_s = figures(r"(\d+) requests in ([\d.]+)s", result.printed)
+    assert (result.requests.completed, result.measured_s) == (requests, took_s)
+    assert [result.rate_rps] == figures(r"Requests/sec:\s+([\d.]+)", result.printed)
+    (median_us,) = figures(r"50%\s+([\d.]+)us", result.printed)
+    assert result.service_time_us.p50 == pytest.approx(median_us)
+
+
+def test_figures_of_httperf_are_those_that_it_printed(url: str) -> None:
+    result = slot("httperf", f"{url}/hello.txt", OPEN)
+    connections, requests, replies, took_s = figures(
+        r"connections (\d+) requests (\d+) replies (\d+) test-duration ([\d.]+) s", result.printed
+    )
+    assert (result.connections.opened, result.requests.completed) == (connections, replies)
+    assert (connections, requests) == (40, 200)
+    assert result.measured_s == took_s
+    assert [result.rate_rps] == figures(r"Request rate: ([\d.]+) req/s", result.printed)
+    (response_ms,) = figures(r"response ([\d.]+) transfer", result.printed)
+    assert result.service_time_us.mean == pytest.approx(response_ms * 1000)
+    assert result.offered_rps == 200
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_what_is_not_told_is_absent_and_not_zero(name: GeneratorName, url: str) -> None:
+    result = slot(name, f"{url}/hello.txt", LOADS[name])
+    assert result.requests.sent is None
+    assert result.failures.truncated is None
+    assert result.connections.reused_requests is None
+    assert result.response_time_us.histogram is None
+    assert result.send_lag_us.p99 is None
+    assert result.loop == LOADS[name].loop
+    assert result.client.cpu_user_s + result.client.cpu_sys_s > 0
+    assert 0 < result.client.busy <= 1
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_error_pages_are_no_valid_answers(name: GeneratorName, url: str) -> None:
+    result = slot(name, f"{url}/missing.txt", LOADS[name], body_bytes=None)
+    assert result.requests.completed == 0
+    assert (result.failures.status or 0) > 0
+
+
+def test_ab_tells_a_body_of_another_length_than_the_sites(url: str) -> None:
+    result = slot("ab", f"{url}/100.txt", CLOSED, body_bytes=13)
+    assert result.requests.completed == 0
+    assert (result.failures.body or 0) > 0
+
+
+def test_what_ab_completes_without_a_server_is_no_answer() -> None:
+    result = slot("ab", "http://127.0.0.1:1/", CLOSED)
+    assert result.rate_rps > 0  # as ab prints it
+    assert result.requests.completed == 0
+    assert (result.failures.reset or 0) > 0
+
+
+def test_an_instrument_without_a_result_is_told_in_its_own_words() -> None:
+    with pytest.raises(GeneratorError, match=r"wrk gave no result .*refused"):
+        slot("wrk", "http://127.0.0.1:1/", CLOSED)
+
+
+@pytest.mark.parametrize("name", ["loadgen", *LOADS])
+def test_versions_are_told(name: GeneratorName) -> None:
+    assert re.match(rf"{name} \d+\.", generator_version(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "load", "told"),
+    [
+        ("ab", OPEN, "closed loop only"),
+        ("wrk", Load(keepalive=5), "requests per connection"),
+        ("httperf", CLOSED, "opens connections at a rate"),
+        ("ab", Load(paths=["/a", "/b"]), "one path only"),
+        ("wrk", Load(idle_connections=3), "idle_connections"),
+    ],
+)
+def test_loads_that_an_instrument_cannot_make_are_refused(
+    name: GeneratorName, load: Load, told: str
+) -> None:
+    data = {"title": "", "question": "", "site": "static", "generator": name, "load": load}
+    arms = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
+    with pytest.raises(Mistake, match=told):
+        check_generator(Experiment.model_validate(data | {"arms": arms}))
+
+
+def test_percentiles_cannot_decide_without_a_distribution() -> None:
+    data = {"title": "", "question": "", "site": "static", "generator": "ab"}
+    arms = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
+    measure = {"decide_on": "response_p99_us"}
+    with pytest.raises(ValueError, match="doesn't tell the distribution"):
+        Experiment.model_validate(data | {"arms": arms, "measure": measure})
+
+
+def test_threads_of_wrk_share_connections_evenly() -> None:
+    order = LoadOrder(
+        "a slot", (Request("http://127.0.0.1/", Expectation(200)),), Load(connections=9), 1.0
+    )
+    words = INSTRUMENTS["wrk"].command(order, cpus=4)
+    assert words[words.index("-t") + 1] == "3"
