@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from webdyno.model.experiment import Experiment, Load, Measure
-from webdyno.model.judgement import Judgement
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.records import BlockRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
@@ -22,11 +21,11 @@ def finished_blocks(records: list[Record]) -> list[BlockRecord]:
     return [record for record in records if isinstance(record, BlockRecord)]
 
 
-def how_measured(head: RunHead, records: list[Record], judgement: Judgement) -> Facts:
-    """Tell how the run was made, so that a reader can judge it."""
+def how_measured(head: RunHead, records: list[Record], blocks: int) -> Facts:
+    """Tell how the run was made, so that a reader can judge it; `blocks` are those that counted."""
     measure = head.experiment.measure
     facts = [
-        ("Blocks", _blocks(judgement.blocks, measure)),
+        ("Blocks", _blocks(blocks, measure)),
         ("Paths", _paths(head.experiment)),
         ("Load", _load(head.experiment.load)),
         ("CPUs", cpu_split(head.machine.split)),
