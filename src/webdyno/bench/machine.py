@@ -10,6 +10,28 @@ import psutil
 from webdyno.bench.cpus import allowed_cpus
 from webdyno.model.machine import CpuSplit, Machine
 
+SYSCTLS = (
+    "net.core.somaxconn",
+    "net.core.netdev_max_backlog",
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.tcp_tw_reuse",
+    "net.ipv4.tcp_wmem",
+    "fs.file-max",
+    "kernel.numa_balancing",
+    "kernel.sched_autogroup_enabled",
+    "vm.overcommit_memory",
+    "vm.swappiness",
+)
+"""What people tune for web servers, and what moves results by itself."""
+
 
 def describe_machine(split: CpuSplit) -> Machine:
     """Give what can change a result and isn't part of the experiment."""
@@ -25,7 +47,13 @@ def describe_machine(split: CpuSplit) -> Machine:
         open_files_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
         listen_backlog_limit=_whole(_read("/proc/sys/net/core/somaxconn")),
         split=split,
+        sysctls=_sysctls(),
     )
+
+
+def _sysctls() -> dict[str, str]:
+    found = {name: _read(f"/proc/sys/{name.replace('.', '/')}") for name in SYSCTLS}
+    return {name: " ".join(value.split()) for name, value in found.items() if value is not None}
 
 
 def _cpu_model() -> str:

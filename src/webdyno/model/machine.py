@@ -28,5 +28,8 @@ class Machine(Model):
     open_files_limit: int
     listen_backlog_limit: int | None
     split: CpuSplit
+    sysctls: dict[str, str] = {}
+    """Settings of the kernel that servers and load feel; those that it doesn't tell are left out.
+    """
     network: str | None = None
     """What joins client and servers, and by which means; None: the loopback interface."""

@@ -2,11 +2,12 @@
 
 from datetime import datetime
 
-from webdyno.model.experiment import Experiment, Load, Measure
+from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.records import BlockRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
 from webdyno.report import text
+from webdyno.report.settings import arm_words, bench_words, load_words
 
 Facts = list[tuple[str, str]]
 
@@ -27,7 +28,9 @@ def how_measured(head: RunHead, records: list[Record], blocks: int) -> Facts:
     facts = [
         ("Blocks", _blocks(blocks, measure)),
         ("Paths", _paths(head.experiment)),
-        ("Load", _load(head.experiment.load)),
+        ("Load", load_words(head.experiment.load)),
+        *((("Arms", "; ".join(arms)),) if (arms := arm_words(head.experiment)) else ()),
+        ("Network", bench_words(head.experiment.bench)),
         ("CPUs", cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(measure)),
         ("Seed", str(measure.seed)),
@@ -59,14 +62,6 @@ def _paths(experiment: Experiment) -> str:
     if len(own) < len(experiment.arms):
         own = {"": shared} | own
     return "; ".join(f"{name}: {paths}" if name else paths for name, paths in own.items())
-
-
-def _load(load: Load) -> str:
-    kept = load.keepalive if isinstance(load.keepalive, str) else f"for {load.keepalive} requests"
-    return (
-        f"{load.loop} loop, {text.count(load.connections, 'connection')}, "
-        f"keep-alive {kept}, timeout {text.duration(load.timeout_s)}"
-    )
 
 
 def _stop_rule(measure: Measure) -> str:

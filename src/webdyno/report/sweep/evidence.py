@@ -8,7 +8,7 @@ from webdyno.model.judgement import Finding, Metric, Verdict
 from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.run import RunHead
 from webdyno.report import text
-from webdyno.report.evidence import MetricEvidence, Row, evidence
+from webdyno.report.evidence import MetricEvidence, Row, evidence, weight
 from webdyno.report.facts import Facts
 
 NAMED_POINTS = 4
@@ -41,6 +41,8 @@ class GroupedFinding:
 
     first: Finding
     severity: str
+    means: str
+    """For the reader, where it fired."""
     where: list[str]
     """One text for each arm concerned."""
 
@@ -91,7 +93,7 @@ def grouped_findings(sweep: SweepJudgement) -> list[GroupedFinding]:
 
 
 def _group(found: Sequence[tuple[PointJudgement, Finding]], total: int) -> GroupedFinding:
-    worst = next((each for _, each in found if each.severity == "invalid"), found[0][1])
+    at_worst, worst = next((it for it in found if it[1].severity == "invalid"), found[0])
     places: dict[str | None, list[str]] = {}
     for at, each in found:
         label = text.levels(at.point.levels)
@@ -100,6 +102,7 @@ def _group(found: Sequence[tuple[PointJudgement, Finding]], total: int) -> Group
     return GroupedFinding(
         first=worst,
         severity=worst.severity,
+        means=weight(worst, at_worst.judgement),
         where=[_where(arm, labels, total) for arm, labels in places.items()],
     )
 

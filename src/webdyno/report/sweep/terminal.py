@@ -95,10 +95,9 @@ def _rows(found: SweepEvidence) -> Iterator[list[Text]]:
 def _finding(group: GroupedFinding) -> Padding:
     spoils = group.severity == "invalid"
     style = STYLES[Verdict.INVALID if spoils else Verdict.UNDECIDED]
-    means = "no verdict where it fired" if spoils else "to keep in mind"
     return Padding(
         Group(
-            Text.assemble((group.first.rule, style), (f"  {means}", "dim")),
+            Text.assemble((group.first.rule, style), (f"  {group.means}", "dim")),
             *_lines(group),
             Text.assemble(("→ ", "dim"), group.first.remedy),
         ),

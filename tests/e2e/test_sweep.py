@@ -1,0 +1,46 @@
+"""`webdyno run --vary` on real servers, judged and reported point by point."""
+
+import csv
+import re
+from pathlib import Path
+
+from e2e.commands import QUICK, left_behind, webdyno
+from webdyno.judge.sweep import judge_sweep
+from webdyno.model.judgement import Verdict
+from webdyno.run.folder import RunFolder
+
+VARIED = (
+    "--vary=load.connections=4,32",
+    "--set=measure.slot_s=0.05",
+    # A client that is short of CPU, as beside other tests, says nothing about server CPU time.
+    "--set=measure.decide_on=server_cpu_us",
+)
+
+
+def test_a_sweep_ends_with_a_verdict_at_every_point(tmp_path: Path) -> None:
+    done = webdyno("run", "static-hello", *QUICK, *VARIED, "--out=run", folder=tmp_path)
+    folder = RunFolder.open(tmp_path / "run")
+    sweep = judge_sweep(folder.head, folder.records())
+    assert [at.judgement.blocks for at in sweep.points] == [6, 6]
+    verdicts = {at.judgement.verdict for at in sweep.points}
+    assert done.returncode == (1 if Verdict.INVALID in verdicts else 0), done.stderr
+    assert re.search(r"connections +value", done.stdout)
+    assert re.search(r"^  32 +nginx", done.stdout, re.MULTILINE)
+    with (tmp_path / "run/summary.csv").open(encoding="utf-8") as file:
+        levels = {line["load.connections"] for line in csv.DictReader(file)}
+    assert levels == {"4", "32"}
+    page = (tmp_path / "run/report.html").read_text(encoding="utf-8")
+    assert 'data-chart="sweep-server_cpu_us-0"' in page
+    assert 'data-chart="point-1-latency"' in page
+    assert "What a request costs" in page
+    assert left_behind(tmp_path) == []
+
+    again = webdyno("report", "run", folder=tmp_path)
+    assert (again.returncode, again.stdout) == (done.returncode, done.stdout)
+
+
+def test_a_level_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    done = webdyno("run", "static-hello", "--vary=load.connections=8,none", folder=tmp_path)
+    assert done.returncode == 2
+    assert "load.connections" in done.stderr
+    assert "Traceback" not in done.stderr
