@@ -5,6 +5,7 @@ processes) are as found at its end.
 """
 
 from webdyno.model.base import Model
+from webdyno.model.calibration import Ceiling
 
 
 class ServiceUse(Model):
@@ -141,6 +142,8 @@ class Readings(Model):
     """None without a limit."""
     shared_cpus: bool = False
     """True when client and servers had to share CPUs."""
+    ceiling: Ceiling | None = None
+    """What the client reached against the null server with such a load; None where unknown."""
     client_waiting: float | None = None
     """Largest share of the slot, 0 to 1, in which a thread of the load generator could have run but
     its CPU (or quota) was taken; None where that isn't known."""

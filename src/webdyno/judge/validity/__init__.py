@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from webdyno.judge.evidence import Evidence, gather
 from webdyno.judge.validity import (
     answers,
+    ceiling,
     certificate,
     client,
     enough,
@@ -28,6 +29,7 @@ SLOT_RULES = (
     *keepalive.RULES,
     *rate.RULES,
     *client.RULES,
+    *ceiling.RULES,
     *network.RULES,
     *host.RULES,
 )
