@@ -35,6 +35,31 @@ class ServiceUse(Model):
     """Sum of each process's largest resident set so far; shared pages count several times."""
 
 
+class ServerStatus(Model):
+    """What a service counted itself, without our questions; None where it doesn't tell.
+
+    The first five are counts of the slot, the others are as found at its end.
+    """
+
+    requests: int | None = None
+    connections: int | None = None
+    """Connections that it accepted."""
+    dropped: int | None = None
+    """Connections that it closed at once, because it had as many as it may have."""
+    hits: int | None = None
+    """Keys that were asked for and found, and `misses` not found."""
+    misses: int | None = None
+    busy: int | None = None
+    """Workers (processes or threads) with a request; in Apache's prefork and worker MPMs also those
+    with a connection that is kept."""
+    workers: int | None = None
+    """All its workers."""
+    most_busy: int | None = None
+    """Most workers that had a request at the same time, since its start."""
+    most_waiting: int | None = None
+    """Longest listen queue since its start, as far as it looked: php-fpm once a second."""
+
+
 class MemoryLimitUse(Model):
     """A memory limit of the loaded arm, and how near it came to that."""
 
@@ -136,6 +161,11 @@ class Readings(Model):
     """Of the loaded arm, by role."""
     network: NetworkUse
     host: HostUse
+    status: dict[str, ServerStatus] = {}
+    """By role: what the services of the loaded arm counted themselves; those that don't are
+    missing."""
+    front: str | None = None
+    """The role that clients talk to."""
     other_arms_cpu_s: dict[str, float] = {}
     """CPU time of the arms that should have been idle, by arm."""
     memory: MemoryLimitUse | None = None

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from webdyno.judge.validity.status import counted_by_front
 from webdyno.model.experiment import Experiment, Load, Measure
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.records import BlockRecord, Record, SlotRecord
@@ -40,9 +41,25 @@ def how_measured(head: RunHead, records: list[Record], blocks: int) -> Facts:
         facts += [
             ("Valid answers", text.number(valid)),
             ("Busiest client thread", f"{text.percent(busiest)} of its time"),
+            *_own_counts(slots),
             ("Server CPU read from", ", ".join(sorted({slot.servers.means for slot in slots}))),
         ]
     return facts
+
+
+def _own_counts(slots: list[SlotRecord]) -> Facts:
+    """Set what servers counted beside what was sent to them; nothing where none of them counts."""
+    counts = {slot.arm: [0, 0] for slot in slots if counted_by_front(slot) is not None}
+    for slot in slots:
+        if (counted := counted_by_front(slot)) is not None:
+            counts[slot.arm][0] += counted
+            counts[slot.arm][1] += slot.load.requests.sent or 0
+    told = [
+        f"{arm} counted {text.number(counted)} of {text.count(sent, 'request')} sent"
+        for arm, (counted, sent) in counts.items()
+        if sent
+    ]
+    return [("Servers' own counts", "; ".join(told))] if told else []
 
 
 def _blocks(counted: int, measure: Measure) -> str:

@@ -16,6 +16,7 @@ from webdyno.judge.validity import (
     network,
     rate,
     servers,
+    status,
     trend,
 )
 from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, SlotRule
@@ -53,6 +54,7 @@ def findings_of(head: RunHead, evidence: Evidence) -> list[Finding]:
         *(finding for rule in SLOT_RULES for finding in rule.findings(evidence, arms)),
         *link.findings(evidence, arms),
         *trend.findings(evidence, arms),
+        *status.findings(evidence, head.experiment),
         *enough.few_samples(evidence, arms),
         *enough.few_blocks(evidence, head.experiment.measure),
     ]
