@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,14 @@ def test_commands_stacks_sites_and_paths_exist(advice: str) -> None:
         assert not pair[2] or pair[2] in sites[0] & sites[1]
     for path in re.findall(r"--path (\S+)", advice):
         assert path in {each for site in catalogue.sites.values() for each in site.paths}
+
+
+def test_each_rule_is_in_the_docs_and_no_other() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    table = docs.partition("| rule | serious when")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines()[2:]]
+    rules = {rule.name for rule in OUTPUT_RULES} | {rule.name for rule in DOCUMENT_RULES}
+    assert {name for cell in cells for name in re.findall(r"`([\w-]+)`", cell)} == rules
 
 
 def test_each_rule_says_why_in_sentences() -> None:

@@ -123,6 +123,42 @@ def test_findings_are_listed_up_to_a_limit_and_then_counted() -> None:
     assert found.more["non-2xx"] == 80 - MOST_FINDINGS
 
 
+@pytest.mark.parametrize(
+    "bit",
+    [
+        *(
+            "====== x ",
+            "=",
+            "ab -",
+            "ab ",
+            "loop = ",
+            "loop ",
+            "> ",
+            "1. ",
+            "A",
+            "AB: ",
+            "{",
+            "\t",
+            "|",
+        ),
+        *("\x1b[", "\r", "Benchmarking apr_", "1 ", "1,", "  ", "% ", "- ", "[1] ", "\u2013", "9"),
+        *(
+            "requests per second AA",
+            "Latency 1 ",
+            "traffic: 1 (1) total, (",
+            '"a": {',
+            "Connect: 0 ",
+        ),
+    ],
+)
+def test_long_lines_take_no_more_than_their_length(bit: str) -> None:
+    """Expressions that try every place from every place would not come back."""
+    starts = ("", "Requests per second: ", "====== ", "Benchmarking ", "$ ab ", "SET: ")
+    ends = ("", " requests per second", ' {"summary"', ":")
+    line = bit * (LONGEST_LINE // len(bit))
+    audited("\n".join(start + line + end for start in starts for end in ends))
+
+
 def test_a_line_without_end_is_cut() -> None:
     found = audited("x" * 30 * LONGEST_LINE + "\n" + ab())
     assert found.read[0].first_line == 2

@@ -1,8 +1,11 @@
 import pytest
 
 from builders import SimulatedRun
+from judge.validity.broken import readings_with
 from report import runs
 from webdyno.judge import judge
+from webdyno.model.calibration import Ceiling
+from webdyno.model.records import SlotRecord
 from webdyno.report import chart_data as data
 from webdyno.report.charts import cpu_figure, latency_figure, ratio_figure, slots_figure
 from webdyno.report.evidence import evidence
@@ -65,6 +68,19 @@ def test_percentile_curves_rise_and_end_where_ten_answers_are_left() -> None:
         assert times == sorted(times)
         assert curve[-1]["beyond"] * answers >= 9.99
         assert {"p50", "p90", "p99", "p99.9"} <= {row["percentile"] for row in curve}
+
+
+@pytest.mark.parametrize(("times", "drawn"), [(1.2, True), (3.0, False)])
+def test_the_ceiling_of_the_client_is_shown_where_it_is_near(times: float, drawn: bool) -> None:
+    run = runs.decided()
+    highest = max(row["rate"] for row in data.slot_rates(run.records, judge(run.head, run.records)))
+    ceiling = Ceiling(rate_rps=highest * times, limited_by="client")
+    with_ceiling = readings_with(ceiling=ceiling)
+    records = [with_ceiling(r) if isinstance(r, SlotRecord) else r for r in run.records]
+    found = figures(SimulatedRun(run.head, records))["slots"]
+    assert "webdyno calibrate" in found.caption
+    assert any("strokeDash" in str(panel.spec) for panel in found.panels) == drawn
+    assert "webdyno calibrate" not in figures(run)["slots"].caption
 
 
 def test_slots_that_do_not_count_are_marked() -> None:

@@ -1,7 +1,10 @@
 from builders import SimulatedRun, machine
+from judge.validity.broken import readings_with, run_with
 from report import runs
 from webdyno.judge import judge
 from webdyno.model.experiment import Arm
+from webdyno.model.readings import ServerStatus
+from webdyno.model.records import SlotRecord
 from webdyno.report.facts import cpu_split, how_measured, machine_facts
 
 
@@ -18,6 +21,16 @@ def test_what_a_reader_needs_to_judge_a_run() -> None:
 
 def test_nothing_is_said_of_slots_that_there_are_not() -> None:
     assert "Valid answers" not in facts(runs.no_block())
+
+
+def test_what_servers_counted_stands_beside_what_was_sent() -> None:
+    status = {"apache": ServerStatus(requests=1_000)}
+    run = run_with(readings_with(status=status, front="apache"))
+    slots = [slot for slot in run.records if isinstance(slot, SlotRecord) and slot.readings]
+    sent = sum(slot.load.requests.sent or 0 for slot in slots)
+    told = facts(run)["Servers' own counts"]
+    assert told.startswith(f"apache counted {1_000 * len(slots):,} of {sent:,}")
+    assert "Servers' own counts" not in facts(runs.decided())
 
 
 def test_arms_with_paths_of_their_own_are_named() -> None:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Arm, Experiment, Load, SlowReaders
-from webdyno.report.settings import arm_words, bench_words, load_words
+from webdyno.report.settings import arm_words, load_words
 
 
 @pytest.mark.parametrize(
@@ -40,15 +39,6 @@ from webdyno.report.settings import arm_words, bench_words, load_words
 )
 def test_loads(load: Load, said: str) -> None:
     assert load_words(load) == said
-
-
-def test_benches() -> None:
-    assert bench_words(BenchSettings()) == "the loopback interface"
-    cable = BenchSettings(kind="netns", link=100e6, delay=0.02, loss=0.001)
-    assert bench_words(cable).endswith(
-        "100\u202fMbit/s each way, 20\u202fms added to a round trip, "
-        "0.1\u202f% of packets lost each way"
-    )
 
 
 def test_arms() -> None:

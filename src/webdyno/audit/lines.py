@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from io import BufferedReader, TextIOWrapper
 from typing import NamedTuple
 
-LONGEST_LINE = 100_000
+LONGEST_LINE = 20_000
 """Characters of a line that are read; what follows in the same line is skipped."""
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -5,6 +5,7 @@ import sys
 from cyclopts import App
 
 from webdyno.cli.audit import audit
+from webdyno.cli.calibrate import calibrate
 from webdyno.cli.compare import compare
 from webdyno.cli.doctor import doctor
 from webdyno.cli.duel import duel
@@ -31,7 +32,21 @@ app = App(
     help_epilogue=EPILOGUE,
     version_flags=["--version"],
 )
-for command in (run, duel, resume, report, compare, export, stacks, setup, up, doctor, load, audit):
+for command in (
+    run,
+    duel,
+    resume,
+    report,
+    compare,
+    export,
+    stacks,
+    setup,
+    up,
+    doctor,
+    load,
+    audit,
+    calibrate,
+):
     app.command(command)
 
 

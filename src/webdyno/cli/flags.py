@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from webdyno.definitions import Override
+from webdyno.definitions.refusal import build
+from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import GeneratorName
 
 CatalogDirs = Annotated[
@@ -99,12 +101,21 @@ class BenchFlags:
 
     def overrides(self) -> list[Override]:
         """Give the flags as settings of the experiment."""
-        given = {"bench": self.bench, "link": self.link, "delay": self.delay, "loss": self.loss}
         return [
-            Override(("bench", "kind" if flag == "bench" else flag), value, f"--{flag} {value}")
-            for flag, value in given.items()
-            if value is not None
+            Override(("bench", key), value, self._flag(key)) for key, value in self._given().items()
         ]
+
+    def settings(self) -> BenchSettings:
+        """Give the settings of a bench; raise Mistake, naming the flag, where there is one."""
+        return build(BenchSettings, self._given(), lambda where: self._flag(*where))
+
+    def _given(self) -> dict[str, str]:
+        flags = {"kind": self.bench, "link": self.link, "delay": self.delay, "loss": self.loss}
+        return {key: value for key, value in flags.items() if value is not None}
+
+    def _flag(self, key: str | int = "kind") -> str:
+        name = "bench" if key == "kind" else key
+        return f"--{name} {self._given().get(str(key), 'this-machine')}"
 
 
 THIS_BENCH = BenchFlags()

@@ -5,6 +5,7 @@ processes) are as found at its end.
 """
 
 from webdyno.model.base import Model
+from webdyno.model.calibration import Ceiling
 
 
 class ServiceUse(Model):
@@ -32,6 +33,31 @@ class ServiceUse(Model):
     """Memory, pages shared by n processes counted as 1/n of a page each."""
     peak_rss_bytes: int
     """Sum of each process's largest resident set so far; shared pages count several times."""
+
+
+class ServerStatus(Model):
+    """What a service counted itself, without our questions; None where it doesn't tell.
+
+    The first five are counts of the slot, the others are as found at its end.
+    """
+
+    requests: int | None = None
+    connections: int | None = None
+    """Connections that it accepted."""
+    dropped: int | None = None
+    """Connections that it closed at once, because it had as many as it may have."""
+    hits: int | None = None
+    """Keys that were asked for and found, and `misses` not found."""
+    misses: int | None = None
+    busy: int | None = None
+    """Workers (processes or threads) with a request; in Apache's prefork and worker MPMs also those
+    with a connection that is kept."""
+    workers: int | None = None
+    """All its workers."""
+    most_busy: int | None = None
+    """Most workers that had a request at the same time, since its start."""
+    most_waiting: int | None = None
+    """Longest listen queue since its start, as far as it looked: php-fpm once a second."""
 
 
 class MemoryLimitUse(Model):
@@ -135,12 +161,19 @@ class Readings(Model):
     """Of the loaded arm, by role."""
     network: NetworkUse
     host: HostUse
+    status: dict[str, ServerStatus] = {}
+    """By role: what the services of the loaded arm counted themselves; those that don't are
+    missing."""
+    front: str | None = None
+    """The role that clients talk to."""
     other_arms_cpu_s: dict[str, float] = {}
     """CPU time of the arms that should have been idle, by arm."""
     memory: MemoryLimitUse | None = None
     """None without a limit."""
     shared_cpus: bool = False
     """True when client and servers had to share CPUs."""
+    ceiling: Ceiling | None = None
+    """What the client reached against the null server with such a load; None where unknown."""
     client_waiting: float | None = None
     """Largest share of the slot, 0 to 1, in which a thread of the load generator could have run but
     its CPU (or quota) was taken; None where that isn't known."""

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from webdyno.model.base import Model
+from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 
@@ -23,3 +24,5 @@ class RunHead(Model):
     versions: dict[str, dict[str, str]]
     """By arm, by service: what the server says its version is."""
     load_generator: str
+    calibration: Calibration | None = None
+    """What the client could do on this machine and bench; None when it was never measured."""

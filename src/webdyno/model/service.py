@@ -41,6 +41,22 @@ class Version(Model):
     """A regular expression whose first group is the version."""
 
 
+StatusKind = Literal["nginx", "apache", "php-fpm", "memcached", "redis"]
+"""Whose way of telling its own counts a service has."""
+
+
+class StatusSource(Model):
+    """How a service tells what it counts itself."""
+
+    kind: StatusKind
+    socket: str | None = None
+    """A Unix socket in its folder, for this alone; where it listens anyway unless given."""
+    path: str = "/"
+    """What is asked for, a template: a page's path; of no use to memcached and redis."""
+    workers: str | None = None
+    """How many workers it has, a template. A server that tells of more has counted wrongly."""
+
+
 class Service(Model):
     """`service.toml` of a folder in `catalog/services`."""
 
@@ -81,5 +97,7 @@ class Service(Model):
     modules: dict[str, Version] = {}
     """Versions of what runs inside it, by name; one whose command comes out empty doesn't."""
     knobs: dict[str, Knob] = {}
+    status: StatusSource | None = None
+    """None where it doesn't tell."""
     settings: dict[str, str] = {}
     """What the fairness certificate says of it: name, and value as a template."""

@@ -7,13 +7,14 @@ from typing import Self
 
 from webdyno.bench import Bench
 from webdyno.bench.control_group import ControlGroup
-from webdyno.model.readings import Readings
+from webdyno.model.readings import Readings, ServerStatus
 from webdyno.model.records import ServerUse
 from webdyno.probe.client import ClientReading
 from webdyno.probe.cpu import CpuReading, server_cpu, tree_cpu
 from webdyno.probe.host import HostProbe
 from webdyno.probe.network import NetworkReading
 from webdyno.probe.processes import ServiceReading
+from webdyno.probe.status import read_status
 from webdyno.stack import RunningStack
 from webdyno.stack.service import RunningService
 
@@ -41,6 +42,11 @@ class SlotProbe:
 
     def __enter__(self) -> Self:
         """Read everything a first time."""
+        self._status = {
+            role: status
+            for role, service in self._stack.services().items()
+            if (status := read_status(service))
+        }
         self._services = _services(self._stack)
         self._others_cpu = {name: server_cpu(stack) for name, stack in self._others.items()}
         self._memory = self._stack.memory()
@@ -75,6 +81,8 @@ class SlotProbe:
             services={role: reading.since(self._services[role]) for role, reading in after.items()},
             network=network.since(self._network, self._bench.link_bytes_per_s),
             host=host,
+            status=self._status_use(),
+            front=self._stack.stack.front,
             other_arms_cpu_s={
                 name: server_cpu(stack).since(self._others_cpu[name]).cpu_s
                 for name, stack in self._others.items()
@@ -83,6 +91,15 @@ class SlotProbe:
             shared_cpus=self._bench.split.shared,
             client_waiting=self._client_after.share_since(self._client, host.took_s),
         )
+
+    def _status_use(self) -> dict[str, ServerStatus]:
+        """Ask those services again that told their counts before the slot."""
+        services = self._stack.services()
+        return {
+            role: after.since(before)
+            for role, before in self._status.items()
+            if (after := read_status(services[role]))
+        }
 
 
 def _services(stack: RunningStack) -> dict[str, ServiceReading]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from webdyno.judge.evidence import gather
 from webdyno.judge.histogram import Histogram, merge
+from webdyno.judge.metrics import rate_rps
 from webdyno.model.judgement import Judgement
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report import text
@@ -92,13 +93,19 @@ def slot_rates(records: list[Record], judgement: Judgement) -> Rows:
         {
             "arm": slot.arm,
             "s": round((slot.started_at - start).total_seconds(), 2),
-            "rate": round(slot.load.rate_rps, 1),
+            "rate": round(rate_rps([slot]) or 0.0, 1),
             "block": slot.block,
             "trouble": ", ".join(sorted(broken.get((slot.block, slot.slot), [])))
             or ("" if (slot.block, slot.slot) in counted else "block not finished"),
         }
         for slot in slots
     ]
+
+
+def highest_ceiling_rps(records: list[Record]) -> float | None:
+    """Give the most that the client could have reached, with the lightest of the answers."""
+    readings = [slot.readings for slot in measured_slots(records) if slot.readings]
+    return max((each.ceiling.rate_rps for each in readings if each.ceiling), default=None)
 
 
 def block_spans(records: list[Record]) -> Rows:

@@ -179,6 +179,10 @@ def _round_steps(rows: Rows) -> list[float]:
     return [step for step in steps if min(times) / 2 <= step <= max(times) * 2]
 
 
+CEILING_SHOWN = 1.5
+"""Beyond this many times the highest rate, the ceiling's line would only flatten the chart."""
+
+
 def slots_figure(head: RunHead, records: list[Record], judgement: Judgement) -> Figure | None:
     """Rate of each slot in the order in which they were measured."""
     rows = data.slot_rates(records, judgement)
@@ -213,12 +217,17 @@ def slots_figure(head: RunHead, records: list[Record], judgement: Judgement) -> 
     if bad:
         cross = base.mark_point(shape=CROSS, size=110, strokeWidth=2.5, color=variable("broken"))
         layers.append(cross.transform_filter("datum.trouble != ''"))
+    ceiling_rps = data.highest_ceiling_rps(records)
+    if ceiling_rps and ceiling_rps <= CEILING_SHOWN * max(row["rate"] for row in rows):
+        ceiling = alt.Chart(values([{"rate": ceiling_rps}]))
+        layers.append(ceiling.mark_rule(strokeDash=[6, 4]).encode(y="rate:Q"))
     return Figure(
         name="slots",
         title="Rate, slot by slot",
         caption="Each shaded column is a block, for which every arm was started afresh."
         + ("" if min(row["rate"] for row in rows) == 0 else " The axis doesn't begin at zero.")
-        + (f" A cross marks a slot that broke a rule or doesn't count ({bad})." if bad else ""),
+        + (f" A cross marks a slot that broke a rule or doesn't count ({bad})." if bad else "")
+        + (_ceiling_caption(ceiling_rps) if ceiling_rps else ""),
         panels=(
             Panel(
                 name="slots",
@@ -228,6 +237,13 @@ def slots_figure(head: RunHead, records: list[Record], judgement: Judgement) -> 
             ),
         ),
         by_arm=True,
+    )
+
+
+def _ceiling_caption(ceiling_rps: float) -> str:
+    return (
+        f" Against a server that does nothing this client reaches {text.number(ceiling_rps)} "
+        "answers per second (webdyno calibrate); a dashed line shows that where it is near."
     )
 
 

@@ -2,12 +2,13 @@
 
 from datetime import datetime
 
+from webdyno.judge.validity.status import counted_by_front
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.records import BlockRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
 from webdyno.report import text
-from webdyno.report.settings import arm_words, bench_words, load_words
+from webdyno.report.settings import arm_words, load_words
 
 Facts = list[tuple[str, str]]
 
@@ -30,7 +31,6 @@ def how_measured(head: RunHead, records: list[Record], blocks: int) -> Facts:
         ("Paths", _paths(head.experiment)),
         ("Load", load_words(head.experiment.load)),
         *((("Arms", "; ".join(arms)),) if (arms := arm_words(head.experiment)) else ()),
-        ("Network", bench_words(head.experiment.bench)),
         ("CPUs", cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(measure)),
         ("Seed", str(measure.seed)),
@@ -43,9 +43,25 @@ def how_measured(head: RunHead, records: list[Record], blocks: int) -> Facts:
         facts += [
             ("Valid answers", text.number(valid)),
             ("Busiest client thread", f"{text.percent(busiest)} of its time"),
+            *_own_counts(slots),
             ("Server CPU read from", ", ".join(sorted({slot.servers.means for slot in slots}))),
         ]
     return facts
+
+
+def _own_counts(slots: list[SlotRecord]) -> Facts:
+    """Set what servers counted beside what was sent to them; nothing where none of them counts."""
+    counts = {slot.arm: [0, 0] for slot in slots if counted_by_front(slot) is not None}
+    for slot in slots:
+        if (counted := counted_by_front(slot)) is not None:
+            counts[slot.arm][0] += counted
+            counts[slot.arm][1] += slot.load.requests.sent or 0
+    told = [
+        f"{arm} counted {text.number(counted)} of {text.count(sent, 'request')} sent"
+        for arm, (counted, sent) in counts.items()
+        if sent
+    ]
+    return [("Servers' own counts", "; ".join(told))] if told else []
 
 
 def _blocks(counted: int, measure: Measure) -> str:
@@ -94,6 +110,7 @@ def machine_facts(machine: Machine) -> Facts:
         ("CPU governor", machine.governor),
         ("Open files, at most", text.number(machine.open_files_limit)),
         ("Listen backlog, at most", None if backlog is None else text.number(backlog)),
+        ("Network between client and servers", machine.network),
     ]
     return [(term, str(value)) for term, value in known if value is not None]
 

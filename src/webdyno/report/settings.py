@@ -1,8 +1,7 @@
-"""What was set for a run, in words: the load, the bench, each arm."""
+"""What was set for a run, in words: the load, each arm."""
 
 from collections.abc import Iterator
 
-from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Arm, Experiment, Load
 from webdyno.report import text
 
@@ -33,20 +32,6 @@ def _load_parts(load: Load) -> Iterator[str]:
         slow = text.count(load.slow_readers.connections, "slow reader")
         yield f"{slow} at {text.size(load.slow_readers.bytes_per_s)}/s"
     yield f"timeout {text.duration(load.timeout_s)}"
-
-
-def bench_words(bench: BenchSettings) -> str:
-    """Tell where client and servers met."""
-    if bench.kind == "this-machine":
-        return "the loopback interface"
-    parts = ["network namespaces of their own, joined by a virtual cable"]
-    if bench.link:
-        parts.append(f"{bench.link / 1e6:g}{text.THIN}Mbit/s each way")
-    if bench.delay:
-        parts.append(f"{1e3 * bench.delay:g}{text.THIN}ms added to a round trip")
-    if bench.loss:
-        parts.append(f"{text.percent(bench.loss)} of packets lost each way")
-    return ", ".join(parts)
 
 
 def arm_words(experiment: Experiment) -> list[str]:

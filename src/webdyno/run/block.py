@@ -5,11 +5,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
+from statistics import fmean
 from typing import Literal
 
-from webdyno.generator import Generator, LoadOrder, Request
+from webdyno.generator import Expectation, Generator, LoadOrder, Request
 from webdyno.judge.evidence import gather
 from webdyno.judge.validity import certificate as fairness
+from webdyno.model.calibration import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import BlockRecord, CertificateRecord, SlotRecord
 from webdyno.probe import SlotProbe
@@ -119,19 +121,33 @@ class _Block:
             started_at=started_at,
             load=result,
             servers=probe.servers(),
-            readings=probe.readings(),
+            readings=probe.readings().model_copy(update={"ceiling": self._ceiling(name)}),
         )
         self.lab.keep(record)
         self.lab.watcher.slot_ends(record)
         self.stacks[name].check_alive()
 
+    def _ceiling(self, name: str) -> Ceiling | None:
+        """Give what the client can do at most with answers like the arm's, where that is known."""
+        calibration, experiment = self.lab.calibration, self.lab.experiment
+        lengths = [expect.body_bytes for _, expect in self._asked(name)]
+        known = [length for length in lengths if length is not None]
+        calibrated = experiment.generator == "loadgen" and not experiment.load.think_s
+        if calibration is None or not calibrated or len(known) < len(lengths):
+            return None
+        load = experiment.load
+        return calibration.ceiling(fmean(known), load.connections, load.keepalive)
+
+    def _asked(self, name: str) -> tuple[tuple[str, Expectation], ...]:
+        (asked,) = (arm.asked for arm in self.lab.arms if arm.name == name)
+        return asked
+
     def _order(self, position: int, name: str, phase: Phase) -> LoadOrder:
         measure = self.lab.experiment.measure
         url = self.stacks[name].url
-        (asked,) = (arm.asked for arm in self.lab.arms if arm.name == name)
         return LoadOrder(
             id=f"block {self.number} slot {position}",
-            requests=tuple(Request(url + path, expect) for path, expect in asked),
+            requests=tuple(Request(url + path, expect) for path, expect in self._asked(name)),
             load=self.lab.experiment.load,
             duration_s=measure.warmup_s if phase == "warmup" else measure.slot_s,
         )

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from webdyno.bench import Bench
 from webdyno.generator import Generator
+from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Trouble
 from webdyno.model.point import Point
@@ -30,6 +31,8 @@ class Lab:
     """Servers and load generator are both started anew in each block."""
     folder: RunFolder
     watcher: Watcher
+    calibration: Calibration | None = None
+    """What the client can do at most on this bench, where that was measured."""
     records: list[Record] = field(default_factory=list)
     """All of this point that is on disk, in memory as well."""
 

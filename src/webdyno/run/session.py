@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from webdyno.bench import Bench, open_bench
+from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
 from webdyno.generator import find_loadgen, generator_version, new_generator
 from webdyno.model.bench import BenchSettings
@@ -32,12 +33,14 @@ def begin_run(
     began = datetime.now().astimezone()
     resolved = _with_seed(experiment)
     with open_bench(resolved.bench, find_loadgen()) as bench:
+        machine = bench.describe()
         head = RunHead(
             webdyno_version=version("webdyno"),
             experiment_name=name,
             experiment=resolved,
             started_at=began,
-            machine=bench.describe(),
+            machine=machine,
+            calibration=load_calibration(machine, resolved.bench),
             versions={arm.name: _versions(arm, bench) for arm in plan_arms(resolved, catalogue)},
             load_generator=_generator_versions(resolved),
         )
@@ -51,11 +54,15 @@ def carry_on(folder: RunFolder, catalogue: Catalogue, watcher: Watcher) -> None:
     records = folder.records()
     with ExitStack() as exits:
         benches: dict[BenchSettings, Bench] = {}
+        calibrations = {experiment.bench: folder.head.calibration}
         labs = []
         for plan in plan_points(experiment):
             settings = plan.experiment.bench
             if settings not in benches:
-                benches[settings] = exits.enter_context(open_bench(settings, find_loadgen()))
+                bench = exits.enter_context(open_bench(settings, find_loadgen()))
+                benches[settings] = bench
+                if settings not in calibrations:
+                    calibrations[settings] = load_calibration(bench.describe(), settings)
             lab = Lab(
                 point=plan.point,
                 experiment=plan.experiment,
@@ -70,6 +77,7 @@ def carry_on(folder: RunFolder, catalogue: Catalogue, watcher: Watcher) -> None:
                 ),
                 folder=folder,
                 watcher=watcher,
+                calibration=calibrations[settings],
                 records=[record for record in records if record.point == plan.point.number],
             )
             labs.append(lab)

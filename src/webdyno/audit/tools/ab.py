@@ -66,7 +66,7 @@ AB = Tool(
         r"\s+(?P<connect_max_ms>NUM)$",
         r"Total:\s+NUM\s+NUM\s+NUM\s+NUM\s+(?P<max_ms>NUM)$",
         r"(?P<percent>\d{2,3})%:?\s+(?P<at>INT)(?:$|\s+\(longest)",
-        r"Benchmarking (?:.*?(?P<gave_up>apr_[a-z_]+: .{1,80}))?",
+        r"Benchmarking (?:.*?(?P<gave_up>apr_[a-z_]{1,40}: .{1,80}))?",
         r"Total of (?P<requests>INT) requests completed",
     ),
     chatter=(

@@ -8,7 +8,7 @@ from webdyno.audit.output import Output
 from webdyno.audit.tools.facts import NUMBER, Facts, Tool, patterns
 
 _QUIET = re.compile(
-    rf"([A-Z][A-Z_]+(?: \([^)]*\))?): ({NUMBER}) requests per second"
+    rf"\b([A-Z][A-Z_]{{1,40}}(?: \([^)]{{0,60}}\))?): ({NUMBER}) requests per second"
     rf"(?:, p50=({NUMBER}) msec)?"
 )
 
@@ -22,9 +22,9 @@ def _output(facts: Facts) -> Output | None:
 
 REDIS = Tool(
     name="redis-benchmark",
-    opening=r"(?:.*\s)?====== .+ ======",
+    opening=r"(?:.*\s)?====== [^=]{1,80} ======",
     patterns=patterns(
-        r"(?:.*\s)?====== (?P<path>.+) ======",
+        r"(?:.*\s)?====== (?P<path>[^=]{1,80}) ======",
         r"(?P<requests>INT) requests completed in (?P<duration_s>NUM) seconds",
         r"(?P<concurrency>INT) parallel clients",
         r"throughput summary: (?P<rate_rps>NUM) requests per second",

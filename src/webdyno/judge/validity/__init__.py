@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from webdyno.judge.evidence import Evidence, gather
 from webdyno.judge.validity import (
     answers,
+    ceiling,
     certificate,
     client,
     enough,
@@ -15,6 +16,7 @@ from webdyno.judge.validity import (
     network,
     rate,
     servers,
+    status,
     trend,
 )
 from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, SlotRule
@@ -28,6 +30,7 @@ SLOT_RULES = (
     *keepalive.RULES,
     *rate.RULES,
     *client.RULES,
+    *ceiling.RULES,
     *network.RULES,
     *host.RULES,
 )
@@ -51,6 +54,7 @@ def findings_of(head: RunHead, evidence: Evidence) -> list[Finding]:
         *(finding for rule in SLOT_RULES for finding in rule.findings(evidence, arms)),
         *link.findings(evidence, arms),
         *trend.findings(evidence, arms),
+        *status.findings(evidence, head.experiment),
         *enough.few_samples(evidence, arms),
         *enough.few_blocks(evidence, head.experiment.measure),
     ]

@@ -7,6 +7,7 @@ arms are equivalent over it, or why a faster one isn't ahead by more.
 from collections.abc import Iterable, Sequence
 
 from webdyno.judge.evidence import Evidence
+from webdyno.judge.validity.ceiling import reaches_ceiling
 from webdyno.judge.validity.rule import TIMING_METRICS, readings_of
 from webdyno.judge.words import percent, plural
 from webdyno.model.judgement import Comparison, Finding, Verdict
@@ -46,7 +47,9 @@ def reason(comparison: Comparison, findings: Iterable[Finding]) -> str | None:
 
 
 def _fills_link(slot: SlotRecord) -> bool:
-    return slot.readings is not None and _link_share(slot.readings) > LINK_LIMIT
+    if slot.readings is None:
+        return False
+    return _link_share(slot.readings) > LINK_LIMIT or reaches_ceiling(slot, "link")
 
 
 def _link_share(readings: Readings) -> float:
@@ -58,14 +61,16 @@ def _link_share(readings: Readings) -> float:
 
 
 def _finding(arm: str, full: Sequence[SlotRecord], total: int) -> Finding:
-    shares = sorted(map(_link_share, readings_of(full)))
+    shares = sorted(_link_share(readings) for readings in readings_of(full))
+    carried = f"the link carried {percent(shares[len(shares) // 2])} of what it can"
+    if not shares[-1]:
+        carried = "the rate was what the link allows at most (webdyno calibrate)"
     return Finding(
         rule=NAME,
         severity="note",
         arm=arm,
-        what=f"arm {arm}: in {len(full)} of {plural(total, 'slot')} the link carried "
-        f"{percent(shares[len(shares) // 2])} of what it can: the link was measured, not the "
-        "server, which may be faster than it looks",
+        what=f"arm {arm}: in {len(full)} of {plural(total, 'slot')} {carried}: "
+        "the link was measured, not the server, which may be faster than it looks",
         remedy="Use a faster link (--link) or smaller bodies to compare the servers themselves; "
         "server CPU time per request is still comparable.",
         metrics=list(TIMING_METRICS),

@@ -1,0 +1,121 @@
+"""The most that the client reaches: rate, bandwidth, new connections, exactness of times."""
+
+import ctypes
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import numpy as np
+
+from webdyno.bench import Bench
+from webdyno.calibrate.null_server import NullServer, null_server
+from webdyno.generator import Loadgen
+from webdyno.model.calibration import Lag, Limit, MeasuredCeiling
+from webdyno.model.experiment import Load
+from webdyno.model.load_result import LoadResult
+from webdyno.model.mistake import Trouble
+from webdyno.probe.cpu import tree_cpu
+
+SLOTS, SLOT_S, WARMUP_S = 3, 0.4, 0.1
+BUSY = 0.85
+"""Share of its time on the CPU from which on a thread counts as the limit."""
+FULL = 0.9
+"""Share of its bandwidth from which on the link counts as the limit."""
+LAG_RATE_PER_S = 1_000.0
+SLEEP_S, SLEEPS = 0.001, 500
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
+
+
+def measure_ceiling(
+    bench: Bench, body_bytes: int, connections: int, keepalive: Literal["always", "never"]
+) -> MeasuredCeiling:
+    """Give the largest rate of a few slots: noise can only take away from a ceiling."""
+    load = Load(connections=connections, keepalive=keepalive)
+    with null_server(bench, body_bytes) as server, _client(bench) as client:
+        client.slot(server.order(load, WARMUP_S))
+        slots = [_slot(bench, client, server, load) for _ in range(SLOTS)]
+    result, server_busy = max(slots, key=lambda slot: slot[0].rate_rps)
+    if not result.requests.completed:
+        raise Trouble(
+            f"the client got no answer of {body_bytes} bytes from the null server: "
+            f"{'; '.join(result.failure_samples) or 'the link may be too slow for it'}"
+        )
+    return MeasuredCeiling(
+        body_bytes=body_bytes,
+        connections=connections,
+        keepalive=keepalive,
+        rate_rps=_rate_rps(result),
+        client_busy=result.client.busy,
+        limited_by=_limit(result, server_busy, bench.link_bytes_per_s),
+    )
+
+
+def measure_send_lag(bench: Bench, connections: int) -> Lag:
+    """Send requests by a timetable that leaves the client idle most of the time."""
+    load = Load(
+        loop="open", rate_per_s=LAG_RATE_PER_S, arrivals="constant", connections=connections
+    )
+    with null_server(bench, 100) as server, _client(bench) as client:
+        client.slot(server.order(load, WARMUP_S))
+        lag = client.slot(server.order(load, SLOT_S * SLOTS)).send_lag_us
+    return Lag(p50_us=lag.p50 or 0.0, p99_us=lag.p99 or 0.0, max_us=lag.max or 0.0)
+
+
+def measure_timer_lag(bench: Bench) -> Lag:
+    """Sleep on the client's CPUs and see how much longer it took than asked."""
+    late_us = []
+    with _as_the_client(bench):
+        for _ in range(SLEEPS):
+            began = time.monotonic()
+            time.sleep(SLEEP_S)
+            late_us.append((time.monotonic() - began - SLEEP_S) * 1e6)
+    p50, p99 = np.percentile(late_us, [50, 99])
+    return Lag(p50_us=float(p50), p99_us=float(p99), max_us=max(late_us))
+
+
+def _client(bench: Bench) -> Loadgen:
+    return Loadgen(bench.split.client, bench.client_entry())
+
+
+def _slot(
+    bench: Bench, client: Loadgen, server: NullServer, load: Load
+) -> tuple[LoadResult, float]:
+    """Give a slot's result, and the share of their CPUs that the server's threads used."""
+    wardens = [server.process.warden_pid]
+    before, began = tree_cpu(wardens), time.monotonic()
+    result = client.slot(server.order(load, SLOT_S))
+    used = tree_cpu(wardens).since(before)
+    took_s = time.monotonic() - began
+    return result, used.cpu_s / took_s / len(bench.split.servers)
+
+
+def _rate_rps(result: LoadResult) -> float:
+    """Answers of the drain count too, as over a full link they can be most of them."""
+    answered = result.requests.completed + (result.requests.drained or 0)
+    return answered / (result.measured_s + result.drain_s)
+
+
+def _limit(result: LoadResult, server_busy: float, link_bytes_per_s: float | None) -> Limit:
+    carried = (result.bytes.head or 0) + (result.bytes.body or 0)
+    carried_per_s = carried / result.measured_s
+    if link_bytes_per_s and carried_per_s > FULL * link_bytes_per_s:
+        return "link"
+    if result.client.busy > BUSY:
+        return "client"
+    return "server" if server_busy > BUSY else "unknown"
+
+
+@contextmanager
+def _as_the_client(bench: Bench) -> Iterator[None]:
+    """Be on the client's CPUs, with timers as exact as the engine's."""
+    libc, cpus = ctypes.CDLL(None), os.sched_getaffinity(0)
+    slack_ns = libc.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+    os.sched_setaffinity(0, bench.split.client)
+    libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0)
+        os.sched_setaffinity(0, cpus)

@@ -1,0 +1,50 @@
+"""Calibrations on disk: one file per machine and bench, in the user's state folder."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from webdyno.model.bench import BenchSettings
+from webdyno.model.calibration import Calibration
+from webdyno.model.machine import Machine
+from webdyno.model.mistake import Trouble
+
+
+def calibration_file(machine: Machine, bench: BenchSettings) -> Path:
+    """Name the file; whatever changes what the client can do gives another one."""
+    what_counts = machine.model_dump_json(
+        include={"cpu_model", "cpus", "physical_cores", "memory_bytes", "kernel", "split"}
+    )
+    content = (what_counts + bench.model_dump_json()).encode()
+    return state_folder() / f"calibration-{hashlib.sha256(content).hexdigest()[:16]}.json"
+
+
+def state_folder() -> Path:
+    """Give the folder for what outlives a run: XDG Base Directory Specification."""
+    home = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(home) if home.startswith("/") else Path.home() / ".local/state"
+    return base / "webdyno"
+
+
+def save_calibration(calibration: Calibration) -> Path:
+    """Write a calibration for later runs on this machine; raise Trouble when that fails."""
+    path = calibration_file(calibration.machine, calibration.bench)
+    unfinished = path.with_suffix(".new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(calibration.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        raise Trouble(f"{path}: can't be written: {error.strerror}") from error
+    return path
+
+
+def load_calibration(machine: Machine, bench: BenchSettings) -> Calibration | None:
+    """Give the calibration of this machine and bench; None without one that can be read."""
+    try:
+        text = calibration_file(machine, bench).read_text(encoding="utf-8")
+        return Calibration.model_validate_json(text)
+    except (OSError, ValidationError):
+        return None

@@ -1,0 +1,96 @@
+"""Published studies: what they claimed, and what of it holds where it is measured again."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from webdyno.model.base import Model
+from webdyno.model.experiment import GeneratorName, Level
+from webdyno.model.judgement import Interval
+
+ClaimMetric = Literal[
+    "rate_rps",
+    "server_cpu_us",
+    "response_p50_us",
+    "response_p99_us",
+    "context_switches",
+    "memory_mib",
+]
+
+
+class Claim(Model):
+    """One sentence of a study, and the ratio that it comes down to."""
+
+    says: str
+    published: str
+    """The study's own figures; empty if it gave none."""
+    experiment: str | None = None
+    metric: ClaimMetric = "rate_rps"
+    arm: str = ""
+    against: str = ""
+    above: Annotated[float, Field(gt=0)] | None = None
+    below: Annotated[float, Field(gt=0)] | None = None
+    """The claim is that arm / against lies between these bounds."""
+    at: dict[str, Level] = {}
+    """The levels of the experiment's factors to which it is confined."""
+    missing: str | None = None
+    """Why no experiment can tell, where that is so."""
+
+    @model_validator(mode="after")
+    def _can_be_judged(self) -> "Claim":
+        if self.missing is None and (self.experiment is None or not self.arm or not self.against):
+            raise ValueError("a claim needs experiment, arm and against, or says what is missing")
+        if self.missing is None and self.above is None and self.below is None:
+            raise ValueError("a claim needs above or below, the bounds of its ratio")
+        return self
+
+
+class Study(Model):
+    """A study as data: the experiments that repeat it, and its claims."""
+
+    name: str
+    title: str
+    setting: str
+    experiments: Annotated[list[str], Field(min_length=1)]
+    claims: Annotated[list[Claim], Field(min_length=1)]
+
+
+class Outcome(StrEnum):
+    """What became of a claim."""
+
+    HOLDS = "holds"
+    FAILS = "doesn't hold"
+    UNDECIDED = "undecided"
+    UNTOLD = "can't be told"
+
+
+class Told(Model):
+    """What one load generator's points say of a claim."""
+
+    generator: GeneratorName
+    outcome: Outcome
+    ratios: list[Interval]
+    """Of the points that have one."""
+    why: str
+
+
+class ClaimRow(Model):
+    """A line of the table of claims."""
+
+    study: str
+    claim: Claim
+    told: list[Told]
+    """Done right first, then as published."""
+    why: str = ""
+    """Why nothing is told."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What counts: the claim as measured by webdyno's own generator."""
+        return self.told[0].outcome if self.told else Outcome.UNTOLD
+
+    @property
+    def reason(self) -> str:
+        """Why it came out so."""
+        return self.told[0].why if self.told else self.why

@@ -1,0 +1,211 @@
+"""What servers count themselves: nginx's stub_status, Apache's mod_status, php-fpm's status page.
+
+A service's `[status]` says how it is asked. That is done at a slot's edges, while there is no load;
+a server that doesn't answer at once, or not as it should, has told nothing.
+"""
+
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from webdyno.model.readings import ServerStatus
+from webdyno.model.service import StatusKind, StatusSource
+from webdyno.probe.status_texts import PARSERS, OwnCounts
+from webdyno.stack.service import RunningService
+
+WITHIN_S = 0.25
+"""An idle server answers within a millisecond; one whose workers are all taken not at all."""
+LARGEST_ANSWER_BYTES = 1 << 18
+
+FASTCGI_BEGIN, FASTCGI_PARAMS, FASTCGI_STDIN, FASTCGI_STDOUT = 1, 4, 5, 6
+FASTCGI_HEADER = struct.Struct(">BBHHBx")
+"""Version, type, request, bytes of content, bytes of padding (FastCGI specification, 3.3)."""
+FASTCGI_RESPONDER = struct.pack(">HB5x", 1, 0)
+"""The body of a request's beginning: role 1, close the connection afterwards."""
+
+ASKING_COUNTS = {
+    "nginx": OwnCounts(requests=1, connections=1),
+    "apache": OwnCounts(requests=1),
+    "php-fpm": OwnCounts(requests=1),
+    "memcached": OwnCounts(connections=1),
+    "redis": OwnCounts(requests=1, connections=1),
+}
+"""What one question adds to a server's own counts, by kind."""
+
+
+@dataclass(frozen=True)
+class StatusReading:
+    """What a server has counted since its start."""
+
+    kind: StatusKind
+    counts: OwnCounts
+
+    def since(self, earlier: "StatusReading") -> ServerStatus:
+        """Give what it counted since an earlier reading, without our own question."""
+        now, then, own = self.counts, earlier.counts, ASKING_COUNTS[self.kind]
+        return ServerStatus(
+            requests=_difference(now.requests, then.requests, own.requests),
+            connections=_difference(now.connections, then.connections, own.connections),
+            dropped=_difference(now.dropped, then.dropped),
+            hits=_difference(now.hits, then.hits),
+            misses=_difference(now.misses, then.misses),
+            busy=now.busy,
+            workers=now.workers,
+            most_busy=now.most_busy,
+            most_waiting=now.most_waiting,
+        )
+
+
+def read_status(service: RunningService) -> StatusReading | None:
+    """Ask a service for its counts; None when it has none to tell, or doesn't tell them."""
+    source = service.role.service.status
+    if source is None:
+        return None
+    most = service.renderer.text(source.workers) if source.workers else None
+    with suppress(OSError, ValueError, LookupError):
+        text = ASK[source.kind](service, source).decode("utf-8", "replace")
+        counts = PARSERS[source.kind](text)
+        if most is None or _plausible(counts, int(most)):
+            return StatusReading(source.kind, counts)
+    return None
+
+
+def _plausible(counts: OwnCounts, workers: int) -> bool:
+    """Whether a server tells of no more workers than it has.
+
+    php-fpm takes a connection that is kept for a request, from the moment it waits for one.
+    """
+    return max(counts.workers or 0, counts.most_busy or 0) <= workers
+
+
+def _difference(now: int | None, then: int | None, own: int | None = None) -> int | None:
+    """Give how far a counter has moved; None when it isn't known or started anew."""
+    if now is None or then is None or now < then:
+        return None
+    return max(now - then - (own or 0), 0)
+
+
+def _http(service: RunningService, source: StatusSource) -> bytes:
+    path = service.renderer.text(source.path)
+    answer = _exchange(service, source, f"GET {path} HTTP/1.0\r\nHost: status\r\n\r\n".encode())
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if head.split(None, 2)[1] != b"200":
+        raise ValueError("no status page")
+    return body
+
+
+def _fastcgi(service: RunningService, source: StatusSource) -> bytes:
+    path = service.renderer.text(source.path)
+    parameters = {
+        "REQUEST_METHOD": "GET",
+        "SCRIPT_NAME": path,
+        "SCRIPT_FILENAME": path,
+        "QUERY_STRING": "json",
+    }
+    pairs = b"".join(
+        bytes([len(name), len(value)]) + name.encode() + value.encode()
+        for name, value in parameters.items()
+    )
+    request = b"".join(
+        FASTCGI_HEADER.pack(1, kind, 1, len(content), 0) + content
+        for kind, content in (
+            (FASTCGI_BEGIN, FASTCGI_RESPONDER),
+            (FASTCGI_PARAMS, pairs),
+            (FASTCGI_PARAMS, b""),
+            (FASTCGI_STDIN, b""),
+        )
+    )
+    return fastcgi_output(_exchange(service, source, request)).partition(b"\r\n\r\n")[2]
+
+
+def fastcgi_output(answer: bytes) -> bytes:
+    """Give what a FastCGI application printed; ValueError when its answer is cut off."""
+    output, at = b"", 0
+    while at < len(answer):
+        if at + FASTCGI_HEADER.size > len(answer):
+            raise ValueError("a record's header is cut off")
+        _, kind, _, length, padding = FASTCGI_HEADER.unpack_from(answer, at)
+        begin = at + FASTCGI_HEADER.size
+        at = begin + length + padding
+        if at > len(answer):
+            raise ValueError("a record is cut off")
+        if kind == FASTCGI_STDOUT:
+            output += answer[begin : begin + length]
+    return output
+
+
+def _memcached(service: RunningService, source: StatusSource) -> bytes:
+    return _exchange(service, source, b"stats\r\nquit\r\n")
+
+
+def _redis(service: RunningService, source: StatusSource) -> bytes:
+    return _exchange(service, source, b"INFO stats\r\n", redis_complete)
+
+
+def redis_complete(answer: bytes) -> bool:
+    """Whether a bulk string of Redis's protocol, or an error, has arrived as a whole."""
+    head, line_end, rest = answer.partition(b"\r\n")
+    if not line_end or head[:1] != b"$":
+        return bool(line_end)
+    return len(rest) >= int(head[1:]) + len(line_end)
+
+
+ASK: dict[StatusKind, Callable[[RunningService, StatusSource], bytes]] = {
+    "nginx": _http,
+    "apache": _http,
+    "php-fpm": _fastcgi,
+    "memcached": _memcached,
+    "redis": _redis,
+}
+
+
+def _exchange(
+    service: RunningService,
+    source: StatusSource,
+    request: bytes,
+    complete: Callable[[bytes], bool] = lambda _: False,
+) -> bytes:
+    """Send a request and give the answer: all until it is complete or the server closes."""
+    deadline = time.monotonic() + WITHIN_S
+    answer = b""
+    with closing(_connect(service, source)) as connection:
+        connection.sendall(request)
+        while not complete(answer):
+            connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            part = connection.recv(65_536)
+            if not part:
+                break
+            answer += part
+            if len(answer) > LARGEST_ANSWER_BYTES:
+                raise ValueError("no status is as long as that")
+    return answer
+
+
+def _connect(service: RunningService, source: StatusSource) -> socket.socket:
+    address = service.address
+    path = service.home / source.socket if source.socket else address.socket
+    connection = socket.socket(socket.AF_UNIX) if path else service.bench.servers_socket()
+    connection.settimeout(WITHIN_S)
+    try:
+        if path:
+            _connect_by_path(connection, path)
+        else:
+            connection.connect((address.host, address.port))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_by_path(connection: socket.socket, path: Path) -> None:
+    """Connect to a Unix socket whose path may be longer than the 107 bytes of an address."""
+    folder = os.open(path.parent, os.O_PATH | os.O_CLOEXEC)
+    try:
+        connection.connect(f"/proc/self/fd/{folder}/{path.name}")
+    finally:
+        os.close(folder)

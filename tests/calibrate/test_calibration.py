@@ -1,0 +1,116 @@
+"""Ceilings looked up, noise extrapolated, calibrations kept."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webdyno.bench import Bench
+from webdyno.calibrate import load_calibration, save_calibration
+from webdyno.calibrate.noise import describe_noise
+from webdyno.calibrate.store import calibration_file
+from webdyno.judge.interval import t_quantile
+from webdyno.model.bench import BenchSettings
+from webdyno.model.calibration import Calibration, Lag, Limit, MeasuredCeiling
+
+LAG = Lag(p50_us=20, p99_us=90, max_us=400)
+FOUND: list[tuple[int, float, Limit]] = [
+    (100, 150_000.0, "client"),
+    (10_000, 100_000.0, "client"),
+    (100_000, 1_000.0, "link"),
+]
+
+
+def calibration(bench: BenchSettings = BenchSettings()) -> Calibration:  # noqa: B008 (it is frozen)
+    return Calibration(
+        made_at=datetime.now(UTC),
+        webdyno_version="0",
+        load_generator="loadgen 0",
+        machine=Bench().describe(),
+        bench=bench,
+        ceilings=[
+            MeasuredCeiling(
+                body_bytes=body_bytes,
+                connections=64,
+                keepalive="always",
+                rate_rps=rate_rps,
+                limited_by=limit,
+                client_busy=0.9,
+            )
+            for body_bytes, rate_rps, limit in FOUND
+        ],
+        timer_lag=LAG,
+        send_lag=LAG,
+        noise=[describe_noise("rate_rps", 0.02, 8, 6.0)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("body_bytes", "rate_rps", "limit"),
+    [
+        (13, 150_000, "client"),
+        (100, 150_000, "client"),
+        (5_050, 120_000, "client"),  # half the way in time per answer
+        (10_000, 100_000, "client"),
+        (55_000, 1 / (0.5 / 100_000 + 0.5 / 1_000), "unknown"),
+        (100_000, 1_000, "link"),
+        (200_000, 500, "link"),
+    ],
+)
+def test_ceilings_between_and_beyond_what_was_measured(
+    body_bytes: int, rate_rps: float, limit: Limit
+) -> None:
+    found = calibration().ceiling(body_bytes, 64, "always")
+    assert found is not None
+    assert found.rate_rps == pytest.approx(rate_rps)
+    assert found.limited_by == limit
+
+
+@given(st.floats(0, 1e9), st.floats(0, 1e9))
+def test_longer_answers_never_have_a_higher_ceiling(one: float, other: float) -> None:
+    kept = calibration()
+    rates = [kept.ceiling(length, 64, "always") for length in sorted((one, other))]
+    assert rates[0] is not None
+    assert rates[1] is not None
+    assert rates[0].rate_rps >= rates[1].rate_rps * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("connections", "keepalive", "known"),
+    [(64, "always", True), (32, "always", True), (8, "always", False), (64, "never", False)],
+)
+def test_nothing_is_said_of_other_loads(connections: int, keepalive: str, known: bool) -> None:
+    assert (calibration().ceiling(100, connections, keepalive) is not None) == known
+
+
+def test_noise_is_extrapolated_by_the_formula() -> None:
+    noise = describe_noise("rate_rps", block_sd=0.02, blocks=8, block_s=6.0)
+    assert noise.visible["1 min"] == pytest.approx(t_quantile(10, 0.95) * 0.02 / 10**0.5, rel=0.01)
+    assert noise.visible["1 min"] > noise.visible["5 min"] > noise.visible["20 min"]
+
+
+def test_calibrations_are_kept_by_machine_and_bench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    here, cable = BenchSettings(), BenchSettings(kind="netns", link=1e8)
+    machine = Bench().describe()
+    assert load_calibration(machine, here) is None
+    kept = calibration()
+    path = save_calibration(kept)
+    assert path.parent == tmp_path / "webdyno"
+    assert load_calibration(machine, here) == kept
+    assert load_calibration(machine, cable) is None
+    larger = machine.model_copy(update={"memory_bytes": machine.memory_bytes * 2})
+    assert load_calibration(larger, here) is None
+    path.write_text("{}")
+    assert load_calibration(machine, here) is None
+
+
+def test_without_xdg_state_home_the_usual_folder_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/home/ada")
+    path = calibration_file(Bench().describe(), BenchSettings())
+    assert path.parent == Path("/home/ada/.local/state/webdyno")

@@ -1,0 +1,41 @@
+"""`webdyno calibrate` as users type it, and what later runs make of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, left_behind, webdyno
+from webdyno.model.calibration import Calibration
+from webdyno.run.folder import RunFolder
+
+
+def test_a_calibration_is_measured_kept_and_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    done = webdyno("calibrate", "--body=13B", "--budget=1s", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = Calibration.model_validate(json.loads(done.stdout))
+    assert [ceiling.keepalive for ceiling in found.ceilings] == ["always", "never"]
+    assert found.ceilings[0].rate_rps > found.ceilings[1].rate_rps > 0
+    assert {noise.metric for noise in found.noise} == {"rate_rps", "server_cpu_us"}
+    assert "the same arm against itself" in done.stderr
+    assert len(list((tmp_path / "state/webdyno").iterdir())) == 1
+    assert left_behind(tmp_path) == []
+
+    done = webdyno("run", *QUICK, "--out=run", folder=tmp_path)
+    folder = RunFolder.open(tmp_path / "run")
+    assert folder.head.calibration == found
+    slots = [record for record in folder.records() if record.kind == "slot"]
+    assert all(slot.readings and slot.readings.ceiling for slot in slots), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [("--body=big", "--body big"), ("--connections=0", "--connections"), ("--link=1", "100mbit")],
+)
+def test_wrong_flags_are_told(flag: str, told: str, tmp_path: Path) -> None:
+    done = webdyno("calibrate", flag, folder=tmp_path)
+    assert done.returncode == 2
+    assert told in done.stderr

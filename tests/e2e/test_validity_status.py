@@ -1,0 +1,73 @@
+"""Notes on what servers count themselves come of real causes."""
+
+import http.client
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from e2e.commands import QUICK, webdyno
+from webdyno.judge.validity import findings
+from webdyno.model.judgement import Finding
+from webdyno.model.records import SlotRecord
+from webdyno.run.folder import RunFolder
+
+
+def notes_on(arm: str, folder: Path) -> dict[str, Finding]:
+    """What was found about an arm of the run in a test's folder, by rule."""
+    run = RunFolder.open(folder / "run")
+    return {it.rule: it for it in findings(run.head, run.records()) if it.arm == arm}
+
+
+@contextmanager
+def somebody_else(folder: Path) -> Iterator[None]:
+    """Asks every nginx of a run for pages that the run knows nothing of."""
+    stop = threading.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            for file in folder.glob("run/blocks/*/nginx/nginx/nginx.conf"):
+                with suppress(OSError, LookupError):  # it may be gone, or not written yet
+                    ask_often(int(re.findall(r"listen \S+:(\d+);", file.read_text())[0]))
+
+    def ask_often(port: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        with suppress(OSError, http.client.HTTPException):
+            while not stop.is_set():
+                connection.request("GET", "/hello.txt")
+                connection.getresponse().read()
+        connection.close()
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        asker.join()
+
+
+def test_somebody_else_asks_the_server(tmp_path: Path) -> None:
+    with somebody_else(tmp_path):
+        webdyno("run", *QUICK, "--set=load.connections=2", "--out=run", folder=tmp_path)
+    note = notes_on("nginx", tmp_path)["request-count"]
+    assert note.severity == "note"
+    assert "request-count" not in notes_on("apache-event", tmp_path)
+
+
+def test_requests_wait_for_the_children_of_php_fpm(tmp_path: Path) -> None:
+    arms = ("nginx-phpfpm", "apache-event-phpfpm", "--site=hello-php")
+    few = "--set=arms.nginx-phpfpm.knobs.children=2"
+    webdyno("duel", *arms, *QUICK, few, "--out=run", folder=tmp_path)
+    note = notes_on("nginx-phpfpm", tmp_path)["workers-all-busy"]
+    assert "2 of 2 workers of phpfpm" in note.what
+    slots = [it for it in RunFolder.open(tmp_path / "run").records() if isinstance(it, SlotRecord)]
+    counts = [
+        (slot.readings.status["phpfpm"].requests, slot.load.requests.sent)
+        for slot in slots
+        if slot.readings
+    ]
+    assert counts
+    assert all(counted == sent for counted, sent in counts)
+    assert "nginx-phpfpm counted" in (tmp_path / "run/report.html").read_text()

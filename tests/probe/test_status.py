@@ -1,0 +1,158 @@
+"""Real servers count what was asked of them, and our own questions are left out."""
+
+import http.client
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue
+from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
+from webdyno.model.experiment import Load
+from webdyno.model.knob import KnobValue
+from webdyno.model.readings import ServerStatus
+from webdyno.probe.status import read_status
+from webdyno.stack import RunningStack, start_stack
+
+REQUESTS = 30
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return Catalogue.load()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, servers' users too."""
+    folder = Path(tempfile.mkdtemp(prefix="webdyno-test-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def start(
+    catalogue: Catalogue, folder: Path, name: str, site: str, knobs: Mapping[str, KnobValue]
+) -> RunningStack:
+    return start_stack(
+        catalogue.stack(name), knobs, catalogue.site(site), folder=folder / name, bench=Bench()
+    )
+
+
+def asked(running: RunningStack, path: str) -> dict[str, ServerStatus]:
+    """What the servers counted while they were asked 30 times."""
+    services = running.services()
+    before = {role: read_status(service) for role, service in services.items()}
+    connection = http.client.HTTPConnection(urlsplit(running.url).netloc, timeout=5)
+    for _ in range(REQUESTS):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200
+    connection.close()
+    after = {role: read_status(service) for role, service in services.items()}
+    return {
+        role: now.since(then)
+        for role, now in after.items()
+        if now is not None and (then := before[role]) is not None
+    }
+
+
+def test_nginx_and_memcached(catalogue: Catalogue, tmp_path: Path) -> None:
+    with start(catalogue, tmp_path, "nginx-memcached", "static", {}) as running:
+        counted = asked(running, "/hello.txt")
+    assert counted["nginx"] == ServerStatus(requests=REQUESTS, connections=1, dropped=0)
+    memcached = counted["memcached"]
+    assert (memcached.requests, memcached.hits, memcached.misses) == (REQUESTS, REQUESTS, 0)
+
+
+def test_a_socket_with_a_long_path(
+    catalogue: Catalogue, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = open_folder / ("d" * 60) / ("e" * 60)
+    deep.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    with start(catalogue, open_folder, "nginx", "static", {}) as running:
+        assert asked(running, "/hello.txt")["nginx"].requests == REQUESTS
+
+
+@pytest.mark.parametrize("name", ["apache-event", "apache-worker", "apache-prefork"])
+@pytest.mark.parametrize("extended", [False, True])
+def test_apache(catalogue: Catalogue, tmp_path: Path, name: str, extended: bool) -> None:
+    knobs = {"extended_status": extended}
+    with start(catalogue, tmp_path, name, "static", knobs) as running:
+        workers = int(running.settings()["connections"])
+        counted = asked(running, "/hello.txt")["apache"]
+    assert counted.requests == (REQUESTS if extended else None)
+    assert 0 < (counted.workers or 0) <= workers  # they start one after the other
+
+
+@pytest.mark.parametrize("fastcgi", ["unix", "tcp"])
+@pytest.mark.parametrize("name", ["nginx-phpfpm", "apache-event-phpfpm"])
+def test_php_fpm(catalogue: Catalogue, tmp_path: Path, name: str, fastcgi: str) -> None:
+    knobs: dict[str, KnobValue] = {"fastcgi": fastcgi, "children": 3}
+    with start(catalogue, tmp_path, name, "hello-php", knobs) as running:
+        counted = asked(running, "/hello.php")["phpfpm"]
+    assert (counted.requests, counted.busy, counted.workers) == (REQUESTS, 0, 3)
+    assert (counted.most_waiting is None) == (fastcgi == "unix")
+
+
+def test_php_fpm_that_counts_kept_connections_is_not_believed(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    knobs = {"upstream_keepalive": 4, "children": 8}
+    with start(catalogue, tmp_path, "nginx-phpfpm", "hello-php", knobs) as running:
+        assert "phpfpm" not in asked(running, "/hello.php")
+
+
+def test_all_children_of_php_fpm_at_once(catalogue: Catalogue, tmp_path: Path) -> None:
+    knobs: dict[str, KnobValue] = {"fastcgi": "tcp", "children": 2}
+    bench = Bench()
+    with (
+        start(catalogue, tmp_path, "nginx-phpfpm", "hello-php", knobs) as running,
+        Loadgen(bench.split.client) as generator,
+    ):
+        service = running.services()["phpfpm"]
+        before = read_status(service)
+        request = Request(f"{running.url}/hello.php", Expectation(200))
+        order = LoadOrder(id="1", requests=(request,), load=Load(), duration_s=1.2)
+        load = generator.slot(order)
+        after = read_status(service)
+    assert before
+    assert after
+    counted = after.since(before)
+    assert counted.requests == load.requests.sent
+    assert (counted.workers, counted.most_busy) == (2, 2)
+    assert (counted.most_waiting or 0) > 0
+
+
+def test_redis(catalogue: Catalogue, tmp_path: Path) -> None:
+    with start(catalogue, tmp_path, "redis", "keys", {}) as running:
+        service = running.services()["redis"]
+        readings = [read_status(service) for _ in range(3)]
+        first, *_, last = readings
+    assert first
+    assert last
+    counted = last.since(first)
+    assert counted.dropped == 0
+    # The question in the middle is the only one that wasn't asked for the two readings.
+    assert (counted.requests, counted.connections) == (1, 1)
+
+
+def test_clients_of_nginx_do_not_reach_a_status(catalogue: Catalogue, tmp_path: Path) -> None:
+    with start(catalogue, tmp_path, "nginx-phpfpm", "hello-php", {}) as running:
+        connection = http.client.HTTPConnection(urlsplit(running.url).netloc, timeout=5)
+        connection.request("GET", "/webdyno-status")
+        assert connection.getresponse().status == 404
+        connection.close()
+
+
+def test_a_server_that_is_gone_has_told_nothing(catalogue: Catalogue, tmp_path: Path) -> None:
+    with start(catalogue, tmp_path, "nginx", "static", {}) as running:
+        service = running.services()["nginx"]
+        assert read_status(service)
+    assert read_status(service) is None

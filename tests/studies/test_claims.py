@@ -1,0 +1,140 @@
+"""Claims held against runs whose truth is known."""
+
+import pytest
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from webdyno.definitions import Catalogue
+from webdyno.definitions.study import budget_shares, check_study, read_studies
+from webdyno.generator import check_generator
+from webdyno.model.judgement import Interval
+from webdyno.model.point import plan_points
+from webdyno.model.study import Claim, ClaimRow, Outcome, Told
+from webdyno.run.thin import thinned
+from webdyno.studies import judge_claim, markdown
+from webdyno.studies.claims import bounds
+
+CATALOGUE = Catalogue.load()
+STUDIES = read_studies()
+
+
+def run(nginx: SimulatedArm, *, blocks: int = 8, noise: float = 0.01) -> SimulatedRun:
+    """Simulate a run of nginx against an Apache that answers 20 000 requests per second."""
+    arms = {"apache": SimulatedArm(rate_rps=20_000), "nginx": nginx}
+    return simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
+
+
+def claim(**bounds: float) -> Claim:
+    """Claim that nginx's rate is so many times Apache's."""
+    data = {"says": "", "published": "", "experiment": "x", "arm": "nginx", "against": "apache"}
+    return Claim.model_validate(data | bounds)
+
+
+def judged(claim: Claim, run: SimulatedRun) -> ClaimRow:
+    """Judge a claim by a run."""
+    return judge_claim("study", claim, run.head, run.records)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "outcome"),
+    [
+        ({"above": 1.0}, Outcome.HOLDS),
+        ({"above": 1.7, "below": 2.3}, Outcome.HOLDS),
+        ({"above": 3.0}, Outcome.FAILS),
+        ({"below": 1.0}, Outcome.FAILS),
+        ({"above": 1.0, "below": 1.25}, Outcome.FAILS),
+    ],
+)
+def test_a_claim_holds_where_the_whole_interval_is_inside_its_bounds(
+    bounds: dict[str, float], outcome: Outcome
+) -> None:
+    row = judged(claim(**bounds), run(SimulatedArm(rate_rps=40_000)))
+    assert row.outcome is outcome
+    assert row.told[0].ratios[0].estimate == pytest.approx(2, rel=0.1)
+    assert "interval lies" in row.reason
+
+
+def test_an_interval_around_a_bound_decides_nothing() -> None:
+    row = judged(claim(above=2.0), run(SimulatedArm(rate_rps=40_000), noise=0.2))
+    assert row.outcome is Outcome.UNDECIDED
+    assert "above 2" in row.reason
+
+
+def test_five_blocks_decide_nothing() -> None:
+    row = judged(claim(above=1.0), run(SimulatedArm(rate_rps=40_000), blocks=5))
+    assert row.outcome is Outcome.UNDECIDED
+
+
+def test_error_pages_tell_nothing_and_the_reason_says_so() -> None:
+    row = judged(claim(above=1.0), run(SimulatedArm(rate_rps=40_000, wrong_status=503)))
+    assert row.outcome is Outcome.UNTOLD
+    assert "503" in row.reason
+
+
+def test_a_claim_without_a_run_or_an_experiment_has_a_row_with_the_reason() -> None:
+    nothing = judge_claim("study", claim(above=1.0), None, [])
+    assert (nothing.outcome, nothing.reason) == (Outcome.UNTOLD, "experiment x has not been run")
+    absent = Claim(says="", published="", missing="no such tool")
+    assert judge_claim("study", absent, None, []).reason == "no such tool"
+
+
+def test_levels_that_were_not_measured_are_told() -> None:
+    simulated = run(SimulatedArm())
+    factors = {"load.connections": [1, 512]}
+    experiment = simulated.head.experiment.model_copy(update={"factors": factors})
+    head = simulated.head.model_copy(update={"experiment": experiment})
+    at_512 = claim(above=1.0).model_copy(update={"at": {"load.connections": 512}})
+    row = judge_claim("study", at_512, head, simulated.records)
+    assert row.outcome is Outcome.UNTOLD
+    assert "no finished block at its levels" in row.reason
+
+
+def test_a_claim_without_bounds_is_refused() -> None:
+    with pytest.raises(ValueError, match="above or below"):
+        claim()
+
+
+def test_bounds_in_words() -> None:
+    assert [bounds(claim(above=2.0)), bounds(claim(below=1.0))] == ["above 2", "below 1"]
+    assert bounds(claim(above=0.9, below=1.1)) == "0.9 to 1.1"
+
+
+def test_the_table_puts_both_measurements_beside_the_published_figure() -> None:
+    ratio = Interval(low=1.9, estimate=2.0, high=2.1)
+    told = [
+        Told(generator="loadgen", outcome=Outcome.HOLDS, ratios=[ratio], why="so"),
+        Told(generator="ab", outcome=Outcome.UNTOLD, ratios=[], why="the client was busy"),
+    ]
+    said = Claim(says="a|b", published="2×", missing="x")
+    row = ClaimRow(study="s", claim=said, told=told)
+    lines = markdown([row]).splitlines()
+    assert lines[0].startswith("| study | claim | published | done right | as published |")
+    assert lines[2] == "| s | a\\|b | 2× | 2× (1.9–2.1) | ab: can't be told | holds | so |"
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_fits_its_experiments(name: str) -> None:
+    check_study(STUDIES[name], CATALOGUE)
+
+
+@pytest.mark.parametrize("name", CATALOGUE.experiments)
+def test_every_experiment_can_be_run_at_all_of_its_points(name: str) -> None:
+    for plan in plan_points(CATALOGUE.experiment(name)):
+        check_generator(plan.experiment)
+
+
+def test_a_budget_is_shared_out_by_claims() -> None:
+    shares = budget_shares(STUDIES.values())
+    assert sum(shares.values()) == pytest.approx(1)
+    assert set(shares) == {name for study in STUDIES.values() for name in study.experiments}
+    assert shares["hdm-five-scenarios"] == pytest.approx(4 * shares["hdm-retwis"])
+
+
+def test_an_hour_measures_where_every_claim_of_a_study_can_be_told() -> None:
+    shares = budget_shares(STUDIES.values())
+    for study in STUDIES.values():
+        for each in study.claims:
+            if each.experiment is None:
+                continue
+            kept = thinned(CATALOGUE.experiment(each.experiment), 3600 * shares[each.experiment])
+            levels = [plan.point.levels for plan in plan_points(kept)]
+            assert any(each.at.items() <= there.items() for there in levels), each.says
