@@ -17,6 +17,7 @@ from webdyno.cli.resume import resume
 from webdyno.cli.run import run
 from webdyno.cli.setup import setup
 from webdyno.cli.stacks import stacks
+from webdyno.cli.studies import studies
 from webdyno.cli.up import up
 from webdyno.model.mistake import Mistake, Trouble
 
@@ -32,7 +33,22 @@ app = App(
     help_epilogue=EPILOGUE,
     version_flags=["--version"],
 )
-for command in (run, duel, resume, report, compare, export, stacks, setup, up, doctor, load, audit, calibrate):
+for command in (
+    run,
+    duel,
+    resume,
+    report,
+    compare,
+    export,
+    studies,
+    stacks,
+    setup,
+    up,
+    doctor,
+    load,
+    audit,
+    calibrate,
+):
     app.command(command)
 
 
