@@ -79,6 +79,26 @@ def test_bad_input_is_told_in_one_sentence(
     assert "Traceback" not in done.stderr
 
 
+def test_a_pipe_that_ends_early_and_a_full_disk(tmp_path: Path) -> None:
+    text = "ab -n 5 -c 5 http://x/\n" * 3000
+    (tmp_path / "text").write_text(text)
+    with started_webdyno("audit", "text", "--json", folder=tmp_path) as process:
+        assert process.stdout
+        process.stdout.close()
+        assert process.wait(timeout=30) == 1  # serious findings, as without the pipe
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [WEBDYNO, "audit", tmp_path / "text"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr.startswith("webdyno: the result could not be printed: No space left")
+
+
 def test_a_folder_is_no_text(tmp_path: Path) -> None:
     done = webdyno("audit", str(tmp_path), folder=tmp_path)
     assert (done.returncode, "is a directory" in done.stderr) == (2, True)

@@ -17,6 +17,7 @@ from webdyno.cli.resume import resume
 from webdyno.cli.run import run
 from webdyno.cli.setup import setup
 from webdyno.cli.stacks import stacks
+from webdyno.cli.studies import studies
 from webdyno.cli.up import up
 from webdyno.model.mistake import Mistake, Trouble
 
@@ -39,6 +40,7 @@ for command in (
     report,
     compare,
     export,
+    studies,
     stacks,
     setup,
     up,

@@ -1,5 +1,6 @@
 """`webdyno audit`: what can't be believed about somebody's benchmark, and why."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from rich.console import Console
 from webdyno.audit import READABLE, WIDTH, read_lines, shown
 from webdyno.audit import audit as audit_lines
 from webdyno.cli.exits import Exit
-from webdyno.model.mistake import Mistake
+from webdyno.model.mistake import Mistake, Trouble
 
 STANDARD_INPUT = "-"
+STANDARD_INPUT_DESCRIPTOR = 0
 
 
 def audit(
@@ -40,31 +42,43 @@ def audit(
 
         webdyno audit article.txt --json
     """
-    with _opened(file) as stream:
-        found = audit_lines(read_lines(stream))
     name = "standard input" if file == STANDARD_INPUT else file
+    with _opened(file, name) as stream:
+        found = audit_lines(read_lines(stream))
     if not found.read:
         raise Mistake(
             f"{name}: no output of a known load generator, no command of one and no table of "
             f"figures is in it. webdyno audit reads what {READABLE} print"
         )
-    if json:
-        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
-    else:
-        console = Console()
-        width = min(console.width, WIDTH)
-        console.print(shown(found, name), width=width, highlight=False)
+    with _output_that_may_fail():
+        if json:
+            print(found.model_dump_json(indent=2), flush=True)  # noqa: T201
+        else:
+            console = Console()
+            width = min(console.width, WIDTH)
+            console.print(shown(found, name), width=width, highlight=False)
     return Exit.INVALID if found.serious else Exit.OK
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[BufferedReader]:
+def _opened(file: str, name: str) -> Iterator[BufferedReader]:
     try:
         with open(_source(file), "rb") as stream:  # noqa: PTH123 (a Path has no descriptor)
             yield stream
     except OSError as error:
-        raise Mistake(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise Mistake(f"{name}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _source(file: str) -> str | int:
-    return sys.stdin.fileno() if file == STANDARD_INPUT else file
+    return STANDARD_INPUT_DESCRIPTOR if file == STANDARD_INPUT else file
+
+
+@contextmanager
+def _output_that_may_fail() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        # What is left in the buffer would fail once more at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # `| head` has read enough
+            raise Trouble(f"the result could not be printed: {error.strerror}") from None

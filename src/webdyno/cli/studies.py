@@ -1,0 +1,129 @@
+"""`webdyno studies`: published studies, repeated, and what of their claims holds here."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
+
+from webdyno.cli.durations import parse_duration_s
+from webdyno.cli.exits import Exit
+from webdyno.cli.flags import Yes
+from webdyno.cli.measure import measure
+from webdyno.definitions import Catalogue, Override
+from webdyno.definitions.study import budget_shares, check_study, read_studies
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.study import ClaimRow, Outcome, Study
+from webdyno.run.folder import HEAD_FILE, RunFolder
+
+CLAIMS_FILE = "claims.md"
+
+
+def studies(
+    *names: Annotated[str, Parameter(help="Studies to repeat; listed when none is named.")],
+    all_: Annotated[
+        bool, Parameter(name="--all", help="Repeat all of them.", negative=(), show_default=False)
+    ] = False,
+    budget: Annotated[str, Parameter(help="Time for all of it, such as 60m.")] = "60m",
+    out: Annotated[
+        Path | None, Parameter(help="Folder of the runs; runs in it are judged, not repeated.")
+    ] = None,
+    yes: Yes = False,
+) -> Exit:
+    """List the studies, or repeat some and judge their claims.
+
+    An experiment's share of the time goes by the number of claims that it decides; of its levels
+    as many are measured as fit in. The table of claims is printed, and written as Markdown beside
+    the runs.
+
+    For example
+
+        webdyno studies
+
+        webdyno studies deathmatch --budget 20m
+
+        webdyno studies --all --budget 60m --yes
+    """
+    known = read_studies()
+    if not names and not all_:
+        Console().print(_overview(known.values()))
+        return Exit.OK
+    if unknown := [name for name in names if name not in known]:
+        raise Mistake(f"there is no study named {unknown[0]!r}; there are {', '.join(known)}")
+    wanted = list(known.values()) if all_ else [known[name] for name in dict.fromkeys(names)]
+    budget_s = parse_duration_s(budget, "--budget")
+    folder = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-studies"
+    return _repeat(wanted, budget_s, folder, yes=yes)
+
+
+def _overview(known: Iterable[Study]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("study", "what it is", "claims", "experiments"):
+        table.add_column(heading, overflow="fold")
+    for study in known:
+        experiments = ", ".join(study.experiments)
+        table.add_row(study.name, study.title, str(len(study.claims)), experiments)
+    return table
+
+
+def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
+    from webdyno.studies import markdown, rich_table
+
+    catalogue = Catalogue.load()
+    for study in wanted:
+        check_study(study, catalogue)
+    shares = budget_shares(wanted)
+    failures: dict[str, str] = {}
+    for name, share in shares.items():
+        if (folder / name / HEAD_FILE).exists():
+            continue
+        try:
+            code = _measure(name, budget_s * share, catalogue, folder / name, yes=yes)
+        except Trouble as trouble:
+            failures[name] = str(trouble).splitlines()[0]
+            Console(stderr=True).print(f"{name}: {trouble}", markup=False)
+            continue
+        if code is Exit.INTERRUPTED:
+            return code
+    rows = [row for study in wanted for row in _rows(study, folder, failures)]
+    console = Console()
+    console.print(rich_table(rows))
+    file = folder / CLAIMS_FILE
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(markdown(rows), encoding="utf-8")
+    console.print(f"{_counts(rows)}; table in {file}", markup=False, soft_wrap=True)
+    return Exit.OK
+
+
+def _measure(name: str, share_s: float, catalogue: Catalogue, out: Path, *, yes: bool) -> Exit:
+    """Run an experiment at as many points as fit into its share of the time."""
+    from webdyno.run.thin import thinned
+
+    share = Override(("measure", "budget_s"), share_s, "--budget")
+    experiment = thinned(catalogue.experiment(name, [share]), share_s)
+    return measure(name, experiment, catalogue, out, yes=yes)
+
+
+def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow]:
+    from webdyno.studies import judge_claim
+
+    rows = []
+    for claim in study.claims:
+        run = folder / (claim.experiment or "")
+        if claim.experiment in failures:
+            why = failures[claim.experiment]
+            rows.append(ClaimRow(study=study.name, claim=claim, told=[], why=why))
+        elif claim.experiment and (run / HEAD_FILE).exists():
+            opened = RunFolder.open(run)
+            rows.append(judge_claim(study.name, claim, opened.head, opened.records()))
+        else:
+            rows.append(judge_claim(study.name, claim, None, []))
+    return rows
+
+
+def _counts(rows: Sequence[ClaimRow]) -> str:
+    outcomes = [row.outcome for row in rows]
+    return ", ".join(f"{outcomes.count(each)} × {each}" for each in Outcome)
