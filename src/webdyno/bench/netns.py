@@ -26,6 +26,9 @@ INHERITED = (
     "ipv4/tcp_wmem",
 )
 """Kernel parameters in /proc/sys/net that a new namespace doesn't take over by itself."""
+STEADY = {"ipv4/tcp_slow_start_after_idle": "0"}
+"""An arm is idle while others have their slots. Under the steady load that slots stand for it
+wouldn't be, so TCP must not begin each of them anew."""
 
 
 class NetnsBench(Bench):
@@ -56,7 +59,7 @@ class NetnsBench(Bench):
         self._sides = Sides(self.split.rest)
         try:
             self._means = lay_cable(self._sides, self._settings, self._engine)
-            self._copy_kernel_parameters(self._sides)
+            self._set_kernel_parameters(self._sides)
             self.network_pids = (self._sides.servers.pid, self._sides.client.pid)
         except BaseException:
             self._sides.close()
@@ -99,10 +102,16 @@ class NetnsBench(Bench):
         return self._sides
 
     @staticmethod
-    def _copy_kernel_parameters(sides: Sides) -> None:
-        """New namespaces have the kernel's defaults: give them this machine's settings."""
+    def _set_kernel_parameters(sides: Sides) -> None:
+        """New namespaces have the kernel's defaults: give them what runs need."""
         for name in INHERITED:
             path = Path("/proc/sys/net", name)
             if path.exists():
-                for side in (sides.client, sides.servers):
-                    side.set_kernel(str(path), path.read_text())
+                _set_in_both(sides, name, path.read_text())
+        for name, text in STEADY.items():
+            _set_in_both(sides, name, text)
+
+
+def _set_in_both(sides: Sides, name: str, text: str) -> None:
+    for side in (sides.client, sides.servers):
+        side.set_kernel(f"/proc/sys/net/{name}", text)
