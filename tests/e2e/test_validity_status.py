@@ -59,8 +59,10 @@ def test_somebody_else_asks_the_server(tmp_path: Path) -> None:
 def test_requests_wait_for_the_children_of_php_fpm(tmp_path: Path) -> None:
     arms = ("nginx-phpfpm", "apache-event-phpfpm", "--site=hello-php")
     few = "--set=arms.nginx-phpfpm.knobs.children=2"
-    webdyno("duel", *arms, *QUICK, few, "--out=run", folder=tmp_path)
-    note = notes_on("nginx-phpfpm", tmp_path)["workers-all-busy"]
+    done = webdyno("duel", *arms, *QUICK, few, "--out=run", folder=tmp_path)
+    notes = notes_on("nginx-phpfpm", tmp_path)
+    assert "workers-all-busy" in notes, done.stdout + done.stderr
+    note = notes["workers-all-busy"]
     assert "2 of 2 workers of phpfpm" in note.what
     slots = [it for it in RunFolder.open(tmp_path / "run").records() if isinstance(it, SlotRecord)]
     counts = [
