@@ -11,11 +11,11 @@ from playwright.sync_api import sync_playwright
 CHROMIUM = "/usr/bin/chromium"
 WIDTH_PX = 1120
 MARGIN_PX = 24
-LAST_SHOWN = ".evidence"
+LAST_SHOWN = "[data-chart=ratio]"
 
 
 def make_picture(page_file: Path, picture: Path) -> None:
-    """Photograph a report from its top to the end of the evidence, at twice the pixels."""
+    """Photograph a report from its top to the end of the first chart, at twice the pixels."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(
