@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 CHROMIUM = "/usr/bin/chromium"
 WIDTH_PX = 1120
 MARGIN_PX = 24
-LAST_SHOWN = "[data-chart=ratio]"
+LAST_SHOWN = "[data-chart=ratios]"
 
 
 def make_picture(page_file: Path, picture: Path) -> None:
