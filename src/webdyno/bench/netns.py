@@ -16,12 +16,13 @@ from webdyno.model.mistake import Trouble
 
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
 """What sets the network up, and the Debian packages that hold it."""
+CONGESTION_CONTROL = "ipv4/tcp_congestion_control"
 INHERITED = (
     "core/somaxconn",
     "ipv4/ip_local_port_range",
     "ipv4/tcp_max_syn_backlog",
     "ipv4/tcp_tw_reuse",
-    "ipv4/tcp_congestion_control",
+    CONGESTION_CONTROL,
     "ipv4/tcp_rmem",
     "ipv4/tcp_wmem",
 )
@@ -101,8 +102,7 @@ class NetnsBench(Bench):
         assert self._sides is not None, "the bench has not been entered"  # noqa: S101
         return self._sides
 
-    @staticmethod
-    def _set_kernel_parameters(sides: Sides) -> None:
+    def _set_kernel_parameters(self, sides: Sides) -> None:
         """New namespaces have the kernel's defaults: give them what runs need."""
         for name in INHERITED:
             path = Path("/proc/sys/net", name)
@@ -110,6 +110,12 @@ class NetnsBench(Bench):
                 _set_in_both(sides, name, path.read_text())
         for name, text in STEADY.items():
             _set_in_both(sides, name, text)
+        own = Path("/proc/sys/net", CONGESTION_CONTROL).read_text().strip()
+        if own == "bbr" and not self._settings.loss:
+            # It paces each connection by its share so far, which leaves a full cable idle for up
+            # to a tenth of a slot, at random. Namespaces may always have reno instead.
+            _set_in_both(sides, CONGESTION_CONTROL, "reno")
+            self._means += ", TCP reno instead of bbr"
 
 
 def _set_in_both(sides: Sides, name: str, text: str) -> None:
