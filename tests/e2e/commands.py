@@ -1,6 +1,9 @@
 """Helpers for tests that type what users type, and look for what is left behind."""
 
+import atexit
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -58,7 +61,20 @@ def environment(folder: Path) -> dict[str, str]:
         with suppress(PermissionError):
             if not parent.stat().st_mode & 0o001:
                 parent.chmod(parent.stat().st_mode | 0o011)
-    return os.environ | {"TMPDIR": str(folder), "COLUMNS": "100"}
+    return os.environ | {"TMPDIR": str(scratch(folder)), "COLUMNS": "100"}
+
+
+def scratch(folder: Path) -> Path:
+    """Give a test a folder of its own for temporary files, with a path short enough for sockets.
+
+    A Unix socket's path has at most 107 bytes, which pytest's own folders can use up.
+    """
+    name = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+    short = Path("/tmp") / f"wd-{name}"  # noqa: S108 (named after the test's own folder)
+    if not short.exists():
+        short.mkdir(mode=0o755)
+        atexit.register(shutil.rmtree, short, ignore_errors=True)
+    return short
 
 
 def left_behind(folder: Path) -> list[str]:
@@ -70,13 +86,14 @@ def left_behind(folder: Path) -> list[str]:
 
 
 def _processes_of(folder: Path) -> Iterator[str]:
+    folders = (folder, scratch(folder))
     for process in Path("/proc").glob("[0-9]*"):
         if int(process.name) == os.getpid():
             continue
         with suppress(OSError):
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             place = str((process / "cwd").readlink())
-            if str(folder) in command or str(folder) in place:
+            if any(str(ours) in text for ours in folders for text in (command, place)):
                 yield f"{process.name}: {command} in {place}"
 
 
