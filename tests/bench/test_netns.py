@@ -46,7 +46,7 @@ def round_trips(bench: NetnsBench, count: int) -> list[float]:
         port = listener.getsockname()[1]
         times = []
         with bench.client_socket() as client:
-            client.settimeout(20)
+            client.settimeout(60)
             client.connect((bench.host, port))
             server, _ = listener.accept()
             with server:
@@ -95,8 +95,8 @@ def test_a_delay_is_added_to_round_trips() -> None:
 
 @needs_namespaces
 def test_what_gets_lost_is_sent_again() -> None:
-    with NetnsBench(settings(loss="20%"), find_loadgen()) as bench:
-        assert len(round_trips(bench, 20)) == 20
+    with NetnsBench(settings(loss="10%"), find_loadgen()) as bench:
+        assert len(round_trips(bench, 50)) == 50
         _, client = bench.network_pids
         words = [
             line.split()

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from webdyno.model.experiment import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
 from webdyno.probe.cpu import tree_cpu
+from webdyno.probe.network import NetworkReading
 
 SLOTS, SLOT_S, WARMUP_S = 3, 0.4, 0.1
 BUSY = 0.85
@@ -36,7 +38,8 @@ def measure_ceiling(
     with null_server(bench, body_bytes) as server, _client(bench) as client:
         client.slot(server.order(load, WARMUP_S))
         slots = [_slot(bench, client, server, load) for _ in range(SLOTS)]
-    result, server_busy = max(slots, key=lambda slot: slot[0].rate_rps)
+    best = max(slots, key=lambda slot: _rate_rps(slot.result))
+    result = best.result
     if not result.requests.completed:
         raise Trouble(
             f"the client got no answer of {body_bytes} bytes from the null server: "
@@ -48,7 +51,7 @@ def measure_ceiling(
         keepalive=keepalive,
         rate_rps=_rate_rps(result),
         client_busy=result.client.busy,
-        limited_by=_limit(result, server_busy, bench.link_bytes_per_s),
+        limited_by=_limit(best),
     )
 
 
@@ -79,16 +82,30 @@ def _client(bench: Bench) -> Loadgen:
     return Loadgen(bench.split.client, bench.client_entry())
 
 
-def _slot(
-    bench: Bench, client: Loadgen, server: NullServer, load: Load
-) -> tuple[LoadResult, float]:
-    """Give a slot's result, and the share of their CPUs that the server's threads used."""
+@dataclass(frozen=True)
+class _Slot:
+    """A slot, and how much of what could limit it was used."""
+
+    result: LoadResult
+    server_busy: float
+    """Share of their CPUs that the server's threads used."""
+    link_share: float
+    """Share of what the link carries; 0 where it has no limit."""
+
+
+def _slot(bench: Bench, client: Loadgen, server: NullServer, load: Load) -> _Slot:
     wardens = [server.process.warden_pid]
-    before, began = tree_cpu(wardens), time.monotonic()
+    cpu, network = tree_cpu(wardens), NetworkReading.read_both(*bench.network_pids)
+    began = time.monotonic()
     result = client.slot(server.order(load, SLOT_S))
-    used = tree_cpu(wardens).since(before)
     took_s = time.monotonic() - began
-    return result, used.cpu_s / took_s / len(bench.split.servers)
+    carried = NetworkReading.read_both(*bench.network_pids).since(network)
+    busier_way = max(carried.sent_bytes, carried.received_bytes) / took_s
+    return _Slot(
+        result=result,
+        server_busy=tree_cpu(wardens).since(cpu).cpu_s / took_s / len(bench.split.servers),
+        link_share=busier_way / bench.link_bytes_per_s if bench.link_bytes_per_s else 0.0,
+    )
 
 
 def _rate_rps(result: LoadResult) -> float:
@@ -97,14 +114,12 @@ def _rate_rps(result: LoadResult) -> float:
     return answered / (result.measured_s + result.drain_s)
 
 
-def _limit(result: LoadResult, server_busy: float, link_bytes_per_s: float | None) -> Limit:
-    carried = (result.bytes.head or 0) + (result.bytes.body or 0)
-    carried_per_s = carried / result.measured_s
-    if link_bytes_per_s and carried_per_s > FULL * link_bytes_per_s:
+def _limit(slot: _Slot) -> Limit:
+    if slot.link_share > FULL:
         return "link"
-    if result.client.busy > BUSY:
+    if slot.result.client.busy > BUSY:
         return "client"
-    return "server" if server_busy > BUSY else "unknown"
+    return "server" if slot.server_busy > BUSY else "unknown"
 
 
 @contextmanager
