@@ -91,6 +91,17 @@ def test_knobs_reach_the_server(catalogue: Catalogue, bench: Bench, tmp_path: Pa
         assert running.settings()["workers"] == "3 processes"
 
 
+def test_a_deep_temporary_folder(
+    catalogue: Catalogue, bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = open_folder / ("d" * 75) / ("e" * 75)
+    deep.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    stack, site = catalogue.stack("nginx-memcached"), catalogue.site("static")
+    with start_stack(stack, {}, site, folder=deep / "kept", bench=bench) as running:
+        assert get(running.url + "/hello.txt") == (200, b"Hello, World!")
+
+
 def test_two_at_the_same_time_do_not_disturb_each_other(
     catalogue: Catalogue, bench: Bench, tmp_path: Path
 ) -> None:

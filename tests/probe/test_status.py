@@ -1,10 +1,8 @@
 """Real servers count what was asked of them, and our own questions are left out."""
 
 import http.client
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,15 +25,6 @@ SETTLE_S = 0.2
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
     return Catalogue.load()
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter, servers' users too."""
-    folder = Path(tempfile.mkdtemp(prefix="webdyno-test-", dir="/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
 
 
 def start(
@@ -72,16 +61,6 @@ def test_nginx_and_memcached(catalogue: Catalogue, tmp_path: Path) -> None:
     assert counted["nginx"] == ServerStatus(requests=REQUESTS, connections=1, dropped=0)
     memcached = counted["memcached"]
     assert (memcached.requests, memcached.hits, memcached.misses) == (REQUESTS, REQUESTS, 0)
-
-
-def test_a_socket_with_a_long_path(
-    catalogue: Catalogue, open_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deep = open_folder / ("d" * 60) / ("e" * 60)
-    deep.mkdir(parents=True)
-    monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    with start(catalogue, open_folder, "nginx", "static", {}) as running:
-        assert asked(running, "/hello.txt")["nginx"].requests == REQUESTS
 
 
 @pytest.mark.parametrize("name", ["apache-event", "apache-worker", "apache-prefork"])

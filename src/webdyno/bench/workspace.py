@@ -1,9 +1,10 @@
 """Folders for what servers need while they run: short paths that their user can reach.
 
 A run's folder may lie where the servers' user can't go (`/root`), and a socket's path may have 107
-bytes at most; so whatever lives only as long as a stack is kept under the temporary directory. A
-lock tells whether the webdyno that made a workspace still lives: the kernel drops it at its end,
-kill -9 included. Each new workspace sweeps away those whose maker is gone.
+bytes at most; so whatever lives only as long as a stack is kept in the first temporary directory
+that is fit for servers. A lock tells whether the webdyno that made a workspace still lives: the
+kernel drops it at its end, kill -9 included. Each new workspace sweeps away those whose maker is
+gone.
 """
 
 import fcntl
@@ -12,7 +13,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from webdyno.bench.control_group import ControlGroup
@@ -20,6 +21,12 @@ from webdyno.bench.memory import forget_limit
 from webdyno.model.mistake import Trouble
 
 LOCK = "lock"
+SOCKET_PATH_BYTES = 107
+"""Of a Unix socket's path, see unix(7): `sun_path` has 108 with the byte that ends it."""
+BELOW_HOME_BYTES = 60
+"""Left for a socket's path below our folder: `/live/WORKSPACE/ROLE/status.sock`."""
+LEAST_FREE_BYTES = 64 * 2**20
+"""An empty MariaDB and a small site; below that nothing starts."""
 
 
 class Workspace:
@@ -55,12 +62,20 @@ class Workspace:
 
 
 def home_folder() -> Path:
-    """Give webdyno's folder of this user in the temporary directory; make it if need be."""
-    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108 (owner is checked)
-        if _everybody_may_enter(Path(parent)):
-            home = Path(parent).resolve() / f"webdyno-{os.geteuid()}"
+    """Give webdyno's folder of this user in a temporary directory; make it if need be.
+
+    Raise Trouble, with what is wrong with each of them, when no temporary directory will do.
+    """
+    faults: list[str] = []
+    for place in dict.fromkeys(_temporary_folders()):
+        home = place / f"webdyno-{os.geteuid()}"
+        if fault := _fault(place, home):
+            faults.append(f"{place} {fault}")
+        else:
             return open_folder(home)
-    raise Trouble("no temporary directory that other users may enter; set TMPDIR to one")
+    raise Trouble(
+        f"no temporary directory is fit for servers: {'; '.join(faults)}; set TMPDIR to another"
+    )
 
 
 def open_folder(path: Path) -> Path:
@@ -73,13 +88,29 @@ def open_folder(path: Path) -> Path:
     return path
 
 
-def _everybody_may_enter(folder: Path) -> bool:
+def _temporary_folders() -> Iterator[Path]:
+    with suppress(FileNotFoundError):  # none in which a file can be made
+        yield Path(tempfile.gettempdir()).resolve()
+    yield from (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 (owner is checked)
+
+
+def _fault(place: Path, home: Path) -> str | None:
+    """Say why servers can't have their files in a place; None if they can."""
     try:
-        return all(
-            path.stat().st_mode & stat.S_IXOTH for path in [folder.resolve(), *folder.parents]
-        ) and os.access(folder, os.W_OK)
-    except OSError:
-        return False
+        if not os.access(place, os.W_OK | os.X_OK):
+            return "can't be written to" if place.is_dir() else "is not a folder"
+        if not all(path.stat().st_mode & stat.S_IXOTH for path in (place, *place.parents)):
+            return "can't be entered by other users"
+        system = os.statvfs(place)
+    except OSError as error:
+        return f"can't be used ({error.strerror})"
+    if len(os.fsencode(home)) > SOCKET_PATH_BYTES - BELOW_HOME_BYTES:
+        return "has too long a path for sockets"
+    if system.f_flag & os.ST_NOEXEC:  # Varnish loads what it compiles there
+        return "is mounted noexec"
+    if system.f_bavail * system.f_frsize < LEAST_FREE_BYTES:
+        return f"has less than {LEAST_FREE_BYTES // 2**20} MiB free"
+    return None
 
 
 @contextmanager

@@ -4,14 +4,12 @@ A service's `[status]` says how it is asked. That is done at a slot's edges, whi
 a server that doesn't answer at once, or not as it should, has told nothing.
 """
 
-import os
 import socket
 import struct
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from webdyno.model.readings import ServerStatus
 from webdyno.model.service import StatusKind, StatusSource
@@ -192,20 +190,8 @@ def _connect(service: RunningService, source: StatusSource) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX) if path else service.bench.servers_socket()
     connection.settimeout(WITHIN_S)
     try:
-        if path:
-            _connect_by_path(connection, path)
-        else:
-            connection.connect((address.host, address.port))
+        connection.connect(str(path) if path else (address.host, address.port))
     except OSError:
         connection.close()
         raise
     return connection
-
-
-def _connect_by_path(connection: socket.socket, path: Path) -> None:
-    """Connect to a Unix socket whose path may be longer than the 107 bytes of an address."""
-    folder = os.open(path.parent, os.O_PATH | os.O_CLOEXEC)
-    try:
-        connection.connect(f"/proc/self/fd/{folder}/{path.name}")
-    finally:
-        os.close(folder)
