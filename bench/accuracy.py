@@ -10,7 +10,7 @@ import statistics
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,10 +21,11 @@ from rig import machine, programs
 from rig.delay_server import running_delay_server
 from rig.machine import Cores
 from rig.nginx import running_nginx
-from rig.options import add_quiet_wait, count, parser_of, some_of
+from rig.options import count
 from rig.percentiles import Percentiles
 from rig.process import BenchError, run_pinned
 from rig.reporters import REPORTERS, Load, Reporter
+from rig.script import Script, progress
 from rig.truth import (
     PERCENTILES,
     Bimodal,
@@ -58,30 +59,17 @@ LATE_P99_LIMIT_US = 500
 """Half of the tolerance: beyond it the server's delays are not the known ones any more."""
 PATIENCE_S = 20.0
 
-progress = Console(stderr=True, highlight=False)
 
-
-def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """Read the command line."""
-    parser = parser_of(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--delays",
-        type=some_of([*DELAYS, "none"]),
-        default=list(DELAYS),
-        help=f"some of {','.join(DELAYS)} (all), or none",
-    )
-    parser.add_argument(
-        "--clients",
-        type=some_of(REPORTERS),
-        default=list(REPORTERS),
-        help=f"some of {','.join(REPORTERS)} (all)",
-    )
-    parser.add_argument("--rounds", type=count, default=3, help="runs of each client (3)")
-    parser.add_argument(
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--delays", list(DELAYS), none=True)
+    made.add_choice("--clients", list(REPORTERS))
+    made.add_rounds(default=3)
+    made.add_argument(
         "--duration", type=count, default=10, help="whole seconds that each measures (10)"
     )
-    add_quiet_wait(parser)
-    return parser.parse_args(arguments)
+    return made
 
 
 def wait_for_whole_second() -> None:
@@ -216,9 +204,7 @@ def measure_send_lag(path: Path, options: Namespace, cores: Cores) -> Table:
 
 def check(options: Namespace, console: Console) -> None:
     """Run everything and print the tables."""
-    paths = programs.build("loadgen", "delay_server")
-    peers = [name for name in options.clients if name != "loadgen"]
-    paths |= {name: path for name in peers if (path := programs.find(name))}
+    paths = programs.provide(["loadgen", "delay_server", *options.clients])
     cores = machine.split_this_machine()
     console.print(machine.describe())
     console.print(
@@ -238,19 +224,5 @@ def check(options: Namespace, console: Console) -> None:
         console.print(measure_send_lag(paths["loadgen"], options, cores))
 
 
-def main() -> int:
-    """Run as a program."""
-    options = parse_arguments(sys.argv[1:])
-    try:
-        check(options, Console(highlight=False, width=None if sys.stdout.isatty() else 150))
-    except BenchError as error:
-        progress.print(f"accuracy: {error}")
-        return 1
-    except KeyboardInterrupt:
-        progress.print("accuracy: interrupted")
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script().run(check))

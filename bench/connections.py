@@ -19,8 +19,9 @@ from rich.console import Console
 from rig import machine, programs
 from rig.machine import Cores
 from rig.nginx import Nginx, running_nginx
-from rig.options import count, parser_of
+from rig.options import count
 from rig.process import BenchError, pinned
+from rig.script import Script, progress
 
 EXAMPLES = """\
   20 000 connections, then 10 million requests (3 minutes)
@@ -41,19 +42,17 @@ HOLD_S = 2.0
 LOOK_EACH_S = 0.25
 KB = 1024
 
-progress = Console(stderr=True, highlight=False)
 
-
-def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """Read the command line."""
-    parser = parser_of(__doc__, EXAMPLES)
-    parser.add_argument(
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_argument(
         "--connections", type=count, default=20_000, help="open at the same time (20000)"
     )
-    parser.add_argument(
+    made.add_argument(
         "--requests", type=count, default=10_000_000, help="over which memory is watched (10000000)"
     )
-    return parser.parse_args(arguments)
+    return made
 
 
 def allow_connections(connections: int) -> int:
@@ -209,26 +208,16 @@ def report_requests(
     )
 
 
-def main() -> int:
-    """Run as a program."""
-    options = parse_arguments(sys.argv[1:])
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
-    try:
-        path = programs.build("loadgen")["loadgen"]
-        cores = machine.split_this_machine()
-        console.print(machine.describe())
-        allowed = allow_connections(options.connections)
-        with running_nginx(cores.server, allowed + OTHER_FILES) as nginx:
-            report_connections(console, options.connections, path, nginx, cores)
-            report_requests(console, options.requests, path, nginx, cores)
-    except BenchError as error:
-        progress.print(f"connections: {error}")
-        return 1
-    except KeyboardInterrupt:
-        progress.print("connections: interrupted")
-        return 130
-    return 0
+def watch(options: Namespace, console: Console) -> None:
+    """Run both parts and print what they show."""
+    path = programs.build("loadgen")["loadgen"]
+    cores = machine.split_this_machine()
+    console.print(machine.describe())
+    allowed = allow_connections(options.connections)
+    with running_nginx(cores.server, allowed + OTHER_FILES) as nginx:
+        report_connections(console, options.connections, path, nginx, cores)
+        report_requests(console, options.requests, path, nginx, cores)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script().run(watch))

@@ -19,59 +19,48 @@ from typing import TextIO
 from rich.console import Console
 
 from rig import machine, programs
-from rig.cases import CASES, Case
+from rig.cases import CASES, Case, over_tls
 from rig.clients import CLIENTS, CannotMakeLoadError
 from rig.comparison import comparison, goals
 from rig.machine import Cores
 from rig.nginx import Nginx, running_nginx
-from rig.options import add_quiet_wait, count, parser_of, seconds, some_of
+from rig.options import seconds
 from rig.process import BenchError
 from rig.samples import Sample, take_sample
+from rig.script import Script, progress
 
 EXAMPLES = """\
-  everything, 7 rounds of 2 s (12 minutes)
+  everything in clear, 7 rounds of 2 s (12 minutes)
     .venv/bin/python bench/peers.py
   one case, more rounds, and every sample kept
     .venv/bin/python bench/peers.py --cases small --rounds 11 --json samples.jsonl
   open loop against wrk2, which needs some seconds to get going
     .venv/bin/python bench/peers.py --cases open --duration 8 --peers loadgen,wrk2
+  TLS, HTTP/1.1 and HTTP/2
+    .venv/bin/python bench/peers.py --tls --cases small,connect,http2
 """
 
-progress = Console(stderr=True, highlight=False)
 
-
-def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """Read the command line."""
-    parser = parser_of(__doc__, EXAMPLES)
-    for flag, known in (("--cases", CASES), ("--peers", CLIENTS)):
-        listed = ",".join(known)
-        parser.add_argument(
-            flag, type=some_of(known), default=list(known), help=f"some of {listed} (all)"
-        )
-    parser.add_argument("--rounds", type=count, default=7, help="rounds of each case (7)")
-    parser.add_argument(
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--cases", list(CASES))
+    made.add_choice("--peers", list(CLIENTS))
+    made.add_rounds(default=7)
+    made.add_argument(
+        "--tls", action="store_true", help="ask over TLS what else is asked in clear (in clear)"
+    )
+    made.add_argument(
         "--duration",
         type=seconds,
         default=2.0,
         help="seconds of each sample (2); wrk, wrk2, ab and h2load take whole seconds, 1 at least",
     )
-    add_quiet_wait(parser)
-    parser.add_argument("--seed", type=int, default=1, help="of the random order (1)")
-    parser.add_argument(
+    made.add_argument("--seed", type=int, default=1, help="of the random order (1)")
+    made.add_argument(
         "--json", type=Path, metavar="FILE", help="append every sample to FILE, one JSON line each"
     )
-    return parser.parse_args(arguments)
-
-
-def find_programs(names: Sequence[str]) -> dict[str, Path]:
-    """Build our own programs and find the peers; those that are missing are left out."""
-    wanted = list(dict.fromkeys(CLIENTS[name].program for name in names))
-    own = [name for name in wanted if name in programs.OWN]
-    paths = programs.build(*own) if own else {}
-    for name in wanted:
-        if name not in programs.OWN and (path := programs.find(name)):
-            paths[name] = path
-    return paths
+    return made
 
 
 def commands_for(
@@ -85,7 +74,7 @@ def commands_for(
         if client.program not in paths:
             absent[name] = f"{client.program} was not found on the PATH"
             continue
-        path, url = paths[client.program], nginx.url(case.path)
+        path, url = paths[client.program], nginx.url(case.path, tls=case.tls, http2=case.http2)
         try:
             commands[name] = client.command(path, case, url, duration_s)
         except CannotMakeLoadError as reason:
@@ -133,7 +122,7 @@ def note(file: TextIO | None, record: Mapping[str, object]) -> None:
 
 def compare(options: Namespace, console: Console) -> None:
     """Run all cases and print their tables."""
-    paths = find_programs(options.peers)
+    paths = programs.provide(CLIENTS[name].program for name in options.peers)
     cores = machine.split_this_machine()
     order = random.Random(options.seed)
     console.print(machine.describe())
@@ -143,9 +132,10 @@ def compare(options: Namespace, console: Console) -> None:
     )
     if cores.shared:
         console.print("There is only one core: client and nginx share it, ratios mean little.")
-    with record_file(options.json) as file, running_nginx(cores.server) as nginx:
+    with record_file(options.json) as file, running_nginx(cores.server, tls=options.tls) as nginx:
         note(file, {"command": shlex.join(sys.argv), "machine": machine.describe()})
-        for case in map(CASES.__getitem__, options.cases):
+        for name in options.cases:
+            case = over_tls(CASES[name]) if options.tls else CASES[name]
             commands, absent = commands_for(case, options.peers, paths, nginx, options.duration)
             samples: list[Sample] = []
             try:
@@ -163,19 +153,5 @@ def compare(options: Namespace, console: Console) -> None:
                     console.print(line)
 
 
-def main() -> int:
-    """Run as a program."""
-    options = parse_arguments(sys.argv[1:])
-    try:
-        compare(options, Console(highlight=False, width=None if sys.stdout.isatty() else 150))
-    except BenchError as error:
-        progress.print(f"peers: {error}")
-        return 1
-    except KeyboardInterrupt:
-        progress.print("peers: interrupted; the tables show what was measured so far")
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script().run(compare))

@@ -1,6 +1,6 @@
 """The kinds of load that peers are compared on, and what loadgen has to reach on each."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -12,6 +12,9 @@ class Case:
     path: str
     connections: int
     keepalive: bool = True
+    streams: int | None = None
+    """Requests at a time on each connection of HTTP/2; None for HTTP/1.1."""
+    tls: bool = False
     rate_rps: int | None = None
     """Requests per second of an open loop; None for a closed loop."""
     reference: str = "wrk"
@@ -22,9 +25,24 @@ class Case:
     """Highest ratio of loadgen's CPU time per request to a client's, by its name."""
 
     @property
+    def http2(self) -> bool:
+        """Whether HTTP/2 is spoken, in clear with prior knowledge."""
+        return self.streams is not None
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests may be on their way at a time."""
+        return self.connections * (self.streams or 1)
+
+    @property
     def drops_bodies(self) -> bool:
         """Whether bodies are so large that dropping them in the kernel pays."""
         return self.floor == "floor-drop"
+
+
+def over_tls(case: Case) -> Case:
+    """Make the same load over TLS, which the bare loop can't, and for which no goal is set."""
+    return replace(case, title=f"{case.title}, TLS", tls=True, floor=None, goals={})
 
 
 CASES = {
@@ -70,6 +88,24 @@ CASES = {
             reference="wrk2",
             floor=None,
             goals={"wrk2": 0.6},
+        ),
+        Case(
+            "http2",
+            "100 bytes, HTTP/2, 8 connections of 10 streams",
+            "/100b",
+            connections=8,
+            streams=10,
+            reference="h2load",
+            floor=None,
+        ),
+        Case(
+            "http2-100kb",
+            "100 KB, HTTP/2, 8 connections of 2 streams",
+            "/100kb",
+            connections=8,
+            streams=2,
+            reference="h2load",
+            floor=None,
         ),
     )
 }

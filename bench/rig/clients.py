@@ -40,6 +40,11 @@ def _only_closed(case: Case) -> None:
         raise CannotMakeLoadError("it has no open loop")
 
 
+def _only_http1(case: Case) -> None:
+    if case.http2:
+        raise CannotMakeLoadError("it can't be told connections and streams of HTTP/2")
+
+
 def _whole_seconds(duration_s: float) -> int:
     return max(1, round(duration_s))
 
@@ -50,11 +55,15 @@ def _loadgen(case: Case, url: str, duration_s: float) -> list[str]:
         *("--connections", str(case.connections), "--duration", f"{duration_s:g}s"),
         *(["--rate", str(case.rate_rps)] if case.rate_rps else []),
         *([] if case.keepalive else ["--keepalive", "never"]),
+        *(["--http2", "--streams", str(case.streams)] if case.http2 else []),
+        *(["--insecure"] if case.tls else []),
     ]
 
 
 def _floor(case: Case, url: str, duration_s: float) -> list[str]:
     _only_closed(case)
+    if case.tls or case.http2:
+        raise CannotMakeLoadError("it has neither TLS nor HTTP/2")
     parts = urlsplit(url)
     return [
         *(parts.netloc, parts.path),
@@ -81,12 +90,14 @@ def _wrk2(case: Case, url: str, duration_s: float) -> list[str]:
 
 
 def _wrk_family(case: Case, url: str, duration_s: float) -> list[str]:
+    _only_http1(case)
     close = [] if case.keepalive else ["-H", "Connection: close"]
     return ["-t1", f"-c{case.connections}", f"-d{_whole_seconds(duration_s)}s", *close, url]
 
 
 def _ab(case: Case, url: str, duration_s: float) -> list[str]:
     _only_closed(case)
+    _only_http1(case)
     time_s = _whole_seconds(duration_s)
     return [
         *("-q", "-c", str(case.connections)),
@@ -100,10 +111,14 @@ def _h2load(case: Case, url: str, duration_s: float) -> list[str]:
     _only_closed(case)
     if not case.keepalive:
         raise CannotMakeLoadError("it can't open a new connection per request")
-    return ["--h1", "-t1", f"-c{case.connections}", f"-D{_whole_seconds(duration_s)}", url]
+    return [
+        *(f"-m{case.streams}" if case.http2 else "--h1", "-t1", f"-c{case.connections}"),
+        *(f"-D{_whole_seconds(duration_s)}", url),
+    ]
 
 
 def _hey(case: Case, url: str, duration_s: float) -> list[str]:
+    _only_http1(case)
     return [
         *("-cpus", "1", "-z", f"{duration_s:g}s", "-c", str(case.connections)),
         *(["-q", f"{case.rate_rps / case.connections:g}"] if case.rate_rps else []),
@@ -118,6 +133,8 @@ def _oha(case: Case, url: str, duration_s: float) -> list[str]:
         *("-z", f"{round(duration_s * 1000)}ms", "-c", str(case.connections)),
         *(["-q", str(case.rate_rps), "--latency-correction"] if case.rate_rps else []),
         *([] if case.keepalive else ["--disable-keepalive"]),
+        *(["--http2", "-p", str(case.streams)] if case.http2 else []),
+        *(["--insecure"] if case.tls else []),
         url,
     ]
 

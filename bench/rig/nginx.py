@@ -41,12 +41,31 @@ http {{
     keepalive_requests 1000000000;
     keepalive_timeout 3600s;
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
+        listen 127.0.0.1:{ports.plain} backlog=4096;
+        listen 127.0.0.1:{ports.http2} backlog=4096 http2;
+        {tls}
         root {folder}/files;
         location = /status {{ stub_status; }}
     }}
 }}
 """
+# Nobody can resume a session, so that each new connection costs every client the same.
+TLS = """\
+listen 127.0.0.1:{ports.tls} backlog=4096 ssl http2;
+        ssl_certificate {folder}/certificate.pem;
+        ssl_certificate_key {folder}/key.pem;
+        ssl_session_cache off;
+        ssl_session_tickets off;"""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where it listens: before version 1.25 a port in clear speaks only one protocol."""
+
+    plain: int
+    http2: int
+    tls: int
+    """Speaks both, as the client wants it."""
 
 
 @dataclass(frozen=True)
@@ -71,18 +90,21 @@ def parse_status(text: str) -> Counters:
 class Nginx:
     """A running nginx."""
 
-    def __init__(self, port: int) -> None:
-        self.address = f"127.0.0.1:{port}"
-        self._port = port
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
         self._asked = 0
 
-    def url(self, path: str) -> str:
+    def url(self, path: str, *, tls: bool = False, http2: bool = False) -> str:
         """Give the URL of a path."""
-        return f"http://{self.address}{path}"
+        if tls:
+            return f"https://127.0.0.1:{self._ports.tls}{path}"
+        return f"http://127.0.0.1:{self._ports.http2 if http2 else self._ports.plain}{path}"
 
     def counters(self) -> Counters:
         """Ask nginx for its counters, and take away these questions themselves."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=COUNTERS_WITHIN_S)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self._ports.plain, timeout=COUNTERS_WITHIN_S
+        )
         try:
             connection.request("GET", "/status")
             seen = parse_status(connection.getresponse().read().decode())
@@ -95,7 +117,9 @@ class Nginx:
 
 
 @contextmanager
-def running_nginx(cpus: Sequence[int], connections: int = 1024) -> Iterator[Nginx]:
+def running_nginx(
+    cpus: Sequence[int], connections: int = 1024, *, tls: bool = False
+) -> Iterator[Nginx]:
     """Serve FILES on these CPUs, one worker each, every one for up to `connections` clients."""
     with TemporaryDirectory(prefix="bench-nginx-") as name:
         folder = Path(name)
@@ -103,12 +127,15 @@ def running_nginx(cpus: Sequence[int], connections: int = 1024) -> Iterator[Ngin
         (folder / "files").mkdir()
         for path, size_bytes in FILES.items():
             (folder / "files" / path[1:]).write_bytes(b"x" * size_bytes)
-        port = _free_port()
+        ports = _free_ports()
+        if tls:
+            _make_certificate(folder)
         config = CONFIG.format(
             workers=len(cpus),
             connections=connections,
             folder=folder,
-            port=port,
+            ports=ports,
+            tls=TLS.format(ports=ports, folder=folder) if tls else "",
             temporary_paths=" ".join(
                 f"{each}_temp_path {folder}/{each};" for each in TEMPORARY_PATHS
             ),
@@ -124,18 +151,41 @@ def running_nginx(cpus: Sequence[int], connections: int = 1024) -> Iterator[Ngin
         except FileNotFoundError:
             raise BenchError("setpriv was not found; it is in Debian's util-linux") from None
         try:
-            _wait_until_ready(process, port, folder)
-            yield Nginx(port)
+            _wait_until_ready(process, ports.plain, folder)
+            yield Nginx(ports)
         finally:
             process.terminate()
             process.wait()
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _free_ports() -> Ports:
+    with socket.socket() as first, socket.socket() as second, socket.socket() as third:
+        probes = (first, second, third)
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return Ports(*(probe.getsockname()[1] for probe in probes))
+
+
+def _make_certificate(folder: Path) -> None:
+    """Write a certificate for this address that no one has to trust, and its key."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    name = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
+    files = ("-keyout", f"{folder}/key.pem", "-out", f"{folder}/certificate.pem")
+    try:
+        subprocess.run(
+            ["openssl", "req", "-x509", *key, *name, *files],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    except FileNotFoundError:
+        raise BenchError(
+            "openssl was not found; --tls needs it (apt-get install openssl)"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        raise BenchError(f"openssl made no certificate: {error.stderr.strip()}") from None
+    # Only its owner may read a key, and as root nginx runs as somebody else.
+    (folder / "key.pem").chmod(0o644)
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pieces of command lines that the benchmark scripts share."""
+"""Readers of values on the command lines of the benchmark scripts."""
 
 import argparse
 import math
@@ -36,23 +36,3 @@ def count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
-
-
-def parser_of(description: str | None, examples: str) -> argparse.ArgumentParser:
-    """Make a parser whose help shows its description and examples as they were written."""
-    return argparse.ArgumentParser(
-        description=description,
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
-def add_quiet_wait(parser: argparse.ArgumentParser) -> None:
-    """Add the flag that makes each sample wait for a quiet machine."""
-    parser.add_argument(
-        "--quiet-wait",
-        type=seconds,
-        default=0.0,
-        metavar="SECONDS",
-        help="before each sample wait at most so long until other programs leave its cores (0)",
-    )

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from rig.process import BenchError
@@ -34,7 +35,9 @@ def build(*names: str) -> dict[str, Path]:
     }
 
 
-def find(name: str) -> Path | None:
-    """Find a peer on the PATH."""
-    found = shutil.which(name)
-    return Path(found) if found else None
+def provide(names: Iterable[str]) -> dict[str, Path]:
+    """Build those of our own and find the peers on the PATH; what is missing there is left out."""
+    wanted = list(dict.fromkeys(names))
+    own = [name for name in wanted if name in OWN]
+    found = {name: path for name in wanted if name not in OWN and (path := shutil.which(name))}
+    return (build(*own) if own else {}) | {name: Path(path) for name, path in found.items()}

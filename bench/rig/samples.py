@@ -83,7 +83,7 @@ def problem_of(
         return "not one request was answered"
     if case.rate_rps and counted.completed < LEAST_OF_RATE * case.rate_rps * duration_s:
         return f"it made less than {LEAST_OF_RATE:.0%} of its rate"
-    if not 0 <= served - counted.completed <= case.connections + EXTRA_REQUESTS:
+    if not 0 <= served - counted.completed <= case.in_flight + EXTRA_REQUESTS:
         return f"it counted {counted.completed} requests, nginx {served}"
     if case.keepalive and accepted > 2 * case.connections + EXTRA_REQUESTS:
         return f"it opened {accepted} connections; keep-alive was asked"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "bench/peers.py"
+SCRIPTS = Path(__file__).parents[2] / "bench"
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, script: str = "peers.py") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=300
+        [sys.executable, SCRIPTS / script, *arguments], capture_output=True, text=True, timeout=300
     )
 
 
@@ -29,6 +29,26 @@ def test_one_short_round(tmp_path: Path) -> None:
     assert "machine" in head
     assert {each["client"] for each in samples} == {"loadgen", "wrk"}
     assert all(each["problem"] is None and each["completed"] > 0 for each in samples)
+
+
+def test_one_short_round_of_http2_over_tls(tmp_path: Path) -> None:
+    file = tmp_path / "samples.jsonl"
+    done = run(
+        *("--tls", "--cases", "small,http2", "--rounds", "1", "--duration", "0.3"),
+        *("--peers", "loadgen,wrk,h2load", "--json", str(file)),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "goal" not in done.stdout, "goals are for loads in clear"
+    _, *samples = map(json.loads, file.read_text().splitlines())
+    assert all(each["problem"] is None and each["completed"] > 0 for each in samples)
+    ran = {(each["case"], each["client"]) for each in samples}
+    small = {("small", name) for name in ("loadgen", "wrk", "h2load")}
+    assert ran == small | {("http2", "loadgen"), ("http2", "h2load")}
+
+
+@pytest.mark.parametrize("script", ["accuracy.py", "connections.py", "peers.py"])
+def test_help_has_examples(script: str) -> None:
+    assert f"bench/{script}" in run("--help", script=script).stdout
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connections import parse_memory
-from rig.cases import CASES
+from rig.cases import CASES, over_tls
 from rig.clients import CLIENTS, CannotMakeLoadError
 from rig.counts import Counts
 from rig.machine import split_cores
 from rig.process import Finished
 from rig.samples import Ratio, Sample, median_interval, missed_rate, problem_of, ratio
 
-SMALL, CONNECT, OPEN = CASES["small"], CASES["connect"], CASES["open"]
+SMALL, CONNECT, OPEN, HTTP2 = (CASES[name] for name in ("small", "connect", "open", "http2"))
 
 
 def sample(
@@ -159,3 +159,13 @@ def test_what_clients_cannot_do() -> None:
             CLIENTS[name].arguments(OPEN, "http://127.0.0.1:1/", 1)
     with pytest.raises(CannotMakeLoadError, match="closed loop"):
         CLIENTS["wrk2"].arguments(SMALL, "http://127.0.0.1:1/", 1)
+    for name in ("wrk", "ab", "hey"):
+        with pytest.raises(CannotMakeLoadError, match="HTTP/2"):
+            CLIENTS[name].arguments(HTTP2, "http://127.0.0.1:1/", 1)
+    with pytest.raises(CannotMakeLoadError, match="TLS"):
+        CLIENTS["floor"].arguments(over_tls(SMALL), "https://127.0.0.1:1/", 1)
+
+
+def test_streams_are_requests_in_flight() -> None:
+    found = problem_of(HTTP2, CLIENTS["h2load"], finished(), Counts(1000, 0), 1080, 8, 1.0)
+    assert found is None
