@@ -14,6 +14,7 @@ from webdyno.bench import Bench
 from webdyno.bench.workspace import home_folder
 from webdyno.definitions import Catalogue
 from webdyno.generator import find_loadgen
+from webdyno.model.paths import spell_out
 from webdyno.stack import RunningStack, start_stack
 from webdyno.stack.ready import connect
 
@@ -50,7 +51,7 @@ def check_bodies(running: RunningStack) -> None:
     """Ask for each path of the site twice: caches must answer what they were told."""
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
     for path, page in [*running.site.paths.items()] * 2:
-        connection.request("GET", path)
+        connection.request("GET", spell_out(path)[0])
         answer = connection.getresponse()
         body = answer.read()
         assert page.matches(answer.status, body), f"{path}: {answer.status} {body[:300]!r}"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Trouble
+from webdyno.model.paths import spell_out
 from webdyno.stack.site_files import made_text, prepare_site
 
 
@@ -26,9 +27,9 @@ def test_the_static_site_is_what_its_definition_says() -> None:
     prepared = prepare_site(site, Bench())
     prepared.release()
     root = prepared.root
-    for path, page in site.paths.items():
-        body = (root / path.lstrip("/")).read_bytes()
-        assert page.matches(200, body)
+    for written, page in site.paths.items():
+        for path in spell_out(written):
+            assert page.matches(200, (root / path.lstrip("/")).read_bytes())
     sizes = {path: page.body_bytes for path, page in site.paths.items()}
     assert sizes == {
         "/hello.txt": 13,
@@ -36,7 +37,10 @@ def test_the_static_site_is_what_its_definition_says() -> None:
         "/robots.txt": 204,
         "/100KB.txt": 102_400,
         "/1MB.txt": 1_048_576,
+        "/many/{1..2000}.txt": 4096,
     }
+    assert site.page("/many/2000.txt").body_bytes == 4096
+    assert site.page("/many/2001.txt").body_bytes is None
     assert hashlib.sha256(b"Hello, World!").hexdigest() == site.page("/hello.txt").body_sha256
 
 

@@ -7,6 +7,7 @@ from pydantic import Field, PositiveInt, model_validator
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.knob import KnobValue
+from webdyno.model.paths import WrittenPath
 from webdyno.model.size import Size
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -26,8 +27,9 @@ class SlowReaders(Model):
 class Load(Model):
     """What the clients do during a slot."""
 
-    paths: Annotated[list[str], Field(min_length=1)] = ["/"]
-    """Asked for in equal shares; each must be a path of the site."""
+    paths: Annotated[list[WrittenPath], Field(min_length=1)] = ["/"]
+    """Asked for in equal shares; each must be a path of the site, or stand for many of them:
+    `/many/{1..2000}.txt`."""
     zipf: Annotated[float, Field(ge=0, le=10)] | None = None
     """Ask for the paths by Zipf's law with this exponent instead, the first one most often."""
     loop: Literal["closed", "open"] = "closed"
@@ -77,7 +79,7 @@ class Arm(Model):
     stack: str
     site: str | None = None
     """The experiment's site unless named here."""
-    paths: Annotated[list[str], Field(min_length=1)] | None = None
+    paths: Annotated[list[WrittenPath], Field(min_length=1)] | None = None
     """The load's paths unless named here."""
     knobs: dict[str, KnobValue] = {}
     memory: Size | None = None

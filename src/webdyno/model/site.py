@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +10,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.knob import Knob, KnobValue
+from webdyno.model.paths import WrittenPath, spell_out
 from webdyno.model.service import Arguments, Need
 from webdyno.model.stack import Part
 
@@ -71,8 +73,8 @@ class Site(Model):
     title: str
     needs: Annotated[list[str], Field(min_length=1)]
     """What a stack must be able to serve: static, php, node, rack; `php|node` is either."""
-    paths: dict[str, Page] = {}
-    """The first one shows that a stack is ready."""
+    paths: dict[WrittenPath, Page] = {}
+    """The first one shows that a stack is ready; `/many/{1..2000}.txt` stands for all of them."""
     files: dict[str, MadeFile] = {}
     """By path under the document root."""
     web: Web = Web()
@@ -99,7 +101,11 @@ class Site(Model):
 
     def page(self, path: str) -> Page:
         """Give the right answer to a path; one that isn't listed has to answer 200, no more."""
-        return self.paths.get(path, Page())
+        return self._pages.get(path, Page())
+
+    @cached_property
+    def _pages(self) -> dict[str, Page]:
+        return {path: page for written, page in self.paths.items() for path in spell_out(written)}
 
     def served_by(self, serves: Collection[str]) -> bool:
         """Whether a stack that can serve these can serve this site."""
@@ -112,4 +118,4 @@ class Site(Model):
     @property
     def ready_path(self) -> str:
         """The path that is asked for until a stack answers."""
-        return next(iter(self.paths), "/")
+        return next(iter(self._pages), "/")

@@ -101,7 +101,7 @@ class _Block:
         return CertificateRecord(
             block=self.number,
             answers={
-                arm.name: ask(self.stacks[arm.name].url, arm.asked, timeout_s, dial)
+                arm.name: ask(self.stacks[arm.name].url, arm.certified, timeout_s, dial)
                 for arm in self.lab.arms
             },
             settings={arm.name: self.stacks[arm.name].settings() for arm in self.lab.arms},

@@ -1,0 +1,34 @@
+"""Many paths written as one: `/many/{1..2000}.txt`, as a shell's braces count."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+MOST_PATHS = 100_000
+
+
+def spell_out(pattern: str) -> list[str]:
+    """Give the paths that a pattern stands for, in counting order; a plain path is one.
+
+    Raise ValueError for more than one range, or one that doesn't count up.
+    """
+    before, *rest = RANGE.split(pattern)
+    if not rest:
+        return [pattern]
+    if len(rest) > 3:
+        raise ValueError(f"{pattern!r} has more than one range")
+    first, last, after = int(rest[0]), int(rest[1]), rest[2]
+    if not first <= last < first + MOST_PATHS:
+        raise ValueError(f"{pattern!r} should count up, to {MOST_PATHS} paths at most")
+    return [f"{before}{number}{after}" for number in range(first, last + 1)]
+
+
+def _counts_up(pattern: str) -> str:
+    spell_out(pattern)
+    return pattern
+
+
+WrittenPath = Annotated[str, AfterValidator(_counts_up)]
+"""A path, or a pattern that stands for many."""

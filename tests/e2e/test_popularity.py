@@ -1,0 +1,70 @@
+"""Thousands of files by popularity: what a real nginx was asked for, by its own log."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
+from webdyno.generator import LoadOrder, Request
+from webdyno.generator.loadgen import Loadgen
+from webdyno.run.plan import MOST_CERTIFIED, plan_arms
+from webdyno.stack import start_stack
+
+FILES = 2000
+ASKED = {
+    "title": "popularity",
+    "question": "which files were asked for?",
+    "site": "static",
+    "load": {"paths": [f"/many/{{1..{FILES}}}.txt"]},
+    "arms": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
+}
+
+
+def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
+    catalogue = own_catalogue(tmp_path / "own")
+    experiment = read_experiment(
+        CommandLine(ASKED, {}), settings(["load.zipf=1", "load.connections=8"]), catalogue
+    )
+    arm = plan_arms(experiment, catalogue)[0]
+    bench = Bench()
+    with (
+        start_stack(arm.stack, {}, arm.site, folder=tmp_path / "kept", bench=bench) as running,
+        Loadgen(bench.split.client) as generator,
+    ):
+        requests = tuple(Request(running.url + path, expect) for path, expect in arm.asked)
+        result = generator.slot(LoadOrder("1", requests, experiment.load, duration_s=1.0))
+    assert result.failures.total == 0
+    log = (tmp_path / "kept" / "nginx.log").read_text()
+    counted = Counter(int(number) for number in re.findall(r"GET /many/(\d+)\.txt", log))
+    asked = counted.total()
+    assert asked >= result.requests.completed > FILES
+    assert max(counted) <= FILES
+    # By Zipf's law with exponent 1 file k has the share 1 / (k H), where H sums 1/k over all files.
+    harmonic = sum(1 / k for k in range(1, FILES + 1))
+    for first, last in ((1, 1), (2, 9), (10, 99), (100, FILES)):
+        share = sum(1 / k for k in range(first, last + 1)) / harmonic
+        seen = sum(counted[k] for k in range(first, last + 1))
+        error = (asked * share * (1 - share)) ** 0.5
+        assert abs(seen - asked * share) < 6 * error, (first, last)
+
+
+def test_the_certificate_looks_at_some_of_very_many(tmp_path: Path) -> None:
+    catalogue = own_catalogue(tmp_path / "own")
+    arm = plan_arms(read_experiment(CommandLine(ASKED, {}), [], catalogue), catalogue)[0]
+    certified = [path for path, _ in arm.certified]
+    assert len(arm.asked) == FILES
+    assert len(certified) == MOST_CERTIFIED
+    assert certified[:2] == ["/many/1.txt", "/many/101.txt"]
+    assert {expect.body_bytes for _, expect in arm.certified} == {4096}
+
+
+def own_catalogue(folder: Path) -> Catalogue:
+    """A catalogue whose nginx writes down what it is asked for."""
+    for kind, name in (("services", "nginx"), ("stacks", "nginx")):
+        source = getattr(Catalogue.load(), kind)[name].folder
+        (folder / kind / name).mkdir(parents=True)
+        for path in source.iterdir():
+            text = path.read_text().replace("access_log off;", "access_log /dev/stderr;")
+            (folder / kind / name / path.name).write_text(text)
+    return Catalogue.load([folder])
