@@ -10,6 +10,7 @@ from webdyno.model.calibration import Calibration
 from webdyno.run.folder import RunFolder
 
 
+@pytest.mark.measures
 def test_a_calibration_is_measured_kept_and_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

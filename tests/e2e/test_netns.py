@@ -21,6 +21,7 @@ FEW = "--set=load.connections=2"
 """Two answers of 100 KB take 10 Mbit/s 0.16 s, and so does the drain after each slot."""
 
 
+@pytest.mark.measures
 def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
     done = webdyno("duel", *OVER_A_CABLE, FEW, *QUICK, "--out=run", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr

@@ -13,23 +13,37 @@ import pytest
 from e2e.commands import QUICK, left_behind, started_webdyno, wait_for, webdyno
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.judge import judge
+from webdyno.judge.stop import decide
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import BlockRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
+CAUSED_BY_NEIGHBOURS = {
+    "client-bound",
+    "client-held-back",
+    "other-work",
+    "steal",
+    "few-samples",
+    "trend",
+}
+"""Rules that other programs on the machine can break; nothing else is wrong with the first duel."""
 
+
+@pytest.mark.measures
 def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None:
     done = webdyno("run", "static-hello", *QUICK, "--out=run", folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     records = folder.records()
     blocks = [record for record in records if isinstance(record, BlockRecord)]
     slots = [record for record in records if isinstance(record, SlotRecord)]
-    # Other tests on the CPUs can spoil all slots of an arm, which ends a run after two blocks.
-    assert 2 <= len(blocks) <= 6
+    judgement = judge(folder.head, records)
+    assert {finding.rule for finding in judgement.findings} <= CAUSED_BY_NEIGHBOURS
+    # A neighbour can spoil all slots of an arm, which ends a run early.
+    stop = decide(records, folder.head.experiment, elapsed_s=0.0)
+    assert len(blocks) == 6 or (stop is not None and stop.reason == "nothing-valid")
     assert len(slots) == len(blocks) * (2 + 4)
     assert {slot.load.failures.total for slot in slots} == {0}
     assert all(slot.servers.cpu_s > 0 for slot in slots)
-    judgement = judge(folder.head, records)
     # On a busy machine the verdict may rightly be withheld; which one it is isn't tested here.
     assert done.returncode == (1 if judgement.verdict is Verdict.INVALID else 0), done.stderr
     assert "apache-event" in done.stdout

@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, started_webdyno, wait_for, webdyno
+from e2e.commands import QUICK, left_behind, scratch, started_webdyno, wait_for, webdyno
 from webdyno.bench import Bench
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
 from webdyno.run.folder import RunFolder
+
+pytestmark = pytest.mark.measures
 
 LONGER_SLOTS = ("--set=measure.slot_s=0.3",)
 QUOTA_US, PERIOD_US = 10_000, 100_000
@@ -127,9 +129,11 @@ def test_a_client_held_to_a_tenth_of_a_core(
 
 
 def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
-    with started_webdyno("run", *LONGER_SLOTS, "--out=run", folder=tmp_path) as process:
+    with started_webdyno("run", *QUICK, *LONGER_SLOTS, "--out=run", folder=tmp_path) as process:
         wait_for(tmp_path / "run/slots.jsonl", 3)
-        for pid in master_processes(tmp_path, b"nginx: master"):
+        masters = master_processes(tmp_path, b"nginx: master")
+        assert masters
+        for pid in masters:
             os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=60)
     assert [finding.arm for finding in found_in(tmp_path)["incident"]] == ["nginx"]
@@ -141,7 +145,7 @@ def master_processes(folder: Path, title: bytes) -> list[int]:
     return [
         int(process.name)
         for process in Path("/proc").glob("[0-9]*")
-        if title in _command(process) and str(folder).encode() in _command(process)
+        if title in _command(process) and str(scratch(folder)).encode() in _command(process)
     ]
 
 

@@ -10,6 +10,8 @@ from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
 from webdyno.run.folder import RunFolder
 
+pytestmark = pytest.mark.measures
+
 FAULTY = Path(__file__).parent / "faulty"
 
 

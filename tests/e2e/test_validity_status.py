@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from e2e.commands import QUICK, webdyno
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
+
+pytestmark = pytest.mark.measures
 
 
 def notes_on(arm: str, folder: Path) -> dict[str, Finding]:

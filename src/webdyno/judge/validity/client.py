@@ -14,6 +14,9 @@ from webdyno.model.records import SlotRecord
 BUSY_LIMIT = 0.85
 """Share of its time that the client's busiest thread may be on the CPU."""
 
+WAITING_LIMIT = 1 - BUSY_LIMIT
+"""Share of its time that a thread of the client may be ready and wait for a CPU."""
+
 LAG_LIMIT = 0.05
 """Share of the response time's 99th percentile that the send lag's may reach (open loop)."""
 
@@ -42,15 +45,14 @@ def _most_lag(slots: Sequence[SlotRecord]) -> str:
 def _waited(slot: SlotRecord) -> bool:
     if slot.readings is None or slot.readings.shared_cpus:
         return False
-    busy, waiting = slot.load.client.busy, slot.readings.client_waiting or 0.0
-    return busy <= BUSY_LIMIT < busy + waiting
+    return (slot.readings.client_waiting or 0.0) > WAITING_LIMIT
 
 
 def _most_waiting(slots: Sequence[SlotRecord]) -> str:
     waiting = max(readings.client_waiting or 0.0 for readings in readings_of(slots))
     return (
-        f"a thread of the client waited for a CPU up to {percent(waiting)} of the time: something "
-        "else had it, or a CPU quota held it back"
+        f"a thread of the client waited for a CPU up to {percent(waiting)} of the time (limit "
+        f"{percent(WAITING_LIMIT)}): something else had it, or a CPU quota held it back"
     )
 
 
