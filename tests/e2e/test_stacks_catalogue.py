@@ -14,6 +14,7 @@ from webdyno.bench import Bench
 from webdyno.bench.workspace import home_folder
 from webdyno.definitions import Catalogue
 from webdyno.generator import find_loadgen
+from webdyno.model.knob import KnobValue
 from webdyno.model.paths import spell_out
 from webdyno.stack import RunningStack, start_stack
 from webdyno.stack.ready import connect
@@ -58,10 +59,10 @@ def check_bodies(running: RunningStack) -> None:
     connection.close()
 
 
-def check_load(running: RunningStack) -> None:
+def check_load(running: RunningStack, connections: int = 8) -> None:
     """Two seconds of the site's first page."""
     command = [str(find_loadgen()), "run", running.url + running.site.ready_path]
-    options = ["--connections", "8", "--duration", "2s", "--timeout", "20s", "--json"]
+    options = ["--connections", str(connections), "--duration", "2s", "--timeout", "20s", "--json"]
     done = subprocess.run([*command, *options], capture_output=True, check=False)
     result = json.loads(done.stdout)
     requests = result["requests"]
@@ -80,7 +81,7 @@ def check_redis(running: RunningStack) -> None:
     ("stack", "knobs", "site"),
     [
         ("nginx-phpfpm", {"fastcgi": "tcp", "upstream_keepalive": 64}, "hello-php"),
-        ("apache-event-phpfpm", {"fastcgi": "tcp"}, "hello-php"),
+        ("apache-event-phpfpm", {"fastcgi": "tcp", "upstream_keepalive": 64}, "hello-php"),
         ("nginx-front-apache", {"upstream_keepalive": 0}, "hello-php"),
         ("nginx-memcached", {"memcached": "tcp", "upstream_keepalive": 0}, "static"),
         ("nginx-phpfpm", {"listen": "tcp"}, "frontpage"),
@@ -98,6 +99,22 @@ def test_the_other_way_round(
     ) as running:
         check_bodies(running)
         check_load(running)
+
+
+@pytest.mark.parametrize("stack", ["nginx-phpfpm", "apache-event-phpfpm"])
+def test_kept_connections_leave_php_processes_free(tmp_path: Path, stack: str) -> None:
+    """However many are asked for: else whoever has none would wait for ever."""
+    knobs: dict[str, KnobValue] = {"upstream_keepalive": 64, "children": 16, "workers": 2}
+    site = CATALOGUE.site("hello-php")
+    with start_stack(
+        CATALOGUE.stack(stack), knobs, site, folder=tmp_path, bench=Bench()
+    ) as running:
+        check_load(running, connections=64)
+        address = str(running.services()["phpfpm"].address.socket)
+        sockets = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+        connected = sum(line[-1] == address and line[5] == "03" for line in sockets)
+        assert 0 < connected < 16
+        check_bodies(running)
 
 
 def test_what_one_block_wrote_does_not_reach_the_next(tmp_path: Path) -> None:
