@@ -13,6 +13,11 @@ def catalogue() -> Catalogue:
     return Catalogue.load()
 
 
+def test_stack_and_generator_speak_the_same_protocol(catalogue: Catalogue) -> None:
+    with pytest.raises(Mistake, match="stack redis speaks redis, generator ab speaks http"):
+        catalogue.experiment("hdm-redis", settings(["generator=ab"]))
+
+
 def test_every_experiment_of_the_catalogue_is_right(catalogue: Catalogue) -> None:
     for name in catalogue.experiments:
         assert catalogue.experiment(name).arms

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -39,11 +40,17 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield running.url
 
 
-def slot(name: GeneratorName, url: str, load: Load, body_bytes: int | None = 13) -> LoadResult:
+def slot(
+    name: GeneratorName,
+    url: str,
+    load: Load,
+    body_bytes: int | None = 13,
+    duration_s: float = 1.0,
+) -> LoadResult:
     """Let an instrument load a path for a second."""
     request = Request(url, Expectation(200, body_bytes))
     with new_generator(name, [CPU]) as generator:
-        return generator.slot(LoadOrder("a slot", (request,), load, duration_s=1.0))
+        return generator.slot(LoadOrder("a slot", (request,), load, duration_s))
 
 
 def figures(pattern: str, text: str | None) -> list[float]:
@@ -97,6 +104,37 @@ def test_figures_of_httperf_are_those_that_it_printed(url: str) -> None:
     assert result.offered_rps == 200
 
 
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Redis with the keys that its benchmark asks for."""
+    catalogue = Catalogue.load()
+    folder = tmp_path_factory.mktemp("redis")
+    stack, site = catalogue.stack("redis"), catalogue.site("keys")
+    with start_stack(stack, {}, site, folder=folder, bench=Bench()) as running:
+        yield running.url
+
+
+@pytest.mark.parametrize("test", ["ping_mbulk", "set", "get", "incr", "lpush", "lpop"])
+def test_figures_of_redis_benchmark_are_those_that_it_printed(test: str, redis_url: str) -> None:
+    result = slot("redis-benchmark", f"{redis_url}/{test}", CLOSED, duration_s=0.02)
+    requests, took_s = figures(r"(\d+) requests completed in ([\d.]+) sec", result.printed)
+    assert (result.requests.completed, result.measured_s) == (requests, took_s)
+    assert requests == 2000
+    assert [result.rate_rps] == figures(r"summary: ([\d.]+) requests per second", result.printed)
+    (median_ms,) = figures(r"\n50\.000% <= ([\d.]+) millis", result.printed)
+    assert result.service_time_us.p50 == median_ms * 1000
+    assert result.failures.status is None
+    assert result.requests.sent is None
+
+
+def test_redis_benchmark_pops_what_there_is_and_gets_what_was_set(redis_url: str) -> None:
+    host, port = redis_url.removeprefix("redis://").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        for command in (b"LPOP mylist", b"GET key:__rand_int__"):
+            connection.sendall(command + b"\r\n")
+            assert connection.recv(100).startswith(b"$3\r\n")
+
+
 @pytest.mark.parametrize("name", LOADS)
 def test_what_is_not_told_is_absent_and_not_zero(name: GeneratorName, url: str) -> None:
     result = slot(name, f"{url}/hello.txt", LOADS[name])
@@ -135,7 +173,7 @@ def test_an_instrument_without_a_result_is_told_in_its_own_words() -> None:
         slot("wrk", "http://127.0.0.1:1/", CLOSED)
 
 
-@pytest.mark.parametrize("name", ["loadgen", *LOADS])
+@pytest.mark.parametrize("name", ["loadgen", "redis-benchmark", *LOADS])
 def test_versions_are_told(name: GeneratorName) -> None:
     assert re.match(rf"{name} \d+\.", generator_version(name))
 

@@ -17,12 +17,37 @@ FACTORS = st.dictionaries(
 )
 
 
-def test_ends_come_first_then_the_middle() -> None:
+def test_the_middle_comes_first_then_the_ends() -> None:
     assert spread(1) == [0]
     assert spread(2) == [0, 1]
-    assert spread(5) == [0, 4, 2, 1, 3]
+    assert spread(5) == [2, 4, 0, 1, 3]
     assert thin_levels({"connections": POWERS}, 3) == {"connections": [1, 16, 512]}
-    assert thin_levels({"connections": POWERS}, 2) == {"connections": [1, 512]}
+    assert thin_levels({"connections": POWERS}, 2) == {"connections": [16, 512]}
+
+
+def test_levels_that_matter_come_before_all_others() -> None:
+    factors: dict[str, Sequence[Level]] = {
+        "generator": ["loadgen", "ab"],
+        "connections": POWERS,
+        "keepalive": ["always", "never"],
+    }
+    first: dict[str, Sequence[Level]] = {
+        "keepalive": ["never"],
+        "connections": [512, 2],
+        "generator": ["loadgen", "ab"],
+    }
+    one: dict[str, list[Level]] = {
+        "generator": ["loadgen"],
+        "connections": [512],
+        "keepalive": ["never"],
+    }
+    assert thin_levels(factors, 1, first) == one
+    assert thin_levels(factors, 3, first) == one | {"connections": [2, 16, 512]}
+    assert thin_levels(factors, 2, first) == one | {"connections": [2, 512]}
+    assert thin_levels(factors, 4, first) == one | {
+        "connections": [2, 512],
+        "generator": ["loadgen", "ab"],
+    }
 
 
 def test_factors_take_turns_the_first_one_first() -> None:
@@ -30,7 +55,7 @@ def test_factors_take_turns_the_first_one_first() -> None:
         "keepalive": ["always", "never"],
         "connections": POWERS,
     }
-    assert thin_levels(factors, 3) == {"keepalive": ["always", "never"], "connections": [1]}
+    assert thin_levels(factors, 3) == {"keepalive": ["always", "never"], "connections": [16]}
     assert thin_levels(factors, 7) == {
         "keepalive": ["always", "never"],
         "connections": [1, 16, 512],
@@ -69,4 +94,4 @@ def test_a_budget_buys_points_and_all_of_it_buys_all() -> None:
     one = point_s(experiment)
     assert thinned(experiment, 10 * one) == experiment
     assert thinned(experiment, 3.5 * one).factors == {"load.connections": [1, 16, 512]}
-    assert thinned(experiment, 0.1).factors == {"load.connections": [1]}
+    assert thinned(experiment, 0.1).factors == {"load.connections": [16]}

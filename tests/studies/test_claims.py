@@ -4,12 +4,12 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.definitions import Catalogue
-from webdyno.definitions.study import budget_shares, check_study, read_studies
+from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.generator import check_generator
 from webdyno.model.judgement import Interval
 from webdyno.model.point import plan_points
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
-from webdyno.run.thin import thinned
+from webdyno.run.thin import need_s, thinned
 from webdyno.studies import judge_claim, markdown
 from webdyno.studies.claims import bounds
 
@@ -25,7 +25,7 @@ def run(nginx: SimulatedArm, *, blocks: int = 8, noise: float = 0.01) -> Simulat
 
 def claim(**bounds: float) -> Claim:
     """Claim that nginx's rate is so many times Apache's."""
-    data = {"says": "", "published": "", "experiment": "x", "arm": "nginx", "against": "apache"}
+    data = {"says": "", "published": "", "experiment": "x", "arms": ["nginx"], "against": "apache"}
     return Claim.model_validate(data | bounds)
 
 
@@ -62,6 +62,21 @@ def test_an_interval_around_a_bound_decides_nothing() -> None:
 def test_five_blocks_decide_nothing() -> None:
     row = judged(claim(above=1.0), run(SimulatedArm(rate_rps=40_000), blocks=5))
     assert row.outcome is Outcome.UNDECIDED
+    assert row.reason == "only 5 valid blocks, 6 are the fewest"
+
+
+def test_a_claim_may_compare_any_two_arms_and_several_with_one() -> None:
+    rates = {"apache": 20_000, "nginx": 40_000, "cdn": 80_000}
+    arms = {name: SimulatedArm(rate_rps=rate) for name, rate in rates.items()}
+    simulated = simulated_run(arms, blocks=8, restart_sd=0.01, slot_sd=0.01)
+    slowest = claim(above=1.0).model_copy(update={"arms": ["nginx", "cdn"]})
+    row = judged(slowest, simulated)
+    assert row.outcome is Outcome.HOLDS
+    assert [round(ratio.estimate) for ratio in row.told[0].ratios] == [2, 4]
+    assert row.reason.startswith("in 2 of 2 comparisons ")
+    assert judged(slowest.model_copy(update={"below": 3.0}), simulated).outcome is Outcome.FAILS
+    half = claim(below=0.6).model_copy(update={"against": "cdn"})
+    assert judged(half, simulated).outcome is Outcome.HOLDS
 
 
 def test_error_pages_tell_nothing_and_the_reason_says_so() -> None:
@@ -122,19 +137,19 @@ def test_every_experiment_can_be_run_at_all_of_its_points(name: str) -> None:
         check_generator(plan.experiment)
 
 
-def test_a_budget_is_shared_out_by_claims() -> None:
-    shares = budget_shares(STUDIES.values())
-    assert sum(shares.values()) == pytest.approx(1)
-    assert set(shares) == {name for study in STUDIES.values() for name in study.experiments}
-    assert shares["hdm-five-scenarios"] == pytest.approx(4 * shares["hdm-retwis"])
-
-
 def test_an_hour_measures_where_every_claim_of_a_study_can_be_told() -> None:
-    shares = budget_shares(STUDIES.values())
-    for study in STUDIES.values():
+    planned = [
+        (study, name, CATALOGUE.experiment(name))
+        for study in STUDIES.values()
+        for name in study.experiments
+    ]
+    firsts = [levels_first(*plan) for plan in planned]
+    needs = [need_s(plan[2], first) for plan, first in zip(planned, firsts, strict=True)]
+    assert sum(needs) <= 3600
+    for (study, name, experiment), first, need in zip(planned, firsts, needs, strict=True):
+        kept = thinned(experiment, 3600 * need / sum(needs), first)
+        levels = [plan.point.levels for plan in plan_points(kept)]
         for each in study.claims:
-            if each.experiment is None:
-                continue
-            kept = thinned(CATALOGUE.experiment(each.experiment), 3600 * shares[each.experiment])
-            levels = [plan.point.levels for plan in plan_points(kept)]
-            assert any(each.at.items() <= there.items() for there in levels), each.says
+            if each.experiment == name:
+                assert any(each.at.items() <= there.items() for there in levels), each.says
+        assert kept.factors.get("generator") == experiment.factors.get("generator")

@@ -1,9 +1,10 @@
 """`webdyno studies`: published studies, repeated, and what of their claims holds here."""
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -14,7 +15,8 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import Yes
 from webdyno.cli.measure import measure
 from webdyno.definitions import Catalogue, Override
-from webdyno.definitions.study import budget_shares, check_study, read_studies
+from webdyno.definitions.study import check_study, levels_first, read_studies
+from webdyno.model.experiment import Level
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.study import ClaimRow, Outcome, Study
 from webdyno.run.folder import HEAD_FILE, RunFolder
@@ -35,8 +37,8 @@ def studies(
 ) -> Exit:
     """List the studies, or repeat some and judge their claims.
 
-    An experiment's share of the time goes by the number of claims that it decides; of its levels
-    as many are measured as fit in. The table of claims is printed, and written as Markdown beside
+    Of an experiment's levels as many are measured as fit into its share of the time, those that
+    claims name before the others. The table of claims is printed, and written as Markdown beside
     the runs.
 
     For example
@@ -75,16 +77,22 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     catalogue = Catalogue.load()
     for study in wanted:
         check_study(study, catalogue)
-    shares = budget_shares(wanted)
+    planned = [
+        plan
+        for study in wanted
+        for plan in _plans(study, catalogue)
+        if not (folder / plan.name / HEAD_FILE).exists()
+    ]
+    ends = time.monotonic() + budget_s
     failures: dict[str, str] = {}
-    for name, share in shares.items():
-        if (folder / name / HEAD_FILE).exists():
-            continue
+    for number, plan in enumerate(planned):
+        share = plan.need_s / sum(each.need_s for each in planned[number:])
+        share_s = max(1.0, share * (ends - time.monotonic()))
         try:
-            code = _measure(name, budget_s * share, catalogue, folder / name, yes=yes)
+            code = _measure(plan, share_s, catalogue, folder / plan.name, yes=yes)
         except Trouble as trouble:
-            failures[name] = str(trouble).splitlines()[0]
-            Console(stderr=True).print(f"{name}: {trouble}", markup=False)
+            failures[plan.name] = str(trouble).splitlines()[0]
+            Console(stderr=True).print(f"{plan.name}: {trouble}", markup=False)
             continue
         if code is Exit.INTERRUPTED:
             return code
@@ -98,13 +106,32 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     return Exit.OK
 
 
-def _measure(name: str, share_s: float, catalogue: Catalogue, out: Path, *, yes: bool) -> Exit:
+class _Plan(NamedTuple):
+    """An experiment of a study that is to be run."""
+
+    name: str
+    first: dict[str, list[Level]]
+    """Levels that claims need."""
+    need_s: float
+    """How long they take; an experiment's share of the time that is left goes by it."""
+
+
+def _plans(study: Study, catalogue: Catalogue) -> Iterator[_Plan]:
+    from webdyno.run.thin import need_s
+
+    for name in study.experiments:
+        experiment = catalogue.experiment(name)
+        first = levels_first(study, name, experiment)
+        yield _Plan(name, first, need_s(experiment, first))
+
+
+def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, out: Path, *, yes: bool) -> Exit:
     """Run an experiment at as many points as fit into its share of the time."""
     from webdyno.run.thin import thinned
 
     share = Override(("measure", "budget_s"), share_s, "--budget")
-    experiment = thinned(catalogue.experiment(name, [share]), share_s)
-    return measure(name, experiment, catalogue, out, yes=yes)
+    experiment = thinned(catalogue.experiment(plan.name, [share]), share_s, plan.first)
+    return measure(plan.name, experiment, catalogue, out, yes=yes)
 
 
 def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow]:

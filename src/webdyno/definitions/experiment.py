@@ -118,6 +118,11 @@ def _check_arm(
             f"{site_place}: there is no site {site_name!r}; {nearest(site_name, names.sites)}"
         )
     stack, site = names.stacks[arm.stack], names.sites[site_name]
+    if stack.protocol != experiment.protocol:
+        raise Mistake(
+            f"{place((*where, 'stack'))}: stack {stack.name} speaks {stack.protocol}, generator "
+            f"{experiment.generator} speaks {experiment.protocol}"
+        )
     check_fit(stack, site, names.stacks.values(), place((*where, "stack")))
     for name, value in arm.knobs.items():
         check_knob(stack, site, name, value, place((*where, "knobs", name)))

@@ -9,13 +9,16 @@ from webdyno.generator.httperf import Httperf
 from webdyno.generator.instrument import Instrument, Tool
 from webdyno.generator.interface import Generator
 from webdyno.generator.loadgen import Loadgen, loadgen_version
+from webdyno.generator.redis_benchmark import RedisBenchmark
 from webdyno.generator.wrk import Wrk
 from webdyno.model.experiment import Experiment, GeneratorName
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.paths import spell_out
 from webdyno.model.service import Need
 
-INSTRUMENTS: dict[str, Tool] = {tool.name: tool for tool in (ApacheBench(), Httperf(), Wrk())}
+INSTRUMENTS: dict[str, Tool] = {
+    tool.name: tool for tool in (ApacheBench(), Httperf(), Wrk(), RedisBenchmark())
+}
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 

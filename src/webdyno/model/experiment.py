@@ -111,7 +111,7 @@ class Measure(Model):
     """Seed of all random orders; drawn and recorded when it isn't given."""
 
 
-GeneratorName = Literal["loadgen", "ab", "httperf", "wrk"]
+GeneratorName = Literal["loadgen", "ab", "httperf", "wrk", "redis-benchmark"]
 """Programs that make load: webdyno's own, and the instruments of older studies."""
 
 Level = KnobValue | list[str]
@@ -133,6 +133,11 @@ class Experiment(Model):
     factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = {}
     """What is varied: a setting's dotted key, as for --set, and its levels. The arms are compared
     at every combination of levels; the measuring time is shared out among these points."""
+
+    @property
+    def protocol(self) -> str:
+        """What its generator speaks to the stacks."""
+        return "redis" if self.generator == "redis-benchmark" else "http"
 
     @model_validator(mode="after")
     def _generator_tells(self) -> "Experiment":

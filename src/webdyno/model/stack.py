@@ -81,6 +81,11 @@ class Stack(Model):
                     raise ValueError(f"knobs.{name}.sets: there is no knob {target!r}")
         return self
 
+    @property
+    def protocol(self) -> str:
+        """What it speaks to clients: http, or redis."""
+        return self.services[self.front].service.protocol
+
     def with_services(self, parts: dict[str, Part]) -> "Stack":
         """Give the stack with further services; one of its own takes the place of its role's."""
         return self.model_copy(update={"services": {**parts, **self.services}})

@@ -27,11 +27,11 @@ class Claim(Model):
     """The study's own figures; empty if it gave none."""
     experiment: str | None = None
     metric: ClaimMetric = "rate_rps"
-    arm: str = ""
+    arms: list[str] = []
     against: str = ""
     above: Annotated[float, Field(gt=0)] | None = None
     below: Annotated[float, Field(gt=0)] | None = None
-    """The claim is that arm / against lies between these bounds."""
+    """The claim is that arm / against lies between these bounds, for each of the arms."""
     at: dict[str, Level] = {}
     """The levels of the experiment's factors to which it is confined."""
     missing: str | None = None
@@ -39,8 +39,8 @@ class Claim(Model):
 
     @model_validator(mode="after")
     def _can_be_judged(self) -> "Claim":
-        if self.missing is None and (self.experiment is None or not self.arm or not self.against):
-            raise ValueError("a claim needs experiment, arm and against, or says what is missing")
+        if self.missing is None and not (self.experiment and self.arms and self.against):
+            raise ValueError("a claim needs experiment, arms and against, or says what is missing")
         if self.missing is None and self.above is None and self.below is None:
             raise ValueError("a claim needs above or below, the bounds of its ratio")
         return self

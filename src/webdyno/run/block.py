@@ -96,13 +96,14 @@ class _Block:
     """By arm."""
 
     def certify(self) -> CertificateRecord:
-        """Ask all arms the same before the load."""
+        """Ask all arms the same before the load, where they speak HTTP."""
         timeout_s, dial = self.lab.experiment.load.timeout_s, self.lab.bench.client_socket
         return CertificateRecord(
             block=self.number,
             answers={
                 arm.name: ask(self.stacks[arm.name].url, arm.certified, timeout_s, dial)
                 for arm in self.lab.arms
+                if arm.stack.protocol == "http"
             },
             settings={arm.name: self.stacks[arm.name].settings() for arm in self.lab.arms},
         )

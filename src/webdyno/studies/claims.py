@@ -1,7 +1,7 @@
 """Whether a claim holds in a run: pure functions from records to an outcome.
 
-A claim is that the ratio of two arms lies between bounds at certain levels. At each point it holds
-when the ratio's whole interval lies between them, and doesn't when the interval lies outside.
+A claim is that the ratios of some arms to another one lie between bounds at certain levels. At each
+point it holds when a ratio's whole interval lies between them, and doesn't when it lies outside.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,6 +25,7 @@ def judge_claim(
     if head is None:
         why = f"experiment {claim.experiment} has not been run"
         return ClaimRow(study=study, claim=claim, told=[], why=why)
+    head = _held_against(claim.against, head)
     measured = {record.point for record in records if isinstance(record, BlockRecord)}
     judged = [at for at in judge_sweep(head, records).points if _matches(claim, at.point)]
     by_generator: dict[GeneratorName, list[PointJudgement]] = {}
@@ -34,6 +35,13 @@ def judge_claim(
     told = [_told(name, claim, points, measured) for name, points in by_generator.items()]
     told.sort(key=lambda each: each.generator != "loadgen")
     return ClaimRow(study=study, claim=claim, told=told)
+
+
+def _held_against(arm: str, head: RunHead) -> RunHead:
+    """Give the run with this arm as the baseline: a claim may compare any two."""
+    arms = dict(sorted(head.experiment.arms.items(), key=lambda item: item[0] != arm))
+    experiment = head.experiment.model_copy(update={"arms": arms})
+    return head.model_copy(update={"experiment": experiment})
 
 
 def _matches(claim: Claim, point: Point) -> bool:
@@ -47,7 +55,7 @@ def _told(
     if not there:
         why = "no finished block at its levels; a longer --budget or --full measures there"
         return Told(generator=generator, outcome=Outcome.UNTOLD, ratios=[], why=why)
-    found = [comparison for at in there if (comparison := _comparison(claim, at))]
+    found = [comparison for at in there for comparison in _comparisons(claim, at)]
     if not found:
         why = f"{generator} doesn't tell {claim.metric}"
         return Told(generator=generator, outcome=Outcome.UNTOLD, ratios=[], why=why)
@@ -62,11 +70,12 @@ def _told(
     )
 
 
-def _comparison(claim: Claim, at: PointJudgement) -> Comparison | None:
-    for comparison in at.judgement.comparisons:
-        if comparison.metric == claim.metric and comparison.a == claim.arm:
-            return comparison
-    return None
+def _comparisons(claim: Claim, at: PointJudgement) -> list[Comparison]:
+    return [
+        comparison
+        for comparison in at.judgement.comparisons
+        if comparison.metric == claim.metric and comparison.a in claim.arms
+    ]
 
 
 def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:
@@ -97,25 +106,31 @@ def _outside(ratio: Interval, claim: Claim) -> bool:
 
 
 def _together(outcomes: Iterable[Outcome]) -> Outcome:
-    """A claim must hold at all of its points; one where it doesn't is enough to refute it."""
+    """A claim must hold wherever that can be told; one point where it doesn't refutes it."""
     found = set(outcomes)
-    order = (Outcome.FAILS, Outcome.UNTOLD, Outcome.UNDECIDED, Outcome.HOLDS)
+    order = (Outcome.FAILS, Outcome.UNDECIDED, Outcome.HOLDS, Outcome.UNTOLD)
     return next(outcome for outcome in order if outcome in found)
 
 
-def _why(
-    claim: Claim,
-    outcome: Outcome,
-    cause: Sequence[Comparison],
-    points: int,
-) -> str:
+def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparisons: int) -> str:
     if outcome is Outcome.UNTOLD:
         return cause[0].why
-    share = f"at {len(cause)} of {plural(points, 'point')}" if points > 1 else "measured"
+    share = f"in {len(cause)} of {plural(comparisons, 'comparison')} " if comparisons > 1 else ""
     if outcome is Outcome.UNDECIDED:
-        return f"{share} the interval contains a bound of the claim ({bounds(claim)})"
+        return share + _missing(claim, cause)
     where = "inside" if outcome is Outcome.HOLDS else "outside"
-    return f"{share} the interval lies {where} {bounds(claim)}"
+    return f"{share}the interval lies {where} {bounds(claim)}"
+
+
+def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
+    """Say what a decision lacks."""
+    fewest = min(len(comparison.by_block) for comparison in cause)
+    if fewest < Measure().min_blocks:
+        return f"only {plural(fewest, 'valid block')}, {Measure().min_blocks} are the fewest"
+    return (
+        f"the interval contains a bound of the claim ({bounds(claim)}); "
+        "a longer --budget narrows it"
+    )
 
 
 def bounds(claim: Claim) -> str:

@@ -1,0 +1,80 @@
+"""redis-benchmark: one command again and again over kept connections, a closed loop."""
+
+from webdyno.audit.output import Output
+from webdyno.generator.instrument import NO_LAG, NOT_TOLD, Done, only_closed, times
+from webdyno.generator.interface import GeneratorError, LoadOrder
+from webdyno.model.experiment import Load
+from webdyno.model.load_result import (
+    Bytes,
+    Connections,
+    Failures,
+    KeepAliveResult,
+    LoadResult,
+    Requests,
+)
+from webdyno.model.service import Need
+
+REQUESTS_PER_S = 100_000
+"""It ends after a number of requests, not a time: its own default for each second of a slot."""
+
+
+class RedisBenchmark:
+    """`redis-benchmark -t`: the path names one of its tests, such as /incr."""
+
+    name = "redis-benchmark"
+    need = Need(command=["redis-benchmark"], apt="redis-tools")
+    version_words = ("--version",)
+
+    def fault(self, load: Load) -> str | None:
+        """Say what of a load redis-benchmark can't do."""
+        return only_closed(load)
+
+    def command(self, order: LoadOrder, cpus: int) -> list[str]:
+        """Give redis-benchmark's command line; a single thread is what it has by itself."""
+        load, (request,) = order.load, order.requests
+        host, _, test = request.url.removeprefix("redis://").partition("/")
+        server, _, port = host.partition(":")
+        threads = _threads(load, cpus)
+        return [
+            *("redis-benchmark", "-h", server, "-p", port, "-t", test),
+            *("-n", str(max(1, round(order.duration_s * REQUESTS_PER_S)))),
+            *("-c", str(load.connections), "-k", "0" if load.keepalive == "never" else "1"),
+            *(["--threads", str(threads)] if threads > 1 else []),
+        ]
+
+    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:
+        """Give what redis-benchmark printed; it ends at the first error, and counts none."""
+        load, (request,) = order.load, order.requests
+        if done.exit_code:
+            raise GeneratorError(f"redis-benchmark ended with exit code {done.exit_code}")
+        return LoadResult(
+            schema=1,
+            target=request.url,
+            loop="closed",
+            measured_s=output.duration_s or done.took_s,
+            requests=Requests(sent=None, completed=output.requests or 0, unanswered=None),
+            by_status={},
+            failures=Failures(
+                connect=None,
+                timeout=None,
+                reset=None,
+                truncated=None,
+                malformed=None,
+                status=None,
+                body=None,
+            ),
+            bytes=Bytes(head=None, body=None),
+            connections=Connections(opened=None, reused_requests=None),
+            keepalive=KeepAliveResult(asked=load.keepalive, server_closed=None),
+            rate_rps=output.rate_rps or 0.0,
+            response_time_us=NOT_TOLD,
+            service_time_us=times(output),
+            connect_time_us=NOT_TOLD,
+            send_lag_us=NO_LAG,
+            client=done.client(_threads(load, cpus)),
+            printed=done.text,
+        )
+
+
+def _threads(load: Load, cpus: int) -> int:
+    return min(cpus, load.connections)
