@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from webdyno.cli.exits import Exit
+from webdyno.model.mistake import Trouble
 from webdyno.run.folder import RunFolder
 
 
@@ -16,19 +17,41 @@ def export(
     parquet: Annotated[
         Path | None, Parameter(help="The file to write; else slots.parquet in the run's folder.")
     ] = None,
+    autobench: Annotated[
+        Path | None,
+        Parameter(help="Write this CSV file instead, with autobench's columns: a row per rate."),
+    ] = None,
 ) -> Exit:
     """Write a run's slots as one Parquet table: a row for each slot, warm-ups included.
+
+    A sweep of demanded rates can be written as autobench's CSV instead, with arms for hosts.
 
     For example
 
         webdyno export runs/2026-11-21-093000-static-hello --parquet slots.parquet
+
+        webdyno export runs/2026-11-21-093000-deathmatch --autobench deathmatch.csv
 
         duckdb -c 'select arm, median("load.rate_rps") from "slots.parquet" group by arm'
     """
     from webdyno.run.parquet import PARQUET_FILE, write_parquet
 
     folder = RunFolder.open(run)
+    if autobench:
+        return _write_autobench(folder, autobench)
     file = parquet or run / PARQUET_FILE
     write_parquet(folder.records(), file)
     Console().print(f"slots written to {file}", markup=False, highlight=False, soft_wrap=True)
+    return Exit.OK
+
+
+def _write_autobench(folder: RunFolder, file: Path) -> Exit:
+    from webdyno.report.autobench import autobench_sheet
+
+    sheet = autobench_sheet(folder.head, folder.records())
+    try:
+        file.write_text(sheet, encoding="utf-8")
+    except OSError as error:
+        raise Trouble(f"{file}: can't be written: {error.strerror}") from error
+    Console().print(f"rates written to {file}", markup=False, highlight=False, soft_wrap=True)
     return Exit.OK
