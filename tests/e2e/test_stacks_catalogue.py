@@ -155,3 +155,20 @@ def test_secrets_differ_from_start_to_start(tmp_path: Path) -> None:
         if os.geteuid() == 0:
             assert (folder / "mariadb" / "start.sql").stat().st_mode & 0o077 == 0
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize("stack", ["nginx", "apache-prefork"])
+@pytest.mark.parametrize("gzip", [False, True])
+def test_text_is_compressed_where_asked_for_by_both(tmp_path: Path, stack: str, gzip: bool) -> None:
+    wanted, site = CATALOGUE.stack(stack), CATALOGUE.site("static")
+    knobs: dict[str, KnobValue] = {"gzip": gzip}
+    with start_stack(wanted, knobs, site, folder=tmp_path, bench=Bench()) as running:
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+        for asked in ({}, {"Accept-Encoding": "gzip"}):
+            connection.request("GET", "/100KB.txt", headers=asked)
+            answer = connection.getresponse()
+            answer.read()
+            encoding = "gzip" if gzip and asked else None
+            assert answer.getheader("Content-Encoding") == encoding
+        assert running.settings()["compression"] == ("gzip" if gzip else "off")
+        connection.close()
