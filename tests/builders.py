@@ -109,7 +109,7 @@ def simulated_run(
     for block in range(blocks):
         began = clock
         slowness = {name: exp(random.gauss(0, restart_sd)) for name in arms}
-        order = block_order(list(arms), measure.slots_per_arm, random)
+        order = block_order(list(arms), measure.first_slots_per_arm, random)
         phases = [(name, "warmup") for name in arms] + [(name, "measure") for name in order]
         for slot, (name, phase) in zip(count(), phases, strict=False):
             arm = arms[name]

@@ -9,17 +9,18 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import log
+from math import expm1, log
+from statistics import fmean
 
 import numpy as np
 
 from webdyno.judge.comparison import ALPHA, DELTA, fewest_blocks, shown_estimate
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
+from webdyno.judge.slots import PILOT_BLOCKS, choice
+from webdyno.judge.variance import random_effects
 from webdyno.judge.verdict import Question, answer
 from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Verdict
-
-SLOTS = 4
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,20 @@ class World:
     ratio: float
     restart_sd: float
     slot_sd: float
+    start_s: float = 2.2
+    """What a fresh start of an arm takes, its warm-up included: about that of nginx and Apache."""
+
+
+SLOT_WORLDS = (
+    World(1.05, 0.03, 0.01),
+    World(1.05, 0.05, 0.05),
+    World(1.05, 0.02, 0.04),
+    World(1.05, 0.0, 0.06),
+    World(1.05, 0.0, 0.1),
+    World(1.05, 0.02, 0.06, start_s=10.0),
+    World(1.05, 0.0, 0.05, start_s=10.0),
+)
+"""In which noise comes more from restarts, or more from slots."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,9 @@ class Outcome:
     blocks: int
     shown: Estimate
     d: Logs
+    slots: int
+    """Of each arm, in the last block."""
+    took_s: float
 
     def verdict(self, measure: Measure) -> Verdict:
         """Judge it."""
@@ -48,20 +66,28 @@ class Outcome:
 def experiments(world: World, count: int, measure: Measure, seed: int = 0) -> Iterator[Outcome]:
     """Make experiments that stop by the stop rule, the budget left aside."""
     rng = np.random.default_rng(seed)
-    shape = (2, measure.max_blocks, SLOTS)
     for _ in range(count):
-        restarts = rng.normal(0, world.restart_sd, (*shape[:2], 1))
-        slots = rng.normal(0, world.slot_sd, shape)
-        arm, baseline = np.exp(restarts + slots).mean(axis=2)
-        yield _until_stop(log(world.ratio) + np.log(arm / baseline), measure)
+        yield _until_stop(world, measure, rng)
 
 
-def _until_stop(d: Logs, measure: Measure) -> Outcome:
-    for blocks in range(fewest_blocks(measure, 1), measure.max_blocks):
-        shown, precise = shown_estimate(d[:blocks], measure, 1 - ALPHA)
-        if precise:
-            return Outcome(blocks, shown, d[:blocks])
-    return Outcome(measure.max_blocks, shown_estimate(d, measure, 1 - ALPHA)[0], d)
+def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Outcome:
+    d: Logs = np.empty(0)
+    pilot: list[Logs] = []
+    slots, took_s = measure.first_slots_per_arm, 0.0
+    while True:
+        restarts = rng.normal(0, world.restart_sd, (2, 1))
+        logs = restarts + rng.normal(0, world.slot_sd, (2, slots))
+        arm, baseline = np.exp(logs).mean(axis=1)
+        took_s += 2 * (world.start_s + slots * measure.slot_s)
+        d = np.append(d, log(world.ratio) + log(arm / baseline))
+        if len(d) <= PILOT_BLOCKS:
+            pilot.append(logs[0] - logs[1])
+        if len(d) >= fewest_blocks(measure, 1):
+            shown, precise = shown_estimate(d, measure, 1 - ALPHA)
+            if precise or len(d) == measure.max_blocks:
+                return Outcome(len(d), shown, d, slots, took_s)
+        if len(d) == PILOT_BLOCKS and measure.slots_per_arm is None:
+            slots = choice(*random_effects(pilot), world.start_s, measure.slot_s)
 
 
 def coverage(outcomes: list[Outcome], ratio: float) -> float:
@@ -77,20 +103,35 @@ def shares(outcomes: list[Outcome], measure: Measure) -> dict[Verdict, float]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print both tables."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
     measure = Measure()
-    print(f"{count} experiments a row, precision {measure.precision}, {SLOTS} slots an arm")  # noqa: T201
+    print(f"{count} experiments a row, precision {measure.precision}")  # noqa: T201
     print("noise  ratio  coverage  blocks  faster  slower  equivalent  undecided")  # noqa: T201
     for noise in (0.01, 0.02, 0.03, 0.04, 0.05):
         for ratio in (1.0, 1.05):
             outcomes = list(experiments(World(ratio, noise, noise), count, measure))
             by = shares(outcomes, measure)
-            blocks = sum(o.blocks for o in outcomes) / count
             print(  # noqa: T201
-                f"{noise:5.0%}  {ratio:5.2f}  {coverage(outcomes, ratio):8.1%}  {blocks:6.1f}"
+                f"{noise:5.0%}  {ratio:5.2f}  {coverage(outcomes, ratio):8.1%}"
+                f"  {fmean(o.blocks for o in outcomes):6.1f}"
                 f"  {by[Verdict.FASTER]:6.1%}  {by[Verdict.SLOWER]:6.1%}"
                 f"  {by[Verdict.EQUIVALENT]:10.1%}  {by[Verdict.UNDECIDED]:9.1%}"
+            )
+    print("start  restarts  slots' noise  slots  blocks  minutes  interval  coverage  found")  # noqa: T201
+    for world in SLOT_WORLDS:
+        for slots in (2, 4, None):
+            measure = Measure(slots_per_arm=slots)
+            outcomes = list(experiments(world, count, measure))
+            print(  # noqa: T201
+                f"{world.start_s:4.1f} s  {world.restart_sd:8.0%}  {world.slot_sd:12.0%}"
+                f"  {slots or fmean(o.slots for o in outcomes):5.1f}"
+                f"  {fmean(o.blocks for o in outcomes):6.1f}"
+                f"  {fmean(o.took_s for o in outcomes) / 60:7.2f}"
+                f"  ±{expm1(fmean(o.shown.half_width for o in outcomes)):7.1%}"
+                f"  {coverage(outcomes, world.ratio):8.1%}"
+                f"  {shares(outcomes, measure)[Verdict.FASTER]:5.1%}",
+                flush=True,
             )
 
 

@@ -40,6 +40,14 @@ def test_stopping_when_the_interval_is_narrow_keeps_its_coverage(noise: float) -
     assert 0.93 <= coverage(outcomes, 1.3) <= 0.97
 
 
+@pytest.mark.parametrize(("restart_sd", "slot_sd"), [(0.005, 0.04), (0.02, 0.06)])
+def test_choosing_the_slots_keeps_the_coverage(restart_sd: float, slot_sd: float) -> None:
+    """Where most of the noise is the slots', so that later blocks get more of them."""
+    outcomes = list(experiments(World(1.1, restart_sd, slot_sd), COUNT, MEASURE, seed=2))
+    assert sum(outcome.slots for outcome in outcomes) / COUNT > 5
+    assert 0.93 <= coverage(outcomes, 1.1) <= 0.97
+
+
 def test_equal_arms_become_equivalent_when_asked_for_enough_precision() -> None:
     precise = Measure(precision=0.008)
     by = shares(list(experiments(World(1.0, 0.01, 0.01), 300, precise)), precise)

@@ -58,7 +58,7 @@ def describe_noise(metric: str, block_sd: float, blocks: int, block_s: float) ->
 
 def _block(bench: Bench, load: Load, measure: Measure) -> tuple[float, float]:
     """Start both arms anew; give the log ratios of rate and of server CPU time per request."""
-    rounds = measure.slots_per_arm // 2
+    rounds = measure.first_slots_per_arm // 2
     answers, cpu_s = [0, 0], [0.0, 0.0]
     with ExitStack() as exits:
         arms = [exits.enter_context(null_server(bench, BODY_BYTES)) for _ in range(2)]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, expm1, log
-from statistics import fmean
 
 import numpy as np
 
@@ -79,7 +78,6 @@ def compare_arms(
     """
     pairs = log_ratios({arm: values_by_block(evidence, arm, rule) for arm in arms})
     p = {pair.arm: sign_flip_p(pair.d) for pair in pairs}
-    took_s = fmean(block.record.took_s for block in evidence.blocks) if evidence.blocks else 0.0
     compared: dict[str, Comparison] = {}
     left, all_hold = len(pairs), True
     for pair in sorted(pairs, key=lambda pair: p[pair.arm]):
@@ -107,7 +105,7 @@ def compare_arms(
             verdict=found.verdict,
             why=found.why,
             more_blocks=found.more_blocks,
-            more_minutes=None if found.more_blocks is None else found.more_blocks * took_s / 60,
+            more_minutes=found.more_blocks and found.more_blocks * evidence.block_s / 60,
         )
     return [compared[arm] for arm in arms[1:]]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from webdyno.model.records import (
     BlockRecord,
@@ -36,6 +37,18 @@ class Evidence:
     def slots(self) -> list[SlotRecord]:
         """All measured slots of finished blocks."""
         return [slot for block in self.blocks for slot in block.slots]
+
+    @property
+    def block_s(self) -> float:
+        """How long a block takes: on average those with as many slots as the last one."""
+        if not self.blocks:
+            return 0.0
+        records = [block.record for block in self.blocks]
+        return fmean(it.took_s for it in records if len(it.order) == len(records[-1].order))
+
+    def first(self, blocks: int) -> "Evidence":
+        """Keep the first blocks only."""
+        return replace(self, blocks=self.blocks[:blocks])
 
     def without(self, left_out: Iterable[tuple[int, int]]) -> "Evidence":
         """Leave out slots, each named by block and slot number."""

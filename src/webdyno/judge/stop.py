@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Literal
 
 from webdyno.judge.comparison import ALPHA, fewest_blocks, log_ratios, shown_estimate
@@ -50,8 +49,7 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
         return Stop("precision", f"the ratio is known to ±{percent(measure.precision)}")
     if finished >= measure.max_blocks:
         return Stop("max-blocks", f"{plural(finished, 'block')} are the most that were asked for")
-    block_s = fmean(block.record.took_s for block in evidence.blocks)
-    if elapsed_s + block_s > measure.budget_s:
+    if elapsed_s + evidence.block_s > measure.budget_s:
         return Stop("budget", f"no other block fits into the budget of {measure.budget_s:g} s")
     return None
 

@@ -22,9 +22,9 @@ def variance_splits(
 ) -> list[VarianceSplit]:
     """Split the variance of each arm's values per slot; arms with too few of them are left out."""
     splits = []
-    start_s, slot_s = _costs_s(evidence, len(arms))
+    start_s, slot_s = costs_s(evidence, len(arms))
     for arm in arms:
-        groups = _logs_by_block(evidence, arm, rule)
+        groups = list(logs_by_block(evidence, arm, rule).values())
         if len(groups) < 2 or all(len(group) < 2 for group in groups):
             continue
         restart, slot = random_effects(groups)
@@ -66,18 +66,19 @@ def best_slots(restart: float, slot: float, start_s: float, slot_s: float) -> in
     return int(min(max(2 * round(min(best, MOST_SLOTS) / 2), FEWEST_SLOTS), MOST_SLOTS))
 
 
-def _logs_by_block(evidence: Evidence, arm: str, rule: MetricRule) -> list[Logs]:
-    groups = []
+def logs_by_block(evidence: Evidence, arm: str, rule: MetricRule) -> dict[int, Logs]:
+    """Give ln(value) of each of the arm's slots, by number of those blocks that have any."""
+    groups = {}
     for block in evidence.blocks:
         values = [rule.block_value([slot]) for slot in block.of(arm)]
         logs = np.log([value for value in values if value is not None])
         if len(logs):
-            groups.append(logs)
+            groups[block.record.block] = logs
     return groups
 
 
-def _costs_s(evidence: Evidence, arms: int) -> tuple[float, float]:
-    """What an arm's fresh start (warm-up included) and what one more slot costs, on average."""
+def costs_s(evidence: Evidence, arms: int) -> tuple[float, float]:
+    """Give what an arm's fresh start (warm-up included) and one more slot cost, on average."""
     slots = evidence.slots
     if not slots:
         return 0.0, 0.0

@@ -10,6 +10,8 @@ from webdyno.model.knob import KnobValue
 from webdyno.model.paths import WrittenPath
 from webdyno.model.size import Size
 
+FIRST_SLOTS = 4
+
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 KeepAlive = Literal["always", "never"] | PositiveInt
@@ -96,8 +98,9 @@ class Measure(Model):
     )
     """The metric that the verdict is about; the others are shown beside it."""
     slot_s: Seconds = 0.5
-    slots_per_arm: Annotated[int, Field(ge=2, multiple_of=2)] = 4
-    """Slots of each arm in a block; even, so that ABBA order is balanced."""
+    slots_per_arm: Annotated[int, Field(ge=2, multiple_of=2)] | None = None
+    """Slots of each arm in a block; even, so that ABBA order is balanced. Unless given, blocks
+    begin with 4, and after the first six it is chosen from the noise seen, from 4 to 8."""
     warmup_s: Annotated[float, Field(ge=0)] = 1.0
     """Load on each arm before the first slot of a block that counts."""
     precision: Annotated[float, Field(gt=0, lt=1)] = 0.02
@@ -109,6 +112,11 @@ class Measure(Model):
     max_blocks: Annotated[int, Field(ge=6)] = 30
     seed: int | None = None
     """Seed of all random orders; drawn and recorded when it isn't given."""
+
+    @property
+    def first_slots_per_arm(self) -> int:
+        """Slots of each arm in the first blocks, before anything is known of the noise."""
+        return self.slots_per_arm or FIRST_SLOTS
 
 
 GeneratorName = Literal["loadgen", "ab", "httperf", "wrk", "redis-benchmark"]

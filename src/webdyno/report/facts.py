@@ -27,7 +27,7 @@ def how_measured(head: RunHead, records: list[Record], blocks: int) -> Facts:
     """Tell how the run was made, so that a reader can judge it; `blocks` are those that counted."""
     measure = head.experiment.measure
     facts = [
-        ("Blocks", _blocks(blocks, measure)),
+        ("Blocks", _blocks(blocks, records, measure)),
         ("Paths", _paths(head.experiment)),
         ("Load", load_words(head.experiment.load)),
         *((("Arms", "; ".join(arms)),) if (arms := arm_words(head.experiment)) else ()),
@@ -64,10 +64,13 @@ def _own_counts(slots: list[SlotRecord]) -> Facts:
     return [("Servers' own counts", "; ".join(told))] if told else []
 
 
-def _blocks(counted: int, measure: Measure) -> str:
+def _blocks(counted: int, records: list[Record], measure: Measure) -> str:
+    had = {len(block.order) // len(set(block.order)) for block in finished_blocks(records)}
+    slots = " or ".join(map(str, sorted(had or {measure.first_slots_per_arm})))
+    chosen = " (chosen from the noise seen)" if len(had) > 1 else ""
     return (
         f"{text.count(counted, 'block')} counted, each a fresh start of every arm; in each, "
-        f"{measure.slots_per_arm} slots of {text.duration(measure.slot_s)} per arm in balanced "
+        f"{slots} slots{chosen} of {text.duration(measure.slot_s)} per arm in balanced "
         f"random order, after {text.duration(measure.warmup_s)} of warm-up"
     )
 

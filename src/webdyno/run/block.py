@@ -10,6 +10,7 @@ from typing import Literal
 
 from webdyno.generator import Expectation, Generator, LoadOrder, Request
 from webdyno.judge.evidence import gather
+from webdyno.judge.slots import slots_per_arm
 from webdyno.judge.validity import certificate as fairness
 from webdyno.model.calibration import Ceiling
 from webdyno.model.mistake import Trouble
@@ -33,7 +34,7 @@ def run_block(lab: Lab, number: int) -> bool:
     began, began_at = time.monotonic(), datetime.now(UTC)
     rng = block_rng(lab.seed, lab.point.number, number)
     names = [arm.name for arm in lab.arms]
-    order = block_order(names, lab.experiment.measure.slots_per_arm, rng)
+    order = block_order(names, slots_per_arm(lab.records, lab.experiment), rng)
     slots = _plan_slots(lab, order, rng)
     lab.watcher.block_begins(lab.point, number, len(slots))
     with ExitStack() as exits:

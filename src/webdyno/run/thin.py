@@ -40,7 +40,7 @@ def need_s(experiment: Experiment, first: First) -> float:
 def point_s(experiment: Experiment) -> float:
     """Give the least time that a point takes, about, in seconds."""
     measure = experiment.measure
-    slots_s = measure.slots_per_arm * measure.slot_s
+    slots_s = measure.first_slots_per_arm * measure.slot_s
     blocks = fewest_blocks(measure, len(experiment.arms) - 1)
     return blocks * len(experiment.arms) * (START_S + measure.warmup_s + slots_s)
 
