@@ -87,7 +87,7 @@ LOADS = [
 
 @pytest.mark.parametrize("load", LOADS)
 def test_every_kind_of_load_is_ordered_in_the_agreed_form_and_done(url: str, load: Load) -> None:
-    asked = dataclasses.replace(order(f"{url}/hello.txt", body_bytes=13), load=load)
+    asked = dataclasses.replace(order(f"{url}/hello.txt", body_bytes=13), load=load, duration_s=0.3)
     schema = json.loads((SCHEMAS / "order.v1.schema.json").read_text())
     Draft202012Validator(schema).validate(order_json(asked))
     with Loadgen([CPU]) as loadgen:
@@ -96,6 +96,8 @@ def test_every_kind_of_load_is_ordered_in_the_agreed_form_and_done(url: str, loa
     assert result.offered_rps == load.offered_rps
     assert result.requests.completed > 0
     assert result.failures.total == 0
+    assert len(result.windows) == 3
+    assert sum(window.completed for window in result.windows) == result.requests.completed
 
 
 def test_an_engine_that_dies_is_told(url: str) -> None:

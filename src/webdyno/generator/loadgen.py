@@ -19,6 +19,11 @@ from webdyno.model.mistake import Mistake
 PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
 
+SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 0.1, 3600.0
+"""What the engine takes."""
+ROUNDING_S = 1e-6
+"""So that a slot has three thirds, and no fourth of a nanosecond."""
+
 
 def find_loadgen() -> Path:
     """Find the engine: $WEBDYNO_LOADGEN, then this checkout's build, then the PATH."""
@@ -145,6 +150,9 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         "load": _load_json(order.load),
         "duration_s": order.duration_s,
     }
+    third_s = order.duration_s / 3 + ROUNDING_S
+    if SHORTEST_WINDOW_S <= third_s <= LONGEST_WINDOW_S:
+        asked["window_s"] = third_s
     if order.load.zipf is not None:
         asked["zipf"] = order.load.zipf
     return asked

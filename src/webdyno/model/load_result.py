@@ -101,6 +101,16 @@ class Client(Foreign):
     """True when it asks the kernel over and over, so that `busy` doesn't tell how hard it works."""
 
 
+class Window(Foreign):
+    """A part of the slot."""
+
+    at_s: float
+    """Since the slot's beginning."""
+    length_s: float
+    completed: int
+    """Answered in time and validly."""
+
+
 class LoadResult(Foreign):
     """One slot as the load generator saw it."""
 
@@ -125,5 +135,7 @@ class LoadResult(Foreign):
     connect_time_us: Times
     send_lag_us: SendLag
     client: Client
+    windows: list[Window] = []
+    """The slot in thirds, where it isn't too short for that; of webdyno's own generator only."""
     printed: str | None = None
     """The output of a generator that is a command for people; None of webdyno's own."""

@@ -1,9 +1,33 @@
-"""The rule about servers that haven't settled."""
+"""The rules about servers that haven't settled."""
+
+from collections.abc import Callable
+from math import exp, sqrt
+from random import Random
 
 import pytest
 
-from judge.validity.broken import found_in, run_with
-from webdyno.model.records import SlotRecord
+from builders import SimulatedRun
+from judge.validity.broken import ARMS, BLOCKS, found_in, run_with
+from webdyno.judge.evidence import gather
+from webdyno.judge.validity import trend
+from webdyno.model.load_result import Window
+from webdyno.model.records import Record, SlotRecord
+
+RUNS = 1_000
+THIRD_S = 0.5 / 3
+THIRD = 7_000
+"""Answers in a third of a slot."""
+
+
+def with_thirds(slot: SlotRecord, answers: tuple[int, int, int], **load: object) -> SlotRecord:
+    """Give a slot windows with so many answers, and other fields of its load."""
+    windows = [
+        Window(at_s=number * THIRD_S, length_s=THIRD_S, completed=count)
+        for number, count in enumerate(answers)
+    ]
+    return slot.model_copy(
+        update={"load": slot.load.model_copy(update={"windows": windows, **load})}
+    )
 
 
 @pytest.mark.parametrize(
@@ -25,5 +49,68 @@ def test_a_trend_over_the_block_is_told(change_per_slot: float, severity: str | 
         assert ("rises" if change_per_slot > 0 else "falls") in finding.what
 
 
+@pytest.mark.parametrize(
+    ("change", "severity"), [(0.0, None), (0.03, None), (0.08, "note"), (-0.2, "invalid")]
+)
+def test_a_trend_inside_the_slots_is_told(change: float, severity: str | None) -> None:
+    def drift(slot: SlotRecord) -> SlotRecord:
+        last = round(THIRD * (1 + change + 0.002 * (slot.block % 3)))
+        return with_thirds(slot, (THIRD, THIRD, last))
+
+    finding = found_in(run_with(drift)).get("slot-trend")
+    assert (finding.severity if finding else None) == severity
+    if finding:
+        assert finding.arm == "apache"
+        assert ("rises" if change > 0 else "falls") in finding.what
+
+
+def test_thirds_of_a_few_response_times_tell_nothing() -> None:
+    """The first answers come late in them, however settled the server is."""
+
+    def slow(slot: SlotRecord) -> SlotRecord:
+        times = slot.load.response_time_us.model_copy(update={"mean": THIRD_S * 1e6 / 10})
+        return with_thirds(slot, (50, 64, 64), response_time_us=times)
+
+    assert "slot-trend" not in found_in(run_with(slow))
+
+
 def test_noise_is_no_trend() -> None:
-    assert "trend" not in found_in(run_with(lambda slot: slot))
+    assert not {"trend", "slot-trend"} & found_in(run_with(lambda slot: slot)).keys()
+
+
+def lognormal(rng: Random) -> float:
+    """Noise of a third."""
+    return exp(rng.gauss(0, 0.2))
+
+
+def hiccups(rng: Random) -> float:
+    """Noise of a third that loses half of its answers now and then."""
+    return exp(rng.gauss(0, 0.01)) * (0.5 if rng.random() < 0.05 else 1.0)
+
+
+@pytest.mark.parametrize("noise", [lognormal, hiccups])
+def test_noise_inside_slots_is_seldom_taken_for_a_trend(noise: Callable[[Random], float]) -> None:
+    run, rng = run_with(lambda slot: slot), Random(0)
+    alarms = sum(bool(slot_trends(noisy(run, noise, rng))) for _ in range(RUNS))
+    assert alarms / RUNS <= 0.01 + 2 * sqrt(0.01 * 0.99 / RUNS)
+
+
+def noisy(run: SimulatedRun, noise: Callable[[Random], float], rng: Random) -> list[Record]:
+    """The run's records with noise in every third of every slot."""
+
+    def thirds() -> tuple[int, int, int]:
+        first, middle, last = (round(THIRD * noise(rng)) for _ in range(3))
+        return first, middle, last
+
+    return [
+        with_thirds(record, thirds()) if isinstance(record, SlotRecord) else record
+        for record in run.records
+    ]
+
+
+def slot_trends(records: list[Record]) -> list[str]:
+    """The arms with a trend inside their slots."""
+    evidence = gather(records)
+    assert len(evidence.blocks) == BLOCKS
+    found = trend.findings(evidence, list(ARMS))
+    return [finding.arm for finding in found if finding.rule == "slot-trend" and finding.arm]

@@ -1,7 +1,9 @@
-"""Whether the servers had settled: a trend over a block means that warming up wasn't over."""
+"""Whether the servers had settled: a trend over a block, or inside its slots, means they hadn't."""
 
-from collections.abc import Sequence
-from math import exp, expm1
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from statistics import fmean
 
 import numpy as np
 
@@ -10,34 +12,66 @@ from webdyno.judge.interval import estimate
 from webdyno.judge.metrics import rate_rps
 from webdyno.judge.words import percent
 from webdyno.model.judgement import Finding
+from webdyno.model.records import SlotRecord
 
-CONFIDENCE = 0.99
-"""Of "there is a trend": four times as strict as a verdict, since each arm is asked."""
+ALPHA = 0.01
+"""Of "there is a trend" by chance, in any arm: five times as strict as a verdict."""
 
-NOTED_DRIFT, SPOILING_DRIFT = 0.02, 0.1
-"""Changes of the rate over a block. ABBA order cancels what all arms have in common of it."""
+SPOILING_CHANGE = 0.1
+
+THIRD_IN_RESPONSE_TIMES = 20
+"""How long a third of a slot must be to be judged, in mean response times: a slot's first answers
+come a service time after its beginning, which takes as much as that off its first third."""
+
+
+@dataclass(frozen=True)
+class _Trend:
+    """One way to look for it."""
+
+    rule: str
+    change: Callable[[Block, str], float | None]
+    """Change of ln(rate) of an arm in a block; None where it can't be told."""
+    noted: float
+    """Changes of the rate up to this aren't worth a word."""
+    over: str
+    remedy: str
 
 
 def findings(evidence: Evidence, arms: Sequence[str]) -> list[Finding]:
     """Look for arms whose rate rises or falls in block after block.
 
-    Each block gives one slope of ln(rate) over the arm's slots; their t interval tells whether
-    they have a direction in common.
+    Each block gives one change of ln(rate); their t interval tells whether they have a direction in
+    common.
     """
-    found = []
-    for arm in arms:
-        drifts = [drift for block in evidence.blocks if (drift := _drift(block, arm)) is not None]
-        if len(drifts) < 2:
-            continue
-        mean = estimate(np.array(drifts), CONFIDENCE)
-        change = abs(expm1(mean.centre))
-        if mean.excludes_zero() and change > NOTED_DRIFT:
-            found.append(_finding(arm, exp(mean.centre) - 1, spoiled=change > SPOILING_DRIFT))
-    return found
+    return [
+        finding
+        for arm in arms
+        for trend in TRENDS
+        if (finding := _finding(evidence, arm, trend, 1 - ALPHA / len(arms))) is not None
+    ]
 
 
-def _drift(block: Block, arm: str) -> float | None:
-    """Change of ln(rate) from the arm's first slot in a block to its last, on the fitted line."""
+def _finding(evidence: Evidence, arm: str, trend: _Trend, confidence: float) -> Finding | None:
+    changes = [d for block in evidence.blocks if (d := trend.change(block, arm)) is not None]
+    if len(changes) < 2:
+        return None
+    mean = estimate(np.array(changes), confidence)
+    change = exp(mean.centre) - 1
+    if not mean.excludes_zero() or abs(change) <= trend.noted:
+        return None
+    direction = "rises" if change > 0 else "falls"
+    return Finding(
+        rule=trend.rule,
+        severity="invalid" if abs(change) > SPOILING_CHANGE else "note",
+        arm=arm,
+        what=f"arm {arm}: its rate {direction} by {percent(abs(change))} from the first to the "
+        f"last {trend.over}",
+        remedy=trend.remedy,
+    )
+
+
+def _over_the_block(block: Block, arm: str) -> float | None:
+    """Change from the arm's first slot in a block to its last, on the fitted line."""
     rates = {slot.slot: rate_rps([slot]) for slot in block.of(arm)}
     points = [(position, rate) for position, rate in rates.items() if rate is not None]
     if len(points) < 3:
@@ -48,14 +82,38 @@ def _drift(block: Block, arm: str) -> float | None:
     return slope * float(np.ptp(position))
 
 
-def _finding(arm: str, change: float, *, spoiled: bool) -> Finding:
-    direction = "rises" if change > 0 else "falls"
-    return Finding(
-        rule="trend",
-        severity="invalid" if spoiled else "note",
-        arm=arm,
-        what=f"arm {arm}: its rate {direction} by {percent(abs(change))} from the first to the "
-        "last slot of a block",
+def _inside_slots(block: Block, arm: str) -> float | None:
+    """Change from the first third of a slot to the last, the mean of the arm's slots."""
+    changes = [change for slot in block.of(arm) if (change := _inside(slot)) is not None]
+    return fmean(changes) if changes else None
+
+
+def _inside(slot: SlotRecord) -> float | None:
+    windows, response_us = slot.load.windows, slot.load.response_time_us.mean
+    if len(windows) < 3 or response_us is None:
+        return None
+    first, last = windows[0], windows[-1]
+    short = min(first.length_s, last.length_s) < THIRD_IN_RESPONSE_TIMES * response_us / 1e6
+    if short or not first.completed or not last.completed:
+        return None
+    return log(last.completed / last.length_s) - log(first.completed / first.length_s)
+
+
+TRENDS = (
+    _Trend(
+        "trend",
+        _over_the_block,
+        noted=0.02,  # ABBA order cancels what all arms have in common of it
+        over="slot of a block",
         remedy="Warm up longer (--set measure.warmup_s=5); a rate that falls on and on points to "
         "a leak, a growing queue or throttled CPUs.",
-    )
+    ),
+    _Trend(
+        "slot-trend",
+        _inside_slots,
+        noted=0.05,
+        over="third of its slots",
+        remedy="Make slots longer, so that their beginning weighs less (--set measure.slot_s=2); a "
+        "rate that falls points to CPUs that are throttled after a burst.",
+    ),
+)
