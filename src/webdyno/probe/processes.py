@@ -33,17 +33,17 @@ class ProcessReading:
         try:
             stat = read_quickly(f"{folder}/stat").rpartition(b")")[2].split()
             status = read_quickly(f"{folder}/status")
-            threads = [entry.name for entry in os.scandir(f"{folder}/task")]
+            threads = number_after(b"\nThreads:", status)
+            voluntary, involuntary = _switches(status) if threads == 1 else _all_switches(folder)
         except OSError:
             return None
-        voluntary, involuntary = _switches(folder, threads)
         return cls(
             switches_voluntary=voluntary,
             switches_involuntary=involuntary,
             faults_minor=int(stat[MINOR_FAULTS]),
             faults_major=int(stat[MAJOR_FAULTS]),
             disk_bytes=_disk_bytes(folder),
-            threads=len(threads),
+            threads=threads,
             peak_rss_bytes=number_after(b"VmHWM:", status) * 1024,
         )
 
@@ -98,14 +98,22 @@ NOTHING = ProcessReading(0, 0, 0, 0, (0, 0), 0, 0)
 """A process that hadn't started yet."""
 
 
-def _switches(folder: str, threads: Iterable[str]) -> tuple[int, int]:
-    """Sum over the living threads: the process's own status counts its first thread only."""
+def _switches(status: bytes) -> tuple[int, int]:
+    """Voluntary and involuntary ones: of a thread, or of the first thread of a process."""
+    return (
+        number_after(b"\nvoluntary_ctxt_switches:", status),
+        number_after(b"\nnonvoluntary_ctxt_switches:", status),
+    )
+
+
+def _all_switches(folder: str) -> tuple[int, int]:
+    """Sum over a process's living threads."""
     voluntary = involuntary = 0
-    for thread in threads:
+    for thread in os.scandir(f"{folder}/task"):
         with suppress(OSError):
-            status = read_quickly(f"{folder}/task/{thread}/status")
-            voluntary += number_after(b"\nvoluntary_ctxt_switches:", status)
-            involuntary += number_after(b"\nnonvoluntary_ctxt_switches:", status)
+            of_thread = _switches(read_quickly(f"{thread.path}/status"))
+            voluntary += of_thread[0]
+            involuntary += of_thread[1]
     return voluntary, involuntary
 
 
