@@ -8,5 +8,5 @@ module.exports = (request, response) => {
     left--;
   }
   response.setHeader('Content-Type', 'text/plain;charset=UTF-8');
-  response.end(`${turns} turns\n`);
+  response.end(`${String(turns).padStart(9)} turns\n`);
 };

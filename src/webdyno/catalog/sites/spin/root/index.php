@@ -6,4 +6,5 @@ while ($left > 0) {
     $left--;
 }
 header('Content-Type: text/plain;charset=UTF-8');
-echo "$turns turns\n";
+// Of one length, however much work it was: bodies that differ block the verdict.
+printf("%9d turns\n", $turns);
