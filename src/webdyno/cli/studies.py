@@ -83,6 +83,7 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
         for plan in _plans(study, catalogue)
         if not (folder / plan.name / HEAD_FILE).exists()
     ]
+    planned.sort(key=lambda plan: plan.need_s)  # the longest last: what it overruns costs no other
     ends = time.monotonic() + budget_s
     failures: dict[str, str] = {}
     for number, plan in enumerate(planned):

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from webdyno.judge.comparison import fewest_blocks
 from webdyno.model.experiment import Experiment, Level
 
-START_S = 2.0
+START_S = 1.8
 """What it takes to start an arm, to ask for its certificate, to let its slots run dry and to stop
 it, about: 0.7 s for a file server, 3 s for PHP with MariaDB, with one CPU for the servers."""
 
