@@ -265,7 +265,7 @@ def test_a_full_disk_is_one_clear_message(
     monkeypatch.setattr(Path, "write_text", full)
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(
-        Trouble, match=r"nginx can't be started: .*No space left .* make room there"
+        Trouble, match=r"nginx can't be started: .*No space left .*; make room in /"
     ):
         start_stack(stack, {}, site, folder=tmp_path, bench=bench)
 

@@ -1,6 +1,8 @@
 """A running stack: from the definition to a server that answers, and to its end."""
 
 import errno
+import shutil
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,7 +53,7 @@ def start_stack(
             running.stop()
             raise
     except OSError as error:
-        remedy = "; make room there, or set TMPDIR" if error.errno == errno.ENOSPC else ""
+        remedy = f"; {_make_room(folder)}" if error.errno == errno.ENOSPC else ""
         raise Trouble(f"stack {stack.name} can't be started: {error}{remedy}") from None
     return running
 
@@ -217,3 +219,10 @@ class RunningStack:
     ) -> None:
         """Stop the stack."""
         self.stop()
+
+
+def _make_room(folder: Path) -> str:
+    """Say where room is short: where logs are kept, or where servers have their files."""
+    kept = next(place for place in (folder, *folder.parents) if place.is_dir())
+    full = min((kept, Path(tempfile.gettempdir())), key=lambda place: shutil.disk_usage(place).free)
+    return f"make room in {full.absolute()}"
