@@ -10,8 +10,6 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from webdyno.audit import READABLE, WIDTH, read_lines, shown
-from webdyno.audit import audit as audit_lines
 from webdyno.cli.exits import Exit
 from webdyno.model.mistake import Mistake, Trouble
 
@@ -42,6 +40,9 @@ def audit(
 
         webdyno audit article.txt --json
     """
+    from webdyno.audit import READABLE, WIDTH, read_lines, shown
+    from webdyno.audit import audit as audit_lines
+
     name = "standard input" if file == STANDARD_INPUT else file
     with _opened(file, name) as stream:
         found = audit_lines(read_lines(stream))

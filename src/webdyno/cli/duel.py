@@ -5,20 +5,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import (
-    THIS_BENCH,
-    BenchFlags,
-    Budget,
-    CatalogDirs,
-    ExperimentSettings,
-    Factors,
-    GeneratorFlag,
-    Out,
-    Precision,
-    Yes,
-)
-from webdyno.cli.measure import measure, measure_settings
-from webdyno.definitions import Catalogue, CommandLine, factors, read_experiment, settings
+from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, Out, Yes
+from webdyno.cli.measure import measure
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
 
@@ -33,12 +22,7 @@ def duel(
     path: Annotated[
         str | None, Parameter(help="The path that is asked for; else the site's first.")
     ] = None,
-    budget: Budget = None,
-    precision: Precision = None,
-    generator: GeneratorFlag = None,
-    bench: BenchFlags = THIS_BENCH,
-    set_: ExperimentSettings = (),
-    vary: Factors = (),
+    flags: ExperimentFlags = AS_WRITTEN,
     out: Out = None,
     catalog: CatalogDirs = (),
     yes: Yes = False,
@@ -57,13 +41,7 @@ def duel(
     """
     catalogue = Catalogue.load(catalog)
     spoken = _experiment(catalogue, stack, baseline, site, path)
-    overrides = [
-        *measure_settings(budget, precision, generator),
-        *bench.overrides(),
-        *settings(set_),
-        *factors(vary),
-    ]
-    experiment = read_experiment(spoken, overrides, catalogue)
+    experiment = read_experiment(spoken, flags.overrides(), catalogue)
     return measure(f"{stack}-{baseline}", experiment, catalogue, out, yes=yes)
 
 

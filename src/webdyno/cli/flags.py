@@ -1,13 +1,14 @@
 """Flags that several commands have, each described once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from webdyno.definitions import Override
+from webdyno.cli.durations import parse_duration_s
+from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import GeneratorName
@@ -30,25 +31,6 @@ Yes = Annotated[
         show_default=False,
     ),
 ]
-ExperimentSettings = Annotated[
-    Sequence[str],
-    Parameter(
-        name="--set",
-        help="KEY=VALUE: change a setting of the experiment; may be given again.",
-        negative=(),
-        show_default=False,
-    ),
-]
-Factors = Annotated[
-    Sequence[str],
-    Parameter(
-        name="--vary",
-        help="KEY=LEVEL,LEVEL…: compare at each of these levels of a setting; with several, at "
-        "every combination.",
-        negative=(),
-        show_default=False,
-    ),
-]
 KnobSettings = Annotated[
     Sequence[str],
     Parameter(
@@ -58,21 +40,8 @@ KnobSettings = Annotated[
         show_default=False,
     ),
 ]
-GeneratorFlag = Annotated[
-    GeneratorName | None,
-    Parameter(
-        name="--generator",
-        help="What makes the load: webdyno's own loadgen, or an instrument of older studies.",
-    ),
-]
 Budget = Annotated[
     str | None, Parameter(name="--budget", help="Time for measuring, such as 90s or 5m.")
-]
-Precision = Annotated[
-    float | None,
-    Parameter(
-        name="--precision", help="Stop when the ratio is known this well; 0.02 is 2 % either way."
-    ),
 ]
 Out = Annotated[
     Path | None,
@@ -119,3 +88,62 @@ class BenchFlags:
 
 
 THIS_BENCH = BenchFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ExperimentFlags:
+    """What of an experiment can be said on the command line."""
+
+    budget: Budget = None
+    precision: Annotated[
+        float | None,
+        Parameter(help="Stop when the ratio is known this well; 0.02 is 2 % either way."),
+    ] = None
+    generator: Annotated[
+        GeneratorName | None,
+        Parameter(
+            help="What makes the load: webdyno's own loadgen, or an instrument of older studies."
+        ),
+    ] = None
+    bench: BenchFlags = THIS_BENCH
+    set_: Annotated[
+        Sequence[str],
+        Parameter(
+            name="--set",
+            help="KEY=VALUE: change a setting of the experiment; may be given again.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = ()
+    vary: Annotated[
+        Sequence[str],
+        Parameter(
+            help="KEY=LEVEL,LEVEL…: compare at each of these levels of a setting; with several, "
+            "at every combination.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = ()
+
+    def overrides(self) -> list[Override]:
+        """Give the flags as settings of the experiment; raise Mistake where one is none."""
+        return [
+            *self._measuring(),
+            *self.bench.overrides(),
+            *settings(self.set_),
+            *factors(self.vary),
+        ]
+
+    def _measuring(self) -> Iterator[Override]:
+        if self.generator is not None:
+            yield Override(("generator",), self.generator, f"--generator {self.generator}")
+        if self.budget is not None:
+            budget_s = parse_duration_s(self.budget, "--budget")
+            yield Override(("measure", "budget_s"), budget_s, f"--budget {self.budget}")
+        if self.precision is not None:
+            flag = f"--precision {self.precision}"
+            yield Override(("measure", "precision"), self.precision, flag)
+
+
+AS_WRITTEN = ExperimentFlags()

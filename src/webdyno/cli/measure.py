@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from webdyno.cli.durations import parse_duration_s
 from webdyno.cli.exits import Exit
 from webdyno.cli.packages import provide_packages
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result, tell_where
-from webdyno.definitions import Catalogue, Override
+from webdyno.definitions import Catalogue
 from webdyno.generator import check_generator, generator_needs
-from webdyno.model.experiment import Experiment, GeneratorName
+from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
 from webdyno.run.folder import RunFolder
 
@@ -33,22 +32,6 @@ def measure_on(folder: RunFolder, catalogue: Catalogue, *, yes: bool) -> Exit:
     with folder:
         folder.hold()
         return _carry_on(folder, catalogue)
-
-
-def measure_settings(
-    budget: str | None, precision: float | None, generator: GeneratorName | None
-) -> list[Override]:
-    """Give the flags for which there is a setting of the experiment as such settings."""
-    overrides = []
-    if generator is not None:
-        overrides.append(Override(("generator",), generator, f"--generator {generator}"))
-    if budget is not None:
-        budget_s = parse_duration_s(budget, "--budget")
-        overrides.append(Override(("measure", "budget_s"), budget_s, f"--budget {budget}"))
-    if precision is not None:
-        flag = f"--precision {precision}"
-        overrides.append(Override(("measure", "precision"), precision, flag))
-    return overrides
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:

@@ -7,20 +7,9 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import (
-    THIS_BENCH,
-    BenchFlags,
-    Budget,
-    CatalogDirs,
-    ExperimentSettings,
-    Factors,
-    GeneratorFlag,
-    Out,
-    Precision,
-    Yes,
-)
-from webdyno.cli.measure import measure, measure_settings
-from webdyno.definitions import Catalogue, factors, settings
+from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, Out, Yes
+from webdyno.cli.measure import measure
+from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
 
@@ -30,12 +19,7 @@ def run(
         str, Parameter(help="Name of an experiment in the catalogue, or a TOML file.")
     ] = "static-hello",
     *,
-    budget: Budget = None,
-    precision: Precision = None,
-    generator: GeneratorFlag = None,
-    bench: BenchFlags = THIS_BENCH,
-    set_: ExperimentSettings = (),
-    vary: Factors = (),
+    flags: ExperimentFlags = AS_WRITTEN,
     full: Annotated[
         bool,
         Parameter(
@@ -66,14 +50,8 @@ def run(
         webdyno run static-hello --vary load.connections=1,8,64 --budget 10m
     """
     catalogue = Catalogue.load(catalog)
-    overrides = [
-        *measure_settings(budget, precision, generator),
-        *bench.overrides(),
-        *settings(set_),
-        *factors(vary),
-    ]
-    wanted = catalogue.experiment(experiment, overrides)
-    if not full and not vary:
+    wanted = catalogue.experiment(experiment, flags.overrides())
+    if not full and not flags.vary:
         wanted = _within_budget(wanted)
     return measure(Path(experiment).stem, wanted, catalogue, out, yes=yes)
 
