@@ -1,6 +1,6 @@
 //! A TLS server in a thread per connection.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 use super::certificates::{Authority, Issued};
-use crate::support::Server;
+use crate::support::{Client, Server};
 
 pub struct Secure {
     pub server: Server,
@@ -17,37 +17,9 @@ pub struct Secure {
 }
 
 /// A connection as the server sees it.
-pub struct Session {
-    pub stream: StreamOwned<ServerConnection, TcpStream>,
-    /// 0 for the first connection.
-    pub number: usize,
-}
+pub type Session = Client<StreamOwned<ServerConnection, TcpStream>>;
 
 impl Session {
-    /// Reads one request without a body; `None` when the client closed.
-    pub fn request(&mut self) -> Option<String> {
-        let mut text = Vec::new();
-        let mut byte = [0];
-        while !text.ends_with(b"\r\n\r\n") {
-            match self.stream.read(&mut byte) {
-                Ok(1) => text.push(byte[0]),
-                _ => return None,
-            }
-        }
-        Some(String::from_utf8_lossy(&text).into_owned())
-    }
-
-    /// Writes; the client may be gone, which is its right.
-    pub fn write(&mut self, bytes: &[u8]) {
-        let _ = self.stream.write_all(bytes).and_then(|()| self.stream.flush());
-    }
-
-    pub fn answer_all(&mut self, bytes: &[u8]) {
-        while self.request().is_some() {
-            self.write(bytes);
-        }
-    }
-
     /// Announces the end, as TLS wants it.
     pub fn close(mut self) {
         self.stream.conn.send_close_notify();
@@ -80,7 +52,7 @@ impl Secure {
         let server = Server::start(move |client| {
             let connection = ServerConnection::new(config.clone()).expect("a connection");
             let stream = StreamOwned::new(connection, client.stream);
-            script(Session { stream, number: client.number });
+            script(Client { stream, number: client.number });
         });
         Secure { server, authority }
     }

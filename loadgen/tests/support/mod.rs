@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 pub const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
 
 /// One connection as the server sees it.
-pub struct Client {
-    pub stream: TcpStream,
+pub struct Client<S = TcpStream> {
+    pub stream: S,
     /// 0 for the first connection.
     pub number: usize,
 }
 
-impl Client {
+impl<S: Read + Write> Client<S> {
     /// Reads one request without a body; `None` when the client closed.
     pub fn request(&mut self) -> Option<String> {
         let mut text = Vec::new();
@@ -38,7 +38,7 @@ impl Client {
 
     /// Writes; the client may be gone, which is its right.
     pub fn write(&mut self, bytes: &[u8]) {
-        let _ = self.stream.write_all(bytes);
+        let _ = self.stream.write_all(bytes).and_then(|()| self.stream.flush());
     }
 
     /// Answers every request alike until the client closes.
@@ -47,7 +47,9 @@ impl Client {
             self.write(bytes);
         }
     }
+}
 
+impl Client {
     /// Closes with a reset instead of an end.
     pub fn reset(self) {
         let none = Some(std::time::Duration::ZERO);
