@@ -32,8 +32,6 @@ EXAMPLES = """\
 
 FEW = 64
 GOAL_BYTES = 4096
-CONNECTIONS_PER_SOURCE = 8000
-"""Beyond half of its port range, the kernel searches long for a free port of an address."""
 OTHER_FILES = 64
 """Descriptors beside the connections that loadgen insists on."""
 OPEN_WITHIN_S = 30.0
@@ -124,10 +122,7 @@ def memory_with(connections: int, path: Path, nginx: Nginx, cpu: int) -> Memory:
     """Give loadgen's memory when so many connections are open and in use."""
     wait_until_free(nginx)
     duration_s = OPEN_WITHIN_S + 2 * HOLD_S
-    arguments = [
-        *("--connections", str(connections), "--duration", f"{duration_s:g}s"),
-        *("--source", sources_for(connections)),
-    ]
+    arguments = ["--connections", str(connections), "--duration", f"{duration_s:g}s"]
     with running_loadgen(path, nginx, cpu, arguments) as process:
         wait_for(
             lambda: nginx.counters().active >= connections,
@@ -139,11 +134,6 @@ def memory_with(connections: int, path: Path, nginx: Nginx, cpu: int) -> Memory:
     if found is None:
         raise BenchError("loadgen ended while its connections were open")
     return found
-
-
-def sources_for(connections: int) -> str:
-    """Give enough addresses to connect from, as loadgen's --source takes them."""
-    return f"127.0.0.2-127.0.0.{2 + connections // CONNECTIONS_PER_SOURCE}"
 
 
 def wait_until_free(nginx: Nginx) -> None:

@@ -28,12 +28,13 @@ AS_NOBODY = (
 )
 TEMPORARY_PATHS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
+# Without multi_accept a busy nginx takes one connection a turn: thousands would wait for seconds.
 CONFIG = """\
 daemon off;
 worker_processes {workers};
 pid {folder}/nginx.pid;
 error_log {folder}/error.log warn;
-events {{ worker_connections {connections}; }}
+events {{ worker_connections {connections}; multi_accept on; }}
 http {{
     {temporary_paths}
     access_log off;
@@ -132,7 +133,8 @@ def running_nginx(
             _make_certificate(folder)
         config = CONFIG.format(
             workers=len(cpus),
-            connections=connections,
+            # With less than a sixteenth of them free, nginx closes connections that are idle.
+            connections=2 * connections,
             folder=folder,
             ports=ports,
             tls=TLS.format(ports=ports, folder=folder) if tls else "",

@@ -40,7 +40,7 @@ impl Slot<'_> {
 
     pub fn connect(&mut self, id: ConnId) {
         self.now_ns = now_ns();
-        let sources = &self.plan.order.load.source_addresses;
+        let sources = &self.plan.sources;
         let source = (!sources.is_empty()).then(|| sources[self.connects % sources.len()]);
         self.connects += 1;
         let conn = &mut self.reactor.conns[id];

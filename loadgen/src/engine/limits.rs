@@ -17,7 +17,7 @@ pub fn check(plan: &Plan) -> Result<(), String> {
     let per_target = u64::from(load.connections) + u64::from(slow);
     let idle = u64::from(load.idle_connections);
     check_files(per_target * plan.targets.len() as u64 + idle + OTHER_FILES)?;
-    let sources = load.source_addresses.len().max(1) as u64;
+    let sources = plan.sources.len().max(1) as u64;
     if plan.targets.iter().any(|address| matches!(address, Address::Tcp(_))) {
         check_ports(per_target + idle, sources)?;
     }

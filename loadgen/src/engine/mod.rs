@@ -19,6 +19,7 @@ mod reactor;
 mod sending;
 mod slot;
 mod socket;
+mod sources;
 mod supplies;
 mod turn;
 mod usage;

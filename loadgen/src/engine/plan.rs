@@ -1,8 +1,11 @@
 //! An order made ready to run: addresses resolved, requests rendered.
 
+use std::net::IpAddr;
+
 use crate::check::Expectation;
 use crate::engine::clock::seconds_to_ns;
 use crate::engine::layered::Layers;
+use crate::engine::sources;
 use crate::http1::request::{Parts, Rendered};
 use crate::order::{Loop, Order, Request};
 use crate::schedule::length_s;
@@ -26,6 +29,8 @@ pub struct Plan {
     pub requests: Vec<Ready>,
     pub targets: Vec<Address>,
     pub origins: Vec<String>,
+    /// Addresses to connect from, in turn; none: the kernel's choice.
+    pub sources: Vec<IpAddr>,
     pub timeout_ns: u64,
     /// `u32::MAX` where there is no limit.
     pub requests_per_connection: u32,
@@ -49,6 +54,7 @@ impl Plan {
             requests: Vec::with_capacity(order.requests.len()),
             targets: Vec::new(),
             origins: Vec::new(),
+            sources: Vec::new(),
             timeout_ns: seconds_to_ns(order.load.timeout_s),
             requests_per_connection: order.load.keepalive.limit().unwrap_or(u32::MAX),
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
@@ -62,6 +68,7 @@ impl Plan {
             plan.no_delay |= ready.rendered.bytes(true).len() > ONE_SEGMENT_BYTES;
             plan.requests.push(ready);
         }
+        plan.sources = sources::of(&plan.order.load, &plan.targets);
         Ok(plan)
     }
 

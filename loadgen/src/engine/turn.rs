@@ -21,8 +21,10 @@ pub enum Timer {
 }
 
 const MILLISECOND_NS: u64 = 1_000_000;
-/// Answers must not wait until thousands of connections are opened.
+/// Answers must not wait until thousands of connections are opened, each of which can take
+/// milliseconds when the kernel has to search for a free port.
 const TIMERS_PER_TURN: usize = 64;
+const TIMERS_WITHIN_NS: u64 = MILLISECOND_NS;
 /// Far from the end of the kernel's arithmetic.
 const LONGEST_WAIT_NS: u64 = 3_600_000_000_000;
 
@@ -53,19 +55,26 @@ impl Slot<'_> {
             }
             self.send_due();
         }
-        for _ in 0..TIMERS_PER_TURN {
-            match self.timers.peek().copied() {
-                Some(Reverse((at, timer))) if at <= self.now_ns => {
-                    self.timers.pop();
-                    self.on_timer(timer);
-                    self.send_due();
-                }
-                _ => break,
-            }
-        }
+        self.run_timers();
         self.send_due();
         if self.now_ns >= self.check_timeouts_ns {
             self.check_timeouts();
+        }
+    }
+
+    fn run_timers(&mut self) {
+        let due_ns = self.now_ns;
+        let mut end_ns = u64::MAX;
+        for _ in 0..TIMERS_PER_TURN {
+            let Some(Reverse((at_ns, timer))) = self.timers.peek().copied() else { return };
+            if at_ns > due_ns || self.now_ns > end_ns {
+                return;
+            }
+            self.timers.pop();
+            self.on_timer(timer);
+            self.send_due();
+            // Connecting and sending tell the time.
+            end_ns = end_ns.min(self.now_ns + TIMERS_WITHIN_NS);
         }
     }
 
@@ -116,29 +125,44 @@ impl Slot<'_> {
         }
     }
 
-    /// Finds requests and connects older than the timeout, and when the next one can be.
+    /// Ends requests and connects older than the timeout, and finds when the next one can be.
     fn check_timeouts(&mut self) {
         let now = self.now_ns;
         let mut oldest = now;
         let mut late = Vec::new();
         for id in self.conns.iter().flatten().chain(&self.idle_conns) {
-            let conn = &self.reactor.conns[*id];
-            let waits = match conn.state {
-                State::Connecting => true,
-                // Slow on purpose.
-                State::Busy => conn.role != Role::Slow,
-                State::Closed | State::Resting | State::Idle => false,
-            };
-            if waits && now.saturating_sub(conn.since_ns) >= self.plan.timeout_ns {
-                late.push(*id);
-            } else if waits {
-                oldest = oldest.min(conn.since_ns);
+            match self.waits_since_ns(*id) {
+                Some(since) if now.saturating_sub(since) >= self.plan.timeout_ns => late.push(*id),
+                Some(since) => oldest = oldest.min(since),
+                None => {}
             }
         }
         // Looking at every connection more often than once a millisecond would be load itself.
         self.check_timeouts_ns = (oldest + self.plan.timeout_ns).max(now + MILLISECOND_NS);
         for id in late {
-            self.timed_out(id);
+            self.read_late(id);
+            let waits = self.waits_since_ns(id);
+            if waits.is_some_and(|since| now.saturating_sub(since) >= self.plan.timeout_ns) {
+                self.timed_out(id);
+            }
+        }
+    }
+
+    /// Since when a connection waits for the server, if it does.
+    fn waits_since_ns(&self, id: ConnId) -> Option<u64> {
+        let conn = &self.reactor.conns[id];
+        match conn.state {
+            State::Connecting => Some(conn.since_ns),
+            // Slow readers wait on purpose.
+            State::Busy => (conn.role != Role::Slow).then_some(conn.since_ns),
+            State::Closed | State::Resting | State::Idle => None,
+        }
+    }
+
+    /// Reads what came while this thread was busy with other connections: that is no timeout.
+    fn read_late(&mut self, id: ConnId) {
+        if self.reactor.conns[id].state == State::Busy {
+            self.on_readable(Happened { id, flags: EventFlags::IN }, now_ns());
         }
     }
 }

@@ -149,7 +149,8 @@ pub struct Args {
     pub window: f64,
 
     /// Local addresses to connect from, in turn: 127.0.0.2 or 127.0.0.2-127.0.0.9; may be
-    /// repeated [default: the kernel's choice]
+    /// repeated [default: the kernel's choice; for each 8000 connections to 127.0.0.0/8 one of its
+    /// addresses]
     #[arg(long = "source", value_name = "ADDRESS", value_parser = units::sources,
           help_heading = "Clients")]
     pub sources: Vec<Sources>,

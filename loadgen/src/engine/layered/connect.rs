@@ -61,7 +61,7 @@ impl Slot {
     }
 
     async fn dial(&self, gate: &Gate) -> Result<Dialled, NoConnection> {
-        let sources = &self.plan.order.load.source_addresses;
+        let sources = &self.plan.sources;
         let nth = self.connects.replace(self.connects.get() + 1);
         let source = (!sources.is_empty()).then(|| sources[nth % sources.len()]);
         let limits = Limits {
