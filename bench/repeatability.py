@@ -76,7 +76,7 @@ def ratio_cells(ratio: Interval | None) -> tuple[str, str]:
 
 def duel(folder: Path) -> RunFolder:
     """Run the duel for all of its time."""
-    settings = ("--precision=0.001", "--set=measure.max_blocks=100")
+    settings = ("--precision=0.1%", "--set=measure.max_blocks=100")
     command = [str(WEBDYNO), "duel", STACK, STACK, f"--budget={BUDGET_S}s", *settings]
     subprocess.run([*command, f"--out={folder}"], check=False, stdout=subprocess.DEVNULL)
     return RunFolder.open(folder)

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from webdyno.cli.durations import parse_duration_s
 from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget
+from webdyno.cli.quantities import parse_duration_s
 from webdyno.model.calibration import Calibration
 from webdyno.model.mistake import Mistake
 

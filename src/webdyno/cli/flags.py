@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from webdyno.cli.durations import parse_duration_s
+from webdyno.cli.quantities import parse_duration_s, parse_share
 from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
 from webdyno.model.bench import BenchSettings
@@ -97,8 +97,8 @@ class ExperimentFlags:
 
     budget: Budget = None
     precision: Annotated[
-        float | None,
-        Parameter(help="Stop when the ratio is known this well; 0.02 is 2 % either way."),
+        str | None,
+        Parameter(help="Stop when the ratio is known this well, such as 2% (or 0.02) either way."),
     ] = None
     generator: Annotated[
         GeneratorName | None,
@@ -142,8 +142,8 @@ class ExperimentFlags:
             budget_s = parse_duration_s(self.budget, "--budget")
             yield Override(("measure", "budget_s"), budget_s, f"--budget {self.budget}")
         if self.precision is not None:
-            flag = f"--precision {self.precision}"
-            yield Override(("measure", "precision"), self.precision, flag)
+            precision = parse_share(self.precision, "--precision")
+            yield Override(("measure", "precision"), precision, f"--precision {self.precision}")
 
 
 AS_WRITTEN = ExperimentFlags()

@@ -10,10 +10,10 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from webdyno.cli.durations import parse_duration_s
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import Yes
 from webdyno.cli.measure import measure
+from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Catalogue, Override
 from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.model.experiment import Level
