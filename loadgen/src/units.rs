@@ -24,6 +24,22 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Reads a time that something takes, so 0 is none.
+pub fn length(text: &str) -> Result<f64, String> {
+    seconds(text).and_then(|value| match value {
+        0.0 => Err(format!("{text:?} is not a time above 0")),
+        value => Ok(value),
+    })
+}
+
+/// Reads how many are due per second.
+pub fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => Err(format!("{text:?} is not a number per second above 0")),
+    }
+}
+
 /// Reads `Name: value`.
 pub fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) =
@@ -101,6 +117,9 @@ mod tests {
         for bad in ["", "s", "-1s", "1d", "inf", "nan"] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
+        assert_eq!((length("10ms"), length("0s").is_err()), (Ok(0.01), true));
+        assert_eq!((rate("0.5"), rate("0").is_err()), (Ok(0.5), true));
+        assert!(["-1", "inf", "nan", "10/s"].iter().all(|bad| rate(bad).is_err()));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::plan::Plan;
+use super::sources;
 use crate::target::Address;
 
 /// Files open besides connections: standard streams, one epoll instance and waker per thread.
@@ -17,6 +18,7 @@ pub fn check(plan: &Plan) -> Result<(), String> {
     let per_target = u64::from(load.connections) + u64::from(slow);
     let idle = u64::from(load.idle_connections);
     check_files(per_target * plan.targets.len() as u64 + idle + OTHER_FILES)?;
+    sources::check(&load.source_addresses, &plan.targets)?;
     let sources = plan.sources.len().max(1) as u64;
     if plan.targets.iter().any(|address| matches!(address, Address::Tcp(_))) {
         check_ports(per_target + idle, sources)?;

@@ -1,6 +1,6 @@
 //! Where connections come from.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 use crate::order::Load;
 use crate::target::Address;
@@ -20,6 +20,28 @@ pub fn of(load: &Load, targets: &[Address]) -> Vec<IpAddr> {
     }
     let first = u32::from(Ipv4Addr::LOCALHOST);
     (0..needed).map(|nth| Ipv4Addr::from(first + nth).into()).collect()
+}
+
+/// Refuses given addresses from which a target can't be reached.
+pub fn check(given: &[IpAddr], targets: &[Address]) -> Result<(), String> {
+    for target in targets {
+        if let Some(source) = given.iter().find(|source| !suits(source, target)) {
+            return Err(format!(
+                "--source {source}: {target} can't be reached from it; give addresses of the \
+                 same kind, or leave --source out"
+            ));
+        }
+    }
+    for source in given {
+        TcpListener::bind((*source, 0)).map_err(|error| {
+            format!("--source {source}: {error}; give addresses of this machine")
+        })?;
+    }
+    Ok(())
+}
+
+fn suits(source: &IpAddr, target: &Address) -> bool {
+    matches!(target, Address::Tcp(address) if address.is_ipv4() == source.is_ipv4())
 }
 
 fn is_loopback(target: &Address) -> bool {
@@ -47,5 +69,16 @@ mod tests {
             assert!(sources(connections, target, &[]).is_empty());
         }
         assert!(sources(9000, "[::1]:80", &[]).is_empty());
+    }
+
+    #[test]
+    fn addresses_that_reach_nothing_are_refused() {
+        let target = [Address::Tcp("127.0.0.1:80".parse().expect("an address"))];
+        let said = |ip: &str, targets: &[Address]| check(&[ip.parse().expect("an IP")], targets);
+        assert_eq!(said("127.0.0.9", &target), Ok(()));
+        assert!(said("::1", &target).is_err_and(|why| why.contains("can't be reached")));
+        assert!(said("127.0.0.9", &[Address::Unix("/x".into())]).is_err());
+        // RFC 5737: an address for documentation, which no machine has.
+        assert!(said("192.0.2.1", &target).is_err_and(|why| why.contains("of this machine")));
     }
 }

@@ -69,6 +69,11 @@ pub fn check(order: &Order) -> Result<(), String> {
     if load.tls.as_ref().is_some_and(|tls| tls.insecure && tls.ca_file.is_some()) {
         return Err("tls: whoever takes any certificate needs no ca_file; leave one out".into());
     }
+    if load.cookies && http2 {
+        return Err("cookies: they are kept over HTTP/1.1 only; leave out cookies (--cookies) or \
+                    HTTP/2"
+            .into());
+    }
     let beside = load.slow_readers.is_some() || load.idle_connections > 0;
     if beside && (secure || http2) {
         return Err("slow_readers: they and idle_connections are there for plain HTTP/1.1 only; \
@@ -102,6 +107,7 @@ mod tests {
             (plain, r#""loop": "closed", "tls": {}"#, "load.tls: no URL"),
             (secure, r#""loop": "closed", "tls": {"insecure": true, "ca_file": "x"}"#, "load.tls"),
             (secure, r#""loop": "closed", "idle_connections": 1"#, "load.slow_readers"),
+            (plain, r#""loop": "closed", "protocol": "http2", "cookies": true"#, "load.cookies"),
             (plain, r#""loop": "closed", "protocol": "http3""#, "load.protocol"),
         ] {
             let message = message(url, load);

@@ -39,13 +39,16 @@ pub struct Args {
     pub urls: Vec<String>,
 
     /// Connections of the load
-    #[arg(short, long, value_name = "COUNT", default_value_t = 50, help_heading = "Load")]
+    #[arg(short, long, value_name = "COUNT", default_value_t = 50, help_heading = "Load",
+          value_parser = clap::value_parser!(u32).range(1..))]
     pub connections: u32,
-    /// Length of the run: 500ms, 10s, 2m [default: 10s, unless something else ends the run]
-    #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = "Load")]
+    /// Length of the run: 500ms, 10s, 2m; a bare number is seconds [default: 10s, unless
+    /// something else ends the run]
+    #[arg(short, long, value_name = "TIME", value_parser = units::length, help_heading = "Load")]
     pub duration: Option<f64>,
     /// Number of requests to send; with --conn-rate, of connections [default: no limit]
-    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Load")]
+    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Load",
+          value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
     /// Threads, not pinned
     #[arg(short, long, value_name = "COUNT", default_value_t = 1, help_heading = "Load",
@@ -58,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "HOW", help_heading = "Load")]
     pub keepalive: Option<KeepAlive>,
     /// Longest wait for a connection, and for an answer: 500ms, 5s
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::seconds,
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::length,
           help_heading = "Load")]
     pub timeout: f64,
     /// Closed loop: pause between an answer and the next request: 10ms, 1s [default: none]
@@ -72,7 +75,8 @@ pub struct Args {
     pub seed: u64,
 
     /// Requests due per second [default: a closed loop]
-    #[arg(short, long, value_name = "PER_SECOND", help_heading = "Open loop")]
+    #[arg(short, long, value_name = "PER_SECOND", value_parser = units::rate,
+          allow_negative_numbers = true, help_heading = "Open loop")]
     pub rate: Option<f64>,
     /// A stage: LENGTH:RATE or LENGTH:FROM-TO in requests per second (10s:500, 1m:0-1000);
     /// may be repeated [default: none]
@@ -83,7 +87,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Open loop")]
     pub times: Option<PathBuf>,
     /// New connections due per second, each with --requests-per-conn requests [default: none]
-    #[arg(long, value_name = "PER_SECOND", help_heading = "Open loop")]
+    #[arg(long, value_name = "PER_SECOND", value_parser = units::rate,
+          allow_negative_numbers = true, help_heading = "Open loop")]
     pub conn_rate: Option<f64>,
     /// Requests on each connection of --conn-rate, one after the other [default: 1]
     #[arg(long, value_name = "COUNT", help_heading = "Open loop",
@@ -94,7 +99,8 @@ pub struct Args {
     pub poisson: bool,
     /// Due requests that may wait for a free connection; more are dropped and counted
     /// [default: 100000 requests]
-    #[arg(long, value_name = "COUNT", help_heading = "Open loop")]
+    #[arg(long, value_name = "COUNT", help_heading = "Open loop",
+          value_parser = clap::value_parser!(u32).range(1..))]
     pub max_backlog: Option<u32>,
 
     /// Method
@@ -189,6 +195,17 @@ pub struct Args {
 impl Args {
     pub fn source_addresses(&self) -> Vec<IpAddr> {
         self.sources.iter().flat_map(|sources| sources.0.iter().copied()).collect()
+    }
+
+    pub fn thread_count(&self) -> usize {
+        self.cpus.as_ref().map_or(self.threads.into(), |cpus| cpus.0.len())
+    }
+
+    /// What is right was said on the command line.
+    pub fn expects_something(&self) -> bool {
+        !self.expect_status.is_empty()
+            || self.expect_bytes.is_some()
+            || self.expect_sha256.is_some()
     }
 
     pub fn process(&self) -> Process {

@@ -49,9 +49,29 @@ pub fn find(args: &Args) -> Option<String> {
         (replay && file, "--replay and --request-file", "both say what to ask for"),
         (file && !args.urls.is_empty(), "--request-file and URLs", "the file has the URLs"),
         (
+            file && (args.data.is_some() || args.method != "GET" || !args.headers.is_empty()),
+            "--request-file and --method, --header or --data",
+            "each line of the file has its own",
+        ),
+        (
+            file && args.expects_something(),
+            "--request-file and --expect-status, --expect-bytes or --expect-sha256",
+            "each line of the file has its own `expect`",
+        ),
+        (
             args.cpus.is_some() && args.threads != 1,
             "--cpus and --threads",
             "there is one thread on each CPU given",
+        ),
+        (
+            args.thread_count() > args.connections as usize,
+            "more threads than --connections",
+            "each thread has connections of its own, and at least one",
+        ),
+        (
+            args.hdr.is_some() && args.hdr == args.csv,
+            "--hdr and --csv with the same file",
+            "each would overwrite the other",
         ),
         (
             replay && (args.data.is_some() || args.method != "GET"),
@@ -92,4 +112,52 @@ pub fn find(args: &Args) -> Option<String> {
             }
             _ => None,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn refusal(flags: &str) -> Option<String> {
+        let words = std::iter::once("loadgen").chain(flags.split_whitespace());
+        find(&Cli::try_parse_from(words).expect("known flags").args)
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_their_reason() {
+        for (flags, reason) in [
+            ("u --rate 5 --stage 1s:5", "only one"),
+            ("u --rate 5 --think 1s", "doesn't wait for answers"),
+            ("u --conn-rate 5 --keepalive never", "--requests-per-conn says"),
+            ("u --times f --poisson", "fixed already"),
+            ("u --replay f --rate 5 --replay-speed 2", "replaces"),
+            ("u --replay f --method HEAD", "has the methods"),
+            ("u v --replay f", "takes one URL"),
+            ("--request-file f --zipf 1", "say how often"),
+            ("--request-file f --header A:b", "has its own"),
+            ("--request-file f --expect-bytes 5", "has its own `expect`"),
+            ("u --request-file f", "has the URLs"),
+            ("u --cpus 0,1 -t 2", "on each CPU"),
+            ("u --threads 3 --connections 2", "at least one"),
+            ("u --cpus 0-4 --connections 2", "at least one"),
+            ("u --hdr f --csv f", "overwrite"),
+            ("u --insecure --cacert f", "needs no authority"),
+            ("u --streams 2", "nothing without --http2"),
+            ("u --slow-rate 2", "nothing without --slow-readers"),
+            ("u --poisson", "nothing without --rate"),
+            ("", "a URL is missing"),
+        ] {
+            let said = refusal(flags).unwrap_or_default();
+            assert!(said.contains(reason), "{flags}: {said}");
+        }
+        assert_eq!(refusal("u v --rate 5 --poisson -t 2 -c 2 --hdr f --csv g"), None);
+    }
 }

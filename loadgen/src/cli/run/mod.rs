@@ -7,8 +7,8 @@ mod order;
 mod replay;
 mod request_file;
 
-use std::fs;
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,15 +29,17 @@ pub fn main(args: &Args) -> Result<u8, String> {
     crate::order::check(&order)?;
     notes.iter().for_each(|note| eprintln!("loadgen: {note}"));
     let plan = Arc::new(Plan::new(order)?);
+    // A file that can't be written must not cost the figures.
+    let (csv, hdr) = (Sink::create(args.csv.as_deref())?, Sink::create(args.hdr.as_deref())?);
     let measured = measure(args, &plan)?;
     let result = SlotResult::new(&plan, &measured);
-    write_file(args.csv.as_deref(), || csv::render(&measured.windows))?;
-    write_file(args.hdr.as_deref(), || hdr::render(&measured.response_time))?;
     if args.json {
         println!("{}", serde_json::to_string(&result).map_err(|error| error.to_string())?);
     } else {
         print!("{}", table::render(&result, &measured.response_time));
     }
+    csv.write(|| csv::render(&measured.windows))?;
+    hdr.write(|| hdr::render(&measured.response_time))?;
     Ok(verdict(args, &measured, &result))
 }
 
@@ -83,11 +85,23 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
     OK
 }
 
-fn write_file(file: Option<&Path>, render: impl FnOnce() -> String) -> Result<(), String> {
-    match file {
-        None => Ok(()),
-        Some(file) => {
-            fs::write(file, render()).map_err(|error| format!("{}: {error}", file.display()))
+/// A file for one kind of output, if one was asked for.
+struct Sink<'a>(Option<(&'a Path, File)>);
+
+impl<'a> Sink<'a> {
+    fn create(path: Option<&'a Path>) -> Result<Sink<'a>, String> {
+        let open = |path| File::create(path).map(|file| (path, file)).map_err(named(path));
+        path.map(open).transpose().map(Sink)
+    }
+
+    fn write(self, render: impl FnOnce() -> String) -> Result<(), String> {
+        match self.0 {
+            None => Ok(()),
+            Some((path, mut file)) => file.write_all(render().as_bytes()).map_err(named(path)),
         }
     }
+}
+
+fn named(path: &Path) -> impl Fn(io::Error) -> String {
+    move |error| format!("{}: {error}", path.display())
 }
