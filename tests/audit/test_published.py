@@ -3,20 +3,15 @@
 Only figures are repeated here, in the form that the tools give them.
 """
 
+from functools import partial
+
 import pytest
 
 from audit.test_sides import RATES, SPEEDS, table
 from audit.texts import ab, audited, found, recorded, serious
 
-ROBOTS = {
-    "path": "/robots.txt",
-    "document": 204,
-    "concurrency": 200,
-    "requests": 1000,
-    "host": "HOST",
-}
-NGINX_ROBOTS = ab(
-    **ROBOTS,  # type: ignore[arg-type]
+robots = partial(ab, path="/robots.txt", document=204, concurrency=200, requests=1000, host="HOST")
+NGINX_ROBOTS = robots(
     server="nginx/0.5.35",
     took_s=1.503728,
     rate=665.01,
@@ -26,8 +21,7 @@ NGINX_ROBOTS = ab(
     connect=(17, 99, 174),
     p99=1162,
 )
-APACHE_ROBOTS = ab(
-    **ROBOTS,  # type: ignore[arg-type]
+APACHE_ROBOTS = robots(
     server="Apache/2.2.3",
     took_s=8.891118,
     rate=112.47,

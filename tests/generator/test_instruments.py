@@ -3,12 +3,9 @@
 import os
 import re
 import socket
-from collections.abc import Iterator
 
 import pytest
 
-from webdyno.bench import Bench
-from webdyno.definitions import Catalogue
 from webdyno.generator import (
     Expectation,
     GeneratorError,
@@ -22,22 +19,11 @@ from webdyno.generator.registry import INSTRUMENTS
 from webdyno.model.experiment import Experiment, GeneratorName, Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Mistake
-from webdyno.stack import start_stack
 
 CPU = max(os.sched_getaffinity(0))
 CLOSED = Load(connections=4)
 OPEN = Load(loop="open", due="connection", rate_per_s=40, keepalive=5, arrivals="constant")
 LOADS: dict[GeneratorName, Load] = {"ab": CLOSED, "wrk": CLOSED, "httperf": OPEN}
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real nginx with the static site."""
-    catalogue = Catalogue.load()
-    folder = tmp_path_factory.mktemp("nginx")
-    stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=folder, bench=Bench()) as running:
-        yield running.url
 
 
 def slot(
@@ -102,16 +88,6 @@ def test_figures_of_httperf_are_those_that_it_printed(url: str) -> None:
     (response_ms,) = figures(r"response ([\d.]+) transfer", result.printed)
     assert result.service_time_us.mean == pytest.approx(response_ms * 1000)
     assert result.offered_rps == 200
-
-
-@pytest.fixture(scope="module")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real Redis with the keys that its benchmark asks for."""
-    catalogue = Catalogue.load()
-    folder = tmp_path_factory.mktemp("redis")
-    stack, site = catalogue.stack("redis"), catalogue.site("keys")
-    with start_stack(stack, {}, site, folder=folder, bench=Bench()) as running:
-        yield running.url
 
 
 @pytest.mark.parametrize("test", ["ping_mbulk", "set", "get", "incr", "lpush", "lpop"])

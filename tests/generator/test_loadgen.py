@@ -4,14 +4,11 @@ import dataclasses
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from webdyno.bench import Bench
-from webdyno.definitions import Catalogue
 from webdyno.generator import (
     Expectation,
     GeneratorError,
@@ -23,20 +20,9 @@ from webdyno.generator import (
 from webdyno.generator.loadgen import order_json
 from webdyno.model.experiment import Load, SlowReaders
 from webdyno.model.mistake import Mistake
-from webdyno.stack import start_stack
 
 SCHEMAS = Path(__file__).parents[2] / "loadgen/schema"
 CPU = max(os.sched_getaffinity(0))
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real nginx with the static site."""
-    catalogue = Catalogue.load()
-    folder = tmp_path_factory.mktemp("nginx")
-    stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=folder, bench=Bench()) as running:
-        yield running.url
 
 
 def order(url: str, **changes: object) -> LoadOrder:
