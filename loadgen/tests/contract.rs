@@ -178,7 +178,7 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         (&["--rate", "-5", "http://127.0.0.1/"], "above 0"),
         (&["--source", "::1", "http://127.0.0.1/"], "same kind"),
         // Before anything is measured, which would be lost.
-        (&["--csv", "/dev/null/x", "http://127.0.0.1/"], "/dev/null/x: "),
+        (&["--csv", "/dev/null/x", "http://127.0.0.1/"], "--csv /dev/null/x: "),
         (&["-c", "100000000", "http://127.0.0.1/"], "open files"),
         (&["--fail-on", "p98>1s", "http://127.0.0.1/"], "p99.9"),
         (&["--poisson", "http://127.0.0.1/"], "--rate"),

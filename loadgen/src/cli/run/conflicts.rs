@@ -65,7 +65,7 @@ pub fn find(args: &Args) -> Option<String> {
         ),
         (
             args.thread_count() > args.connections as usize,
-            "more threads than --connections",
+            "more threads and fewer --connections",
             "each thread has connections of its own, and at least one",
         ),
         (

@@ -30,7 +30,8 @@ pub fn main(args: &Args) -> Result<u8, String> {
     notes.iter().for_each(|note| eprintln!("loadgen: {note}"));
     let plan = Arc::new(Plan::new(order)?);
     // A file that can't be written must not cost the figures.
-    let (csv, hdr) = (Sink::create(args.csv.as_deref())?, Sink::create(args.hdr.as_deref())?);
+    let csv = Sink::create("--csv", args.csv.as_deref())?;
+    let hdr = Sink::create("--hdr", args.hdr.as_deref())?;
     let measured = measure(args, &plan)?;
     let result = SlotResult::new(&plan, &measured);
     if args.json {
@@ -86,22 +87,24 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
 }
 
 /// A file for one kind of output, if one was asked for.
-struct Sink<'a>(Option<(&'a Path, File)>);
+struct Sink(Option<(String, File)>);
 
-impl<'a> Sink<'a> {
-    fn create(path: Option<&'a Path>) -> Result<Sink<'a>, String> {
-        let open = |path| File::create(path).map(|file| (path, file)).map_err(named(path));
-        path.map(open).transpose().map(Sink)
+impl Sink {
+    fn create(flag: &str, path: Option<&Path>) -> Result<Sink, String> {
+        let Some(path) = path else { return Ok(Sink(None)) };
+        let name = format!("{flag} {}", path.display());
+        match File::create(path) {
+            Ok(file) => Ok(Sink(Some((name, file)))),
+            Err(error) => Err(format!("{name}: {error}")),
+        }
     }
 
     fn write(self, render: impl FnOnce() -> String) -> Result<(), String> {
         match self.0 {
             None => Ok(()),
-            Some((path, mut file)) => file.write_all(render().as_bytes()).map_err(named(path)),
+            Some((name, mut file)) => {
+                file.write_all(render().as_bytes()).map_err(|error| format!("{name}: {error}"))
+            }
         }
     }
-}
-
-fn named(path: &Path) -> impl Fn(io::Error) -> String {
-    move |error| format!("{}: {error}", path.display())
 }
