@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.bench.cpus import split_cpus
+from webdyno.model.mistake import Mistake
 
 
 @st.composite
@@ -62,6 +63,16 @@ def test_the_client_has_as_many_cores_as_the_servers_or_one_more(
 def test_usual_machines(count: int, servers: list[int], client: list[int], rest: list[int]) -> None:
     split = split_cpus(range(count), [[cpu] for cpu in range(count)])
     assert (split.servers, split.client, split.rest) == (servers, client, rest)
+
+
+def test_the_servers_get_as_many_cores_as_asked_for() -> None:
+    split = split_cpus(range(8), [[cpu, cpu + 4] for cpu in range(4)], server_cores=1)
+    assert (split.servers, split.client) == ([0, 4], [1, 2, 3, 5, 6, 7])
+
+
+def test_the_client_keeps_a_core() -> None:
+    with pytest.raises(Mistake, match="leave the client none"):
+        split_cpus(range(2), [[0], [1]], server_cores=2)
 
 
 def test_one_cpu_has_to_do_for_all() -> None:

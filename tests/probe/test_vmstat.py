@@ -86,9 +86,10 @@ def measured(nginx: RunningStack, loadgen: Loadgen) -> tuple[Counts, HostUse, Co
         load=Load(connections=16),
         duration_s=SLOT_S,
     )
-    every_cpu = CpuSplit(servers=sorted(Stat.read().cpus), client=[], rest=[], shared=True)
+    everywhere = Bench()
+    everywhere.split = CpuSplit(servers=sorted(Stat.read().cpus), client=[], rest=[], shared=True)
     outside = Counts.now()
-    with SlotProbe("nginx", {"nginx": nginx}, Bench(every_cpu), loadgen.pid) as probe:
+    with SlotProbe("nginx", {"nginx": nginx}, everywhere, loadgen.pid) as probe:
         inside = Counts.now()
         result = loadgen.slot(order)
         inner = Counts.now().since(inside)

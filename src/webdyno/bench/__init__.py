@@ -14,4 +14,6 @@ __all__ = ["Bench", "NetnsBench", "ServerProcess", "describe_machine", "open_ben
 
 def open_bench(settings: BenchSettings, engine: Path) -> Bench:
     """Make the bench that settings ask for, to be entered; `engine` is the engine's program."""
-    return NetnsBench(settings, engine) if settings.kind == "netns" else Bench()
+    if settings.kind == "netns":
+        return NetnsBench(settings, engine)
+    return Bench(settings.server_cores)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from webdyno.model.machine import CpuSplit
+from webdyno.model.mistake import Mistake
 
 SYSFS = Path("/sys/devices/system/cpu")
 
@@ -13,14 +14,17 @@ CORES_WITH_REST = 6
 CORES_PER_REST_CORE = 16
 
 
-def split_cpus(allowed: Iterable[int], cores: Iterable[Sequence[int]]) -> CpuSplit:
+def split_cpus(
+    allowed: Iterable[int], cores: Iterable[Sequence[int]], server_cores: int | None = None
+) -> CpuSplit:
     """Split the CPUs that this process may use; `cores` are the CPUs of each physical core.
 
     Servers and client get half each, the client the larger one: a client that is short of CPU
     measures itself. CPUs of one core are never split between the two, since they share its
     execution units. With six cores and more, one in sixteen (at least one) is left for the rest,
     such as probes and the kernel's own work; with fewer the rest shares the client's CPUs. A
-    single core has to do for all.
+    single core has to do for all. With `server_cores` the servers get so many cores instead; raise
+    Mistake where that leaves the client none.
     """
     usable = set(allowed)
     mine = sorted(sorted(usable.intersection(core)) for core in cores if usable.intersection(core))
@@ -31,8 +35,13 @@ def split_cpus(allowed: Iterable[int], cores: Iterable[Sequence[int]]) -> CpuSpl
     # The first core also has most of a machine's interrupts and housekeeping: best for the rest.
     for_rest = -(-len(mine) // CORES_PER_REST_CORE) if len(mine) >= CORES_WITH_REST else 0
     rest, loaded = mine[:for_rest], mine[for_rest:]
-    half = len(loaded) // 2
-    servers, client = loaded[:half], loaded[half:]
+    if server_cores is not None and server_cores >= len(loaded):
+        raise Mistake(
+            f"{server_cores} cores for the servers leave the client none: there are {len(loaded)} "
+            "for both"
+        )
+    boundary = server_cores or len(loaded) // 2
+    servers, client = loaded[:boundary], loaded[boundary:]
     return CpuSplit(
         servers=_flat(servers), client=_flat(client), rest=_flat(rest or client), shared=False
     )

@@ -42,7 +42,7 @@ class NetnsBench(Bench):
 
     def __init__(self, settings: BenchSettings, engine: Path) -> None:
         """`engine` is the program of the load engine, which also holds the relay."""
-        super().__init__()
+        super().__init__(settings.server_cores)
         self.link_bytes_per_s = settings.link_bytes_per_s
         self._settings = settings
         self._engine = engine

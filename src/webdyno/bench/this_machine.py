@@ -31,9 +31,9 @@ class Bench:
     network_pids: tuple[int | str, int | str] = ("self", "self")
     """Processes in whose network namespaces servers and client are."""
 
-    def __init__(self, split: CpuSplit | None = None) -> None:
-        """Split the CPUs by the usual rule unless a split is given."""
-        self.split = split or split_cpus(allowed_cpus(), physical_cores())
+    def __init__(self, server_cores: int | None = None) -> None:
+        """Split the CPUs; the servers get so many cores, by the usual rule unless given."""
+        self.split: CpuSplit = split_cpus(allowed_cpus(), physical_cores(), server_cores)
         self.user: ServerUser | None = server_user()
         """Whom servers run as; None when that is ourselves."""
 

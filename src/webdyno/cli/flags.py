@@ -58,6 +58,10 @@ class BenchFlags:
         Literal["this-machine", "netns"] | None,
         Parameter(help="netns: client and servers in network namespaces, joined by a cable."),
     ] = None
+    server_cores: Annotated[
+        int | None,
+        Parameter(help="Cores for the servers; the client has the others. Half unless given."),
+    ] = None
     link: Annotated[
         str | None, Parameter(help="With --bench netns: what the cable carries, such as 100mbit.")
     ] = None
@@ -78,12 +82,18 @@ class BenchFlags:
         """Give the settings of a bench; raise Mistake, naming the flag, where there is one."""
         return build(BenchSettings, self._given(), lambda where: self._flag(*where))
 
-    def _given(self) -> dict[str, str]:
-        flags = {"kind": self.bench, "link": self.link, "delay": self.delay, "loss": self.loss}
+    def _given(self) -> dict[str, str | int]:
+        flags = {
+            "kind": self.bench,
+            "server_cores": self.server_cores,
+            "link": self.link,
+            "delay": self.delay,
+            "loss": self.loss,
+        }
         return {key: value for key, value in flags.items() if value is not None}
 
     def _flag(self, key: str | int = "kind") -> str:
-        name = "bench" if key == "kind" else key
+        name = "bench" if key == "kind" else str(key).replace("_", "-")
         return f"--{name} {self._given().get(str(key), 'this-machine')}"
 
 

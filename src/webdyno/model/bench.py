@@ -42,6 +42,9 @@ class BenchSettings(Model):
     kind: Literal["this-machine", "netns"] = "this-machine"
     """this-machine: client and servers meet on the loopback interface.
     netns: each side has a network namespace of its own; a virtual cable joins them."""
+    server_cores: Annotated[int, Field(ge=1)] | None = None
+    """How many of the machine's cores the servers get; the client has the others. About half of
+    them unless given; fewer where a fast server leaves the client behind."""
     link: Annotated[float, BeforeValidator(read_rate), Field(ge=1_000)] | None = None
     """What the cable carries each way in bits per second, as text such as "100mbit"; Ethernet
     headers count. No limit unless given."""

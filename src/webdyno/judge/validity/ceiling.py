@@ -39,7 +39,7 @@ CLIENT_CEILING = SlotRule(
     name="client-ceiling",
     broken=lambda slot: reaches_ceiling(slot, "client"),
     what=_highest,
-    remedy="Give the client more CPUs or the servers fewer, or decide on server CPU time per "
+    remedy="Give the client more cores (--server-cores 1), or decide on server CPU time per "
     "request: --set measure.decide_on=server_cpu_us. After changes to this machine, calibrate "
     "again.",
     spoils=TIMING_METRICS,

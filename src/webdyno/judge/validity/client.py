@@ -60,7 +60,7 @@ CLIENT_BOUND = SlotRule(
     name="client-bound",
     broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
     what=_busiest,
-    remedy="Give the client more CPUs or the servers fewer, or decide on server CPU time per "
+    remedy="Give the client more cores (--server-cores 1), or decide on server CPU time per "
     "request, which the client's speed doesn't enter: --set measure.decide_on=server_cpu_us.",
     spoils=TIMING_METRICS,
 )
