@@ -1,16 +1,20 @@
 //! What comes back: answers read, judged and recorded.
 
 use super::clock::now_ns;
-use super::conn::{READ_BYTES, Received, Role, State};
+use super::conn::{Role, State};
 use super::failures::explain;
 use super::plan::{Plan, Ready};
 use super::reactor::{ConnId, Happened, is_hangup};
+use super::receiving::{READ_BYTES, Received};
 use super::slot::Slot;
 use super::turn::Timer;
 use crate::check::Mismatch;
 use crate::record::Failure;
 use crate::schedule::Ask;
 
+/// Up to this length (`TCP_MSS_DEFAULT`), the kernel acknowledges an answer that came in several
+/// segments when it is read; longer ones when they arrive.
+const ACKED_WHEN_READ_BYTES: u64 = 536;
 /// How often a slow reader reads.
 const SLOW_READS_PER_S: u32 = 10;
 
@@ -36,8 +40,9 @@ impl Slot<'_> {
             if done_ns < conn.since_ns {
                 done_ns = now_ns();
             }
-            let cache = &mut self.memory[ask.request].head;
-            let received = conn.receive(&mut self.reactor.scratch, cache);
+            let memory = &mut self.memory[ask.request];
+            let defers = self.plan.asks_at_once && !hangup;
+            let received = conn.receive(&mut self.reactor.scratch, memory, defers);
             if conn.first_byte_ns == 0 && conn.response.has_begun() {
                 conn.first_byte_ns = done_ns;
             }
@@ -49,6 +54,7 @@ impl Slot<'_> {
                 Received::Part { .. } => done_ns = now_ns(),
                 Received::Answer { drained } => {
                     self.answered(id, done_ns, hangup);
+                    self.reactor.conns[id].discard(&mut self.reactor.scratch);
                     if drained || self.reactor.conns[id].state != State::Busy {
                         return;
                     }
@@ -93,6 +99,10 @@ impl Slot<'_> {
         let request = &self.plan.requests[ask.request];
         let (status, body_bytes) = (conn.response.status(), conn.response.body_bytes());
         let hash = conn.hash.take().map(|hash| *hash);
+        let bytes = conn.response.head_bytes() + body_bytes;
+        if conn.first_byte_ns != done_ns && bytes <= ACKED_WHEN_READ_BYTES {
+            self.memory[ask.request].in_pieces = true;
+        }
         let mismatch = request.expectation.judge(status, body_bytes, hash);
         let stays = conn.response.keep_alive() && !hangup && !conn.last && conn.is_sent(request);
         conn.strikes = 0;
@@ -106,6 +116,8 @@ impl Slot<'_> {
             self.reactor.conns[id].state = State::Idle;
         } else {
             self.count_server_closed(id);
+            // Closing a socket with unread bytes would reset the connection.
+            self.reactor.conns[id].discard(&mut self.reactor.scratch);
             self.reactor.conns[id].close();
         }
         self.finish(self.reactor.conns[id].lane as usize, done_ns);

@@ -1,42 +1,15 @@
-//! One connection: its socket, what is in flight on it, and reading and writing.
+//! One connection: its socket, what is in flight on it, and writing.
 
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
-use sha2::{Digest, Sha256};
+use rustix::net::{SendFlags, send};
+use sha2::Sha256;
 
 use crate::engine::plan::Ready;
 use crate::http1::cookies::CookieJar;
-use crate::http1::head::{Framing, Malformed};
-use crate::http1::response::{HeadCache, Response};
+use crate::http1::response::Response;
 use crate::schedule::Ask;
-
-/// Buffers one thread shares among its connections.
-#[derive(Debug)]
-pub struct Scratch {
-    read: Vec<u8>,
-    /// Never touched: the kernel drops what would go there. Only its length matters.
-    dropped: Vec<u8>,
-    /// How much of `read` the last read filled.
-    filled: usize,
-}
-
-pub const READ_BYTES: usize = 64 * 1024;
-const DROP_BYTES: usize = 4 * 1024 * 1024;
-/// From this length on, dropping a body in the kernel costs less than reading it.
-const DROP_FROM_BYTES: u64 = 16 * 1024;
-
-impl Scratch {
-    pub fn new() -> Self {
-        Scratch { read: vec![0; READ_BYTES], dropped: vec![0; DROP_BYTES], filled: 0 }
-    }
-
-    /// What was read last.
-    pub fn last_read(&self) -> &[u8] {
-        &self.read[..self.filled]
-    }
-}
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,25 +31,6 @@ pub enum State {
     Idle,
     /// A request is in flight.
     Busy,
-}
-
-/// What one read brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Received {
-    /// Nothing was there.
-    Nothing,
-    /// A part of the answer. `drained`: nothing more is there now.
-    Part {
-        drained: bool,
-    },
-    /// The answer's end.
-    Answer {
-        drained: bool,
-    },
-    Malformed(Malformed),
-    /// The server closed.
-    Closed,
-    Reset(Errno),
 }
 
 /// Cookies of one connection, and the request that carries them.
@@ -129,7 +83,10 @@ pub struct Conn {
     /// What one read of a slow reader takes.
     pub slow_read_bytes: usize,
     cookies: Option<Box<Cookies>>,
-    can_drop: bool,
+    /// The kernel can drop what arrives unread.
+    pub can_drop: bool,
+    /// Bytes that were taken in but still lie in the kernel.
+    pub unread: usize,
 }
 
 impl Conn {
@@ -155,6 +112,7 @@ impl Conn {
             slow_read_bytes: 0,
             cookies: None,
             can_drop,
+            unread: 0,
         }
     }
 
@@ -176,6 +134,7 @@ impl Conn {
         self.watches_room = false;
         self.requests = 0;
         self.hash = None;
+        self.unread = 0;
         self.paused = false;
         self.cookies = None;
     }
@@ -219,85 +178,5 @@ impl Conn {
         if !head.is_empty() {
             self.cookies.get_or_insert_default().jar.keep(&head);
         }
-    }
-
-    /// Reads once, or drops body bytes in the kernel where nobody needs them.
-    pub fn receive(&mut self, scratch: &mut Scratch, cache: &mut HeadCache) -> Received {
-        if self.role == Role::Slow {
-            return self.receive_up_to(self.slow_read_bytes, scratch, cache);
-        }
-        let opaque = self.response.opaque();
-        if opaque >= DROP_FROM_BYTES && self.can_drop && self.hash.is_none() {
-            return self.receive_dropping(opaque, scratch);
-        }
-        let room = if self.hash.is_none() && self.can_drop && !self.response.has_begun() {
-            first_read_bytes(cache)
-        } else {
-            READ_BYTES
-        };
-        self.receive_up_to(room, scratch, cache)
-    }
-
-    fn receive_up_to(
-        &mut self,
-        room: usize,
-        scratch: &mut Scratch,
-        cache: &mut HeadCache,
-    ) -> Received {
-        let Some(fd) = &self.fd else { return Received::Closed };
-        let count = match recv(fd, &mut scratch.read[..room], RecvFlags::empty()) {
-            Ok((0, _)) => return Received::Closed,
-            Ok((count, _)) => count,
-            Err(error) => return no_bytes(error),
-        };
-        scratch.filled = count;
-        let drained = count < room;
-        let hash = &mut self.hash;
-        let sink = |data: &[u8]| {
-            if let Some(hash) = hash {
-                hash.update(data);
-            }
-        };
-        match self.response.feed(&scratch.read[..count], cache, sink) {
-            Err(malformed) => Received::Malformed(malformed),
-            Ok(used) if used < count => Received::Malformed(Malformed::Surplus),
-            Ok(_) if self.response.is_done() => Received::Answer { drained },
-            Ok(_) => Received::Part { drained },
-        }
-    }
-
-    /// `MSG_TRUNC` on TCP: the kernel frees the bytes without copying them (tcp(7)).
-    fn receive_dropping(&mut self, opaque: u64, scratch: &mut Scratch) -> Received {
-        let Some(fd) = &self.fd else { return Received::Closed };
-        let room = opaque.min(DROP_BYTES as u64) as usize;
-        match recv(fd, &mut scratch.dropped[..room], RecvFlags::TRUNC) {
-            Ok((0, _)) => Received::Closed,
-            Ok((count, _)) => {
-                self.response.skip(count as u64);
-                if self.response.is_done() {
-                    return Received::Answer { drained: true };
-                }
-                Received::Part { drained: count < room }
-            }
-            Err(error) => no_bytes(error),
-        }
-    }
-}
-
-/// Where the answer's body is worth dropping, the first read takes just the head.
-fn first_read_bytes(cache: &HeadCache) -> usize {
-    match cache.last() {
-        Some(head) => match head.framing {
-            Framing::Length(length) if length >= DROP_FROM_BYTES => head.len,
-            _ => READ_BYTES,
-        },
-        None => READ_BYTES,
-    }
-}
-
-fn no_bytes(error: Errno) -> Received {
-    match error {
-        Errno::AGAIN | Errno::INTR => Received::Nothing,
-        error => Received::Reset(error),
     }
 }

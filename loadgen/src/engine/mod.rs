@@ -16,6 +16,7 @@ mod layered;
 mod limits;
 pub mod plan;
 mod reactor;
+mod receiving;
 mod sending;
 mod slot;
 mod socket;

@@ -42,6 +42,8 @@ pub struct Plan {
     /// Requests may need several segments. Only then can Nagle's algorithm delay one: there is
     /// never another request in flight on the same connection.
     pub no_delay: bool,
+    /// A connection's next request follows its answer at once.
+    pub asks_at_once: bool,
 }
 
 /// A request up to this long fits into one segment everywhere (RFC 9293: 536 bytes).
@@ -61,6 +63,7 @@ impl Plan {
             window_ns: seconds_to_ns(order.window_s),
             layers: Layers::of(&order)?,
             no_delay: order.load.cookies,
+            asks_at_once: order.load.kind == Loop::Closed && order.load.think.is_none(),
             order,
         };
         for index in 0..plan.order.requests.len() {

@@ -8,7 +8,8 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
 use super::clock::timespec;
-use super::conn::{Conn, Role, Scratch, State};
+use super::conn::{Conn, Role, State};
+use super::receiving::Scratch;
 use crate::target::Address;
 
 /// Index of a connection in [`Reactor::conns`].

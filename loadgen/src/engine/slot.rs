@@ -56,8 +56,10 @@ pub struct Part {
 
 /// What a thread remembers of one request during a slot.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub struct Memory {
     pub head: HeadCache,
+    /// A short answer came in several segments, so that reading such a one sends an ACK.
+    pub in_pieces: bool,
     pub asked: u32,
 }
 
