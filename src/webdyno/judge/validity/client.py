@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from webdyno.judge.validity.rule import (
     DISTURBANCES_TOLERATED,
+    RESPONSE_METRICS,
     TIMING_METRICS,
     SlotRule,
     readings_of,
@@ -79,7 +80,7 @@ SEND_LAG = SlotRule(
     broken=_lagged,
     what=_most_lag,
     remedy="Lower the rate, give the client more CPUs, or stop other work on its CPUs.",
-    spoils=TIMING_METRICS,
+    spoils=RESPONSE_METRICS,
 )
 
 RULES = (CLIENT_BOUND, CLIENT_HELD_BACK, SEND_LAG)

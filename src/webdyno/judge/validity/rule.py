@@ -15,7 +15,8 @@ TOO_MANY_LEFT_OUT = 0.1
 DISTURBANCES_TOLERATED = 0.5
 """The same for what comes from outside: the slots that are left are as good as ever."""
 
-TIMING_METRICS = ("rate_rps", "response_p50_us", "response_p99_us")
+RESPONSE_METRICS = ("response_p50_us", "response_p99_us")
+TIMING_METRICS = ("rate_rps", *RESPONSE_METRICS)
 """Metrics that the client's speed and the link's enter; server CPU time per request isn't one."""
 
 
