@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import left_behind, started_webdyno, webdyno
+from e2e.commands import left_behind, scratch, started_webdyno, webdyno
 
 
 @pytest.mark.measures
-def test_up_serves_until_ctrl_c(tmp_path: Path) -> None:
+@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM])
+def test_up_serves_until_it_is_told_to_end(blow: signal.Signals, tmp_path: Path) -> None:
     with started_webdyno("up", "apache-worker", "--site=static", folder=tmp_path) as process:
         assert process.stdout
         url = process.stdout.readline().split()[-1]
@@ -21,10 +22,11 @@ def test_up_serves_until_ctrl_c(tmp_path: Path) -> None:
         load = webdyno("load", url, "-c", "4", "-d", "300ms", "--json", folder=tmp_path)
         assert load.returncode == 0, load.stderr
         assert json.loads(load.stdout)["requests"]["completed"] > 0
-        process.send_signal(signal.SIGINT)
+        process.send_signal(blow)
         process.communicate(timeout=30)
         assert process.returncode == 0
     assert left_behind(tmp_path) == []
+    assert list(scratch(tmp_path).glob("webdyno-up-*")) == []
 
 
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:

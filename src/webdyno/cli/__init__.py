@@ -1,5 +1,6 @@
 """The command line: one file per command. What is heavy is imported when a command needs it."""
 
+import signal
 import sys
 
 from cyclopts import App
@@ -55,6 +56,8 @@ for command in (
 def main() -> None:
     """Run the command line and end the process with the exit code that fits."""
     code: int = Exit.MISTAKE
+    # What ends us politely, such as a service manager or a time limit, ends us as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if sys.argv[1:2] == ["load"]:  # the engine reads its own flags, --help among them
             load(*sys.argv[2:])

@@ -50,10 +50,10 @@ def up(
             wanted, knobs, served, folder=Path(folder), bench=Bench(), port=port
         ) as running,
     ):
-        console.print(f"{stack} serves {served.name} at {running.url}{served.ready_path}")
-        console.print(f"configuration and logs: {folder} (removed at the end)", style="dim")
-        console.print("Ctrl-C ends it.", style="dim")
         try:
+            console.print(f"{stack} serves {served.name} at {running.url}{served.ready_path}")
+            console.print(f"configuration and logs: {folder} (removed at the end)", style="dim")
+            console.print("Ctrl-C ends it.", style="dim")
             while True:
                 time.sleep(GLANCE_S)
                 running.check_alive()
