@@ -74,6 +74,7 @@ def test_prose_above_moves_lines_and_changes_nothing_else(text: str, above: list
     document=st.integers(0, 10**9),
     concurrency=st.integers(1, 20_000),
 )
+@example(requests=999_999_761, took_s=1.0, document=10**9, concurrency=1)  # 10^18 bytes
 def test_what_ab_prints_is_what_is_read(
     requests: int, took_s: float, document: int, concurrency: int
 ) -> None:

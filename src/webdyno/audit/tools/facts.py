@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 from webdyno.audit.lines import Line
 from webdyno.audit.output import Output
 
+COUNT_DIGITS = 20
+"""As many as the largest 64-bit count has."""
+
 NUMBER = r"\d{1,18}(?:\.\d{0,20})?"
 """Bounded, so that no line makes a number that is no number any more."""
 
@@ -158,7 +161,8 @@ def patterns(*lines: str) -> tuple[re.Pattern[str], ...]:
     Alternatives stand in brackets, so that a line's first letter is that of each match.
     """
     return tuple(
-        re.compile(line.replace("NUM", NUMBER).replace("INT", r"\d{1,18}")) for line in lines
+        re.compile(line.replace("NUM", NUMBER).replace("INT", rf"\d{{1,{COUNT_DIGITS}}}"))
+        for line in lines
     )
 
 
