@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -237,12 +238,35 @@ fn several_targets() {
 }
 
 #[test]
-fn idle_connections_are_held_beside_the_load() {
-    let server = Server::answering(HELLO);
-    let more = json!({"duration_s": 0.5, "count": null, "load": {"idle_connections": 100}});
-    let result = run(&order(&server.url(), 1, more));
-    expect(&result, &[("/connections/opened", 1), ("/idle_connections/held", 100)]);
-    assert_eq!(server.connections.load(std::sync::atomic::Ordering::Relaxed), 101);
+fn idle_connections_ask_once_and_are_held_beside_the_load() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let count = asked.clone();
+    let server = Server::start(move |mut client| {
+        while client.request().is_some() {
+            count.fetch_add(1, Ordering::Relaxed);
+            client.write(HELLO);
+        }
+    });
+    let mut engine = engine(1);
+    let mut run = |idle: u64, keepalive: &str| {
+        let more = json!({"load": {"idle_connections": idle, "keepalive": keepalive}});
+        let before = asked.load(Ordering::Relaxed);
+        let result = run_on(&mut engine, &order(&server.url(), 5, more));
+        let counts = [
+            ("/requests/sent", 5),
+            ("/requests/completed", 5),
+            ("/by_status/200", 5),
+            ("/idle_connections/held", idle),
+            ("/idle_connections/failed", 0),
+        ];
+        expect(&result, &counts);
+        (number(&result, "/connections/opened"), asked.load(Ordering::Relaxed) - before)
+    };
+    assert_eq!(run(100, "always"), (1, 105));
+    // They are there already, and have asked.
+    assert_eq!(run(100, "always"), (0, 5));
+    // To close after each answer is not asked of them.
+    assert_eq!(run(110, "never"), (5, 15));
 }
 
 #[test]

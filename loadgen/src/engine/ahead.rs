@@ -31,7 +31,8 @@ impl Slot<'_> {
         for (nth, id) in wanted.iter().enumerate() {
             self.at(self.now_ns + pace_ns(nth), Timer::Connect(*id));
         }
-        let failed = |slot: &Self| slot.unreachable_since_ns.is_some();
+        let failed =
+            |slot: &Self| slot.recorder.failures.total() + slot.beside.idle.failures.total() > 0;
         while wanted.iter().any(|id| !self.is_settled(*id))
             && self.now_ns < until_ns
             && !failed(self)

@@ -2,6 +2,7 @@
 
 use super::clock::now_ns;
 use super::conn::{Role, State};
+use super::connect::book_of;
 use super::failures::explain;
 use super::plan::{Plan, Ready};
 use super::reactor::{ConnId, Happened, is_hangup};
@@ -105,10 +106,12 @@ impl Slot<'_> {
         }
         let mismatch = request.expectation.judge(status, body_bytes, hash);
         let stays = conn.response.keep_alive() && !hangup && !conn.last && conn.is_sent(request);
-        conn.strikes = 0;
+        if conn.role != Role::Idle {
+            conn.strikes = 0;
+        }
         conn.keep_cookies();
         if self.draining {
-            self.recorder.drained += u64::from(mismatch.is_none());
+            self.book(id).drained += u64::from(mismatch.is_none());
         } else {
             self.record(id, ask, request, done_ns, mismatch);
         }
@@ -120,7 +123,7 @@ impl Slot<'_> {
             self.reactor.conns[id].discard(&mut self.reactor.scratch);
             self.reactor.conns[id].close();
         }
-        self.finish(self.reactor.conns[id].lane as usize, done_ns);
+        self.finish(id, done_ns);
     }
 
     fn record(
@@ -132,10 +135,7 @@ impl Slot<'_> {
         mismatch: Option<Mismatch>,
     ) {
         let conn = &self.reactor.conns[id];
-        let book = match conn.role {
-            Role::Load => &mut self.recorder,
-            Role::Slow | Role::Idle => &mut self.beside,
-        };
+        let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
         book.by_status[usize::from(conn.response.status())] += 1;
         book.head_bytes += conn.response.head_bytes();
         book.body_bytes += conn.response.body_bytes();

@@ -17,7 +17,7 @@ pub enum Role {
     Load,
     /// Reads slowly, beside the load.
     Slow,
-    /// Is held open, beside the load.
+    /// Asks once and is then held open, beside the load.
     Idle,
 }
 
@@ -76,7 +76,7 @@ pub struct Conn {
     pub last: bool,
     /// The socket is told of room to write.
     pub watches_room: bool,
-    /// Failures since the last answer.
+    /// Failures since the last answer; of an idle connection: how often it was lost.
     pub strikes: u32,
     /// A slow reader that waits until it may read on.
     pub paused: bool,

@@ -9,8 +9,12 @@ use super::reactor::ConnId;
 use super::slot::Slot;
 use super::socket;
 use super::turn::Timer;
-use crate::record::{Failure, Recorder};
+use crate::record::{Beside, Failure, Recorder};
+use crate::schedule::Ask;
 
+/// An idle connection asks once, the first request: the first target is that one's, and a server
+/// may accept only connections that have asked (`TCP_DEFER_ACCEPT`, tcp(7)).
+const IDLE_ASKS: usize = 0;
 const MILLISECOND_NS: u64 = 1_000_000;
 /// Rests between failed connections double up to about 100 ms.
 const MOST_DOUBLINGS: u32 = 7;
@@ -21,13 +25,19 @@ pub fn rest_ns(strikes: u32) -> u64 {
     (MILLISECOND_NS << doublings).min(100 * MILLISECOND_NS)
 }
 
+/// Where requests over connections of a role are recorded.
+pub fn book_of<'a>(role: Role, load: &'a mut Recorder, beside: &'a mut Beside) -> &'a mut Recorder {
+    match role {
+        Role::Load => load,
+        Role::Slow => &mut beside.slow,
+        Role::Idle => &mut beside.idle,
+    }
+}
+
 impl Slot<'_> {
     /// Where a connection's requests are recorded.
     pub fn book(&mut self, id: ConnId) -> &mut Recorder {
-        match self.reactor.conns[id].role {
-            Role::Load => &mut self.recorder,
-            Role::Slow | Role::Idle => &mut self.beside,
-        }
+        book_of(self.reactor.conns[id].role, &mut self.recorder, &mut self.beside)
     }
 
     /// Waits a while before connecting again, so that a server that closes at once isn't hammered.
@@ -45,6 +55,9 @@ impl Slot<'_> {
         self.connects += 1;
         let conn = &mut self.reactor.conns[id];
         conn.since_ns = self.now_ns;
+        if conn.role == Role::Idle {
+            conn.ask = Some(Ask { request: IDLE_ASKS, due_ns: None, ready_ns: self.now_ns });
+        }
         let options = socket::Options {
             source,
             window_bytes: (conn.role == Role::Slow).then_some(socket::SMALL_WINDOW_BYTES),
@@ -98,9 +111,8 @@ impl Slot<'_> {
         let book = self.book(id);
         book.opened += 1;
         book.connect.record(done_ns.saturating_sub(began_ns));
-        self.unreachable_since_ns = None;
-        if self.reactor.conns[id].role == Role::Idle {
-            self.reactor.conns[id].strikes = 0;
+        if self.reactor.conns[id].role != Role::Idle {
+            self.unreachable_since_ns = None;
         }
     }
 
@@ -112,8 +124,10 @@ impl Slot<'_> {
             book.fail(Failure::Connect);
             book.samples.keep(text);
         }
-        self.unreachable_since_ns.get_or_insert(self.now_ns);
         let conn = &mut self.reactor.conns[id];
+        if conn.role != Role::Idle {
+            self.unreachable_since_ns.get_or_insert(self.now_ns);
+        }
         conn.close();
         conn.strikes += 1;
         self.rest(id);

@@ -5,6 +5,7 @@ use rustix::event::epoll::Event;
 
 use super::clock::now_ns;
 use super::conn::{Role, State};
+use super::reactor::ConnId;
 use super::slot::Slot;
 
 impl Slot<'_> {
@@ -29,7 +30,7 @@ impl Slot<'_> {
             let conn = &mut self.reactor.conns[*id];
             match (conn.role, conn.state) {
                 (Role::Slow, _) => {
-                    self.beside.unanswered += u64::from(conn.state == State::Busy);
+                    self.beside.slow.unanswered += u64::from(conn.state == State::Busy);
                     conn.ask = None;
                     conn.close();
                 }
@@ -49,6 +50,8 @@ impl Slot<'_> {
             }
         }
         self.recorder.unanswered = self.in_flight as u64;
+        let busy = |id: &&ConnId| self.reactor.conns[**id].state == State::Busy;
+        self.beside.idle.unanswered = self.idle_conns.iter().filter(busy).count() as u64;
         for due_ns in unsent.into_iter().filter_map(|ask| ask.due_ns) {
             if due_ns < end_ns {
                 self.recorder.unsent += 1;

@@ -1,6 +1,7 @@
 //! Requests that got no sound answer, and what people are told about failures.
 
 use super::conn::{Role, State};
+use super::connect::book_of;
 use super::plan::Ready;
 use super::reactor::ConnId;
 use super::slot::Slot;
@@ -15,13 +16,11 @@ impl Slot<'_> {
         let conn = &mut self.reactor.conns[id];
         let ask = conn.ask.take();
         conn.close();
-        conn.strikes += 1;
-        let lane = conn.lane as usize;
+        if conn.role != Role::Idle {
+            conn.strikes += 1;
+        }
         if !self.draining {
-            let book = match conn.role {
-                Role::Load => &mut self.recorder,
-                Role::Slow | Role::Idle => &mut self.beside,
-            };
+            let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
             book.fail(failure);
             if let Some(ask) = ask
                 && !book.samples.is_full()
@@ -34,7 +33,7 @@ impl Slot<'_> {
                 book.samples.keep(with_bytes(text, read));
             }
         }
-        self.finish(lane, self.now_ns);
+        self.finish(id, self.now_ns);
     }
 
     /// A connect or a request took longer than the timeout.
@@ -47,8 +46,10 @@ impl Slot<'_> {
         }
         if !self.draining {
             let from_ns = conn.ask.and_then(|ask| ask.due_ns).unwrap_or(conn.since_ns);
-            self.recorder.waited.record(self.now_ns.saturating_sub(from_ns));
+            let waited_ns = self.now_ns.saturating_sub(from_ns);
+            self.book(id).waited.record(waited_ns);
         }
+        let conn = &self.reactor.conns[id];
         let bytes = conn.response.head_bytes() + conn.response.body_bytes();
         let why = format!("no full answer within {seconds} s ({bytes} bytes came)");
         self.failed(id, Failure::Timeout, &why);

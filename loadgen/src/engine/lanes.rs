@@ -49,8 +49,17 @@ impl Slot<'_> {
         }
     }
 
-    /// A lane's request is over: it goes on at once, or after a pause.
-    pub fn finish(&mut self, lane: usize, done_ns: u64) {
+    /// A connection's request is over: its lane goes on at once, or after a pause; an idle one
+    /// rests, or is opened again.
+    pub fn finish(&mut self, id: ConnId, done_ns: u64) {
+        let conn = &self.reactor.conns[id];
+        let lane = conn.lane as usize;
+        if conn.role == Role::Idle {
+            if conn.state == State::Closed {
+                self.reopen_idle(id);
+            }
+            return;
+        }
         if self.draining {
             self.in_flight -= usize::from(lane < self.lanes);
             return;
@@ -142,12 +151,17 @@ impl Slot<'_> {
             Role::Load => self.count_server_closed(id),
             Role::Slow => {}
             Role::Idle => {
-                self.beside.server_closed += 1;
-                if !self.draining {
-                    self.reactor.conns[id].strikes += 1;
-                    self.rest(id);
-                }
+                self.beside.idle.server_closed += 1;
+                self.reopen_idle(id);
             }
+        }
+    }
+
+    /// Each time later than before, so that opening what a server won't keep is no load itself.
+    fn reopen_idle(&mut self, id: ConnId) {
+        if !self.draining {
+            self.reactor.conns[id].strikes += 1;
+            self.rest(id);
         }
     }
 }

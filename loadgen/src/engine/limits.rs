@@ -12,37 +12,45 @@ use crate::target::Address;
 const OTHER_FILES: u64 = 64;
 
 /// Raises the limit on open files as far as needed and allowed; says what to raise otherwise.
-pub fn check(plan: &Plan) -> Result<(), String> {
+///
+/// Gives whether connections of earlier slots to other servers may stay open beside this slot's.
+pub fn check(plan: &Plan) -> Result<bool, String> {
     let load = &plan.order.load;
     let slow = load.slow_readers.map_or(0, |slow| slow.connections);
     let per_target = u64::from(load.connections) + u64::from(slow);
     let idle = u64::from(load.idle_connections);
-    check_files(per_target * plan.targets.len() as u64 + idle + OTHER_FILES)?;
+    let room = check_files(per_target * plan.targets.len() as u64 + idle + OTHER_FILES)?;
     sources::check(&load.source_addresses, &plan.targets)?;
     let sources = plan.sources.len().max(1) as u64;
     if plan.targets.iter().any(|address| matches!(address, Address::Tcp(_))) {
         check_ports(per_target + idle, sources)?;
     }
-    Ok(())
+    Ok(room)
 }
 
-fn check_files(needed: u64) -> Result<(), String> {
+fn check_files(needed: u64) -> Result<bool, String> {
+    let wanted = needed + open_files();
     let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return Ok(());
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return Ok(true);
     }
-    let soft = Rlimit { current: Some(needed), maximum: limit.maximum };
-    let both = Rlimit { current: Some(needed), maximum: Some(needed) };
-    let within = limit.maximum.is_none_or(|maximum| maximum >= needed);
-    // Only a privileged process may raise the second limit.
-    let raised = setrlimit(Resource::Nofile, if within { soft } else { both });
-    raised.map_err(|_| {
-        let maximum = limit.maximum.unwrap_or(needed);
-        format!(
-            "{needed} open files are needed, but only {maximum} are allowed: raise the limit \
+    let within = limit.maximum.is_none_or(|maximum| maximum >= wanted);
+    let maximum = if within { limit.maximum } else { Some(wanted) };
+    // Only a privileged process may raise the second limit; others get by with all of it.
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
+        .or_else(|_| setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }))
+        .map_err(|error| format!("the limit on open files can't be raised: {error}"))?;
+    match getrlimit(Resource::Nofile).current {
+        Some(allowed) if allowed < needed => Err(format!(
+            "{needed} open files are needed, but only {allowed} are allowed: raise the limit \
              (`ulimit -Hn {needed}` as root, or LimitNOFILE), or ask for fewer connections"
-        )
-    })
+        )),
+        allowed => Ok(allowed.is_none_or(|allowed| allowed >= wanted)),
+    }
+}
+
+fn open_files() -> u64 {
+    fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64)
 }
 
 /// Each connection between the same two addresses needs a local port of its own.

@@ -40,7 +40,7 @@ pub use slot::EndedBy;
 pub use usage::Usage;
 pub use windows::Window;
 
-use crate::record::{Recorder, Timing};
+use crate::record::{Beside, Recorder, Timing};
 use crate::schedule::Leftover;
 use supplies::Supplies;
 use windows::{Collector, Report};
@@ -60,10 +60,7 @@ pub enum Threads {
 pub struct Measured {
     /// Counts of the whole slot.
     pub recorder: Recorder,
-    /// What went on beside the load.
-    pub beside: Recorder,
-    /// Idle connections that were open at the end.
-    pub idle_held: u64,
+    pub beside: Beside,
     pub response_time: Timing,
     /// Of the timetable: what nobody sent.
     pub leftover: Leftover,
@@ -108,7 +105,7 @@ impl Engine {
         plan: &Arc<Plan>,
         on_window: &mut dyn FnMut(&Window),
     ) -> io::Result<Measured> {
-        limits::check(plan).map_err(io::Error::other)?;
+        let keeps_others = limits::check(plan).map_err(io::Error::other)?;
         let connections = plan.order.load.connections as usize;
         // A thread without a connection would have nothing to do.
         let threads = self.workers.len().min(connections);
@@ -118,7 +115,7 @@ impl Engine {
         for (thread, worker) in self.workers[..threads].iter().enumerate() {
             let part = supplies.part(plan, thread);
             let (start, reports) = (Arc::clone(&start), reports.clone());
-            worker.begin(Job { plan: Arc::clone(plan), part, start, reports });
+            worker.begin(Job { plan: Arc::clone(plan), part, keeps_others, start, reports });
         }
         drop(reports);
         let leave_out = plan.order.leave_out_client_bound;

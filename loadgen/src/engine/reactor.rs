@@ -114,6 +114,15 @@ impl Reactor {
         ids[..lanes].to_vec()
     }
 
+    /// Closes the connections to all other addresses.
+    pub fn close_others(&mut self, kept: &[Address]) {
+        for (address, ids) in &self.pool {
+            if !kept.contains(address) {
+                ids.iter().for_each(|id| self.conns[*id].close());
+            }
+        }
+    }
+
     /// Closes what the servers closed while nothing was asked of them.
     pub fn close_dead(&mut self, events: &mut Vec<Event>) {
         loop {

@@ -17,7 +17,7 @@ use super::turn::Timer;
 use super::usage::Usage;
 use super::windows::{Current, Done, Report};
 use crate::http1::response::HeadCache;
-use crate::record::Recorder;
+use crate::record::{Beside, Recorder};
 use crate::schedule::{Alias, Ask, Choice, Share, Timetable};
 
 /// Why a slot ended.
@@ -69,15 +69,14 @@ pub(super) struct Slot<'a> {
     pub reactor: &'a mut Reactor,
     /// Of the load.
     pub recorder: Recorder,
-    /// Of what goes on beside it.
-    pub beside: Recorder,
+    pub beside: Beside,
     pub supply: Supply,
     pub choice: Choice,
     pub slow_choice: Alias,
     pub rng: fastrand::Rng,
     /// Connections by target and lane; the lanes of slow readers follow those of the load.
     pub conns: Vec<Vec<ConnId>>,
-    /// Connections that are only held open.
+    /// Connections that ask once and are then held open.
     pub idle_conns: Vec<ConnId>,
     pub memory: Vec<Memory>,
     pub timers: BinaryHeap<Reverse<(u64, Timer)>>,
@@ -92,7 +91,7 @@ pub(super) struct Slot<'a> {
     /// Open loop: lanes with nothing to do, and the request taken for the last of them.
     pub free_lanes: Vec<usize>,
     pub held: Option<Ask>,
-    /// Since when no connection could be made.
+    /// Since when no connection could be made for the load.
     pub unreachable_since_ns: Option<u64>,
     /// Connects so far, to take source addresses in turn.
     pub connects: usize,
@@ -125,7 +124,7 @@ impl<'a> Slot<'a> {
             plan,
             reactor,
             recorder: Recorder::empty(),
-            beside: Recorder::empty(),
+            beside: Beside::empty(),
             supply: part.supply,
             choice: part.choice,
             slow_choice: part.slow_choice,
@@ -189,11 +188,11 @@ impl<'a> Slot<'a> {
         self.drain(end_ns, events);
         let drained_ns = now_ns();
         let held = |id: &&ConnId| self.reactor.conns[**id].state == State::Idle;
-        let idle_held = self.idle_conns.iter().filter(held).count() as u64;
+        self.beside.idle_held = self.idle_conns.iter().filter(held).count() as u64;
         let last = window.last(&mut self.recorder, end_ns, usage);
         let beside = self.beside;
         let _ = reports.send(Report::Window(last));
-        let done = Done { ended_by, start_ns, end_ns, drained_ns, beside, idle_held };
+        let done = Done { ended_by, start_ns, end_ns, drained_ns, beside };
         let _ = reports.send(Report::Done(Box::new(done)));
     }
 

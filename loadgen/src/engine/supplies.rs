@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::slot::{EndedBy, Part, Supply};
 use super::windows::{Collector, Done};
 use crate::order::Arrivals;
-use crate::record::Recorder;
+use crate::record::Beside;
 use crate::schedule::{Alias, Arriving, Choice, Leftover, Profile, Quota, Timetable, zipf_weights};
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Supplies {
         let drained_ns = ends.iter().map(|done| done.drained_ns).max().unwrap_or(0);
         let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
         let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
-        let mut beside = Recorder::empty();
+        let mut beside = Beside::empty();
         ends.iter().for_each(|done| beside.add(&done.beside));
         let mut leftover = match &self.source {
             Source::Quota(_) => Leftover::none(),
@@ -99,7 +99,6 @@ impl Supplies {
         Measured {
             response_time: collector.response_time(&leftover.waited),
             beside,
-            idle_held: ends.iter().map(|done| done.idle_held).sum(),
             leftover,
             ended_by: unusual.into_iter().find(ended).unwrap_or(EndedBy::Count),
             measured_s: ns_to_seconds(end_ns - start_ns),

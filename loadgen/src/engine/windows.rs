@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::clock::ns_to_seconds;
 use super::slot::EndedBy;
 use super::usage::Usage;
-use crate::record::{Recorder, Timing};
+use crate::record::{Beside, Recorder, Timing};
 
 const BUSY_LIMIT: f64 = 0.85;
 const LAG_LIMIT: f64 = 0.05;
@@ -88,8 +88,7 @@ pub struct Done {
     pub start_ns: u64,
     pub end_ns: u64,
     pub drained_ns: u64,
-    pub beside: Recorder,
-    pub idle_held: u64,
+    pub beside: Beside,
 }
 
 /// A window of all threads, in short.

@@ -22,6 +22,8 @@ use super::windows::Report;
 pub struct Job {
     pub plan: Arc<Plan>,
     pub part: Part,
+    /// Connections to other servers than this slot's stay open.
+    pub keeps_others: bool,
     /// All threads begin together.
     pub start: Arc<Start>,
     pub reports: Sender<Report>,
@@ -37,6 +39,11 @@ pub struct Start {
 impl Start {
     pub fn of(threads: usize) -> Self {
         Start { barrier: Barrier::new(threads), at_ns: OnceLock::new() }
+    }
+
+    /// Until all threads are here.
+    pub fn wait(&self) {
+        self.barrier.wait();
     }
 
     pub fn together(&self) -> u64 {
@@ -112,6 +119,10 @@ fn work(mut reactor: Reactor, inbox: &Receiver<Job>, waker: &Arc<OwnedFd>, inter
             continue;
         }
         reactor.close_dead(&mut events);
+        if !job.keeps_others {
+            reactor.close_others(&plan.targets);
+            job.start.wait();
+        }
         let mut slot = Slot::new(&job.plan, &mut reactor, job.part);
         slot.open_ahead(&mut events, interrupt);
         slot.run(job.start.together(), &mut events, interrupt, &job.reports);

@@ -117,7 +117,7 @@ pub struct Load {
     /// Each connection keeps the cookies it is given.
     #[serde(default)]
     pub cookies: bool,
-    /// Connections held open beside the load, on which nothing is asked.
+    /// Connections beside the load that ask once, for the first request, and are then held open.
     #[serde(default)]
     pub idle_connections: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]

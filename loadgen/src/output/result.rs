@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::layers::{self, Http2, TlsUse};
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol};
-use crate::record::{Failure, FailureCounts, Recorder, Timing};
+use crate::record::{Beside, Failure, FailureCounts, Recorder, Timing};
 
 /// Version of the contract.
 pub const SCHEMA: u32 = 1;
@@ -168,11 +168,14 @@ pub struct SlowReading {
 #[derive(Debug, Clone, Serialize)]
 pub struct Idle {
     pub asked: u32,
-    /// Held at the end.
+    /// Answered and open at the end.
     pub held: u64,
+    /// Requests on them without a valid answer.
+    pub failed: u64,
     /// Closed by the server, and opened again.
     pub server_closed: u64,
     pub connect_failures: u64,
+    pub failure_samples: Vec<String>,
 }
 
 impl SlotResult {
@@ -209,8 +212,8 @@ impl SlotResult {
             windows: measured.windows.iter().map(window_row).collect(),
             tls: layers::tls(plan, recorder),
             http2: layers::http2(plan, recorder),
-            slow_readers: slow_readers(plan, &measured.beside),
-            idle_connections: idle_connections(plan, measured),
+            slow_readers: slow_readers(plan, &measured.beside.slow),
+            idle_connections: idle_connections(plan, &measured.beside),
         }
     }
 }
@@ -316,25 +319,27 @@ fn window_row(window: &Window) -> WindowRow {
     }
 }
 
-fn slow_readers(plan: &Plan, beside: &Recorder) -> Option<SlowReading> {
+fn slow_readers(plan: &Plan, recorder: &Recorder) -> Option<SlowReading> {
     let slow = plan.order.load.slow_readers?;
     Some(SlowReading {
         connections: slow.connections,
         bytes_per_s: slow.bytes_per_s,
-        sent: beside.sent,
-        completed: beside.completed,
-        failed: beside.failures.of_sent(),
-        body_bytes: beside.body_bytes,
+        sent: recorder.sent,
+        completed: recorder.completed,
+        failed: recorder.failures.of_sent(),
+        body_bytes: recorder.body_bytes,
     })
 }
 
-fn idle_connections(plan: &Plan, measured: &Measured) -> Option<Idle> {
-    let asked = plan.order.load.idle_connections;
+fn idle_connections(plan: &Plan, beside: &Beside) -> Option<Idle> {
+    let (asked, recorder) = (plan.order.load.idle_connections, &beside.idle);
     (asked > 0).then(|| Idle {
         asked,
-        held: measured.idle_held,
-        server_closed: measured.beside.server_closed,
-        connect_failures: measured.beside.failures.get(Failure::Connect),
+        held: beside.idle_held,
+        failed: recorder.failures.of_sent(),
+        server_closed: recorder.server_closed,
+        connect_failures: recorder.failures.get(Failure::Connect),
+        failure_samples: recorder.samples.iter().cloned().collect(),
     })
 }
 

@@ -59,10 +59,14 @@ pub fn render(result: &SlotResult, response_time: &Timing) -> String {
         line(
             "Idle",
             &format!(
-                "{} of {} held at the end, {} closed by the server",
-                idle.held, idle.asked, idle.server_closed
+                "{} of {} held at the end, {} requests failed, {} connects failed, {} closed by \
+                 the server",
+                idle.held, idle.asked, idle.failed, idle.connect_failures, idle.server_closed
             ),
         );
+        for sample in &idle.failure_samples {
+            line("", sample);
+        }
     }
     text.push_str(&histogram(response_time));
     text

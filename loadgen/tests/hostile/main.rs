@@ -3,6 +3,7 @@
 mod absence;
 mod answers;
 mod connections;
+mod idle;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -40,12 +40,16 @@ def test_counts_that_differ_by_more_than_what_was_in_flight(
         assert "24 slots of 24" in note.what
 
 
-def test_requests_of_slow_readers_are_not_held_against_it() -> None:
+@pytest.mark.parametrize(
+    "clients",
+    [{"slow_readers": SlowReaders(connections=4, bytes_per_s=1000)}, {"idle_connections": 40}],
+)
+def test_requests_of_clients_beside_the_load_are_not_held_against_it(
+    clients: dict[str, object],
+) -> None:
     run = counted(40)
     experiment = run.head.experiment
-    load = experiment.load.model_copy(
-        update={"slow_readers": SlowReaders(connections=4, bytes_per_s=1000)}
-    )
+    load = experiment.load.model_copy(update=clients)
     head = run.head.model_copy(update={"experiment": experiment.model_copy(update={"load": load})})
     assert "request-count" not in found_in(SimulatedRun(head, run.records))
 

@@ -160,7 +160,8 @@ pub struct Args {
     #[arg(long = "source", value_name = "ADDRESS", value_parser = units::sources,
           help_heading = "Clients")]
     pub sources: Vec<Sources>,
-    /// Connections held open beside the load, on which nothing is asked
+    /// Connections held open beside the load: each asks once when it opens, for the first request,
+    /// and then rests; they are counted apart
     #[arg(long, value_name = "COUNT", default_value_t = 0, help_heading = "Clients")]
     pub idle: u32,
     /// Connections beside the load that read slowly; they are counted apart

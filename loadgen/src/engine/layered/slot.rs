@@ -24,7 +24,7 @@ use crate::engine::plan::Plan;
 use crate::engine::slot::{EndedBy, Memory, Part, Supply};
 use crate::engine::usage::Usage;
 use crate::engine::windows::{Current, Done, Report};
-use crate::record::Recorder;
+use crate::record::{Beside, Recorder};
 use crate::schedule::Choice;
 
 const READ_BYTES: usize = 64 * 1024;
@@ -143,8 +143,8 @@ impl Slot {
         let drained_ns = now_ns();
         let last = window.last(&mut self.recorder.borrow_mut(), end_ns, usage);
         let _ = reports.send(Report::Window(last));
-        let beside = Recorder::empty();
-        let done = Done { ended_by, start_ns, end_ns, drained_ns, beside, idle_held: 0 };
+        let beside = Beside::empty();
+        let done = Done { ended_by, start_ns, end_ns, drained_ns, beside };
         let _ = reports.send(Report::Done(Box::new(done)));
     }
 

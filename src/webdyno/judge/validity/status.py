@@ -16,7 +16,8 @@ def findings(evidence: Evidence, experiment: Experiment) -> list[Finding]:
     found: list[Finding] = []
     for arm in experiment.arms:
         slots = [slot for slot in evidence.slots if slot.arm == arm]
-        if load.slow_readers is None:  # the load's own count leaves their requests out
+        # The load's own count leaves the requests of slow readers and idle connections out.
+        if load.slow_readers is None and not load.idle_connections:
             found += _miscounted(arm, slots)
         found += _waited(arm, slots, load.connections)
     return found
