@@ -42,6 +42,7 @@ LISTEN_OVERFLOW = SlotRule(
     ),
     remedy="Raise the server's listen backlog and the kernel's limit (sysctl net.core.somaxconn), "
     "give it more workers, or use fewer connections.",
+    spoils=TIMING_METRICS,
 )
 
 SYN_RETRANSMITS = SlotRule(
