@@ -2,8 +2,6 @@
 
 from webdyno.audit.output import Output
 from webdyno.generator.instrument import (
-    NO_LAG,
-    NOT_TOLD,
     Done,
     only_closed,
     times,
@@ -14,11 +12,11 @@ from webdyno.generator.interface import LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
     Bytes,
-    Connections,
     Failures,
     KeepAliveResult,
     LoadResult,
     Requests,
+    Times,
 )
 from webdyno.model.service import Need
 
@@ -55,10 +53,7 @@ class ApacheBench:
         requests = output.requests or 0
         failures = Failures(
             connect=output.failed_connect or 0,
-            timeout=None,
             reset=(output.failed_receive or 0) + (output.failed_exceptions or 0),
-            truncated=None,
-            malformed=None,
             status=output.non_2xx or 0,
             body=_wrong_bodies(request.expect.body_bytes, output),
         )
@@ -69,25 +64,20 @@ class ApacheBench:
             target=request.url,
             loop="closed",
             measured_s=output.duration_s or done.took_s,
-            requests=Requests(sent=None, completed=max(requests - wrong, 0), unanswered=None),
+            requests=Requests(completed=max(requests - wrong, 0)),
             by_status=_by_status(requests, output.non_2xx or 0),
             failures=failures,
             bytes=_bytes(output),
-            connections=Connections(opened=None, reused_requests=None),
             keepalive=KeepAliveResult(
                 asked=order.load.keepalive, server_closed=_closed(order.load, output)
             ),
             rate_rps=output.rate_rps or 0.0,
-            response_time_us=NOT_TOLD,
             service_time_us=times(output),
-            connect_time_us=NOT_TOLD.model_copy(
-                update={
-                    "min": us(output.connect_min_ms),
-                    "p50": us(output.connect_median_ms),
-                    "max": us(output.connect_max_ms),
-                }
+            connect_time_us=Times(
+                min=us(output.connect_min_ms),
+                p50=us(output.connect_median_ms),
+                max=us(output.connect_max_ms),
             ),
-            send_lag_us=NO_LAG,
             client=done.client(threads=1),
             printed=done.text,
         )
@@ -108,7 +98,7 @@ def _by_status(requests: int, non_2xx: int) -> dict[str, int]:
 
 def _bytes(output: Output) -> Bytes:
     if output.total_bytes is None or output.body_bytes is None:
-        return Bytes(head=None, body=None)
+        return Bytes()
     return Bytes(head=output.total_bytes - output.body_bytes, body=output.body_bytes)
 
 

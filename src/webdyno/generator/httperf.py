@@ -1,16 +1,16 @@
 """httperf: one thread that opens connections at a rate, with a number of calls on each."""
 
 from webdyno.audit.output import Output
-from webdyno.generator.instrument import NO_LAG, NOT_TOLD, Done, only_plain, us
+from webdyno.generator.instrument import Done, only_plain, us
 from webdyno.generator.interface import LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
-    Bytes,
     Connections,
     Failures,
     KeepAliveResult,
     LoadResult,
     Requests,
+    Times,
 )
 from webdyno.model.service import Need
 
@@ -56,26 +56,21 @@ class Httperf:
             target=request.url,
             loop="open",
             measured_s=output.duration_s or done.took_s,
-            requests=Requests(sent=None, completed=max(answers - wrong, 0), unanswered=None),
+            requests=Requests(completed=max(answers - wrong, 0)),
             by_status=output.by_status,
             failures=Failures(
                 connect=output.failed_connect or 0,
                 timeout=output.failed_timeout or 0,
                 reset=output.failed_receive or 0,
-                truncated=None,
-                malformed=None,
                 status=wrong,
                 body=answers if other_body and not wrong else 0,
             ),
-            bytes=Bytes(head=None, body=None),
-            connections=Connections(opened=output.connections, reused_requests=None),
-            keepalive=KeepAliveResult(asked=load.keepalive, server_closed=None),
+            connections=Connections(opened=output.connections),
+            keepalive=KeepAliveResult(asked=load.keepalive),
             rate_rps=output.rate_rps or 0.0,
             offered_rps=load.offered_rps,
-            response_time_us=NOT_TOLD,
-            service_time_us=NOT_TOLD.model_copy(update={"mean": us(output.mean_ms)}),
-            connect_time_us=NOT_TOLD.model_copy(update={"p50": us(output.connect_median_ms)}),
-            send_lag_us=NO_LAG,
+            service_time_us=Times(mean=us(output.mean_ms)),
+            connect_time_us=Times(p50=us(output.connect_median_ms)),
             client=done.client(threads=1, busy_waits=True),
             printed=done.text,
         )

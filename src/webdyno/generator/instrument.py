@@ -16,7 +16,7 @@ from webdyno.audit.output import Output
 from webdyno.audit.reader import read
 from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.model.experiment import Load
-from webdyno.model.load_result import Client, LoadResult, SendLag, Times
+from webdyno.model.load_result import Client, LoadResult, Times
 from webdyno.model.paths import spell_out
 from webdyno.model.service import Need
 
@@ -25,11 +25,6 @@ PATIENCE_S = 15.0
 
 ON_LEASH = ("setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list")
 """Words before a command, CPUs to follow: it ends when webdyno does, and runs on those CPUs."""
-
-NOT_TOLD = Times(
-    min=None, mean=None, p50=None, p90=None, p99=None, p99_9=None, max=None, histogram=None
-)
-NO_LAG = SendLag(p50=None, p99=None, max=None)
 
 
 @dataclass(frozen=True)
@@ -157,15 +152,7 @@ def times(output: Output) -> Times:
     def at(percent: float) -> float | None:
         return us(output.percentiles_ms.get(percent))
 
-    return NOT_TOLD.model_copy(
-        update={
-            "mean": us(output.mean_ms),
-            "p50": at(50),
-            "p90": at(90),
-            "p99": at(99),
-            "max": us(output.max_ms),
-        }
-    )
+    return Times(mean=us(output.mean_ms), p50=at(50), p90=at(90), p99=at(99), max=us(output.max_ms))
 
 
 def us(ms: float | None) -> float | None:

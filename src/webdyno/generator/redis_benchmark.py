@@ -1,12 +1,10 @@
 """redis-benchmark: one command again and again over kept connections, a closed loop."""
 
 from webdyno.audit.output import Output
-from webdyno.generator.instrument import NO_LAG, NOT_TOLD, Done, only_closed, times
+from webdyno.generator.instrument import Done, only_closed, times
 from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
-    Bytes,
-    Connections,
     Failures,
     KeepAliveResult,
     LoadResult,
@@ -52,25 +50,12 @@ class RedisBenchmark:
             target=request.url,
             loop="closed",
             measured_s=output.duration_s or done.took_s,
-            requests=Requests(sent=None, completed=output.requests or 0, unanswered=None),
+            requests=Requests(completed=output.requests or 0),
             by_status={},
-            failures=Failures(
-                connect=None,
-                timeout=None,
-                reset=None,
-                truncated=None,
-                malformed=None,
-                status=None,
-                body=None,
-            ),
-            bytes=Bytes(head=None, body=None),
-            connections=Connections(opened=None, reused_requests=None),
-            keepalive=KeepAliveResult(asked=load.keepalive, server_closed=None),
+            failures=Failures(),
+            keepalive=KeepAliveResult(asked=load.keepalive),
             rate_rps=output.rate_rps or 0.0,
-            response_time_us=NOT_TOLD,
             service_time_us=times(output),
-            connect_time_us=NOT_TOLD,
-            send_lag_us=NO_LAG,
             client=done.client(_threads(load, cpus)),
             printed=done.text,
         )

@@ -2,8 +2,6 @@
 
 from webdyno.audit.output import Output
 from webdyno.generator.instrument import (
-    NO_LAG,
-    NOT_TOLD,
     Done,
     only_closed,
     times,
@@ -12,8 +10,6 @@ from webdyno.generator.instrument import (
 from webdyno.generator.interface import LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
-    Bytes,
-    Connections,
     Failures,
     KeepAliveResult,
     LoadResult,
@@ -55,25 +51,17 @@ class Wrk:
             target=request.url,
             loop="closed",
             measured_s=output.duration_s or done.took_s,
-            requests=Requests(sent=None, completed=max(answers - wrong, 0), unanswered=None),
+            requests=Requests(completed=max(answers - wrong, 0)),
             by_status={"2xx": answers - wrong} | ({"non-2xx": wrong} if wrong else {}),
             failures=Failures(
                 connect=connect,
                 timeout=timeout,
                 reset=known - connect - timeout,
-                truncated=None,
-                malformed=None,
                 status=wrong,
-                body=None,
             ),
-            bytes=Bytes(head=None, body=None),
-            connections=Connections(opened=None, reused_requests=None),
-            keepalive=KeepAliveResult(asked=load.keepalive, server_closed=None),
+            keepalive=KeepAliveResult(asked=load.keepalive),
             rate_rps=output.rate_rps or 0.0,
-            response_time_us=NOT_TOLD,
             service_time_us=times(output),
-            connect_time_us=NOT_TOLD,
-            send_lag_us=NO_LAG,
             client=done.client(_threads(load.connections, cpus)),
             printed=done.text,
         )

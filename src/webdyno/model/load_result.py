@@ -14,10 +14,10 @@ from webdyno.model.base import Foreign
 class Requests(Foreign):
     """Where the requests went; sent = completed + failures after sending + unanswered."""
 
-    sent: int | None
+    sent: int | None = None
     completed: int
     """Answered in time and validly, inside the slot."""
-    unanswered: int | None
+    unanswered: int | None = None
     """Still in flight at the slot's end."""
     drained: int = 0
     """Of the unanswered, those that were answered validly after the slot's end."""
@@ -26,13 +26,13 @@ class Requests(Foreign):
 class Failures(Foreign):
     """Requests that went wrong, by what went wrong first; None where it would go unnoticed."""
 
-    connect: int | None = 0
-    timeout: int | None = 0
-    reset: int | None = 0
-    truncated: int | None = 0
-    malformed: int | None = 0
-    status: int | None = 0
-    body: int | None = 0
+    connect: int | None = None
+    timeout: int | None = None
+    reset: int | None = None
+    truncated: int | None = None
+    malformed: int | None = None
+    status: int | None = None
+    body: int | None = None
 
     @property
     def total(self) -> int:
@@ -47,15 +47,15 @@ class Failures(Foreign):
 class Bytes(Foreign):
     """Bytes of answers received, TCP and IP headers not counted."""
 
-    head: int | None
-    body: int | None
+    head: int | None = None
+    body: int | None = None
 
 
 class Connections(Foreign):
     """How connections were used."""
 
-    opened: int | None
-    reused_requests: int | None
+    opened: int | None = None
+    reused_requests: int | None = None
     """Requests that were not the first on their connection."""
 
 
@@ -63,30 +63,30 @@ class KeepAliveResult(Foreign):
     """Keep-alive as asked for and as obtained."""
 
     asked: str | int
-    server_closed: int | None
+    server_closed: int | None = None
     """Connections that the server closed although they were to be kept."""
 
 
 class Times(Foreign):
     """A distribution of times in microseconds; null where nothing was measured."""
 
-    min: float | None
-    mean: float | None
-    p50: float | None
-    p90: float | None
-    p99: float | None
-    p99_9: float | None
-    max: float | None
-    histogram: str | None
+    min: float | None = None
+    mean: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+    p99_9: float | None = None
+    max: float | None = None
+    histogram: str | None = None
     """HDR V2 encoding, base64."""
 
 
 class SendLag(Foreign):
     """How late requests were sent after they were due, in microseconds."""
 
-    p50: float | None
-    p99: float | None
-    max: float | None
+    p50: float | None = None
+    p99: float | None = None
+    max: float | None = None
 
 
 class Client(Foreign):
@@ -123,17 +123,17 @@ class LoadResult(Foreign):
     by_status: dict[str, int]
     failures: Failures
     failure_samples: list[str] = []
-    bytes: Bytes
-    connections: Connections
+    bytes: Bytes = Bytes()
+    connections: Connections = Connections()
     keepalive: KeepAliveResult
     rate_rps: float
     """Completed and valid answers per second."""
     offered_rps: float | None = None
     """The rate that was asked for; None in a closed loop."""
-    response_time_us: Times
-    service_time_us: Times
-    connect_time_us: Times
-    send_lag_us: SendLag
+    response_time_us: Times = Times()
+    service_time_us: Times = Times()
+    connect_time_us: Times = Times()
+    send_lag_us: SendLag = SendLag()
     client: Client
     windows: list[Window] = []
     """The slot in thirds, where it isn't too short for that; of webdyno's own generator only."""
