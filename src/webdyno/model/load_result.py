@@ -59,6 +59,14 @@ class Connections(Foreign):
     """Requests that were not the first on their connection."""
 
 
+class IdleConnections(Foreign):
+    """Connections beside the load that ask once and then rest."""
+
+    asked: int
+    held: int
+    """Answered, and open at the slot's end."""
+
+
 class KeepAliveResult(Foreign):
     """Keep-alive as asked for and as obtained."""
 
@@ -125,6 +133,7 @@ class LoadResult(Foreign):
     failure_samples: list[str] = []
     bytes: Bytes = Bytes()
     connections: Connections = Connections()
+    idle_connections: IdleConnections | None = None
     keepalive: KeepAliveResult
     rate_rps: float
     """Completed and valid answers per second."""

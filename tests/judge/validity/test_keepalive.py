@@ -3,6 +3,7 @@
 import pytest
 
 from judge.validity.broken import found_in, load_with, run_with
+from webdyno.model.load_result import IdleConnections
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,12 @@ def test_closing_what_should_be_kept_is_told(asked: str | int, closed: int, fire
 def test_keeping_what_should_be_closed_is_told() -> None:
     change = load_with(keepalive={"asked": "never"}, connections={"reused_requests": 10})
     assert "240 requests" in found_in(run_with(change))["unwanted-keep-alive"].what
+
+
+@pytest.mark.parametrize(("held", "fires"), [(10_000, False), (9_990, False), (256, True)])
+def test_idle_connections_that_were_not_kept_are_told(held: int, fires: bool) -> None:
+    idle = IdleConnections(asked=10_000, held=held)
+    found = found_in(run_with(load_with(idle_connections=idle)))
+    assert ("idle-connections" in found) == fires
+    if fires:
+        assert "256 of 10,000" in found["idle-connections"].what

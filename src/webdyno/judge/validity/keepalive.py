@@ -13,6 +13,9 @@ CLOSED_LIMIT = 0.005
 nginx's default, one in 1000, stays below it; one in 100 doesn't.
 """
 
+HELD_LIMIT = 0.99
+"""Share of the idle connections that must be open: one may just be opened again at the end."""
+
 
 def _closed_early(slot: SlotRecord) -> bool:
     kept = slot.load.keepalive
@@ -31,6 +34,17 @@ def _closed(slots: Sequence[SlotRecord]) -> str:
 
 def _kept_on(slot: SlotRecord) -> bool:
     return slot.load.keepalive.asked == "never" and bool(slot.load.connections.reused_requests)
+
+
+def _let_go(slot: SlotRecord) -> bool:
+    idle = slot.load.idle_connections
+    return idle is not None and idle.held < HELD_LIMIT * idle.asked
+
+
+def _fewest_held(slots: Sequence[SlotRecord]) -> str:
+    counts = [idle for slot in slots if (idle := slot.load.idle_connections)]
+    fewest = min(counts, key=lambda idle: idle.held)
+    return f"only {number(fewest.held)} of {number(fewest.asked)} idle connections were kept open"
 
 
 KEEP_ALIVE = SlotRule(
@@ -52,4 +66,12 @@ UNWANTED_KEEP_ALIVE = SlotRule(
     remedy="This is the load generator's mistake: use another one, or ask for keep-alive.",
 )
 
-RULES = (KEEP_ALIVE, UNWANTED_KEEP_ALIVE)
+IDLE_CONNECTIONS = SlotRule(
+    name="idle-connections",
+    broken=_let_go,
+    what=_fewest_held,
+    remedy="Raise the server's limits of connections, workers and open files (see `webdyno stacks "
+    "NAME`) and its keep-alive timeout, or hold fewer: --set load.idle_connections=N.",
+)
+
+RULES = (KEEP_ALIVE, UNWANTED_KEEP_ALIVE, IDLE_CONNECTIONS)
