@@ -35,6 +35,8 @@ STACK = "nginx"
 BUDGET_S = 60
 METRICS = {"rate_rps": "requests per second", "server_cpu_us": "server CPU time per request"}
 CONFIDENCE = 0.95
+TABLE_WIDTH = 110
+"""Columns of the table where it isn't printed on a terminal."""
 WRK_WARMUP_S = 1
 COMPLETED = re.compile(r"^\s+(\d+) requests in ", re.MULTILINE)
 
@@ -60,7 +62,7 @@ def main() -> None:
             f"{max(values) / min(values) - 1:.1%} above the lowest",
             f"±{difference_of_two(values):.1%}",
         )
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else TABLE_WIDTH)
     console.print(table)
     for finding in judgement.findings:
         console.print(f"{finding.severity}: {finding.what}", markup=False)
