@@ -44,11 +44,12 @@ class Lab:
 
     def keep_incident(self, block: int, arm: str, trouble: Trouble) -> None:
         """Put on record that an arm's servers failed."""
+        died = trouble if isinstance(trouble, StackDied) else None
         incident = IncidentRecord(
             block=block,
             arm=arm,
             happened_at=datetime.now(UTC),
-            what=str(trouble).splitlines()[0],
-            log_tail=trouble.log_tail if isinstance(trouble, StackDied) else [],
+            what=died.what if died else str(trouble).splitlines()[0],
+            log_tail=died.log_tail if died else [],
         )
         self.keep(incident)

@@ -15,6 +15,8 @@ class StackDied(Trouble):
         """Make the message from what happened and the end of the service's log."""
         self.service = service
         """The service's role in the stack."""
+        self.what = what
+        """What happened, without the log."""
         self.log_tail = end_of_log(log)
         said = "\n".join(f"    {line}" for line in self.log_tail) or "    (nothing)"
         super().__init__(f"{what}; the end of its log ({log}):\n{said}")

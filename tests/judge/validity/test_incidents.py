@@ -16,7 +16,7 @@ def test_a_server_that_died_makes_its_arm_invalid() -> None:
     (finding,) = found_in(run).values()
     assert (finding.rule, finding.severity, finding.arm) == ("incident", "invalid", "apache")
     assert "block 2: service apache ended with signal 9" in finding.what
-    assert "worker exited on signal 9" in finding.what
+    assert "worker exited on signal 9" in finding.remedy
 
 
 def test_several_incidents_are_counted() -> None:

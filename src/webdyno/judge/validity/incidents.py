@@ -14,16 +14,16 @@ def findings(evidence: Evidence, arms: Sequence[str]) -> list[Finding]:
         mine = [incident for incident in evidence.incidents if incident.arm == arm]
         if mine:
             first = mine[0]
-            log = f"; the end of its log: {' | '.join(first.log_tail[-3:])}" * bool(first.log_tail)
+            said = f"Its log ends: {' | '.join(first.log_tail[-3:])}. " * bool(first.log_tail)
             more = f" (and {plural(len(mine) - 1, 'more incident')})" if len(mine) > 1 else ""
             found.append(
                 Finding(
                     rule="incident",
                     severity="invalid",
                     arm=arm,
-                    what=f"arm {arm}, block {first.block}: {first.what}{more}{log}",
-                    remedy="Read the server's log in the run's folder; try it by hand with "
-                    "`webdyno up`.",
+                    what=f"arm {arm}, block {first.block}: {first.what}{more}",
+                    remedy=f"{said}The whole log is in the run's folder; try the server by hand "
+                    "with `webdyno up`.",
                 )
             )
     return found
