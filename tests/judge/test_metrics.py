@@ -5,8 +5,15 @@ import pytest
 from builders import START, load_result, response_times
 from judge.validity.broken import readings_with
 from webdyno.judge.histogram import Histogram
-from webdyno.judge.metrics import METRICS, MetricRule, metric_rule, rate_rps, server_cpu_us
-from webdyno.model.load_result import Failures, Requests
+from webdyno.judge.metrics import (
+    METRICS,
+    MetricRule,
+    answer_bytes,
+    metric_rule,
+    rate_rps,
+    server_cpu_us,
+)
+from webdyno.model.load_result import Bytes, Failures, Requests
 from webdyno.model.records import ServerUse, SlotRecord
 
 
@@ -26,6 +33,8 @@ def slot(
                 sent=completed + drained, completed=completed, unanswered=drained, drained=drained
             ),
             "failures": failures or Failures(),
+            "by_status": {"200": completed},
+            "bytes": Bytes(head=200 * completed, body=49 * completed),
             "response_time_us": response_times(completed, median_us),
         }
     )
@@ -55,6 +64,12 @@ def test_server_cpu_is_per_answer_late_and_wrong_ones_included() -> None:
     failures = Failures(status=30, body=10, timeout=5, reset=5)
     slots = [slot(completed=900, drained=60, failures=failures, cpu_s=0.02)]
     assert server_cpu_us(slots) == pytest.approx(20.0)
+
+
+def test_the_size_of_an_answer_is_a_mean_over_the_slots_that_tell_it() -> None:
+    silent = slot().load.model_copy(update={"bytes": Bytes(), "by_status": {"200": 7}})
+    slots = [slot(completed=900), slot(completed=10).model_copy(update={"load": silent})]
+    assert answer_bytes(slots) == 249
 
 
 def test_percentiles_come_from_merged_times_not_from_averages() -> None:

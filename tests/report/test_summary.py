@@ -31,6 +31,7 @@ def test_each_metric_has_arms_ratios_and_their_blocks() -> None:
         "server_cpu_us",
         "response_p50_us",
         "response_p99_us",
+        "answer_bytes",
     }
 
 

@@ -80,6 +80,14 @@ def memory_mib(slots: Sequence[SlotRecord]) -> float | None:
     return max(sums) / 2**20 if any(sums) else None
 
 
+def answer_bytes(slots: Sequence[SlotRecord]) -> float | None:
+    """Bytes of head and body per answer of any status, compressed where the answer was."""
+    told = [slot for slot in slots if slot.load.bytes.head is not None]
+    total = sum((slot.load.bytes.head or 0) + (slot.load.bytes.body or 0) for slot in told)
+    answered = sum(sum(slot.load.by_status.values()) for slot in told)
+    return total / answered if answered and total else None
+
+
 def response_quantile_us(share: float) -> BlockValue:
     """Give the metric "response time that this share of the requests stays below"."""
 
@@ -131,6 +139,16 @@ METRICS = (
         memory_mib,
         "{a} needs {ratio}× as much memory as {b}",
         probed=True,
+    ),
+    MetricRule(
+        Metric(
+            name="answer_bytes",
+            label="size of an answer, head included",
+            unit="bytes",
+            better="lower",
+        ),
+        answer_bytes,
+        "{a} sends {ratio}× as many bytes per answer as {b}",
     ),
 )
 

@@ -16,6 +16,7 @@ ClaimMetric = Literal[
     "response_p99_us",
     "context_switches",
     "memory_mib",
+    "answer_bytes",
 ]
 
 

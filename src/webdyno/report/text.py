@@ -11,6 +11,8 @@ THIN = "\u202f"
 TIMES = "×"
 DASH = "–"
 MISSING = "—"
+ROUNDING = 1e-9
+"""Relative half-width below which a value is known exactly, but for the rounding of logarithms."""
 
 
 def number(value: float, decimals: int = 0) -> str:
@@ -45,7 +47,7 @@ def significant(value: float, digits: int = 4) -> str:
 
 def _decimals(interval: Interval, at_least: int) -> int:
     half_width = (interval.high - interval.low) / 2
-    if not isfinite(half_width) or half_width <= 0:
+    if not isfinite(half_width) or half_width <= ROUNDING * abs(interval.estimate):
         return max(at_least, 3)
     return max(at_least, min(decimals_for(half_width), 6))
 
