@@ -93,9 +93,9 @@ class Arm(Model):
 class Measure(Model):
     """How the comparison is made: blocks, slots and the stop rule of the method."""
 
-    decide_on: Literal["rate_rps", "server_cpu_us", "response_p50_us", "response_p99_us"] = (
-        "rate_rps"
-    )
+    decide_on: Literal[
+        "rate_rps", "server_cpu_us", "response_p50_us", "response_p99_us", "memory_mib"
+    ] = "rate_rps"
     """The metric that the verdict is about; the others are shown beside it."""
     slot_s: Seconds = 0.5
     slots_per_arm: Annotated[int, Field(ge=2, multiple_of=2)] | None = None

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 
 from webdyno.judge.metrics import answers
-from webdyno.judge.validity.rule import SlotRule, readings_of, with_readings
+from webdyno.judge.validity.rule import TIMING_METRICS, SlotRule, readings_of, with_readings
 from webdyno.judge.words import number, percent, plural
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
 LEFT_OVER_LIMIT = 0.02
 """Share of the slot's CPU time that arms which should be idle may use."""
+
+WORK_METRICS = (*TIMING_METRICS, "server_cpu_us", "context_switches")
+"""What depends on who had the CPUs, and when; what a server keeps in memory doesn't."""
 
 UNDRAINED_LIMIT = 0.01
 """Share of the answers that may still be missing after the drain."""
@@ -67,6 +70,7 @@ LEFT_OVER = SlotRule(
     what=_busy_others,
     remedy="These servers were still working off their last slot: use fewer connections or a lower "
     "rate, or turn off what they do by themselves.",
+    spoils=WORK_METRICS,
 )
 
 UNDRAINED = SlotRule(
