@@ -21,6 +21,8 @@ from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
 
 WARDEN_START_WITHIN_S = 10.0
+STOP = b"."
+"""Tells a warden to stop; its pipe's end without this tells that webdyno has died."""
 
 
 class ServerProcess:
@@ -108,8 +110,10 @@ class ServerProcess:
     def stop(self) -> None:
         """Stop gracefully, then by force; returns when nothing is left; safe to call twice."""
         lifeline, output = self._warden.stdin, self._warden.stdout
-        if lifeline is not None:
-            lifeline.close()
+        if lifeline is not None and not lifeline.closed:
+            with suppress(BrokenPipeError):  # the warden may be gone
+                lifeline.write(STOP)
+                lifeline.close()
         try:
             self._warden.wait(self._stop_within_s + warden.KILL_WITHIN_S + 2)
         except subprocess.TimeoutExpired:

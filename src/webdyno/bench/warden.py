@@ -27,6 +27,8 @@ import time
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 KILL_WITHIN_S = 10.0
+SIBLINGS_WITHIN_S = 0.2
+LOCK_WITHIN_S = 2.0
 OPEN_FILES = 65536
 """Enough for any load here; some servers walk through all descriptors up to the limit."""
 
@@ -52,15 +54,19 @@ class Warden:
 
     def run(self) -> int:
         """Wait for the server's or webdyno's end, then leave nothing behind."""
+        told_to_stop = False
         while self.exit_code is None and not self.asked_to_stop:
             readable, _, _ = select.select([0, self.wake_read], [], [])
-            if 0 in readable and not os.read(0, 1):
+            if 0 in readable:
+                told_to_stop = bool(os.read(0, 1))
                 self.asked_to_stop = True
             self._reap(readable)
+        # A webdyno that dies instead of telling loses its lock only some time after its pipe.
+        died = self.asked_to_stop and not told_to_stop
         if self.exit_code is None:
             self._stop_gracefully()
         self._kill_all()
-        self._clean_up_if_alone()
+        self._clean_up_if_alone(LOCK_WITHIN_S if died else 0.0)
         return self.exit_code if self.exit_code is not None else 1
 
     def _on_stop(self, *_: object) -> None:
@@ -141,25 +147,54 @@ class Warden:
             readable, _, _ = select.select([self.wake_read], [], [], 0.02)
             self._reap(readable)
 
-    def _clean_up_if_alone(self) -> None:
+    def _clean_up_if_alone(self, patience_s: float) -> None:
         """Remove control groups and files when webdyno is gone and can't do it any more."""
         workspace = self.order["workspace"]
         try:
             lock = os.open(workspace["lock"], os.O_RDONLY)
             # Shared: webdyno's own lock excludes it, those of other services' wardens don't.
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if not locked_within(lock, patience_s):
+                return
         except FileNotFoundError:
             pass  # another service's warden was quicker; the group of this one is still there
-        except OSError:
-            return
         import shutil
 
         shutil.rmtree(workspace["path"], ignore_errors=True)
         for procs in self.order["groups_to_join"]:
             group = os.path.dirname(procs)  # noqa: PTH120
-            for folder in (group, os.path.dirname(group)):  # noqa: PTH120
-                with contextlib.suppress(OSError):
-                    os.rmdir(folder)  # noqa: PTH106
+            remove_group(group, KILL_WITHIN_S)
+            # While it holds the groups of other services, their wardens are to remove it.
+            remove_group(os.path.dirname(group), SIBLINGS_WITHIN_S)  # noqa: PTH120
+
+
+def locked_within(lock: int, within_s: float) -> bool:
+    """Try to share a lock; False when somebody holds it alone for so long."""
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
+
+
+def remove_group(folder: str, within_s: float) -> None:
+    """Remove a control group, which can be busy for a moment after its last process has ended."""
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            os.rmdir(folder)  # noqa: PTH106
+        except FileNotFoundError:
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.01)
+        else:
+            return
 
 
 def descendants(root: int) -> list[int]:
