@@ -1,6 +1,7 @@
 """Validity rules fire on real causes: each test makes one, and looks for the finding."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -57,7 +58,9 @@ def test_a_server_that_closes_kept_connections(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     (finding,) = found_in(tmp_path)["keep-alive"]
     assert (finding.arm, finding.severity) == ("nginx", "invalid")
-    assert "one in 10 answers" in finding.what
+    # Connections still open at a slot's end have answered, too.
+    (answers,) = re.findall(r"one in (\d+) answers", finding.what)
+    assert 10 <= int(answers) <= 12
 
 
 def test_a_listen_queue_that_is_too_short(tmp_path: Path) -> None:
