@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.cli.quantities import UNITS_S, parse_duration_s, parse_share
+from webdyno.cli.quantities import UNITS_S, parse_duration_s
 from webdyno.model.mistake import Mistake
 
 
@@ -17,14 +17,3 @@ def test_number_and_unit_multiply(number: int, unit: str) -> None:
 def test_anything_else_is_refused_with_the_flag_and_examples(text: str) -> None:
     with pytest.raises(Mistake, match=r"--budget .*90s"):
         parse_duration_s(text, "--budget")
-
-
-@pytest.mark.parametrize(("text", "share"), [("2%", 0.02), ("0.5 %", 0.005), ("0.02", 0.02)])
-def test_a_share_is_read_with_and_without_its_sign(text: str, share: float) -> None:
-    assert parse_share(text, "--precision") == pytest.approx(share)
-
-
-@pytest.mark.parametrize("text", ["", "soon", "-1%", "2%%", "1e-2"])
-def test_a_wrong_share_is_told_with_its_flag(text: str) -> None:
-    with pytest.raises(Mistake, match="--precision"):
-        parse_share(text, "--precision")

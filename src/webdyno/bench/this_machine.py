@@ -14,7 +14,7 @@ from webdyno.bench.memory import MemoryLimit
 from webdyno.bench.process import ServerProcess
 from webdyno.bench.users import ServerUser, server_user
 from webdyno.bench.workspace import Workspace
-from webdyno.model.machine import CpuSplit, Machine
+from webdyno.model.machine import Machine
 from webdyno.model.mistake import Mistake
 
 
@@ -33,7 +33,7 @@ class Bench:
 
     def __init__(self, server_cores: int | None = None) -> None:
         """Split the CPUs; the servers get so many cores, by the usual rule unless given."""
-        self.split: CpuSplit = split_cpus(allowed_cpus(), physical_cores(), server_cores)
+        self.split = split_cpus(allowed_cpus(), physical_cores(), server_cores)
         self.user: ServerUser | None = server_user()
         """Whom servers run as; None when that is ourselves."""
 

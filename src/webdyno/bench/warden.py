@@ -23,12 +23,14 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 KILL_WITHIN_S = 10.0
 SIBLINGS_WITHIN_S = 0.2
 LOCK_WITHIN_S = 2.0
+SHARED_AT_ONCE = fcntl.LOCK_SH | fcntl.LOCK_NB
 OPEN_FILES = 65536
 """Enough for any load here; some servers walk through all descriptors up to the limit."""
 
@@ -153,26 +155,29 @@ class Warden:
         try:
             lock = os.open(workspace["lock"], os.O_RDONLY)
             # Shared: webdyno's own lock excludes it, those of other services' wardens don't.
-            if not locked_within(lock, patience_s):
+            if not done_within(patience_s, fcntl.flock, lock, SHARED_AT_ONCE):
                 return
         except FileNotFoundError:
             pass  # another service's warden was quicker; the group of this one is still there
+        except OSError:
+            return
         import shutil
 
         shutil.rmtree(workspace["path"], ignore_errors=True)
         for procs in self.order["groups_to_join"]:
             group = os.path.dirname(procs)  # noqa: PTH120
-            remove_group(group, KILL_WITHIN_S)
+            done_within(KILL_WITHIN_S, remove_group, group)
             # While it holds the groups of other services, their wardens are to remove it.
-            remove_group(os.path.dirname(group), SIBLINGS_WITHIN_S)  # noqa: PTH120
+            above = os.path.dirname(group)  # noqa: PTH120
+            done_within(SIBLINGS_WITHIN_S, remove_group, above)
 
 
-def locked_within(lock: int, within_s: float) -> bool:
-    """Try to share a lock; False when somebody holds it alone for so long."""
+def done_within(within_s: float, what: Callable[..., object], *arguments: object) -> bool:
+    """Do what may be refused for a moment; False when it still is after so long."""
     deadline = time.monotonic() + within_s
     while True:
         try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            what(*arguments)
         except OSError:
             if time.monotonic() >= deadline:
                 return False
@@ -181,20 +186,10 @@ def locked_within(lock: int, within_s: float) -> bool:
             return True
 
 
-def remove_group(folder: str, within_s: float) -> None:
-    """Remove a control group, which can be busy for a moment after its last process has ended."""
-    deadline = time.monotonic() + within_s
-    while True:
-        try:
-            os.rmdir(folder)  # noqa: PTH106
-        except FileNotFoundError:
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                return
-            time.sleep(0.01)
-        else:
-            return
+def remove_group(folder: str) -> None:
+    """Remove a control group if it's there; one whose last process has just ended can be busy."""
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(folder)  # noqa: PTH106
 
 
 def descendants(root: int) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from webdyno.cli.quantities import parse_duration_s, parse_share
+from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
 from webdyno.model.bench import BenchSettings
@@ -152,8 +152,8 @@ class ExperimentFlags:
             budget_s = parse_duration_s(self.budget, "--budget")
             yield Override(("measure", "budget_s"), budget_s, f"--budget {self.budget}")
         if self.precision is not None:
-            precision = parse_share(self.precision, "--precision")
-            yield Override(("measure", "precision"), precision, f"--precision {self.precision}")
+            given = f"--precision {self.precision}"
+            yield Override(("measure", "precision"), self.precision, given)
 
 
 AS_WRITTEN = ExperimentFlags()

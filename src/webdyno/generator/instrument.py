@@ -17,7 +17,7 @@ from webdyno.audit.reader import read
 from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import Client, LoadResult, Times
-from webdyno.model.paths import spell_out
+from webdyno.model.paths import spell_out_all
 from webdyno.model.service import Need
 
 PATIENCE_S = 15.0
@@ -167,7 +167,7 @@ def whole_seconds(duration_s: float) -> int:
 
 def only_plain(load: Load) -> str | None:
     """Say what none of the instruments can do."""
-    if (paths := sum(len(spell_out(path)) for path in load.paths)) > 1:
+    if (paths := len(spell_out_all(load.paths))) > 1:
         return f"asks for one path only, not {paths}"
     if load.idle_connections or load.slow_readers or load.think_s:
         return "knows no idle_connections, slow_readers or think_s"

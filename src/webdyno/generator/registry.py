@@ -13,7 +13,7 @@ from webdyno.generator.redis_benchmark import RedisBenchmark
 from webdyno.generator.wrk import Wrk
 from webdyno.model.experiment import Experiment, GeneratorName
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.paths import spell_out
+from webdyno.model.paths import spell_out_all
 from webdyno.model.service import Need
 
 INSTRUMENTS: dict[str, Tool] = {
@@ -60,5 +60,5 @@ def check_generator(experiment: Experiment) -> None:
     if fault := tool.fault(experiment.load):
         raise Mistake(f"generator {tool.name} {fault}; or use generator = loadgen, which can")
     for name, arm in experiment.arms.items():
-        if sum(len(spell_out(path)) for path in arm.paths or []) > 1:
+        if len(spell_out_all(arm.paths or [])) > 1:
             raise Mistake(f"generator {tool.name} asks for one path only; arm {name} has more")

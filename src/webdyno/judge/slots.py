@@ -8,7 +8,7 @@ from webdyno.judge.evidence import Evidence, gather
 from webdyno.judge.interval import Logs
 from webdyno.judge.metrics import MetricRule, metric_rule
 from webdyno.judge.validity import left_out_slots, valid_for
-from webdyno.judge.variance import best_slots, costs_s, logs_by_block, random_effects
+from webdyno.judge.variance import best_slots, costs_s, logs_by_block, random_effects, tells
 from webdyno.model.experiment import FIRST_SLOTS, Experiment
 from webdyno.model.records import Record
 
@@ -40,7 +40,7 @@ def _chosen(pilot: Evidence, experiment: Experiment) -> int:
     splits = [
         random_effects(groups)
         for arm in others
-        if _tells(groups := _log_ratios(valid, arm, baseline, rule))
+        if tells(groups := _log_ratios(valid, arm, baseline, rule))
     ]
     if not splits:
         return FIRST_SLOTS
@@ -58,8 +58,3 @@ def _log_ratios(evidence: Evidence, arm: str, baseline: str, rule: MetricRule) -
     mine, theirs = (logs_by_block(evidence, name, rule) for name in (arm, baseline))
     both = [(mine[number], theirs[number]) for number in mine if number in theirs]
     return [a[: len(b)] - b[: len(a)] for a, b in both]
-
-
-def _tells(groups: Sequence[Logs]) -> bool:
-    """Whether variance within and between blocks can be told apart."""
-    return len(groups) > 1 and any(len(group) > 1 for group in groups)

@@ -25,7 +25,7 @@ def variance_splits(
     start_s, slot_s = costs_s(evidence, len(arms))
     for arm in arms:
         groups = list(logs_by_block(evidence, arm, rule).values())
-        if len(groups) < 2 or all(len(group) < 2 for group in groups):
+        if not tells(groups):
             continue
         restart, slot = random_effects(groups)
         splits.append(
@@ -64,6 +64,11 @@ def best_slots(restart: float, slot: float, start_s: float, slot_s: float) -> in
     worth = restart * slot_s
     best = sqrt(start_s * slot / worth) if worth > 0 else inf
     return int(min(max(2 * round(min(best, MOST_SLOTS) / 2), FEWEST_SLOTS), MOST_SLOTS))
+
+
+def tells(groups: Sequence[Logs]) -> bool:
+    """Whether variance within and between blocks can be told apart."""
+    return len(groups) > 1 and any(len(group) > 1 for group in groups)
 
 
 def logs_by_block(evidence: Evidence, arm: str, rule: MetricRule) -> dict[int, Logs]:

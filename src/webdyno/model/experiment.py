@@ -2,12 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import BeforeValidator, Field, PositiveInt, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.knob import KnobValue
 from webdyno.model.paths import WrittenPath
+from webdyno.model.quantities import read_share
 from webdyno.model.size import Size
 
 FIRST_SLOTS = 4
@@ -103,8 +104,9 @@ class Measure(Model):
     begin with 4, and after the first six it is chosen from the noise seen, from 4 to 8."""
     warmup_s: Annotated[float, Field(ge=0)] = 1.0
     """Load on each arm before the first slot of a block that counts."""
-    precision: Annotated[float, Field(gt=0, lt=1)] = 0.02
-    """Stop when the interval of the ratio is at most this far to each side of the estimate."""
+    precision: Annotated[float, BeforeValidator(read_share), Field(gt=0, lt=1)] = 0.02
+    """Stop when the interval of the ratio is at most this far to each side of the estimate;
+    a share, or text such as "2%"."""
     budget_s: Seconds = 90.0
     """Stop after this much time all the same, though never before `min_blocks` blocks."""
     min_blocks: Annotated[int, Field(ge=6)] = 6

@@ -1,6 +1,7 @@
 """Many paths written as one: `/many/{1..2000}.txt`, as a shell's braces count."""
 
 import re
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -23,6 +24,11 @@ def spell_out(pattern: str) -> list[str]:
     if not first <= last < first + MOST_PATHS:
         raise ValueError(f"{pattern!r} should count up, to {MOST_PATHS} paths at most")
     return [f"{before}{number}{after}" for number in range(first, last + 1)]
+
+
+def spell_out_all(patterns: Iterable[str]) -> list[str]:
+    """Give the paths that several patterns stand for, one pattern after the other."""
+    return [path for pattern in patterns for path in spell_out(pattern)]
 
 
 def _counts_up(pattern: str) -> str:
