@@ -1,5 +1,7 @@
 """When a run stops."""
 
+from dataclasses import replace
+
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
@@ -53,6 +55,28 @@ def test_a_block_that_would_not_fit_into_the_budget_is_not_begun() -> None:
     made = run(APART, 8, 0.1, Measure(budget_s=60))
     assert stop(made, elapsed_s=50) is None
     assert reason(stop(made, elapsed_s=55)) == "budget"
+
+
+def spoilt(made: SimulatedRun, block: int) -> SimulatedRun:
+    """The same run, in whose block one arm answered with errors."""
+    broken = EQUAL | {"apache": SimulatedArm(wrong_status=404)}
+    wrong = run(broken, block + 1, 0.01).records
+    right = [record for record in made.records if record.block != block]
+    return replace(made, records=[*right, *(record for record in wrong if record.block == block)])
+
+
+def test_a_spoilt_block_is_replaced_even_beyond_the_budget() -> None:
+    six, seven = (spoilt(run(EQUAL, blocks, 0.03), block=2) for blocks in (6, 7))
+    assert stop(six, elapsed_s=1_000) is None
+    assert reason(stop(seven, elapsed_s=1_000)) == "budget"
+
+
+def test_only_so_many_blocks_are_replaced() -> None:
+    seven, eight = (run(EQUAL, blocks, 0.03) for blocks in (7, 8))
+    for block in (1, 2, 3):
+        seven, eight = (spoilt(made, block) for made in (seven, eight))
+    assert stop(seven, elapsed_s=1_000) is None
+    assert reason(stop(eight, elapsed_s=1_000)) == "budget"
 
 
 def test_three_arms_must_all_be_known() -> None:

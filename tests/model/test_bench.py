@@ -24,7 +24,9 @@ def test_delays(text: str, delay_s: float) -> None:
     assert settings.delay == pytest.approx(delay_s)
 
 
-@pytest.mark.parametrize(("text", "share"), [("0.1%", 0.001), ("2 %", 0.02), ("0.001", 0.001), (0.01, 0.01)])
+@pytest.mark.parametrize(
+    ("text", "share"), [("0.1%", 0.001), ("2 %", 0.02), ("0.001", 0.001), (0.01, 0.01)]
+)
 def test_losses(text: str | float, share: float) -> None:
     settings = BenchSettings.model_validate({"kind": "netns", "loss": text})
     assert settings.loss == pytest.approx(share)

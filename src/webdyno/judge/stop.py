@@ -4,16 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from webdyno.judge.comparison import ALPHA, fewest_blocks, log_ratios, shown_estimate
+from webdyno.judge.comparison import (
+    ALPHA,
+    LogRatios,
+    fewest_blocks,
+    log_ratios,
+    shown_estimate,
+)
 from webdyno.judge.evidence import Evidence, gather
 from webdyno.judge.metrics import metric_rule, values_by_block
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.judge.words import percent, plural
-from webdyno.model.experiment import Experiment
+from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.records import Record
 
 HOPELESS_AFTER = 2
 """Blocks after which an arm without one valid slot isn't expected to have any."""
+SPARE_BLOCKS = 2
+"""At most so many blocks are measured in place of spoilt ones when the budget is used up, because
+without them there would be no verdict."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +39,7 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     `elapsed_s` is how long the run has taken so far. It stops when the intervals of all ratios on
     the deciding metric are as narrow as `precision` asks for, at `max_blocks`, or when another
     block wouldn't fit into the budget any more; but never before a verdict is possible, unless an
-    arm has nothing valid to show.
+    arm has nothing valid to show or more blocks were spoilt than can be replaced.
     """
     measure = experiment.measure
     evidence = gather(records)
@@ -43,9 +52,12 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
             if arm not in counting:
                 why = f"arm {arm} has no valid slot in {plural(finished, 'block')}"
                 return Stop("nothing-valid", why)
-    if finished < fewest_blocks(measure, len(experiment.arms) - 1):
+    pairs = _pairs(valid, experiment)
+    fewest = fewest_blocks(measure, len(pairs))
+    judgeable = min(len(pair.d) for pair in pairs)
+    if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
-    if _precise(valid, experiment):
+    if judgeable >= fewest and _precise(pairs, measure):
         return Stop("precision", f"the ratio is known to ±{percent(measure.precision)}")
     if finished >= measure.max_blocks:
         return Stop("max-blocks", f"{plural(finished, 'block')} are the most that were asked for")
@@ -54,13 +66,12 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     return None
 
 
-def _precise(valid: Evidence, experiment: Experiment) -> bool:
+def _pairs(valid: Evidence, experiment: Experiment) -> list[LogRatios]:
+    rule = metric_rule(experiment.measure.decide_on)
+    return log_ratios({arm: values_by_block(valid, arm, rule) for arm in experiment.arms})
+
+
+def _precise(pairs: Sequence[LogRatios], measure: Measure) -> bool:
     """Whether all ratios are known well enough, each at the level of Holm's first step."""
-    measure = experiment.measure
-    rule = metric_rule(measure.decide_on)
-    pairs = log_ratios({arm: values_by_block(valid, arm, rule) for arm in experiment.arms})
-    enough = fewest_blocks(measure, len(pairs))
-    return all(
-        len(pair.d) >= enough and shown_estimate(pair.d, measure, 1 - ALPHA / len(pairs))[1]
-        for pair in pairs
-    )
+    confidence = 1 - ALPHA / len(pairs)
+    return all(shown_estimate(pair.d, measure, confidence)[1] for pair in pairs)
