@@ -2,7 +2,8 @@
 
 An open loop at a constant rate meets a server with constant, bimodal or frozen delays; the right
 percentiles are computed from the delays alone. loadgen has to be within 2 % + 1 ms of them at
-each. Then its send lag at 20 000/s against nginx: how late requests leave after they were due.
+each. Samples in which the server could not keep its delays are not judged, but repeated. Then
+loadgen's send lag at 20 000/s against nginx: how late requests leave after they were due.
 """
 
 import json
@@ -11,34 +12,35 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from rig import machine, programs
-from rig.delay_server import running_delay_server
+from rig.delay_server import serve_while
 from rig.machine import Cores
 from rig.nginx import running_nginx
 from rig.options import count
-from rig.percentiles import Percentiles
-from rig.process import BenchError, run_pinned
-from rig.reporters import REPORTERS, Load, Reporter
+from rig.process import BenchError, Finished, run_pinned
+from rig.reporters import REPORTERS, Load
 from rig.script import Script, progress
+from rig.trials import Trial, add_round, trial_of
 from rig.truth import (
-    PERCENTILES,
+    BOUNDS,
+    SERVERS_PART,
+    TOO_LATE_LIMIT,
     Bimodal,
     Constant,
     Delays,
     Frozen,
-    all_within,
     true_percentiles,
-    within,
 )
+from rig.truth_table import goal, truth_table
 
 EXAMPLES = """\
-  all delays and clients, 3 rounds (8 minutes)
+  all delays and clients, 3 rounds (8 minutes; at most twice that where samples are repeated)
     .venv/bin/python bench/accuracy.py
   a frozen server, two clients, once
     .venv/bin/python bench/accuracy.py --delays frozen --clients loadgen,wrk --rounds 1
@@ -55,8 +57,6 @@ RATE_RPS = 1000
 LAG_RATE_RPS = 20_000
 LAG_CONNECTIONS = 64
 LAG_GOAL_P99_US = 200
-LATE_P99_LIMIT_US = 500
-"""Half of the tolerance: beyond it the server's delays are not the known ones any more."""
 PATIENCE_S = 20.0
 
 
@@ -81,92 +81,47 @@ def wait_for_whole_second() -> None:
     time.sleep(1 - time.monotonic() % 1)
 
 
-@dataclass
-class Reported:
-    """What a client reported, round by round."""
+def take_trial(
+    name: str, delays: Delays, options: Namespace, paths: Mapping[str, Path], cores: Cores
+) -> Trial:
+    """Run a client once against a server of its own."""
+    reporter = REPORTERS[name]
 
-    rounds: list[Percentiles] = field(default_factory=list)
-    others: list[float] = field(default_factory=list)
-    """Share of each round in which others had the client's core."""
-    problem: str = ""
+    def ask(url: str) -> Finished:
+        load = Load(delays, url, RATE_RPS, options.duration)
+        wait_for_whole_second()
+        patience_s = load.duration_s + reporter.longer_s + PATIENCE_S
+        return run_pinned(reporter.command(paths[name], load), [cores.client], patience_s)
 
-    def typical(self, percent: float) -> float:
-        """Give the median over the rounds, of one percentile."""
-        return statistics.median_low(each[percent] for each in self.rounds)
-
-
-def ask(reporter: Reporter, path: Path, load: Load, cpu: int) -> tuple[Percentiles, float]:
-    """Run a client once; read its percentiles, and the share of its core that others had."""
-    wait_for_whole_second()
-    patience_s = load.duration_s + reporter.longer_s + PATIENCE_S
-    finished = run_pinned(reporter.command(path, load), [cpu], patience_s)
-    if finished.exit_code not in reporter.good_exits:
-        raise BenchError(finished.reason)
-    return reporter.read(finished.output), finished.others
+    machine.wait_until_quiet(cores, options.quiet_wait)
+    finished, kept = serve_while(ask, paths["delay_server"], delays, cores.server[-1:])
+    trial = trial_of(reporter, finished, kept)
+    progress.print(
+        f"{delays.title}: {name} {'sound' if trial.sound else 'unsound'}, "
+        f"{kept.too_late:,} of {kept.requests:,} answers too late {trial.problem}"
+    )
+    return trial
 
 
 def run_delays(
-    delays: Delays, options: Namespace, paths: Mapping[str, Path], cores: Cores
-) -> Table:
-    """Hold the clients against one kind of delays."""
+    delays: Delays,
+    options: Namespace,
+    paths: Mapping[str, Path],
+    cores: Cores,
+    console: Console,
+) -> None:
+    """Hold the clients against one kind of delays, and print their table."""
     truth = true_percentiles(delays, RATE_RPS, options.duration)
-    reported = {name: Reported() for name in options.clients}
-    with running_delay_server(paths["delay_server"], delays, cores.server[-1:]) as server:
-        load = Load(delays, server.url, RATE_RPS, options.duration)
-        for round_number in range(options.rounds):
-            for name, found in reported.items():
-                if name not in paths:
-                    found.problem = "not found on the PATH"
-                    continue
-                machine.wait_until_quiet(cores, options.quiet_wait)
-                try:
-                    seen, others = ask(REPORTERS[name], paths[name], load, cores.client)
-                    found.rounds.append(seen)
-                    found.others.append(others)
-                except BenchError as error:
-                    found.problem = str(error)
-                progress.print(f"{delays.title}: {name} {round_number + 1}/{options.rounds}")
-    table = table_of(delays, truth, reported)
-    table.caption = lateness(server.late_us or {})
-    return table
-
-
-def lateness(late_us: Mapping[str, int]) -> str:
-    """Say how late the server was, and whether its delays were still the known ones."""
-    shown = ", ".join(f"{name} {value:,} µs" for name, value in late_us.items())
-    line = f"the server wrote its answers late by {shown}"
-    if late_us.get("p99", 0) > LATE_P99_LIMIT_US:
-        line += ": too late for a computed truth, this table settles nothing"
-    return line
-
-
-def table_of(delays: Delays, truth: Percentiles, reported: Mapping[str, Reported]) -> Table:
-    """Show truth and reports; each with its error, those out of bounds with a mark."""
-    table = Table(title=f"{delays.title}: milliseconds", title_justify="left", title_style="bold")
-    table.add_column("client")
-    for percent in PERCENTILES:
-        table.add_column(f"p{percent:g}", justify="right", no_wrap=True)
-    table.add_column("right")
-    table.add_column("others", justify="right")
-    table.add_row("truth", *(f"{truth[percent]:.2f}" for percent in PERCENTILES), "", "")
-    for name, found in reported.items():
-        if not found.rounds:
-            table.add_row(name, *["-"] * len(PERCENTILES), found.problem)
-            continue
-        cells = [_against(found.typical(percent), truth[percent]) for percent in PERCENTILES]
-        right = sum(all_within(each, truth) for each in found.rounds)
-        table.add_row(
-            name,
-            *cells,
-            f"{right} of {len(found.rounds)} {found.problem}",
-            f"{statistics.median(found.others):.0%}",
-        )
-    return table
-
-
-def _against(reported_ms: float, true_ms: float) -> str:
-    mark = "" if within(reported_ms, true_ms) else " !"
-    return f"{reported_ms:.2f} ({reported_ms - true_ms:+.2f}){mark}"
+    absent = [name for name in options.clients if name not in paths]
+    trials: dict[str, list[Trial]] = {name: [] for name in options.clients if name in paths}
+    for _ in range(options.rounds):
+        for name, taken in trials.items():
+            take = partial(take_trial, name, delays, options, paths, cores)
+            add_round(taken, take, most_repeats=options.rounds)
+    console.print()
+    console.print(truth_table(delays.title, truth, trials, absent))
+    if "loadgen" in trials:
+        console.print(goal(trials["loadgen"], truth))
 
 
 def measure_send_lag(path: Path, options: Namespace, cores: Cores) -> Table:
@@ -213,12 +168,16 @@ def check(options: Namespace, console: Console) -> None:
     )
     for name in options.clients:
         console.print(f"  {name}: {REPORTERS[name].how}")
-    console.print("right: all percentiles within 2 % + 1 ms of the truth; ! marks those outside")
+    console.print(f"right: all percentiles within {BOUNDS} of the truth; ! marks those outside")
+    console.print(
+        f"unsound: more than {TOO_LATE_LIMIT:.2%} of the server's answers were late by more than "
+        f"{SERVERS_PART:.0%} of their tolerance;\n  such samples are not judged, but repeated, "
+        f"at most {options.rounds} for each client in each table"
+    )
     console.print("others: share of the time in which other programs had the client's core")
     for name, delays in DELAYS.items():
         if name in options.delays:
-            console.print()
-            console.print(run_delays(delays, options, paths, cores))
+            run_delays(delays, options, paths, cores, console)
     if "loadgen" in options.clients:
         console.print()
         console.print(measure_send_lag(paths["loadgen"], options, cores))

@@ -2,31 +2,39 @@
 
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from rig.process import BenchError, pinned
-from rig.truth import Delays
+from rig.truth import Delays, allowance_arguments, sound
+
+Result = TypeVar("Result")
 
 
-@dataclass
-class DelayServer:
-    """A running server; `late_us` is known after its end."""
+@dataclass(frozen=True)
+class Punctuality:
+    """How well a server kept its delays. The truth is true to this extent."""
 
-    url: str
-    requests: int = 0
-    late_us: dict[str, int] | None = None
-    """How late it wrote its answers: p50, p99 and max. The truth is true to this extent."""
+    requests: int
+    too_late: int
+    """Answers that used up more of their tolerance than the server's part of it."""
+    late_us: dict[str, int]
+    """How late answers were written: p50, p99 and max."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether clients can be judged by these delays."""
+        return sound(self.requests, self.too_late)
 
 
-@contextmanager
-def running_delay_server(path: Path, delays: Delays, cpus: Sequence[int]) -> Iterator[DelayServer]:
-    """Serve with these delays; the server ends when its standard input closes."""
+def serve_while(
+    work: Callable[[str], Result], path: Path, delays: Delays, cpus: Sequence[int]
+) -> tuple[Result, Punctuality]:
+    """Serve with these delays while `work` is done with the server's URL."""
     process = subprocess.Popen(
-        pinned([str(path), *delays.server_arguments], cpus),
+        pinned([str(path), *allowance_arguments(), *delays.server_arguments], cpus),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -34,13 +42,13 @@ def running_delay_server(path: Path, delays: Delays, cpus: Sequence[int]) -> Ite
     with process:
         if process.stdin is None or process.stdout is None:
             raise AssertionError("both were asked for")
-        server = DelayServer(f"http://127.0.0.1:{_line(process.stdout)['port']}/")
+        url = f"http://127.0.0.1:{_line(process.stdout)['port']}/"
         try:
-            yield server
+            result = work(url)
         finally:
+            # That is what makes it end.
             process.stdin.close()
-        last = _line(process.stdout)
-        server.requests, server.late_us = last["requests"], last["late_us"]
+        return result, Punctuality(**_line(process.stdout))
 
 
 def _line(output: IO[str]) -> dict[str, Any]:

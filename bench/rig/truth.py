@@ -17,6 +17,16 @@ Times = NDArray[np.float64]
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 TOLERANCE_SHARE = 0.02
 TOLERANCE_MS = 1.0
+BOUNDS = f"{TOLERANCE_SHARE * 100:g} % + {TOLERANCE_MS:g} ms"
+"""What a table calls the tolerance."""
+SERVERS_PART = 0.5
+"""How much of an answer's tolerance the server may use up by writing it late."""
+TOO_LATE_LIMIT = 0.0004
+"""Share of answers that may be later than that: less than half of what lies beyond p99.9.
+
+It is also less than the 5 of 10 000 that are on their way at 5 ms and 1 000/s: when the whole
+machine stands still, they are all that the server sees of what the client sends and reads late.
+"""
 
 
 class Delays(Protocol):
@@ -139,6 +149,19 @@ def true_percentiles(delays: Delays, rate_rps: float, duration_s: float) -> dict
 def within(reported_ms: float, true_ms: float) -> bool:
     """Say whether a reported time is as near to the truth as it has to be."""
     return abs(reported_ms - true_ms) <= TOLERANCE_SHARE * true_ms + TOLERANCE_MS
+
+
+def allowance_arguments() -> list[str]:
+    """Give the arguments of `delay_server` that say which answers are too late."""
+    return [
+        *("--late-ms", f"{SERVERS_PART * TOLERANCE_MS}"),
+        *("--late-share", f"{SERVERS_PART * TOLERANCE_SHARE}"),
+    ]
+
+
+def sound(requests: int, too_late: int) -> bool:
+    """Say whether a server's delays were the known ones, so that clients can be judged by them."""
+    return too_late <= TOO_LATE_LIMIT * requests
 
 
 def all_within(reported_ms: Mapping[float, float], true_ms: Mapping[float, float]) -> bool:

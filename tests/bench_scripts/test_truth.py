@@ -7,12 +7,14 @@ from hypothesis import strategies as st
 
 from rig.truth import (
     PERCENTILES,
+    TOO_LATE_LIMIT,
     Bimodal,
     Constant,
     Frozen,
     all_within,
     due_times_ms,
     percentile,
+    sound,
     true_percentiles,
     within,
 )
@@ -88,3 +90,18 @@ def test_bounds_are_two_percent_and_a_millisecond() -> None:
     assert within(98, 101)
     assert not within(104.1, 101)
     assert not all_within({50: 1.0, 99: 160.0}, {50: 1.0, 99: 190.0})
+
+
+@given(st.integers(min_value=1, max_value=10**6), st.data())
+def test_a_sound_server_leaves_every_percentile_to_be_judged(
+    requests: int, data: st.DataObject
+) -> None:
+    too_late = data.draw(st.integers(min_value=0, max_value=requests))
+    beyond = (1 - max(PERCENTILES) / 100) * requests
+    assert not sound(requests, too_late) or too_late < beyond / 2
+    assert sound(requests, too_late) == (too_late / requests <= TOO_LATE_LIMIT)
+
+
+def test_a_stall_of_the_whole_machine_is_unsound() -> None:
+    assert sound(requests=10_000, too_late=4)
+    assert not sound(requests=10_000, too_late=5)

@@ -3,29 +3,40 @@
 //! One thread answers each request when its schedule says so, from timers that are exact to some
 //! microseconds. Freezes lie at fixed phases of the monotonic clock, which every process of the
 //! machine reads alike. Standard output gets one JSON line with the port at the start, and one at
-//! the end (when standard input closes) that says how late answers were written.
+//! the end (when standard input closes) that says how late answers were written, and how many of
+//! them later than `--late-ms` and `--late-share` allow.
 //! One request at a time per connection, without a body. `bench/accuracy.py` uses it.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod arrival;
+mod delays;
+mod queue;
+
 use std::error::Error;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use hdrhistogram::Histogram;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{SendFlags, send};
 use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
 };
+
+use arrival::{NS_PER_S, now_ns};
+use delays::{Allowance, Delays};
+use queue::{Due, Queue};
 
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
-const NS_PER_MS: f64 = 1e6;
-const NS_PER_S: u64 = 1_000_000_000;
+
+/// How many answers are written before new requests are looked for, whose answers may be more urgent.
+const AT_ONCE: usize = 16;
+
+const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Above this, lateness is no longer told apart.
 const LATEST_US: u64 = 60_000_000;
@@ -37,78 +48,10 @@ const PARENT: u64 = u64::MAX - 2;
 #[derive(Parser)]
 #[command(about = "A server with known delays; it ends when its standard input closes")]
 struct Options {
+    #[command(flatten)]
+    allowance: Allowance,
     #[command(subcommand)]
     delays: Delays,
-}
-
-/// When a request that arrives at some time is answered.
-#[derive(Subcommand)]
-enum Delays {
-    /// Each request takes equally long
-    Constant {
-        /// Milliseconds per request
-        #[arg(long)]
-        delay_ms: f64,
-    },
-    /// One request in N takes long, by order of arrival
-    Bimodal {
-        /// Milliseconds of most requests
-        #[arg(long)]
-        fast_ms: f64,
-        /// Milliseconds of each N-th request
-        #[arg(long)]
-        slow_ms: f64,
-        /// N
-        #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
-        slow_every: u64,
-    },
-    /// Nothing is answered during a part of each period; what was due then is answered at its end
-    Frozen {
-        /// Milliseconds per request outside of freezes
-        #[arg(long)]
-        base_ms: f64,
-        /// Milliseconds from the start of a period to the freeze
-        #[arg(long)]
-        freeze_at_ms: f64,
-        /// Milliseconds that a freeze lasts
-        #[arg(long)]
-        freeze_ms: f64,
-        /// Milliseconds from period to period, counted from zero of the monotonic clock
-        #[arg(long)]
-        period_ms: f64,
-    },
-}
-
-fn ns(ms: f64) -> u64 {
-    (ms * NS_PER_MS) as u64
-}
-
-impl Delays {
-    /// When to answer the request number `count` (from 0) that arrived at `now_ns`.
-    fn answer_at_ns(&self, now_ns: u64, count: u64) -> u64 {
-        match *self {
-            Self::Constant { delay_ms } => now_ns + ns(delay_ms),
-            Self::Bimodal { slow_ms, slow_every, .. } if (count + 1).is_multiple_of(slow_every) => {
-                now_ns + ns(slow_ms)
-            }
-            Self::Bimodal { fast_ms, .. } => now_ns + ns(fast_ms),
-            Self::Frozen { base_ms, freeze_at_ms, freeze_ms, period_ms } => {
-                let ready_ns = now_ns + ns(base_ms);
-                let phase_ns = ready_ns % ns(period_ms);
-                let (start_ns, end_ns) = (ns(freeze_at_ms), ns(freeze_at_ms + freeze_ms));
-                if (start_ns..end_ns).contains(&phase_ns) {
-                    ready_ns - phase_ns + end_ns
-                } else {
-                    ready_ns
-                }
-            }
-        }
-    }
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
 }
 
 struct Connection {
@@ -139,17 +82,8 @@ impl Connection {
     }
 }
 
-/// An answer to be written: when, in which order of arrival, and to whom.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Due {
-    at_ns: u64,
-    count: u64,
-    place: usize,
-    serial: u64,
-}
-
 struct Server {
-    delays: Delays,
+    options: Options,
     listener: TcpListener,
     timer: OwnedFd,
     epoll: OwnedFd,
@@ -157,14 +91,17 @@ struct Server {
     free_places: Vec<usize>,
     accepted: u64,
     requests: u64,
-    queue: BinaryHeap<Reverse<Due>>,
+    queue: Queue,
     late_us: Histogram<u64>,
+    /// Answers that were written later than the allowance has it.
+    too_late: u64,
 }
 
 impl Server {
-    fn new(delays: Delays) -> Result<Self, Box<dyn Error>> {
+    fn new(options: Options) -> Result<Self, Box<dyn Error>> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
+        arrival::keep_times(&listener)?;
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
@@ -173,7 +110,7 @@ impl Server {
         epoll::add(&epoll, std::io::stdin(), EventData::new_u64(PARENT), EventFlags::IN)
             .map_err(|error| format!("standard input must be a pipe or a terminal: {error}"))?;
         Ok(Self {
-            delays,
+            options,
             listener,
             timer,
             epoll,
@@ -181,8 +118,9 @@ impl Server {
             free_places: Vec::new(),
             accepted: 0,
             requests: 0,
-            queue: BinaryHeap::new(),
+            queue: Queue::default(),
             late_us: Histogram::new_with_bounds(1, LATEST_US, 3)?,
+            too_late: 0,
         })
     }
 
@@ -190,7 +128,8 @@ impl Server {
     fn serve(&mut self) -> Result<(), Box<dyn Error>> {
         let mut events = Vec::with_capacity(1024);
         loop {
-            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None)?;
+            let at_most = self.queue.is_due().then_some(&NO_TIME);
+            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), at_most)?;
             for event in events.drain(..) {
                 match event.data.u64() {
                     PARENT => return Ok(()),
@@ -199,7 +138,7 @@ impl Server {
                     place => self.read(place as usize),
                 }
             }
-            self.answer_what_is_due();
+            self.answer_some();
             self.set_timer()?;
         }
     }
@@ -223,58 +162,56 @@ impl Server {
     fn read(&mut self, place: usize) {
         let Some(connection) = &mut self.connections[place] else { return };
         let mut bytes = [0; 4096];
-        match recv(&connection.socket, &mut bytes, RecvFlags::DONTWAIT) {
-            Err(Errno::AGAIN) => {}
-            Ok((_, 0)) | Err(_) => {
+        match arrival::receive(&connection.socket, &mut bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Ok((0, _)) | Err(_) => {
                 self.connections[place] = None;
                 self.free_places.push(place);
             }
-            Ok((_, got)) => {
-                let now_ns = now_ns();
+            Ok((got, arrived_ns)) => {
+                let Options { allowance, delays } = &self.options;
                 for _ in 0..connection.heads_ended(&bytes[..got]) {
-                    self.queue.push(Reverse(Due {
-                        at_ns: self.delays.answer_at_ns(now_ns, self.requests),
+                    let at_ns = delays.answer_at_ns(arrived_ns, self.requests);
+                    self.queue.push(Due {
+                        latest_ns: allowance.latest_ns(arrived_ns, at_ns),
+                        at_ns,
                         count: self.requests,
                         place,
                         serial: connection.serial,
-                    }));
+                    });
                     self.requests += 1;
                 }
             }
         }
     }
 
-    fn answer_what_is_due(&mut self) {
-        while let Some(Reverse(due)) = self.queue.peek() {
+    /// Writes answers that are due, but not more than `AT_ONCE`.
+    fn answer_some(&mut self) {
+        for _ in 0..AT_ONCE {
             let now_ns = now_ns();
-            if due.at_ns > now_ns {
-                return;
-            }
+            let Some(due) = self.queue.pop(now_ns) else { return };
             self.late_us.saturating_record((now_ns - due.at_ns) / 1000);
+            self.too_late += u64::from(now_ns > due.latest_ns);
             let user = self.connections[due.place].as_ref();
             if let Some(connection) = user.filter(|user| user.serial == due.serial) {
                 // A client that has gone meanwhile is no fault; its socket is closed when read.
                 let _ = send(&connection.socket, ANSWER, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
             }
-            self.queue.pop();
         }
     }
 
+    /// Sets the alarm for the answer that is due next.
     fn set_timer(&self) -> Result<(), Errno> {
-        let Some(Reverse(due)) = self.queue.peek() else { return Ok(()) };
-        let at = Timespec {
-            tv_sec: (due.at_ns / NS_PER_S) as i64,
-            tv_nsec: (due.at_ns % NS_PER_S) as i64,
-        };
-        let once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let setting = Itimerspec { it_interval: once, it_value: at };
+        let Some(at_ns) = self.queue.next_at_ns() else { return Ok(()) };
+        let at = Timespec { tv_sec: (at_ns / NS_PER_S) as i64, tv_nsec: (at_ns % NS_PER_S) as i64 };
+        let setting = Itimerspec { it_interval: NO_TIME, it_value: at };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &setting)?;
         Ok(())
     }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut server = Server::new(Options::parse().delays)?;
+    let mut server = Server::new(Options::parse())?;
     println!("{}", serde_json::json!({"port": server.listener.local_addr()?.port()}));
     server.serve()?;
     let late_us = &server.late_us;
@@ -282,6 +219,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{}",
         serde_json::json!({
             "requests": server.requests,
+            "too_late": server.too_late,
             "late_us": {
                 "p50": late_us.value_at_quantile(0.50),
                 "p99": late_us.value_at_quantile(0.99),
@@ -310,34 +248,5 @@ mod tests {
             let (first, second) = heads.split_at(cut);
             assert_eq!(connection.heads_ended(first) + connection.heads_ended(second), 2, "{cut}");
         }
-    }
-
-    #[test]
-    fn nothing_is_answered_in_a_freeze() {
-        let frozen = Delays::Frozen {
-            base_ms: 1.0,
-            freeze_at_ms: 500.0,
-            freeze_ms: 200.0,
-            period_ms: 1000.0,
-        };
-        let at_ms = |now_ms: f64| frozen.answer_at_ns(ns(now_ms), 0) as f64 / NS_PER_MS;
-        for (arrives, answered) in [
-            (0.0, 1.0),
-            (498.9, 499.9),
-            (499.0, 700.0),
-            (650.0, 700.0),
-            (699.0, 700.0),
-            (3600.0, 3700.0),
-        ] {
-            assert_eq!(at_ms(arrives), answered, "{arrives}");
-        }
-    }
-
-    #[test]
-    fn each_nth_is_slow() {
-        let bimodal = Delays::Bimodal { fast_ms: 1.0, slow_ms: 50.0, slow_every: 3 };
-        let delays: Vec<u64> = (0..6).map(|count| bimodal.answer_at_ns(7, count) - 7).collect();
-        let (fast, slow) = (ns(1.0), ns(50.0));
-        assert_eq!(delays, [fast, fast, slow, fast, fast, slow]);
     }
 }
