@@ -4,6 +4,7 @@ import atexit
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ QUICK = (
 )
 """Makes a run as short as the method allows: six blocks of four short slots."""
 PATIENCE_S = 120
+INTERRUPTED = 130
 
 
 def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -52,6 +54,30 @@ def started_webdyno(*arguments: str, folder: Path) -> Iterator[subprocess.Popen[
             yield process
         finally:
             process.kill()
+
+
+def run_blocks(blocks: int, *arguments: str, folder: Path) -> str:
+    """Press Ctrl-C when the run in `folder`/run has so many blocks; give what webdyno printed.
+
+    For what one block shows as well as a whole run; a verdict needs the run's own end.
+    """
+    with started_webdyno(*arguments, "--out=run", folder=folder) as process:
+        _wait_for_blocks(blocks, folder / "run/slots.jsonl", process)
+        process.send_signal(signal.SIGINT)
+        told, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == INTERRUPTED, told
+    assert left_behind(folder) == []
+    return told
+
+
+def _wait_for_blocks(blocks: int, path: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until so many blocks are on record, or the run has ended without them."""
+    deadline = time.monotonic() + PATIENCE_S
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(FileNotFoundError):
+            if path.read_bytes().count(b'"kind":"block"') >= blocks:
+                return
+        time.sleep(0.02)
 
 
 def environment(folder: Path) -> dict[str, str]:

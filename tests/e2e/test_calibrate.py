@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, webdyno
+from e2e.commands import QUICK, left_behind, run_blocks, webdyno
 from webdyno.model.calibration import Calibration
 from webdyno.run.folder import RunFolder
 
@@ -25,11 +25,11 @@ def test_a_calibration_is_measured_kept_and_used(
     assert len(list((tmp_path / "state/webdyno").iterdir())) == 1
     assert left_behind(tmp_path) == []
 
-    done = webdyno("run", *QUICK, "--out=run", folder=tmp_path)
+    told = run_blocks(1, "run", *QUICK, folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     assert folder.head.calibration == found
     slots = [record for record in folder.records() if record.kind == "slot"]
-    assert all(slot.readings and slot.readings.ceiling for slot in slots), done.stderr
+    assert all(slot.readings and slot.readings.ceiling for slot in slots), told
 
 
 @pytest.mark.parametrize(

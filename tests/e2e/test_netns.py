@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, started_webdyno, wait_for, webdyno
+from e2e.commands import QUICK, left_behind, run_blocks, started_webdyno, wait_for, webdyno
 from webdyno.model.records import CertificateRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -23,7 +23,8 @@ FEW = "--set=load.connections=2"
 
 @pytest.mark.measures
 def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
-    done = webdyno("duel", *OVER_A_CABLE, FEW, *QUICK, "--out=run", folder=tmp_path)
+    run_blocks(1, "duel", *OVER_A_CABLE, FEW, *QUICK, folder=tmp_path)
+    done = webdyno("report", "run", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     assert "link-bound" in done.stdout
     folder = RunFolder.open(tmp_path / "run")
@@ -33,7 +34,6 @@ def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
     assert all(slot.readings and slot.readings.network.link_bytes_per_s == 1.25e6 for slot in slots)
     certificates = [r for r in folder.records() if isinstance(r, CertificateRecord)]
     assert {a.status for c in certificates for side in c.answers.values() for a in side} == {200}
-    assert left_behind(tmp_path) == []
 
 
 def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:

@@ -13,7 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, scratch, started_webdyno, wait_for, webdyno
+from e2e.commands import (
+    QUICK,
+    left_behind,
+    run_blocks,
+    scratch,
+    started_webdyno,
+    wait_for,
+    webdyno,
+)
 from webdyno.bench import Bench
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
@@ -23,7 +31,7 @@ from webdyno.run.folder import RunFolder
 
 pytestmark = pytest.mark.measures
 
-LONGER_SLOTS = ("--set=measure.slot_s=0.3",)
+LONGER_SLOTS = ("--set=measure.slot_s=0.3", "--set=measure.slots_per_arm=4")
 QUOTA_US, PERIOD_US = 10_000, 100_000
 CPU_CONTROLLER = Path("/sys/fs/cgroup/cpu")
 
@@ -67,7 +75,7 @@ def test_a_listen_queue_that_is_too_short(tmp_path: Path) -> None:
     listen = "listen {{ server.host }}:{{ server.port }}"
     odd = odd_nginx(tmp_path, listen, f"{listen} backlog=1")
     crowd = ("--set=load.connections=200", "--set=load.keepalive=never")
-    webdyno("run", *QUICK, *LONGER_SLOTS, *odd, *crowd, "--out=run", folder=tmp_path)
+    run_blocks(1, "run", *QUICK, *LONGER_SLOTS, *odd, *crowd, folder=tmp_path)
     assert "nginx" in {finding.arm for finding in found_in(tmp_path)["listen-overflow"]}
 
 
@@ -76,7 +84,7 @@ def test_other_work_on_the_servers_cpus(tmp_path: Path) -> None:
     if cpus.shared:
         pytest.skip("client and servers share the CPUs here, so nothing on them is foreign")
     with hog(cpus.servers):
-        webdyno("run", *QUICK, *LONGER_SLOTS, "--out=run", folder=tmp_path)
+        run_blocks(1, "run", *QUICK, *LONGER_SLOTS, folder=tmp_path)
     found = found_in(tmp_path)["other-work"]
     assert {finding.arm for finding in found} == {"apache-event", "nginx"}
     assert {finding.severity for finding in found} == {"invalid"}
@@ -126,7 +134,7 @@ def test_a_client_held_to_a_tenth_of_a_core(
     wrapper.write_text(f'#!/bin/sh\necho $$ > {quota}/cgroup.procs\nexec {find_loadgen()} "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("WEBDYNO_LOADGEN", str(wrapper))
-    webdyno("run", *QUICK, *LONGER_SLOTS, "--out=run", folder=tmp_path)
+    run_blocks(1, "run", *QUICK, *LONGER_SLOTS, folder=tmp_path)
     held = found_in(tmp_path)["client-held-back"]
     assert "invalid" in {finding.severity for finding in held}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, webdyno
+from e2e.commands import QUICK, left_behind, run_blocks, webdyno
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
 from webdyno.run.folder import RunFolder
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.measures
 FAULTY = Path(__file__).parent / "faulty"
 
 
-def run_faulty(fault: str, *settings: str, folder: Path) -> dict[str, Finding]:
-    """Run nginx against a server with a fault; give what was found about that one, by rule."""
-    arms = (f"--catalog={FAULTY}", "--set=arms.apache-event.stack=faulty")
-    knob = f"--set=arms.apache-event.knobs.fault={fault}"
-    webdyno("run", *QUICK, *arms, knob, *settings, "--out=run", folder=folder)
-    assert left_behind(folder) == []
-    return found_of("apache-event", folder)
+def faulty(fault: str) -> list[str]:
+    """Settings that put a server with a fault in Apache's place."""
+    return [
+        f"--catalog={FAULTY}",
+        "--set=arms.apache-event.stack=faulty",
+        f"--set=arms.apache-event.knobs.fault={fault}",
+    ]
 
 
 def found_of(arm: str, folder: Path) -> dict[str, Finding]:
@@ -35,25 +35,36 @@ def found_of(arm: str, folder: Path) -> dict[str, Finding]:
     [
         ("not-found", "non-2xx", "unexpected status (404"),
         ("truncated", "truncated", "truncated answers at"),
-        ("compressed", "different-body", "another body than the site's"),
     ],
 )
-def test_wrong_answers(fault: str, rule: str, said: str, tmp_path: Path) -> None:
-    finding = run_faulty(fault, folder=tmp_path)[rule]
+def test_wrong_answers_under_load(fault: str, rule: str, said: str, tmp_path: Path) -> None:
+    run_blocks(1, "run", *QUICK, *faulty(fault), folder=tmp_path)
+    finding = found_of("apache-event", tmp_path)[rule]
     assert finding.severity == "invalid"
     assert said in finding.what
 
 
+def test_an_answer_in_another_coding_ends_the_run_before_any_load(tmp_path: Path) -> None:
+    done = webdyno("run", *QUICK, *faulty("compressed"), "--out=run", folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert left_behind(tmp_path) == []
+    finding = found_of("apache-event", tmp_path)["different-body"]
+    assert finding.severity == "invalid"
+    assert "another body than the site's" in finding.what
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="memory limits take root")
 def test_a_memory_limit_that_is_reached(tmp_path: Path) -> None:
-    found = run_faulty("memory", "--set=arms.apache-event.memory=32MB", folder=tmp_path)
+    limit = "--set=arms.apache-event.memory=32MB"
+    run_blocks(1, "run", *QUICK, *faulty("memory"), limit, folder=tmp_path)
+    found = found_of("apache-event", tmp_path)
     assert found["memory-limit"].severity == "invalid"
     assert "memory limit of 31 MiB" in found["memory-limit"].what
 
 
 def test_more_requests_are_due_than_can_be_answered(tmp_path: Path) -> None:
     too_many = ('--set=load.loop="open"', "--set=load.rate_per_s=200000")
-    webdyno("run", *QUICK, *too_many, "--out=run", folder=tmp_path)
+    run_blocks(1, "run", *QUICK, *too_many, folder=tmp_path)
     finding = found_of("apache-event", tmp_path)["offered-rate"]
     assert finding.severity == "invalid"
     assert "200,000 requests/s were offered" in finding.what

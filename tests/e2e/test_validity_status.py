@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, webdyno
+from e2e.commands import QUICK, run_blocks, webdyno
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
 from webdyno.model.records import SlotRecord
@@ -54,7 +54,7 @@ def somebody_else(folder: Path) -> Iterator[None]:
 
 def test_somebody_else_asks_the_server(tmp_path: Path) -> None:
     with somebody_else(tmp_path):
-        webdyno("run", *QUICK, "--set=load.connections=2", "--out=run", folder=tmp_path)
+        run_blocks(1, "run", *QUICK, "--set=load.connections=2", folder=tmp_path)
     note = notes_on("nginx", tmp_path)["request-count"]
     assert note.severity == "note"
     assert "request-count" not in notes_on("apache-event", tmp_path)
@@ -63,9 +63,9 @@ def test_somebody_else_asks_the_server(tmp_path: Path) -> None:
 def test_requests_wait_for_the_children_of_php_fpm(tmp_path: Path) -> None:
     arms = ("nginx-phpfpm", "apache-event-phpfpm", "--site=hello-php")
     few = "--set=arms.nginx-phpfpm.knobs.children=2"
-    done = webdyno("duel", *arms, *QUICK, few, "--out=run", folder=tmp_path)
+    told = run_blocks(1, "duel", *arms, *QUICK, few, folder=tmp_path)
     notes = notes_on("nginx-phpfpm", tmp_path)
-    assert "workers-all-busy" in notes, done.stdout + done.stderr
+    assert "workers-all-busy" in notes, told
     note = notes["workers-all-busy"]
     assert "2 of 2 workers of phpfpm" in note.what
     slots = [it for it in RunFolder.open(tmp_path / "run").records() if isinstance(it, SlotRecord)]
@@ -76,4 +76,5 @@ def test_requests_wait_for_the_children_of_php_fpm(tmp_path: Path) -> None:
     ]
     assert counts
     assert all(counted == sent for counted, sent in counts)
+    webdyno("report", "run", folder=tmp_path)
     assert "nginx-phpfpm counted" in (tmp_path / "run/report.html").read_text()
