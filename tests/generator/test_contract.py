@@ -71,7 +71,7 @@ def test_refusals_keep_the_schema(line: str) -> None:
 
 
 def test_an_interrupted_result_keeps_the_schema(url: str) -> None:
-    command = [find_loadgen(), "run", "-d", "60s", "--json", "-c", "2", f"{url}/hello.txt"]
+    command = [str(find_loadgen()), "run", "-d", "60s", "--json", "-c", "2", f"{url}/hello.txt"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         with pytest.raises(subprocess.TimeoutExpired):
             running.wait(0.3)
@@ -95,7 +95,18 @@ def secure() -> Iterator[str]:
     ids=["resumed", "http2"],
 )
 def test_results_of_tls_and_http2_keep_the_schema(secure: str, flags: tuple[str, ...]) -> None:
-    command = [find_loadgen(), "run", "-n", "5", "-c", "1", "--insecure", "--json", *flags, secure]
+    command = [
+        str(find_loadgen()),
+        "run",
+        "-n",
+        "5",
+        "-c",
+        "1",
+        "--insecure",
+        "--json",
+        *flags,
+        secure,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     result = json.loads(done.stdout)
     schema("result").validate(result)
