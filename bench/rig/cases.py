@@ -86,7 +86,6 @@ CASES = {
             connections=64,
             rate_rps=20_000,
             reference="wrk2",
-            floor=None,
             goals={"wrk2": 0.6},
         ),
         Case(

@@ -61,7 +61,6 @@ def _loadgen(case: Case, url: str, duration_s: float) -> list[str]:
 
 
 def _floor(case: Case, url: str, duration_s: float) -> list[str]:
-    _only_closed(case)
     if case.tls or case.http2:
         raise CannotMakeLoadError("it has neither TLS nor HTTP/2")
     parts = urlsplit(url)
@@ -69,6 +68,7 @@ def _floor(case: Case, url: str, duration_s: float) -> list[str]:
         *(parts.netloc, parts.path),
         *("--connections", str(case.connections), "--duration", f"{duration_s:g}"),
         *([] if case.keepalive else ["--new-connections"]),
+        *(["--rate", str(case.rate_rps)] if case.rate_rps else []),
     ]
 
 

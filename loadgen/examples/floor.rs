@@ -3,17 +3,20 @@
 //! It learns the length of the answer from the first one and then only counts bytes: one `recv`
 //! and one `send` per small answer, no parsing, no times, no checks. `bench/peers.py` holds
 //! loadgen against it. `--drop` leaves the bytes in the kernel (`MSG_TRUNC`), as loadgen does
-//! with large bodies; `--new-connections` opens one for each request.
+//! with large bodies; `--new-connections` opens one for each request; `--rate` sends each request
+//! when it is due, as an open loop does.
 
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::thread::set_current_timer_slack;
 
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
@@ -36,8 +39,11 @@ struct Options {
     #[arg(long)]
     drop: bool,
     /// Open a new connection for each request
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rate")]
     new_connections: bool,
+    /// Requests per second of an open loop at a constant rate
+    #[arg(long)]
+    rate: Option<f64>,
 }
 
 struct Connection {
@@ -84,15 +90,18 @@ impl Client {
         })
     }
 
-    /// Opens a connection and sends its first request. On the loopback interface `connect` is
-    /// over when it returns, so that nothing needs to wait for it.
+    /// Opens a connection. On the loopback interface `connect` is over when it returns, so that
+    /// nothing needs to wait for it.
     fn open(&self, index: usize) -> Result<Connection, Box<dyn Error>> {
         let socket = TcpStream::connect(self.address)?;
         let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(index as u64), edges)?;
-        let mut connection = Connection { socket, left_bytes: 0 };
-        self.ask(&mut connection)?;
-        Ok(connection)
+        Ok(Connection { socket, left_bytes: 0 })
+    }
+
+    fn wait(&self, events: &mut Vec<epoll::Event>, timeout: Timespec) -> Result<(), Errno> {
+        epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout))?;
+        Ok(())
     }
 
     fn ask(&self, connection: &mut Connection) -> Result<(), Box<dyn Error>> {
@@ -154,34 +163,82 @@ fn learn_answer_bytes(address: SocketAddr, request: &[u8]) -> Result<usize, Box<
     Ok(head_bytes + body_bytes)
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let options = Options::parse();
-    let mut client = Client::new(&options)?;
-    let began = Instant::now();
-    let end = began + Duration::from_secs_f64(options.duration);
-    let mut connections =
-        (0..options.connections).map(|index| client.open(index)).collect::<Result<Vec<_>, _>>()?;
+/// Each connection asks again as soon as it is answered; gives the number of answers.
+fn closed_loop(
+    client: &mut Client,
+    connections: &mut [Connection],
+    new_connections: bool,
+    end: Instant,
+) -> Result<u64, Box<dyn Error>> {
     let mut events = Vec::with_capacity(EVENTS);
-    let mut completed: u64 = 0;
+    let mut completed = 0;
+    for connection in &mut *connections {
+        client.ask(connection)?;
+    }
     while Instant::now() < end {
-        epoll::wait(
-            &client.epoll,
-            rustix::buffer::spare_capacity(&mut events),
-            Some(&LOOK_AT_CLOCK),
-        )?;
+        client.wait(&mut events, LOOK_AT_CLOCK)?;
         for event in events.drain(..) {
             let index = event.data.u64() as usize;
             if let Progress::Waiting = client.read(&mut connections[index])? {
                 continue;
             }
             completed += 1;
-            if options.new_connections {
+            if new_connections {
                 connections[index] = client.open(index)?;
-            } else {
-                client.ask(&mut connections[index])?;
             }
+            client.ask(&mut connections[index])?;
         }
     }
+    Ok(completed)
+}
+
+/// Free connections ask when it is time; gives the number of answers.
+fn open_loop(
+    client: &mut Client,
+    connections: &mut [Connection],
+    gap: Duration,
+    end: Instant,
+) -> Result<u64, Box<dyn Error>> {
+    let mut events = Vec::with_capacity(EVENTS);
+    let mut free = Vec::from_iter(0..connections.len());
+    let mut completed = 0;
+    let mut due = Instant::now();
+    while due < end {
+        let wait_ns = due.saturating_duration_since(Instant::now()).subsec_nanos();
+        client.wait(&mut events, Timespec { tv_sec: 0, tv_nsec: wait_ns.into() })?;
+        for event in events.drain(..) {
+            let index = event.data.u64() as usize;
+            if let Progress::Answered = client.read(&mut connections[index])? {
+                completed += 1;
+                free.push(index);
+            }
+        }
+        while due <= Instant::now()
+            && let Some(index) = free.pop()
+        {
+            client.ask(&mut connections[index])?;
+            due += gap;
+        }
+    }
+    Ok(completed)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse();
+    let mut client = Client::new(&options)?;
+    // As in loadgen: the kernel may not put off the end of a wait.
+    set_current_timer_slack(Some(NonZeroU64::MIN))?;
+    let began = Instant::now();
+    let end = began + Duration::from_secs_f64(options.duration);
+    let mut connections =
+        (0..options.connections).map(|index| client.open(index)).collect::<Result<Vec<_>, _>>()?;
+    let completed = match options.rate {
+        Some(rate) => {
+            let gap = Duration::from_secs_f64(1.0 / rate);
+            open_loop(&mut client, &mut connections, gap, end)?
+        }
+        None => closed_loop(&mut client, &mut connections, options.new_connections, end)?,
+    };
     let measured_s = began.elapsed().as_secs_f64();
     println!("{}", serde_json::json!({"completed": completed, "measured_s": measured_s}));
     Ok(())

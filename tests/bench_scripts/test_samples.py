@@ -154,7 +154,7 @@ def test_memory_of_a_zombie() -> None:
 
 
 def test_what_clients_cannot_do() -> None:
-    for name in ("wrk", "ab", "h2load", "floor"):
+    for name in ("wrk", "ab", "h2load"):
         with pytest.raises(CannotMakeLoadError, match="open loop"):
             CLIENTS[name].arguments(OPEN, "http://127.0.0.1:1/", 1)
     with pytest.raises(CannotMakeLoadError, match="closed loop"):
