@@ -1,9 +1,10 @@
 """`webdyno studies`: lists, repeats and judges."""
 
+import signal
 from pathlib import Path
 
 from builders import SimulatedArm, simulated_run
-from e2e.commands import left_behind, webdyno
+from e2e.commands import left_behind, started_webdyno, wait_for, webdyno
 from webdyno.run.folder import RunFolder
 
 
@@ -36,4 +37,17 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     *_, row = (tmp_path / "s/claims.md").read_text().splitlines()
     assert "frees it from slow client connections" in row
     assert "no finished block at its levels" in row
+    assert left_behind(tmp_path) == []
+
+
+def test_an_interrupted_study_shows_what_it_has(tmp_path: Path) -> None:
+    arguments = ("studies", "hdm-front-proxy", "--budget=30s", "--out=s")
+    with started_webdyno(*arguments, folder=tmp_path) as process:
+        wait_for(tmp_path / "s/hdm-front-proxy/slots.jsonl", lines=1)
+        process.send_signal(signal.SIGINT)
+        told, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert "1 × can't be told" in told
+    assert "interrupted; the same command with --out s measures what is missing" in told
+    assert (tmp_path / "s/claims.md").exists()
     assert left_behind(tmp_path) == []

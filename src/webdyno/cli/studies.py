@@ -86,6 +86,7 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     planned.sort(key=lambda plan: plan.need_s)  # the longest last: what it overruns costs no other
     ends = time.monotonic() + budget_s
     failures: dict[str, str] = {}
+    end = Exit.OK
     for number, plan in enumerate(planned):
         share = plan.need_s / sum(each.need_s for each in planned[number:])
         share_s = max(1.0, share * (ends - time.monotonic()))
@@ -96,7 +97,8 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
             Console(stderr=True).print(f"{plan.name}: {trouble}", markup=False)
             continue
         if code is Exit.INTERRUPTED:
-            return code
+            end = code
+            break
     rows = [row for study in wanted for row in _rows(study, folder, failures)]
     console = Console()
     console.print(rich_table(rows))
@@ -104,7 +106,10 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(markdown(rows), encoding="utf-8")
     console.print(f"{_counts(rows)}; table in {file}", markup=False, soft_wrap=True)
-    return Exit.OK
+    if end is Exit.INTERRUPTED:
+        hint = f"interrupted; the same command with --out {folder} measures what is missing"
+        Console(stderr=True).print(hint, markup=False, soft_wrap=True)
+    return end
 
 
 class _Plan(NamedTuple):
