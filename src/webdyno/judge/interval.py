@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
-from scipy.stats import shapiro
 
 Logs = NDArray[np.float64]
 
@@ -89,6 +88,8 @@ def heavy_tailed(d: Logs) -> bool:
     variance = float(np.mean(away**2))
     if len(d) < FEWEST_FOR_SHAPE or variance <= TINY:
         return False
+    from scipy.stats import shapiro  # takes half a second to import
+
     excess_kurtosis = float(np.mean(away**4)) / variance**2 - 3
     return excess_kurtosis > 0 and bool(shapiro(d).pvalue < HEAVY_TAILED_P)
 
@@ -137,14 +138,16 @@ def sign_flip_p(d: Logs) -> float:
         as_far = int(np.count_nonzero(np.abs(flips @ d) >= observed - tolerance))
         return (as_far + 1) / (RANDOM_FLIPS + 1)
     middle = len(d) // 2
-    first, second = np.sort(_signed_sums(d[:middle])), np.sort(_signed_sums(d[middle:]))
+    first, second = _signed_sums(d[:middle]), _signed_sums(d[middle:])
     below = np.searchsorted(second, observed - tolerance - first)
     one_side = int((len(second) - below).sum())
     return min(1.0, 2.0 * one_side / 2.0 ** len(d))
 
 
 def _signed_sums(d: Logs) -> Logs:
+    """List the sums under all sign patterns in ascending order."""
     sums = np.zeros(1)
     for value in d:
-        sums = np.concatenate([sums - value, sums + value])
+        # Two halves that are in order each: a stable sort just merges them.
+        sums = np.sort(np.concatenate([sums - value, sums + value]), kind="stable")
     return sums
