@@ -16,14 +16,17 @@ pytestmark = pytest.mark.skipif(
     or subprocess.run(["unshare", "-Urn", "true"], check=False).returncode != 0,
     reason="no network namespaces here",
 )
-OVER_A_CABLE = ("nginx", "apache-event", "--path=/100KB.txt", "--bench=netns", "--link=10mbit")
-FEW = "--set=load.connections=2"
+OVER_A_CABLE = ("nginx", "apache-event", "--bench=netns", "--link=10mbit")
+LARGE = ("--path=/100KB.txt", "--set=load.connections=2")
 """Two answers of 100 KB take 10 Mbit/s 0.16 s, and so does the drain after each slot."""
+SMALL = ("--path=/100.txt", "--set=load.connections=2")
+SOON = "--set=load.timeout_s=1"
+"""So long the engine waits for answers of servers that are gone with their end of the cable."""
 
 
 @pytest.mark.measures
 def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
-    run_blocks(1, "duel", *OVER_A_CABLE, FEW, *QUICK, folder=tmp_path)
+    run_blocks(1, "duel", *OVER_A_CABLE, *LARGE, *QUICK, folder=tmp_path)
     done = webdyno("report", "run", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     assert "link-bound" in done.stdout
@@ -38,7 +41,7 @@ def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
 
 def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
     with started_webdyno(
-        "duel", *OVER_A_CABLE, FEW, "--delay=5ms", *QUICK, "--out=run", folder=tmp_path
+        "duel", *OVER_A_CABLE, *SMALL, SOON, "--delay=5ms", *QUICK, "--out=run", folder=tmp_path
     ) as process:
         wait_for(tmp_path / "run/slots.jsonl", lines=3)
         process.send_signal(signal.SIGKILL)

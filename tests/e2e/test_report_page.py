@@ -24,6 +24,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+KINDS = {make.__name__: make for make in (*runs.ALL, *runs.SWEEPS)}
 CHARTS = {"ratios", "latency", "slots", "cpu"}
 SHAPES = "svg .mark-symbol path, svg .mark-rule line, svg .mark-line path"
 
@@ -38,21 +39,31 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+class Pages(dict[str, Path]):
+    """The report of each kind of run, by the kind's name; written when a test first asks for it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def __missing__(self, kind: str) -> Path:
+        """Write it."""
+        folder = self._folder / kind
+        folder.mkdir()
+        run = KINDS[kind]()
+        if KINDS[kind] in runs.SWEEPS:
+            sweep = judge_sweep(run.head, run.records)
+            self[kind] = render_sweep(folder, run.head, run.records, sweep)
+        else:
+            judgement = judge(run.head, run.records)
+            self[kind] = render_report(folder, run.head, run.records, judgement)
+        return self[kind]
+
+
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The report of each kind of run, by the kind's name."""
-    written = {}
-    for make in runs.ALL:
-        run, folder = make(), tmp_path_factory.mktemp(make.__name__)
-        written[make.__name__] = render_report(
-            folder, run.head, run.records, judge(run.head, run.records)
-        )
-    for make in runs.SWEEPS:
-        run, folder = make(), tmp_path_factory.mktemp(make.__name__)
-        written[make.__name__] = render_sweep(
-            folder, run.head, run.records, judge_sweep(run.head, run.records)
-        )
-    return written
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    """Of tests that run in several processes each needs but a few."""
+    return Pages(tmp_path_factory.mktemp("pages"))
 
 
 class Visit:
@@ -97,10 +108,10 @@ class Visit:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
-@pytest.mark.parametrize("kind", [make.__name__ for make in (*runs.ALL, *runs.SWEEPS)])
+@pytest.mark.parametrize("kind", KINDS)
 def test_page_is_whole_quiet_and_fits(
     browser: Browser,
-    pages: dict[str, Path],
+    pages: Pages,
     kind: str,
     width: int,
     scheme: Scheme,
@@ -123,7 +134,7 @@ def test_page_is_whole_quiet_and_fits(
 
 
 def test_a_sweep_shows_every_metric_and_each_point_on_demand(
-    browser: Browser, pages: dict[str, Path]
+    browser: Browser, pages: Pages
 ) -> None:
     visit = Visit(browser, pages["two_factors"], 1280, "light")
     visit.wait_for_charts()
@@ -138,9 +149,7 @@ def test_a_sweep_shows_every_metric_and_each_point_on_demand(
     visit.page.context.close()
 
 
-def test_an_arm_is_picked_out_in_all_panels_of_a_figure(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
+def test_an_arm_is_picked_out_in_all_panels_of_a_figure(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["two_factors"], 1280, "light")
     visit.wait_for_charts()
     figure = visit.page.locator("#figure-rate_rps")
@@ -150,13 +159,13 @@ def test_an_arm_is_picked_out_in_all_panels_of_a_figure(
     visit.page.context.close()
 
 
-def test_charts_are_drawn_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
+def test_charts_are_drawn_without_scripts(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 400, "light", scripts=False)
     assert visit.drawn() == CHARTS
     visit.page.context.close()
 
 
-def test_colours_follow_the_scheme(browser: Browser, pages: dict[str, Path]) -> None:
+def test_colours_follow_the_scheme(browser: Browser, pages: Pages) -> None:
     colours = {}
     for scheme in get_args(Scheme):
         visit = Visit(browser, pages["decided"], 1280, scheme)
@@ -170,7 +179,7 @@ def test_colours_follow_the_scheme(browser: Browser, pages: dict[str, Path]) -> 
     assert all(colour.startswith("rgb(") for colour in colours.values())
 
 
-def test_an_arm_can_be_picked_out(browser: Browser, pages: dict[str, Path]) -> None:
+def test_an_arm_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
     visit.wait_for_charts()
     figure = visit.page.locator("#figure-slots")
@@ -186,7 +195,7 @@ def test_an_arm_can_be_picked_out(browser: Browser, pages: dict[str, Path]) -> N
     visit.page.context.close()
 
 
-def test_a_point_tells_its_figures(browser: Browser, pages: dict[str, Path]) -> None:
+def test_a_point_tells_its_figures(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
     visit.wait_for_charts()
     visit.page.locator("[data-chart=cpu] .mark-symbol path").first.hover()

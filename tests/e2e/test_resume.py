@@ -13,7 +13,7 @@ from webdyno.model.records import BlockRecord, Record, SlotRecord
 from webdyno.run.folder import RunFolder
 
 KILLS = 10
-BLOCKS = 12
+BLOCKS = 8
 SHORT = (
     "--set=measure.slot_s=0.05",
     "--set=measure.warmup_s=0.05",
@@ -42,7 +42,7 @@ def test_a_run_killed_ten_times_ends_like_an_undisturbed_one(tmp_path: Path) -> 
         for _ in range(KILLS):
             with started_webdyno(*arguments, folder=rough) as process:
                 wait_for(rough / "run/slots.jsonl", lines=1)
-                time.sleep(random.uniform(0, 2.5))
+                time.sleep(random.uniform(0, 2.0))
                 os.kill(process.pid, signal.SIGKILL)
             assert left_behind(rough) == []
             arguments = ["resume", "run"]
