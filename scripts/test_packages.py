@@ -14,8 +14,12 @@ TOOLS = {
     "httperf": "httperf",
     "vmstat": "procps",
     "curl": "curl",
+    "h2load": "nghttp2-client",
+    "openssl": "openssl",
+    "ip": "iproute2",
+    "/usr/bin/python3": "python3",
 }
-"""Program, and the package that has it."""
+"""Program, and the package that has it. The Python is for servers, which may not use root's."""
 
 
 def main() -> int:
