@@ -71,11 +71,16 @@ def run_blocks(blocks: int, *arguments: str, folder: Path) -> str:
 
 
 def _wait_for_blocks(blocks: int, path: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until so many blocks are on record, or the run has ended without them."""
+    """Wait until a block is going on after so many ended ones, or the run has ended without it.
+
+    Not only until they have ended: Python loses a Ctrl-C that comes while it destroys objects, as
+    at the end of a block.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(FileNotFoundError):
-            if path.read_bytes().count(b'"kind":"block"') >= blocks:
+            *_, going_on = parts = path.read_bytes().split(b'{"kind":"block"')
+            if len(parts) > blocks and going_on.count(b"\n") > 1:
                 return
         time.sleep(0.02)
 
