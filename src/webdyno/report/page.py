@@ -19,8 +19,8 @@ from webdyno.report.evidence import SIGNS, confidence, still_needed, verdict_wor
 from webdyno.report.facts import machine_facts, when
 from webdyno.report.figure import Figure, Panel, Spec
 from webdyno.report.palette import DARK, FONT, LIGHT, series
+from webdyno.report.vega import VEGA_LITE, vega_script
 
-VEGA_LITE = "6.4"
 DRAWN_PX = 720
 """Width of the charts as drawn beforehand, for readers without scripts."""
 UNSEEN = re.compile(r'<path [^>]*opacity="0"/>')
@@ -72,7 +72,7 @@ def _environment() -> Environment:
         "dark": DARK,
         "font": FONT,
         "signs": SIGNS,
-        "vega": _vega,
+        "vega": vega_script,
         "drawn": _drawn,
         "confidence": confidence,
         "still_needed": still_needed,
@@ -82,13 +82,6 @@ def _environment() -> Environment:
         "when": when,
     }
     return environment
-
-
-@cache
-def _vega() -> str:
-    """Give Vega, Vega-Lite and Vega-Embed as one script."""
-    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
-    return script.replace("</script", r"<\/script")
 
 
 def _drawn(panel: Panel) -> str:
