@@ -1,4 +1,4 @@
-"""For all tests: Ctrl-C reaches what they start, and a folder that every user may enter."""
+"""For all tests: no deadlines, Ctrl-C reaches what they start, and a folder for every user."""
 
 import shutil
 import signal
@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# What takes long here says nothing: the machine is shared.
+settings.register_profile("shared-machine", deadline=None)
+settings.load_profile("shared-machine")
 
 # A shell's background jobs ignore Ctrl-C, and so would every program that they start; the tests
 # that interrupt webdyno would wait for ever.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import cycle
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audit.texts import RECORDED, ab, audited, outputs, recorded
@@ -31,7 +31,6 @@ def broken_lines(draw: st.DrawFn) -> str:
     return " ".join(words)
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(fragments, broken_lines()), max_size=40))
 @example(["{", '"summary": {}, "statusCodeDistribution": {"200": -1}', "}"])
 @example(['{"summary": ' * 5000])
@@ -50,7 +49,6 @@ def test_no_text_is_too_broken(parts: list[str]) -> None:
     assert found.model_validate_json(found.model_dump_json()) == found
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=2000))
 @example(b"\xff\xfe\x00")
 @example(b"\xfe\xff")
@@ -60,7 +58,6 @@ def test_no_bytes_are_too_broken(content: bytes) -> None:
     audited(content)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(TEXTS), st.lists(st.sampled_from(["", "And then…", "# next"]), max_size=30))
 def test_prose_above_moves_lines_and_changes_nothing_else(text: str, above: list[str]) -> None:
     plain, moved = audited(text), audited("\n".join([*above, text]))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.bench import NetnsBench
 from webdyno.bench.netns_cable import shaping
 from webdyno.bench.netns_side import Sides
@@ -18,8 +19,6 @@ from webdyno.generator import find_loadgen
 from webdyno.model.bench import BenchSettings
 from webdyno.model.mistake import Trouble
 
-NOBODY = 65534
-SYSTEM_PYTHON = "/usr/bin/python3"
 """One that everybody may run; that of the tests may lie in root's home."""
 DRIVER = Path(__file__).parent / "netns_driver.py"
 CAN_UNSHARE = (
@@ -155,8 +154,7 @@ def test_nothing_is_left(how: str) -> None:
     assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="becomes an ordinary user, which takes root")
-@pytest.mark.skipif(not Path(SYSTEM_PYTHON).exists(), reason="needs a Python for everybody")
+@needs_ordinary_user
 def test_an_ordinary_user_gets_a_user_namespace() -> None:
     """A child gives up root for good and works with what it imported before."""
     child = os.fork()

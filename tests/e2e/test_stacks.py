@@ -21,6 +21,7 @@ from typing import Any
 import psutil
 import pytest
 
+from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.bench import Bench
 from webdyno.bench.workspace import home_folder
 from webdyno.definitions import Catalogue
@@ -28,8 +29,6 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.paths import spell_out
 from webdyno.stack import StackDied, start_stack
 
-ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-SYSTEM_PYTHON = "/usr/bin/python3"
 DRIVER = Path(__file__).parent / "driver.py"
 
 
@@ -152,8 +151,7 @@ def open_scratch() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@ROOT_ONLY
-@pytest.mark.skipif(not Path(SYSTEM_PYTHON).exists(), reason="needs a Python for everybody")
+@needs_ordinary_user
 @pytest.mark.parametrize(
     ("stack", "site"),
     [
@@ -166,17 +164,16 @@ def open_scratch() -> Iterator[Path]:
 )
 def test_an_ordinary_user_can_start_it(stack: str, site: str, open_scratch: Path) -> None:
     """A child process gives up root for good and starts a stack from what it imported before."""
-    nobody = 65534
     "localhost".encode("idna")  # loads a module that the child may not be able to read
     child = os.fork()
     if child == 0:
         try:
             catalogue = Catalogue.load()
             os.setgroups([])
-            os.setresgid(nobody, nobody, nobody)
-            os.setresuid(nobody, nobody, nobody)
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
             tempfile.tempdir = str(open_scratch)
-            sys.executable = SYSTEM_PYTHON  # ours may lie in root's home
+            sys.executable = SYSTEM_PYTHON
             _start_and_ask(catalogue, stack, site, open_scratch)
         except BaseException:  # noqa: BLE001 (pytest must not go on in the child)
             (open_scratch / "said").write_text(traceback.format_exc())

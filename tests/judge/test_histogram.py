@@ -33,7 +33,7 @@ def uncompressed(text: str) -> str:
 
 
 @given(times_us, st.sampled_from([1, 2, 3]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_time_lies_in_its_bucket(values: list[int], digits: int) -> None:
     found = Histogram.decode(encoded(values, digits=digits))
     assert found.total == len(values)
@@ -42,7 +42,7 @@ def test_every_time_lies_in_its_bucket(values: list[int], digits: int) -> None:
 
 
 @given(times_us)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_both_encodings_say_the_same(values: list[int]) -> None:
     text = encoded(values)
     first, second = Histogram.decode(text), Histogram.decode(uncompressed(text))
@@ -51,7 +51,7 @@ def test_both_encodings_say_the_same(values: list[int]) -> None:
 
 
 @given(times_us, times_us)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_merging_is_the_histogram_of_all_times(first: list[int], second: list[int]) -> None:
     parts = [Histogram.decode(encoded(first, 10_000_000)), Histogram.decode(encoded(second))]
     together = Histogram.decode(encoded(first + second))
@@ -61,7 +61,7 @@ def test_merging_is_the_histogram_of_all_times(first: list[int], second: list[in
 
 
 @given(times_us, st.sampled_from([0.5, 0.9, 0.99]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_quantile_lies_where_the_reference_puts_it(values: list[int], share: float) -> None:
     theirs = hdr(values).get_value_at_percentile(share * 100)
     ours = Histogram.decode(encoded(values)).quantile(share)

@@ -26,7 +26,7 @@ def test_the_t_interval_is_scipys(d: np.typing.NDArray[np.float64], confidence: 
 
 
 @given(logs)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_sign_flip_p_is_what_counting_all_patterns_gives(
     d: np.typing.NDArray[np.float64],
 ) -> None:
@@ -59,7 +59,7 @@ def test_the_wilcoxon_interval_of_six_blocks_reaches_from_least_to_most() -> Non
 
 
 @given(st.integers(6, 25), st.integers(0, 1000))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_wilcoxon_interval_holds_what_the_test_does_not_reject(n: int, seed: int) -> None:
     d = np.random.default_rng(seed).normal(0.02, 0.05, n)
     found = hodges_lehmann(d, 0.95)

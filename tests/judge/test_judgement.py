@@ -113,7 +113,7 @@ def test_an_unfinished_run_is_undecided(blocks: int) -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(6, 9), st.floats(0.3, 3))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_a_judgement_is_whole_and_always_the_same(seed: int, blocks: int, ratio: float) -> None:
     arms = {"a": SimulatedArm(), "b": SimulatedArm(rate_rps=40_000 * ratio)}
     run = simulated_run(arms, blocks=blocks, seed=seed, measure=Measure(seed=seed))

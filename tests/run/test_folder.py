@@ -37,7 +37,7 @@ def test_a_new_run_has_no_records(folder: RunFolder) -> None:
     assert folder.records() == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32))
 def test_a_torn_last_line_is_cut_off_and_work_goes_on(
     tmp_path_factory: pytest.TempPathFactory, seed: int
@@ -151,7 +151,7 @@ def test_a_folder_without_a_readable_head_is_refused(
 
 
 @given(arm=st.text(min_size=1, max_size=20), block=st.integers(0, 5_000))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_arm_folders_stay_inside_the_run(
     tmp_path_factory: pytest.TempPathFactory, arm: str, block: int
 ) -> None:
