@@ -1,6 +1,5 @@
 """The command line: one file per command. What is heavy is imported when a command needs it."""
 
-import signal
 import sys
 
 from cyclopts import App
@@ -12,6 +11,7 @@ from webdyno.cli.doctor import doctor
 from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
 from webdyno.cli.export import export
+from webdyno.cli.interrupts import end_by_signals
 from webdyno.cli.load import load
 from webdyno.cli.report import report
 from webdyno.cli.resume import resume
@@ -56,8 +56,7 @@ for command in (
 def main() -> None:
     """Run the command line and end the process with the exit code that fits."""
     code: int = Exit.MISTAKE
-    # What ends us politely, such as a service manager or a time limit, ends us as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_by_signals()
     try:
         if sys.argv[1:2] == ["load"]:  # the engine reads its own flags, --help among them
             load(*sys.argv[2:])

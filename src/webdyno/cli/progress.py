@@ -6,6 +6,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from webdyno.cli.interrupts import interrupt_again
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import Point
 from webdyno.model.records import BlockRecord, Record, SlotRecord
@@ -48,6 +49,7 @@ class RunProgress:
 
     def block_begins(self, point: Point, block: int, slots: int) -> None:
         """Show the new block."""
+        interrupt_again()
         self._block = f"{point.label} · block {block}" if point.levels else f"block {block}"
         self._progress.update(
             self._task,
@@ -59,6 +61,7 @@ class RunProgress:
 
     def slot_begins(self, arm: str, phase: str) -> None:
         """Show which arm is under load."""
+        interrupt_again()
         doing = f"warming up {arm}" if phase == "warmup" else arm
         self._progress.update(self._task, doing=f"{doing} {self._so_far}")
 
