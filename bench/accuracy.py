@@ -29,7 +29,6 @@ from rig.script import Script, progress
 from rig.trials import Trial, add_round, trial_of
 from rig.truth import (
     BOUNDS,
-    SERVERS_PART,
     TOO_LATE_LIMIT,
     Bimodal,
     Constant,
@@ -171,7 +170,7 @@ def check(options: Namespace, console: Console) -> None:
     console.print(f"right: all percentiles within {BOUNDS} of the truth; ! marks those outside")
     console.print(
         f"unsound: more than {TOO_LATE_LIMIT:.2%} of the server's answers were late by more than "
-        f"{SERVERS_PART:.0%} of their tolerance;\n  such samples are not judged, but repeated, "
+        "their tolerance;\n  such samples are not judged, but repeated, "
         f"at most {options.rounds} for each client in each table"
     )
     console.print("others: share of the time in which other programs had the client's core")

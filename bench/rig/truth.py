@@ -19,10 +19,9 @@ TOLERANCE_SHARE = 0.02
 TOLERANCE_MS = 1.0
 BOUNDS = f"{TOLERANCE_SHARE * 100:g} % + {TOLERANCE_MS:g} ms"
 """What a table calls the tolerance."""
-SERVERS_PART = 0.5
-"""How much of an answer's tolerance the server may use up by writing it late."""
 TOO_LATE_LIMIT = 0.0004
-"""Share of answers that may be later than that: less than half of what lies beyond p99.9.
+"""Share of answers that the server may write late by more than their tolerance: less than half of
+what lies beyond p99.9.
 
 It is also less than the 5 of 10 000 that are on their way at 5 ms and 1 000/s: when the whole
 machine stands still, they are all that the server sees of what the client sends and reads late.
@@ -154,8 +153,8 @@ def within(reported_ms: float, true_ms: float) -> bool:
 def allowance_arguments() -> list[str]:
     """Give the arguments of `delay_server` that say which answers are too late."""
     return [
-        *("--late-ms", f"{SERVERS_PART * TOLERANCE_MS}"),
-        *("--late-share", f"{SERVERS_PART * TOLERANCE_SHARE}"),
+        *("--late-ms", f"{TOLERANCE_MS}"),
+        *("--late-share", f"{TOLERANCE_SHARE}"),
     ]
 
 
