@@ -1,6 +1,7 @@
 """Finding and building the programs that are measured."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -9,13 +10,16 @@ from pathlib import Path
 from rig.process import BenchError
 
 MANIFEST = Path(__file__).parents[2] / "loadgen/Cargo.toml"
+PROFILE = "BENCH_CARGO_PROFILE"
+"""The environment may name another profile than release: the tests' one, which is built already."""
 OWN = {"loadgen": "--bin", "floor": "--example", "delay_server": "--example"}
 
 
 def build(*names: str) -> dict[str, Path]:
     """Build programs of our own with cargo, optimised, and give the path of each."""
     targets = [part for name in names for part in (OWN[name], name)]
-    command = ["cargo", "build", "--release", "--locked", "--manifest-path", str(MANIFEST)]
+    profile = os.environ.get(PROFILE, "release")
+    command = ["cargo", "build", "--profile", profile, "--locked", "--manifest-path", str(MANIFEST)]
     try:
         built = subprocess.run(
             [*command, *targets, "--message-format", "json-render-diagnostics"],
