@@ -41,6 +41,10 @@ def test_a_quantity_and_its_interval_have_the_same_digits() -> None:
     assert text.bounds(interval) == "47,800–48,600"
 
 
+def test_an_estimate_that_says_little_is_still_not_told_as_nothing() -> None:
+    assert text.estimate(Interval(low=0.2, estimate=31_000, high=7e6)) == "30,000"
+
+
 def test_a_ratio_has_at_least_two_places() -> None:
     wide = Interval(low=1.1, estimate=2.04, high=3.8)
     assert text.ratio(wide) == "2.04×"

@@ -53,8 +53,10 @@ def _decimals(interval: Interval, at_least: int) -> int:
 
 
 def estimate(interval: Interval) -> str:
-    """Give the estimate of a quantity with the digits that its interval bears."""
-    return number(interval.estimate, _decimals(interval, -9))
+    """Give the estimate of a quantity with the digits that its interval bears, and one at least."""
+    value = abs(interval.estimate)
+    first_digit = -floor(log10(value)) if value and isfinite(value) else 0
+    return number(interval.estimate, _decimals(interval, first_digit))
 
 
 def only(value: ArmValue | None) -> str:
