@@ -23,7 +23,7 @@ def answer(
 
 # On a disk: what lies in a tmpfs, as /tmp may be, is memory that the kernel can't take back. The
 # file is open as long as the server lives.
-scratch = tempfile.TemporaryFile(dir="/var/tmp")  # noqa: S108, SIM115
+scratch = tempfile.TemporaryFile(dir="/var/tmp")  # noqa: SIM115
 
 
 class Faulty(asyncio.Protocol):
