@@ -16,7 +16,6 @@ from urllib.parse import quote
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from webdyno.model.command import command
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import RECORD, BlockRecord, Record
 from webdyno.model.run import FORMAT, READABLE, RunHead
@@ -142,8 +141,7 @@ class RunFolder:
         except OSError as error:
             os.ftruncate(self._file, size)
             raise Trouble(
-                f"{self.path / RECORDS_FILE}: can't be written: {_cause(error)}. Everything "
-                f"measured so far is kept; make room, then go on with: {command('resume', self.path)}"
+                f"{self.path / RECORDS_FILE}: can't be written: {_cause(error)}"
             ) from error
 
     def records(self) -> list[Record]:

@@ -1,4 +1,4 @@
-"""A session: a run is begun or resumed, and its points take turns until each has measured enough."""
+"""A session: a run is begun or resumed, and its points take turns until all have enough."""
 
 import random
 import tempfile
@@ -25,6 +25,7 @@ from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.records import BlockRecord, Record, SessionRecord, StopRecord
 from webdyno.model.run import RunHead
 from webdyno.run.block import run_block
+from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
 from webdyno.run.point import MeasuredPoint, PlannedArm, Progress, plan_arms
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
@@ -59,22 +60,24 @@ def begin_run(
     return folder
 
 
-def resume_run(folder: RunFolder) -> None:
+def resume_run(path: Path) -> RunFolder:
     """Begin another session of a run; raise Mistake where it would measure something else.
 
     That is so on another machine, and with other versions of servers, load generator or webdyno:
     no verdict may rest on both.
     """
+    folder = RunFolder.open(path)
     head = folder.head
-    arms = _arms_of_all_points(head.experiment, kept_catalogue(folder.path))
+    arms = _arms_of_all_points(head.experiment, kept_catalogue(path))
     here = _session(head.experiment, arms)
     if changed := _what_changed(head, here):
         lines = "\n".join(f"    {line}" for line in changed)
         raise Mistake(
-            f"{folder.path} can't go on here, as one verdict would rest on unequal things:\n{lines}"
-            f"\nTo measure the same experiment anew: {repeat_command(folder.path, head)}"
+            f"{path} can't go on here, as one verdict would rest on unequal things:\n{lines}"
+            f"\nTo measure the same experiment anew: {repeat_command(path, head)}"
         )
     folder.append(here)
+    return folder
 
 
 def measure(folder: RunFolder, progress: Progress, more_s: float | None = None) -> None:
@@ -100,9 +103,7 @@ def is_finished(head: RunHead, records: Sequence[Record]) -> bool:
     )
 
 
-def _open_points(
-    folder: RunFolder, progress: Progress, exits: ExitStack
-) -> list[MeasuredPoint]:
+def _open_points(folder: RunFolder, progress: Progress, exits: ExitStack) -> list[MeasuredPoint]:
     """Prepare every point, on benches that are open until `exits` closes."""
     experiment, catalogue = folder.head.experiment, kept_catalogue(folder.path)
     records = folder.records()
@@ -161,19 +162,8 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
                 at.progress.notice(f"{failure}; block {number} is begun anew")
             took_s = time.monotonic() - began
             at.used_s += took_s
-            if number == 1:
-                _tell_if_too_slow(at, took_s)
-
-
-def _tell_if_too_slow(at: MeasuredPoint, first_block_s: float) -> None:
-    """Say it when a verdict takes longer than the budget, which nobody could know before."""
-    needed_s = first_block_s * fewest_blocks_of(at.experiment)
-    budget_s = at.experiment.measure.budget_s
-    if not at.stops() and least_point_s(at.experiment) <= budget_s < needed_s * CLEARLY:
-        at.progress.notice(
-            f"the first block took {in_words(first_block_s)}: a verdict takes about "
-            f"{in_words(needed_s)}, longer than its budget of {in_words(budget_s)}"
-        )
+            if number == 1 and (warning := surprise(at.experiment, took_s)):
+                at.progress.notice(warning)
 
 
 def _of_point(records: Sequence[Record], plan: PointPlan) -> list[Record]:
