@@ -29,7 +29,7 @@ def measure(
     from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
 
-    tell(f"{name} {foretell(experiment)}")
+    tell(f"{name} {foretell(experiment, catalogue)}")
     return _measure_in(lambda: begin_run(name, experiment, catalogue, out))
 
 

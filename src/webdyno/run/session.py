@@ -147,6 +147,7 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
     The order is random in each round, so that a drift of the machine weighs on all alike.
     """
     turn = 0
+    any_block = any(at.finished_blocks for at in points)
     generator_failed = False
     while going := [at for at in points if not at.stops()]:
         turn += 1
@@ -162,8 +163,10 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
                 at.progress.notice(f"{failure}; block {number} is begun anew")
             took_s = time.monotonic() - began
             at.used_s += took_s
-            if number == 1 and (warning := surprise(at.experiment, took_s)):
-                at.progress.notice(warning)
+            if not any_block and at.finished_blocks == number:
+                any_block = True
+                if warning := surprise([each.experiment for each in points], took_s):
+                    at.progress.notice(warning)
 
 
 def _of_point(records: Sequence[Record], plan: PointPlan) -> list[Record]:
