@@ -8,13 +8,15 @@ from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 
-FORMAT: Literal[1] = 1
+FORMAT: Literal[2] = 2
+READABLE = (1, FORMAT)
+"""Format 1 has no sessions, no stops and no copy of the catalogue."""
 
 
 class RunHead(Model):
     """`run.json` of a run's folder."""
 
-    format: Literal[1] = FORMAT
+    format: Literal[1, 2] = FORMAT
     webdyno_version: str
     experiment_name: str
     experiment: Experiment

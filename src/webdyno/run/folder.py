@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import RECORD, BlockRecord, Record
-from webdyno.model.run import FORMAT, RunHead
+from webdyno.model.run import FORMAT, READABLE, RunHead
 
 HEAD_FILE = "run.json"
 RECORDS_FILE = "slots.jsonl"
@@ -181,7 +181,7 @@ def _parse_head(file: Path, text: str) -> RunHead:
     try:
         raw = json.loads(text)
         found = raw.get("format") if isinstance(raw, dict) else None
-        if found != FORMAT:
+        if found not in READABLE:
             raise Mistake(
                 f"{file}: format {found!r}, but this webdyno reads format {FORMAT}. "
                 "Use the version of webdyno that made the run."

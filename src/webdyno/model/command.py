@@ -1,0 +1,26 @@
+"""Commands of webdyno as people can paste them into their shell."""
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+NAME = "webdyno"
+
+
+def command(*words: str | Path) -> str:
+    """Give a command line of webdyno, quoted where a shell needs it."""
+    return shlex.join([called_as(), *map(str, words)])
+
+
+def called_as() -> str:
+    """Give the name by which this webdyno can be called again from the same folder.
+
+    `./dyno` tells it in WEBDYNO_CALLED_AS. Else it is the plain name where the PATH leads to it, or
+    the path by which it was called.
+    """
+    if told := os.environ.get("WEBDYNO_CALLED_AS"):
+        return told
+    called = sys.argv[0]
+    return called if Path(called).name == NAME and shutil.which(NAME) is None else NAME
