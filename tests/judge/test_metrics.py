@@ -11,8 +11,8 @@ from webdyno.judge import judge
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Measure
 from webdyno.model.histogram import Histogram
-from webdyno.model.load_result import Bytes, Failures, Requests
 from webdyno.model.judgement import Metric, Verdict
+from webdyno.model.load_result import Bytes, Failures, Requests
 from webdyno.model.metrics import (
     METRICS,
     MetricRule,
