@@ -22,7 +22,7 @@ from e2e.commands import (
 )
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator import find_loadgen
-from webdyno.judge.evidence import gather
+from webdyno.judge.measured import Measured
 from webdyno.model.records import (
     BlockRecord,
     IncidentRecord,
@@ -51,7 +51,7 @@ def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tupl
     """What doesn't depend on the machine's mood: blocks with their orders and slots."""
     return [
         (block.record.block, block.record.order, [(slot.slot, slot.arm) for slot in block.slots])
-        for block in gather(records).blocks
+        for block in Measured.of(records).blocks
     ]
 
 
@@ -178,7 +178,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     done = webdyno("resume", "my run", "--yes", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     folder = RunFolder.open(tmp_path / "my run")
-    assert len(gather(folder.records()).blocks) == BLOCKS
+    assert len(Measured.of(folder.records()).blocks) == BLOCKS
 
     head = json.loads((folder.path / "run.json").read_text())
     head["machine"]["cpu_model"] = "another one"

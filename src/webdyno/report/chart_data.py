@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from math import ceil, log10
 from typing import Any
 
-from webdyno.judge.evidence import gather
-from webdyno.judge.histogram import Histogram, merge
-from webdyno.judge.metrics import rate_rps
+from webdyno.judge.measured import Measured
+from webdyno.model.histogram import Histogram, merge
 from webdyno.model.judgement import Judgement
+from webdyno.model.metrics import rate_rps
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report import text
 from webdyno.report.evidence import SIGNS, MetricEvidence, verdict_word
@@ -48,7 +48,7 @@ def latency(records: list[Record], arms: list[str]) -> Rows:
     All measured slots of finished blocks are merged; the curve ends where fewer than ten answers
     are left beyond it.
     """
-    slots = gather(records).slots
+    slots = Measured.of(records).slots
     return [row for arm in arms for row in _curve(arm, [slot for slot in slots if slot.arm == arm])]
 
 
@@ -84,7 +84,7 @@ def slot_rates(records: list[Record], judgement: Judgement) -> Rows:
     slots = measured_slots(records)
     if not slots:
         return []
-    counted = {(slot.block, slot.slot) for slot in gather(records).slots}
+    counted = {(slot.block, slot.slot) for slot in Measured.of(records).slots}
     broken: dict[tuple[int, int], set[str]] = {}
     for left_out in judgement.left_out:
         broken.setdefault((left_out.block, left_out.slot), set()).add(left_out.rule)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 
-from webdyno.judge.evidence import gather
-from webdyno.judge.metrics import answers
+from webdyno.judge.measured import Measured
+from webdyno.model.metrics import answers
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
 from webdyno.model.records import Record, SlotRecord
 from webdyno.model.run import RunHead
@@ -98,7 +98,7 @@ def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterab
 
 
 def _by_arm(head: RunHead, records: list[Record]) -> dict[str, list[SlotRecord]]:
-    slots = gather(records).slots
+    slots = Measured.of(records).slots
     return {
         arm: [slot for slot in slots if slot.arm == arm and slot.readings]
         for arm in head.experiment.arms

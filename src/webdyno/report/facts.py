@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from webdyno.judge.validity.status import counted_by_front
+from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.records import BlockRecord, Record, SlotRecord

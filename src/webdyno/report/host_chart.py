@@ -2,7 +2,7 @@
 
 import altair as alt
 
-from webdyno.judge.evidence import gather
+from webdyno.judge.measured import Measured
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.report.chart_data import Rows
@@ -52,7 +52,7 @@ def host_figure(head: RunHead, records: list[Record]) -> Figure | None:
 
 def host_rows(records: list[Record]) -> Rows:
     """Give one row per sample in slots that count."""
-    slots = gather(records).slots
+    slots = Measured.of(records).slots
     samples = sum(len(slot.readings.host.samples) for slot in slots if slot.readings)
     if not samples:
         return []
