@@ -12,7 +12,7 @@ from webdyno.model.base import Model
 from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.paths import WrittenPath, spell_out
 from webdyno.model.service import Arguments, Need
-from webdyno.model.stack import Part
+from webdyno.model.stack import RoleDefinition
 
 
 class Page(Model):
@@ -86,7 +86,7 @@ class Site(Model):
     """The name of a requirement, a folder that the document root starts as a copy of."""
     without: list[str] = []
     """Entries of that folder that are left out of the copy."""
-    services: dict[str, Part] = {}
+    services: dict[str, RoleDefinition] = {}
     """Data services it needs, by role; a stack's own service of the same role takes its place."""
     setup: list[Arguments] = []
     """Commands that run once, as the servers' user, while its data services run: what they leave

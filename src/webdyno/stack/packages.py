@@ -10,7 +10,7 @@ from webdyno.model.service import Need
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.needs import missing, needs_of
-from webdyno.stack.roles import settle, settle_parts
+from webdyno.stack.roles import resolve_services, resolve_stack
 
 INSTALL = r"""
 set -eu
@@ -42,11 +42,11 @@ def packages_of(stack: Stack) -> list[str]:
 
 def _all_needs(stacks: Iterable[Stack], sites: Iterable[Site]) -> Iterator[dict[str, Need]]:
     for stack in stacks:
-        for role in settle(stack, None, {}, server_cpus=1).roles:
+        for role in resolve_stack(stack, None, {}, server_cpus=1).roles:
             yield needs_of(role)
     for site in sites:
         yield site.requires
-        for role in settle_parts(site.services, server_cpus=1):
+        for role in resolve_services(site.services, server_cpus=1):
             yield needs_of(role)
 
 
