@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.files import PlainName, RoleName
 from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.service import Service
 
@@ -54,7 +55,7 @@ class KnobTarget(NamedTuple):
 class Stack(Model):
     """`stack.toml` of a folder in `catalog/stacks`."""
 
-    name: str
+    name: PlainName
     """Name of its folder."""
     folder: Path
     title: str
@@ -62,7 +63,7 @@ class Stack(Model):
     """What sites may need of it: static, php, node, rack…"""
     front: str
     """The role that clients talk to."""
-    services: Annotated[dict[str, RoleDefinition], Field(min_length=1)]
+    services: Annotated[dict[RoleName, RoleDefinition], Field(min_length=1)]
     """By role."""
     knobs: dict[str, StackKnob] = {}
 
