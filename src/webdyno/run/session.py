@@ -1,7 +1,6 @@
 """From an experiment to a run's folder: what is resolved and recorded before the first block."""
 
 import random
-import tempfile
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
@@ -18,10 +17,10 @@ from webdyno.model.point import plan_points
 from webdyno.model.run import RunHead
 from webdyno.run.folder import RunFolder
 from webdyno.run.lab import Lab
-from webdyno.run.plan import ArmPlan, plan_arms
+from webdyno.run.plan import plan_arms
 from webdyno.run.runner import run_blocks
 from webdyno.run.watcher import Watcher
-from webdyno.stack import RunningStack
+from webdyno.stack import ask_versions
 
 RUNS_FOLDER = Path("runs")
 
@@ -41,7 +40,10 @@ def begin_run(
             started_at=began,
             machine=machine,
             calibration=load_calibration(machine, resolved.bench),
-            versions={arm.name: _versions(arm, bench) for arm in plan_arms(resolved, catalogue)},
+            versions={
+                arm.name: ask_versions(arm.stack, arm.knobs, arm.site, bench)
+                for arm in plan_arms(resolved, catalogue)
+            },
             load_generator=_generator_versions(resolved),
         )
     return RunFolder.create(out or RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}", head)
@@ -88,14 +90,6 @@ def _generator_versions(experiment: Experiment) -> str:
     """Name the load generators of all points, with their versions."""
     names = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
     return "; ".join(generator_version(name) for name in names)
-
-
-def _versions(arm: ArmPlan, bench: Bench) -> dict[str, str]:
-    """Ask an arm's services for their versions; nothing is started."""
-    with tempfile.TemporaryDirectory(prefix="webdyno-versions-") as scratch:
-        stack = RunningStack(arm.stack, arm.knobs, arm.site, folder=Path(scratch), bench=bench)
-        with stack:
-            return stack.versions()
 
 
 def _with_seed(experiment: Experiment) -> Experiment:

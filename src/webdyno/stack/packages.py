@@ -25,7 +25,7 @@ if [ ! -e "$policy" ]; then
 fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@"
+apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 -- "$@"
 """
 """Run by a shell as root; arguments are packages."""
 
@@ -64,7 +64,11 @@ def install_packages(names: Sequence[str], ask: Callable[[str], bool]) -> None:
     if become_root and shutil.which("sudo") is None:
         raise Trouble(f"missing: {wanted}; as root: apt-get install {wanted}")
     if not ask(f"install {wanted} by apt-get?"):
-        raise Trouble(f"nothing was installed; still missing: {wanted}")
+        command = [*become_root, "apt-get", "install", "--no-install-recommends", *names]
+        raise Trouble(
+            f"missing: {wanted}; nothing was installed. Add --yes to have that done, or run\n"
+            f"    {' '.join(command)}"
+        )
     done = subprocess.run(
         [*become_root, "sh", "-c", INSTALL, "install", *names],
         check=False,

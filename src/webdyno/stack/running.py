@@ -4,7 +4,8 @@ import errno
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -44,7 +45,7 @@ def start_stack(
     a free one unless given; `memory_bytes` limits all services together. Raise Trouble, with the
     server's own words, when it can't be started.
     """
-    try:
+    with _errors_told(stack, folder):
         running = RunningStack(
             stack, knobs, site, folder=folder, bench=bench, port=port, memory_bytes=memory_bytes
         )
@@ -53,10 +54,27 @@ def start_stack(
         except BaseException:
             running.stop()
             raise
+    return running
+
+
+def ask_versions(
+    stack: Stack, knobs: Mapping[str, KnobValue], site: Site, bench: Bench
+) -> dict[str, str]:
+    """Ask the services of a stack, by role, for their versions; none of them is started."""
+    with _errors_told(stack, Path.cwd()), bench.workspace() as scratch:
+        folder = scratch.path / "kept"
+        with RunningStack(stack, knobs, site, folder=folder, bench=bench) as laid_out:
+            return laid_out.versions()
+
+
+@contextmanager
+def _errors_told(stack: Stack, folder: Path) -> Iterator[None]:
+    """Tell what the operating system refuses as one message."""
+    try:
+        yield
     except OSError as error:
         remedy = f"; {_make_room(folder)}" if error.errno == errno.ENOSPC else ""
         raise Trouble(f"stack {stack.name} can't be started: {error}{remedy}") from None
-    return running
 
 
 class RunningStack:
