@@ -1,7 +1,6 @@
 """Sessions of a run: what a folder must hold to go on, and what must not have changed."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.definitions.foreign import foreign_parts
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.mistake import Mistake
@@ -116,9 +116,9 @@ def test_a_catalogue_of_ones_own_is_kept_with_all_that_varies(tmp_path: Path) ->
         stack = own / "stacks" / name / "stack.toml"
         stack.write_text(stack.read_text().replace('service = "nginx"', 'service = "mine"'))
     shutil.copytree(BUILT_IN / "sites/static", own / "sites/letters")
-    (elsewhere := tmp_path / "elsewhere").mkdir()
-    (elsewhere / "letter.txt").write_text("Dear reader")
-    (own / "sites/letters/root").symlink_to(elsewhere)
+    (own / "sites/letters/drafts").mkdir()
+    (own / "sites/letters/drafts/letter.txt").write_text("Dear reader")
+    (own / "sites/letters/root").symlink_to(own / "sites/letters/drafts")
     experiment = DUEL | {
         "site": "letters",
         "arms": {"a": {"stack": "mine"}, "b": {"stack": "nginx"}},
@@ -126,24 +126,27 @@ def test_a_catalogue_of_ones_own_is_kept_with_all_that_varies(tmp_path: Path) ->
     }
     folder = begun(tmp_path / "run", experiment, Catalogue.load([own]))
     shutil.rmtree(own)
-    shutil.rmtree(elsewhere)
     kept = kept_catalogue(folder.path)
     assert {"mine", "other"} <= set(kept.stacks)
     assert (kept.site("letters").folder / "root/letter.txt").read_text() == "Dear reader"
     resume_run(folder.path).close()
 
 
-@pytest.mark.parametrize("odd", ["pipe", "dangling"])
-def test_what_has_no_content_is_not_kept(tmp_path: Path, odd: str) -> None:
-    own = tmp_path / "own/sites/odd"
-    shutil.copytree(BUILT_IN / "sites/static", own)
-    if odd == "pipe":
-        os.mkfifo(own / "entry")
-    else:
-        (own / "entry").symlink_to("/nowhere")
-    folder = begun(tmp_path / "run", DUEL | {"site": "odd"}, Catalogue.load([tmp_path / "own"]))
-    assert (folder.path / "catalog/sites/odd/site.toml").is_file()
-    assert not (folder.path / "catalog/sites/odd/entry").exists()
+def test_the_copy_of_a_catalogue_is_known_again(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(BUILT_IN / "services/apache", own / "services/apache")
+    shutil.copytree(BUILT_IN / "services/php", own / "services/php")
+    (own / "services/apache/README").write_text("mine")
+    folder = begun(tmp_path / "run", catalogue=(mine := Catalogue.load([own])))
+    kept = kept_catalogue(folder.path)
+
+    def foreign(catalogue: Catalogue) -> dict[str, str]:
+        stacks = [catalogue.stack(name) for name in ("nginx", "apache-prefork-modphp")]
+        parts = foreign_parts(stacks, [catalogue.site("static")])
+        return {part.folder.name: part.fingerprint for part in parts}
+
+    assert set(foreign(kept)) == {"apache"}
+    assert foreign(kept) == foreign(mine)
 
 
 ARMS = {"a": SimulatedArm(), "b": SimulatedArm()}
