@@ -51,7 +51,7 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
     deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
     asked = [comparison for comparison in deciding if not comparison.same_arm] or deciding
     return Judgement(
-        verdict=min((comparison.verdict for comparison in asked), key=WEIGHT.index),
+        verdict=min((it.verdict for it in asked), key=WEIGHT.index),
         headline=headline(asked),
         metrics=[rule.metric for rule in metrics],
         arms=arms,
