@@ -21,7 +21,9 @@ procs_blocked 0
 
 def all_cpus() -> CpuSplit:
     """A split that gives every CPU of the host to the servers."""
-    return CpuSplit(servers=sorted(Stat.read().cpus), client=allowed_cpus(), rest=[], shared=True)
+    return CpuSplit(
+        servers=sorted(Stat.read().cpus), client=sorted(allowed_cpus()), rest=[], shared=True
+    )
 
 
 def test_proc_stat_is_read_by_kind() -> None:

@@ -4,8 +4,8 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from webdyno.audit.lines import Line
-from webdyno.audit.output import Command
+from webdyno.readers.lines import Line
+from webdyno.readers.output import Command
 
 _COMMAND = re.compile(
     r"(?:^|[\s`$#>(])(ab|httperf|wrk2?|h2load|hey|oha|siege|redis-benchmark)(?:\.exe)?\s+"

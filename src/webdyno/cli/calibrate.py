@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget
-from webdyno.cli.quantities import parse_duration_s
+from webdyno.cli.quantities import parse_duration_s, parse_size
 from webdyno.model.calibration import Calibration
 from webdyno.model.mistake import Mistake
 
@@ -60,7 +60,11 @@ def calibrate(
                 print(doing, file=sys.stderr)  # noqa: T201
 
         calibration = measure_calibration(
-            [_size(text) for text in body], connections, bench.settings(), budget_s, tell
+            [parse_size(text, "--body") for text in body],
+            connections,
+            bench.settings(),
+            budget_s,
+            tell,
         )
     path = save_calibration(calibration)
     if json:
@@ -69,17 +73,6 @@ def calibrate(
     out = Console()
     _show(out, calibration)
     out.print(f"\nkept in {path}", style="dim", soft_wrap=True)
-
-
-def _size(text: str) -> int:
-    from webdyno.model.size import read_size
-
-    try:
-        size = read_size(text)
-    except ValueError as error:
-        raise Mistake(f"--body {text}: {error}") from None
-    assert isinstance(size, int)  # noqa: S101 (it was text)
-    return size
 
 
 def _show(out: Console, calibration: Calibration) -> None:

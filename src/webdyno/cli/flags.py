@@ -7,11 +7,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
 from webdyno.model.bench import BenchSettings
-from webdyno.model.experiment import GeneratorName
 
 CatalogDirs = Annotated[
     Sequence[Path],
@@ -111,7 +109,7 @@ class ExperimentFlags:
         Parameter(help="Stop when the ratio is known this well, such as 2% (or 0.02) either way."),
     ] = None
     generator: Annotated[
-        GeneratorName | None,
+        str | None,
         Parameter(
             help="What makes the load: webdyno's own loadgen, or an instrument of older studies."
         ),
@@ -149,8 +147,7 @@ class ExperimentFlags:
         if self.generator is not None:
             yield Override(("generator",), self.generator, f"--generator {self.generator}")
         if self.budget is not None:
-            budget_s = parse_duration_s(self.budget, "--budget")
-            yield Override(("measure", "budget_s"), budget_s, f"--budget {self.budget}")
+            yield Override(("measure", "budget_s"), self.budget, f"--budget {self.budget}")
         if self.precision is not None:
             given = f"--precision {self.precision}"
             yield Override(("measure", "precision"), self.precision, given)

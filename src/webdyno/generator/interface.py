@@ -1,11 +1,13 @@
 """What the lab asks of any load generator: one slot of load, and an account of what happened."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
+from webdyno.model.service import Need
 
 
 class GeneratorError(Trouble):
@@ -42,7 +44,7 @@ class LoadOrder:
 
 
 class Generator(Protocol):
-    """A program that makes load; it may keep connections open from one slot to the next."""
+    """A load generator at work; it may keep connections open from one slot to the next."""
 
     name: str
 
@@ -58,3 +60,51 @@ class Generator(Protocol):
 
     def __exit__(self, *_: object) -> None:
         """End the generator; safe to call twice."""
+
+
+class Program(Protocol):
+    """A program that makes load: what it is, what it can do and what it can tell.
+
+    A file of this package that calls `register` with one is all that a new generator takes.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it in experiments and flags."""
+
+    @property
+    def protocol(self) -> str:
+        """What it speaks to the stacks: http, or redis."""
+
+    @property
+    def tells_times(self) -> bool:
+        """Whether it tells the distribution of response times, histograms and all."""
+
+    @property
+    def need(self) -> Need | None:
+        """What must be on the machine; None when webdyno brings it."""
+
+    def fault(self, load: Load) -> str | None:
+        """Say what of a load it can't do, in words that follow its name; None if it can do it."""
+
+    def version(self) -> str:
+        """Give its name and version, as recorded with a run; raise Trouble if it is missing."""
+
+    def new(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> Generator:
+        """Give a generator on those CPUs, not started yet.
+
+        `entry` are words before its command that let it run in a network of our own.
+        """
+
+
+_REGISTERED: dict[str, Program] = {}
+
+
+def register(program: Program) -> None:
+    """Make a program known; called by the file that describes it."""
+    _REGISTERED[program.name] = program
+
+
+def registered() -> dict[str, Program]:
+    """Give the programs of the files that were imported so far, by name."""
+    return dict(_REGISTERED)

@@ -132,9 +132,10 @@ def _change(
     else:
         verdict = by_interval(found, DELTA, metric.better)
         why = f"By the interval of the change and ±{percent(DELTA)}."
-    interval = found and Interval(
-        low=exp(found.low), estimate=exp(found.centre), high=exp(found.high), confidence=confidence
-    )
+    interval = None
+    if found is not None:
+        low, estimate, high = exp(found.low), exp(found.centre), exp(found.high)
+        interval = Interval(low=low, estimate=estimate, high=high, confidence=confidence)
     return Change(
         metric=metric.name,
         subject=subject.name,

@@ -1,13 +1,18 @@
-"""Many paths written as one: `/many/{1..2000}.txt`, as a shell's braces count."""
+"""Paths as people write them: many as one (`/many/{1..2000}.txt`), and in any script (`/é`)."""
 
 import re
 from collections.abc import Iterable
 from typing import Annotated
+from urllib.parse import quote
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
-RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
 MOST_PATHS = 100_000
+
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_AS_THEY_ARE = "/?%{}:@!$&'()*+,;=~-._[]|^`\"<>\\"
+"""Every character of ASCII that can stand in a request line, beside letters and digits."""
 
 
 def spell_out(pattern: str) -> list[str]:
@@ -31,10 +36,31 @@ def spell_out_all(patterns: Iterable[str]) -> list[str]:
     return [path for pattern in patterns for path in spell_out(pattern)]
 
 
-def _counts_up(pattern: str) -> str:
-    spell_out(pattern)
-    return pattern
+def encoded(path: str) -> str:
+    """Write a path as requests carry it: what isn't ASCII becomes UTF-8, percent-encoded."""
+    return quote(_LONE_PERCENT.sub("%25", path), safe=_AS_THEY_ARE)
 
 
-WrittenPath = Annotated[str, AfterValidator(_counts_up)]
-"""A path, or a pattern that stands for many."""
+def _checked(path: str) -> str:
+    if not path.startswith("/") or any(c.isspace() or not c.isprintable() for c in path):
+        raise ValueError(f"a path starts with / and has no spaces (write %20), unlike {path!r}")
+    if "#" in path:
+        raise ValueError(f"a client never sends what follows a #, as in {path!r}; leave it out")
+    spell_out(path)
+    return encoded(path)
+
+
+def _not_too_many(patterns: list[str]) -> list[str]:
+    asked = 0
+    for pattern in patterns:
+        asked += len(spell_out(pattern))
+        if asked > MOST_PATHS:
+            raise ValueError(f"the paths are more than {MOST_PATHS} in all; ask for fewer")
+    return patterns
+
+
+WrittenPath = Annotated[str, AfterValidator(_checked)]
+"""A path as requests carry it, or a pattern that stands for many."""
+
+WrittenPaths = Annotated[list[WrittenPath], Field(min_length=1), AfterValidator(_not_too_many)]
+"""What a load asks for."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from webdyno.bench import Bench, open_bench
 from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
-from webdyno.generator import find_loadgen, generator_version, new_generator
+from webdyno.generator import find_loadgen, program
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
@@ -70,8 +70,7 @@ def carry_on(folder: RunFolder, catalogue: Catalogue, watcher: Watcher) -> None:
                 arms=plan_arms(plan.experiment, catalogue),
                 bench=benches[settings],
                 new_generator=partial(
-                    new_generator,
-                    plan.experiment.generator,
+                    program(plan.experiment.generator).new,
                     benches[settings].split.client,
                     benches[settings].client_entry(),
                 ),
@@ -87,7 +86,7 @@ def carry_on(folder: RunFolder, catalogue: Catalogue, watcher: Watcher) -> None:
 def _generator_versions(experiment: Experiment) -> str:
     """Name the load generators of all points, with their versions."""
     names = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
-    return "; ".join(generator_version(name) for name in names)
+    return "; ".join(program(name).version() for name in names)
 
 
 def _versions(arm: ArmPlan, bench: Bench) -> dict[str, str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
-from webdyno.audit.lines import Line
-from webdyno.audit.output import Output
+from webdyno.readers.lines import Line
+from webdyno.readers.output import Output
 
 COUNT_DIGITS = 20
 """As many as the largest 64-bit count has."""
@@ -62,6 +62,8 @@ class Facts:
     by_status: dict[str, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     """What went wrong, in the tool's words -> how often."""
+    contradicted: set[str] = field(default_factory=set)
+    """Figures that were printed again with another value."""
 
     def add(self, line: Line, found: dict[str, str]) -> None:
         """Note what a line says; the first to say something is believed."""
@@ -77,8 +79,11 @@ class Facts:
             _add_row(self.errors, found["error"], int(found["count"]))
         else:
             for name, text in found.items():
-                if self.texts.setdefault(name, text) is text:
+                first = self.texts.setdefault(name, text)
+                if first is text:
                     self.lines.setdefault(name, line.number)
+                elif first != text:
+                    self.contradicted.add(name)
 
     def number(self, name: str) -> float | None:
         """A figure, or None when it was not printed or is no number."""
