@@ -36,7 +36,7 @@ class ApacheBench(Instrument):
     package = "apache2-utils"
     version_flag = "-V"
     reader = AB
-    always_told = ("document_bytes", "failed")
+    always_told = ("failed",)
 
     def fault(self, load: Load) -> str | None:
         """Say what of a load ab can't do."""
