@@ -9,7 +9,7 @@ from webdyno.generator import generator_fault
 from webdyno.model.judgement import Interval
 from webdyno.model.point import plan_points
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
-from webdyno.run.thin import need_s, thinned
+from webdyno.run.budget import need_s, thinned
 from webdyno.studies import judge_claim, markdown
 from webdyno.studies.claims import bounds
 

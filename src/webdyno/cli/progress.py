@@ -69,6 +69,10 @@ class RunProgress:
         """Move the bar on."""
         self._progress.advance(self._task)
 
+    def notice(self, text: str) -> None:
+        """Tell what the user should read."""
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def block_ends(self, block: BlockRecord, experiment: Experiment, records: list[Record]) -> None:
         """Tell how sure the answer is by now."""
         head = self._head.model_copy(update={"experiment": experiment})

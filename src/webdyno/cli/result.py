@@ -37,12 +37,3 @@ def _show_sweep(folder: RunFolder, records: list[Record]) -> list[Verdict]:
     render_sweep(folder.path, folder.head, records, sweep)
     print_sweep(Console(), folder.path, folder.head, records, sweep)
     return [at.judgement.verdict for at in sweep.points]
-
-
-def tell_where(folder: RunFolder) -> None:
-    """Say where the slots of an interrupted run are, and what can be done with them."""
-    Console(stderr=True).print(
-        f"\ninterrupted; every finished slot is in {folder.path}\n"
-        f"webdyno resume {folder.path}   goes on\n"
-        f"webdyno report {folder.path}   judges what is there"
-    )

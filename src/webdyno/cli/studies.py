@@ -123,7 +123,7 @@ class _Plan(NamedTuple):
 
 
 def _plans(study: Study, catalogue: Catalogue) -> Iterator[_Plan]:
-    from webdyno.run.thin import need_s
+    from webdyno.run.budget import need_s
 
     for name in study.experiments:
         experiment = catalogue.experiment(name)
@@ -133,7 +133,7 @@ def _plans(study: Study, catalogue: Catalogue) -> Iterator[_Plan]:
 
 def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, out: Path, *, yes: bool) -> Exit:
     """Run an experiment at as many points as fit into its share of the time."""
-    from webdyno.run.thin import thinned
+    from webdyno.run.budget import thinned
 
     share = Override(("measure", "budget_s"), share_s, "--budget")
     experiment = thinned(catalogue.experiment(plan.name, [share]), share_s, plan.first)

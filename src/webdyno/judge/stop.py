@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from webdyno.judge.comparison import (
     ALPHA,
@@ -16,7 +15,7 @@ from webdyno.judge.metrics import metric_rule, values_by_block
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.judge.words import percent, plural
 from webdyno.model.experiment import Experiment, Measure
-from webdyno.model.records import Record
+from webdyno.model.records import Record, StopReason
 
 HOPELESS_AFTER = 2
 """Blocks after which an arm without one valid slot isn't expected to have any."""
@@ -29,7 +28,7 @@ without them there would be no verdict."""
 class Stop:
     """Why to stop, as a word and as a sentence."""
 
-    reason: Literal["precision", "max-blocks", "budget", "nothing-valid"]
+    reason: StopReason
     why: str
 
 

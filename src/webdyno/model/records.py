@@ -7,7 +7,27 @@ from pydantic import Field, TypeAdapter
 
 from webdyno.model.base import Model
 from webdyno.model.load_result import LoadResult
+from webdyno.model.machine import Machine
 from webdyno.model.readings import Readings
+
+StopReason = Literal["precision", "max-blocks", "budget", "nothing-valid", "different-answers"]
+"""Why a point was measured no further: the ratio is known well enough, the most blocks or the time
+are used up, or more of them would tell nothing."""
+
+
+class SessionRecord(Model):
+    """A start of measuring, the first or a resumed one: by what and where it goes on."""
+
+    kind: Literal["session"] = "session"
+    point: None = None
+    block: None = None
+    """It counts for all points and blocks that follow."""
+    started_at: datetime
+    webdyno_version: str
+    machine: Machine
+    versions: dict[str, dict[str, str]]
+    """By arm, by service: what the server says its version is."""
+    load_generator: str
 
 
 class ServerUse(Model):
@@ -75,12 +95,13 @@ class CertificateRecord(Model):
 
 
 class IncidentRecord(Model):
-    """Something that should not have happened: a server that died or never became ready."""
+    """Something that should not have happened, such as a server that died or never became ready."""
 
     kind: Literal["incident"] = "incident"
     point: int = 0
     block: int
-    arm: str
+    arm: str | None
+    """Whose servers failed; None: the load generator did."""
     happened_at: datetime
     what: str
     log_tail: list[str] = []
@@ -100,8 +121,22 @@ class BlockRecord(Model):
     """By arm: from start to the first right answer."""
 
 
+class StopRecord(Model):
+    """The stop rule held: the point is measured no further, unless somebody asks for more."""
+
+    kind: Literal["stop"] = "stop"
+    point: int = 0
+    block: int
+    """The last finished one; 0 when none was."""
+    stopped_at: datetime
+    reason: StopReason
+    why: str
+    """The reason in words."""
+
+
 Record = Annotated[
-    SlotRecord | CertificateRecord | IncidentRecord | BlockRecord, Field(discriminator="kind")
+    SessionRecord | SlotRecord | CertificateRecord | IncidentRecord | BlockRecord | StopRecord,
+    Field(discriminator="kind"),
 ]
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)
 """Reads a line of `slots.jsonl`."""

@@ -1,22 +1,72 @@
-"""A large sweep made to fit into a time: fewer levels of each factor, never fewer blocks."""
+"""How long a run takes at least, and how many levels of its factors fit into a time."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import prod
+from math import ceil, prod
 from types import MappingProxyType
 
 from webdyno.judge.comparison import fewest_blocks
 from webdyno.model.experiment import Experiment, Level
+from webdyno.model.format import count, duration
+from webdyno.model.point import plan_points
 
 START_S = 1.8
 """What it takes to start an arm, to ask for its certificate, to let its slots run dry and to stop
 it, about: 0.7 s for a file server, 3 s for PHP with MariaDB, with one CPU for the servers."""
 
 TOLERANCE = 0.1
-"""Share of a point that may be lacking: estimates aren't that good."""
+"""Share of a point, or of a budget, that may be lacking: estimates aren't that good."""
 
 First = Mapping[str, Sequence[Level]]
 """By factor: the levels that matter most."""
+
+
+def least_s(experiment: Experiment) -> float:
+    """Give how long an experiment takes at least, at all of its points, about, in seconds."""
+    return sum(point_s(plan.experiment) for plan in plan_points(experiment))
+
+
+def point_s(experiment: Experiment) -> float:
+    """Give the least time that a point takes, about, in seconds."""
+    measure = experiment.measure
+    slots_s = measure.first_slots_per_arm * measure.slot_s
+    arms = len(experiment.arms)
+    return blocks_needed(experiment) * arms * (START_S + measure.warmup_s + slots_s)
+
+
+def blocks_needed(experiment: Experiment) -> int:
+    """Give the fewest blocks that bring a verdict."""
+    return fewest_blocks(experiment.measure, len(experiment.arms) - 1)
+
+
+def foretell(experiment: Experiment) -> str:
+    """Say before the start how long a run takes, and with which budget where it is too short."""
+    least, budget_s = least_s(experiment), experiment.measure.budget_s
+    points = len(plan_points(experiment))
+    what = f"{count(blocks_needed(experiment), 'block')} of {len(experiment.arms)} arms"
+    where = f" at each of {points} points" if points > 1 else ""
+    if least <= budget_s * (1 + TOLERANCE):
+        most = duration(max(least, budget_s))
+        return (
+            f"takes about {duration(least)} at least ({what}{where}), {most} at most unless "
+            "blocks are spoilt"
+        )
+    return (
+        f"takes about {duration(least)} ({what}{where}): its budget of {duration(budget_s)} is too "
+        f"short for a verdict, --budget {ceil(least)}s would do; it goes on until they are done"
+    )
+
+
+def surprise(experiment: Experiment, first_block_s: float) -> str | None:
+    """Say after a point's first block that a verdict takes longer than its budget, unforeseen."""
+    needed_s, budget_s = first_block_s * blocks_needed(experiment), experiment.measure.budget_s
+    foreseen = point_s(experiment) > budget_s * (1 + TOLERANCE)
+    if foreseen or needed_s <= budget_s * (1 + TOLERANCE):
+        return None
+    return (
+        f"the first block took {duration(first_block_s)}, so that a verdict takes about "
+        f"{duration(needed_s)} instead of {duration(budget_s)}"
+    )
 
 
 def thinned(
@@ -35,14 +85,6 @@ def need_s(experiment: Experiment, first: First) -> float:
     """Give how long it takes to measure at all the levels that matter most, about, in seconds."""
     levels = (max(1, len(first.get(factor, ()))) for factor in experiment.factors)
     return prod(levels) * point_s(experiment)
-
-
-def point_s(experiment: Experiment) -> float:
-    """Give the least time that a point takes, about, in seconds."""
-    measure = experiment.measure
-    slots_s = measure.first_slots_per_arm * measure.slot_s
-    blocks = fewest_blocks(measure, len(experiment.arms) - 1)
-    return blocks * len(experiment.arms) * (START_S + measure.warmup_s + slots_s)
 
 
 def thin_levels(

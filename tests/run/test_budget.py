@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.model.experiment import Experiment, Level
-from webdyno.run.thin import point_s, spread, thin_levels, thinned
+from webdyno.run.budget import point_s, spread, thin_levels, thinned
 
 POWERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 FACTORS = st.dictionaries(
