@@ -9,7 +9,10 @@ from cyclopts import Parameter
 
 from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
+from webdyno.definitions.value import written_value
+from webdyno.generator import programs
 from webdyno.model.bench import BenchSettings
+from webdyno.model.experiment import OWN_GENERATOR
 
 CatalogDirs = Annotated[
     Sequence[Path],
@@ -57,7 +60,7 @@ class BenchFlags:
         Parameter(help="netns: client and servers in network namespaces, joined by a cable."),
     ] = None
     server_cores: Annotated[
-        int | None,
+        str | None,
         Parameter(help="Cores for the servers; the client has the others. Half unless given."),
     ] = None
     link: Annotated[
@@ -80,10 +83,11 @@ class BenchFlags:
         """Give the settings of a bench; raise Mistake, naming the flag, where there is one."""
         return build(BenchSettings, self._given(), lambda where: self._flag(*where))
 
-    def _given(self) -> dict[str, str | int]:
-        flags = {
+    def _given(self) -> dict[str, object]:
+        cores = self.server_cores
+        flags: dict[str, object] = {
             "kind": self.bench,
-            "server_cores": self.server_cores,
+            "server_cores": cores and written_value(cores, f"--server-cores {cores}"),
             "link": self.link,
             "delay": self.delay,
             "loss": self.loss,
@@ -111,7 +115,9 @@ class ExperimentFlags:
     generator: Annotated[
         str | None,
         Parameter(
-            help="What makes the load: webdyno's own loadgen, or an instrument of older studies."
+            help="What makes the load: webdyno's own loadgen, or an instrument of older studies: "
+            + ", ".join(name for name in programs() if name != OWN_GENERATOR)
+            + "."
         ),
     ] = None
     bench: BenchFlags = THIS_BENCH

@@ -3,10 +3,13 @@
 from pydantic import TypeAdapter
 
 from webdyno.definitions.refusal import read_value
+from webdyno.definitions.value import written_value
+from webdyno.model.experiment import Connections
 from webdyno.model.quantities import Budget, Size
 
 _BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
 _SIZE: TypeAdapter[int] = TypeAdapter(Size)
+_CONNECTIONS: TypeAdapter[int] = TypeAdapter(Connections)
 
 
 def parse_duration_s(text: str, flag: str) -> float:
@@ -17,3 +20,8 @@ def parse_duration_s(text: str, flag: str) -> float:
 def parse_size(text: str, flag: str) -> int:
     """Read `512MB`, `1GiB` or a bare number of bytes; raise Mistake naming the flag."""
     return read_value(_SIZE, text, flag)
+
+
+def parse_connections(text: str, flag: str) -> int:
+    """Read how many connections; raise Mistake naming the flag."""
+    return read_value(_CONNECTIONS, written_value(text, f"{flag} {text}"), flag)

@@ -67,7 +67,10 @@ def read_experiment(source: Source, overrides: Sequence[Override], names: Names)
         for depth in range(len(where), 0, -1):
             if where[:depth] in origin:
                 return origin[where[:depth]]
-        return source.place(where)
+        # What doesn't fit together may do so because of a flag, or for want of a key beside one.
+        around = where if any(_inside(key, where) for key in origin) else where[:-1]
+        flags = [flag for key, flag in origin.items() if around and _inside(key, around)]
+        return " with ".join([source.place(where), *dict.fromkeys(flags)])
 
     data = overridden(source.data, overrides)
     _check_arm_names(source.data, data, origin)
@@ -79,6 +82,10 @@ def read_experiment(source: Source, overrides: Sequence[Override], names: Names)
     experiment = checks.at(data)
     _check_levels(experiment, data, checks)
     return experiment
+
+
+def _inside(key: KeyPath, table: KeyPath) -> bool:
+    return key[: len(table)] == table
 
 
 def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:

@@ -85,8 +85,11 @@ def _wish(key: str, faults: list[dict[str, Any]]) -> str:
     fault = faults[0]
     if fault["type"] == "value_error":
         return str(fault["ctx"]["error"])
-    wishes = [_in_words(each) for each in faults]
-    return f"{key} should {' or '.join(dict.fromkeys(wishes))}, not {shown_value(fault['input'])}"
+    wishes = [_in_words(each).removeprefix("be ") for each in faults]
+    be = "be " if _in_words(fault).startswith("be ") else ""
+    return (
+        f"{key} should {be}{' or '.join(dict.fromkeys(wishes))}, not {shown_value(fault['input'])}"
+    )
 
 
 def _in_words(fault: dict[str, Any]) -> str:

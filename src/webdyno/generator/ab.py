@@ -42,6 +42,8 @@ class ApacheBench(Instrument):
         """Say what of a load ab can't do."""
         if load.connections > MOST_CONNECTIONS:
             return f"opens {MOST_CONNECTIONS} connections at most, not {load.connections}"
+        if load.may_be_compressed:
+            return "speaks HTTP/1.0, in which not every server compresses"
         return only_closed(load)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
@@ -51,6 +53,7 @@ class ApacheBench(Instrument):
         return [
             *("ab", "-q", "-r", "-s", str(whole_seconds(load.timeout_s))),
             *("-t", str(seconds), "-n", str(seconds * MOST_RPS), "-c", str(load.connections)),
+            *(word for name, value in load.headers.items() for word in ("-H", f"{name}: {value}")),
             *(["-k"] if load.keepalive == "always" else []),
             *(["-l"] if request.expect.body_bytes is None else []),
             request.url,

@@ -1,5 +1,7 @@
 """httperf: one thread that opens connections at a rate, with a number of calls on each."""
 
+from collections.abc import Mapping
+
 from webdyno.generator.instrument import Done, Instrument, only_plain, us
 from webdyno.generator.interface import LoadOrder, register
 from webdyno.model.experiment import Load
@@ -46,6 +48,7 @@ class Httperf(Instrument):
             f"--num-conns={max(1, round(rate * order.duration_s))}",
             f"--num-calls={load.keepalive}",
             f"--timeout={load.timeout_s:g}",
+            *([f"--add-header={_escaped(load.headers)}"] if load.headers else []),
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
@@ -77,6 +80,12 @@ class Httperf(Instrument):
             client=done.client(threads=1, busy_waits=True),
             printed=done.text,
         )
+
+
+def _escaped(headers: Mapping[str, str]) -> str:
+    r"""Write headers as httperf takes them: lines with their ends as `\n`."""
+    lines = (f"{name}: {value}" for name, value in headers.items())
+    return "".join(line.replace("\\", "\\\\") + "\\n" for line in lines)
 
 
 register(Httperf())

@@ -24,6 +24,14 @@ class Expectation:
     body_sha256: str | None = None
     """None where the body may differ from answer to answer."""
 
+    def under(self, load: Load) -> "Expectation":
+        """Give what can be expected of answers on the wire under a load.
+
+        Length and sum are the page's: where bodies may come compressed, only the certificate, which
+        decodes them, can hold them against the page.
+        """
+        return Expectation(self.status) if load.may_be_compressed else self
+
 
 @dataclass(frozen=True)
 class Request:

@@ -141,10 +141,11 @@ class Loadgen:
 
 def order_json(order: LoadOrder) -> dict[str, Any]:
     """Give the order in the form of the engine's contract, version 1."""
+    headers = {"headers": order.load.headers} if order.load.headers else {}
     asked: dict[str, Any] = {
         "id": order.id,
         "requests": [
-            {"url": request.url, "expect": _expect_json(request.expect)}
+            {"url": request.url, "expect": _expect_json(request.expect)} | headers
             for request in order.requests
         ],
         "load": _load_json(order.load),

@@ -27,6 +27,8 @@ class RedisBenchmark(Instrument):
 
     def fault(self, load: Load) -> str | None:
         """Say what of a load redis-benchmark can't do."""
+        if load.headers:
+            return "speaks no HTTP, so it has no headers"
         return only_closed(load)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:

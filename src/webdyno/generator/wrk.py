@@ -38,6 +38,7 @@ class Wrk(Instrument):
             *("wrk", "--latency", "-t", str(_threads(load.connections, cpus))),
             *("-c", str(load.connections), "-d", f"{whole_seconds(order.duration_s)}s"),
             *("--timeout", f"{whole_seconds(load.timeout_s)}s"),
+            *(word for name, value in load.headers.items() for word in ("-H", f"{name}: {value}")),
             *(["-H", "Connection: close"] if load.keepalive == "never" else []),
             request.url,
         ]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, Strict, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
@@ -21,7 +21,7 @@ MOST_CONNECTIONS = 1_000_000
 MOST_POINTS = 1_000
 """Combinations of levels in one experiment."""
 
-Connections = Annotated[int, Field(ge=1, le=MOST_CONNECTIONS)]
+Connections = Annotated[int, Strict(), Field(ge=1, le=MOST_CONNECTIONS)]
 Requests = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 KeepAlive = Literal["always", "never"] | Requests

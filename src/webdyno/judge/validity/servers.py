@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from webdyno.judge.metrics import answers
 from webdyno.judge.validity.rule import TIMING_METRICS, SlotRule, readings_of, with_readings
 from webdyno.judge.words import number, percent, plural
+from webdyno.model.quantities import memory_words
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
@@ -51,9 +52,9 @@ def _limit_reached(readings: Readings) -> bool:
 def _killed_for_memory(slots: Sequence[SlotRecord]) -> str:
     uses = [readings.memory for readings in readings_of(slots) if readings.memory]
     killed = sum(use.oom_kills for use in uses)
-    limit_mib = max(use.limit_bytes for use in uses) / 2**20
+    limit = memory_words(max(use.limit_bytes for use in uses))
     deaths = f", and the kernel killed {number(killed)} of its processes" if killed else ""
-    return f"its memory limit of {number(limit_mib)} MiB was reached{deaths}"
+    return f"its memory limit of {limit} was reached{deaths}"
 
 
 MEMORY_LIMIT = SlotRule(
