@@ -8,7 +8,7 @@ from webdyno.generator.instrument import (
     us,
     whole_seconds,
 )
-from webdyno.generator.interface import LoadOrder, register
+from webdyno.generator.interface import LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
     Bytes,
@@ -122,4 +122,4 @@ def _closed(load: Load, run: Run) -> int | None:
     return None if kept is None else max(run.requests - kept, 0)
 
 
-register(ApacheBench())
+PROGRAM = ApacheBench()

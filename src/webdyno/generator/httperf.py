@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from webdyno.generator.instrument import Done, Instrument, only_plain, us
-from webdyno.generator.interface import LoadOrder, register
+from webdyno.generator.interface import LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
     Connections,
@@ -88,4 +88,4 @@ def _escaped(headers: Mapping[str, str]) -> str:
     return "".join(line.replace("\\", "\\\\") + "\\n" for line in lines)
 
 
-register(Httperf())
+PROGRAM = Httperf()

@@ -73,7 +73,7 @@ class Generator(Protocol):
 class Program(Protocol):
     """A program that makes load: what it is, what it can do and what it can tell.
 
-    A file of this package that calls `register` with one is all that a new generator takes.
+    A file of this package with one, as `PROGRAM`, is all that a new generator takes.
     """
 
     @property
@@ -103,16 +103,3 @@ class Program(Protocol):
 
         `entry` are words before its command that let it run in a network of our own.
         """
-
-
-_REGISTERED: dict[str, Program] = {}
-
-
-def register(program: Program) -> None:
-    """Make a program known; called by the file that describes it."""
-    _REGISTERED[program.name] = program
-
-
-def registered() -> dict[str, Program]:
-    """Give the programs of the files that were imported so far, by name."""
-    return dict(_REGISTERED)

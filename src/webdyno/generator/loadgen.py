@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, register
+from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder
 from webdyno.model.experiment import OWN_GENERATOR, Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Mistake
@@ -207,4 +207,4 @@ class Engine:
         return Loadgen(cpus, entry)
 
 
-register(Engine())
+PROGRAM = Engine()

@@ -1,7 +1,7 @@
 """redis-benchmark: one command again and again over kept connections, a closed loop."""
 
 from webdyno.generator.instrument import Done, Instrument, only_closed, times
-from webdyno.generator.interface import GeneratorError, LoadOrder, register
+from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
     Failures,
@@ -69,4 +69,4 @@ def _threads(load: Load, cpus: int) -> int:
     return min(cpus, load.connections)
 
 
-register(RedisBenchmark())
+PROGRAM = RedisBenchmark()

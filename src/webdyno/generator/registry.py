@@ -1,11 +1,11 @@
-"""All load generators by name: whatever a file of this package registers."""
+"""All load generators by name: whatever a file of this package has as its PROGRAM."""
 
 import pkgutil
 import sys
 from collections.abc import Mapping
 from importlib import import_module
 
-from webdyno.generator.interface import Program, registered
+from webdyno.generator.interface import Program
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.paths import spell_out_all
@@ -13,9 +13,13 @@ from webdyno.model.paths import spell_out_all
 
 def programs() -> Mapping[str, Program]:
     """Give every program that makes load by its name, webdyno's own first."""
-    for module in pkgutil.iter_modules(sys.modules[__package__].__path__):
-        import_module(f"{__package__}.{module.name}")
-    return dict(sorted(registered().items(), key=lambda item: (item[0] != OWN_GENERATOR, item)))
+    modules = (
+        import_module(f"{__package__}.{each.name}")
+        for each in pkgutil.iter_modules(sys.modules[__package__].__path__)
+    )
+    found = [module.PROGRAM for module in modules if hasattr(module, "PROGRAM")]
+    found.sort(key=lambda it: (it.name != OWN_GENERATOR, it.name))
+    return {it.name: it for it in found}
 
 
 def program(name: str) -> Program:

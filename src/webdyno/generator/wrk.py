@@ -7,7 +7,7 @@ from webdyno.generator.instrument import (
     times,
     whole_seconds,
 )
-from webdyno.generator.interface import LoadOrder, register
+from webdyno.generator.interface import LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
     Failures,
@@ -76,4 +76,4 @@ def _threads(connections: int, cpus: int) -> int:
     return next(n for n in range(min(cpus, connections), 0, -1) if connections % n == 0)
 
 
-register(Wrk())
+PROGRAM = Wrk()
