@@ -72,7 +72,7 @@ class Load(Model):
     loop: Literal["closed", "open"] = "closed"
     """closed: each connection sends its next request when the last one was answered.
     open: requests are due at a rate, whether or not the server keeps up."""
-    rate_per_s: Annotated[float, Field(ge=0.001, le=1e8)] | None = None
+    rate_per_s: Annotated[float, Field(ge=0.001, le=100_000_000)] | None = None
     """Open loop: what is due per second, in units of `due`."""
     due: Literal["request", "connection"] = "request"
     """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
@@ -237,8 +237,11 @@ class Experiment(Model):
     generator: GeneratorName = OWN_GENERATOR
     """What makes the load: webdyno's own loadgen, or an instrument of older studies."""
     load: Load = Load()
+    """What the clients do."""
     measure: Measure = Measure()
+    """How the comparison is made."""
     bench: BenchSettings = BenchSettings()
+    """Where it runs."""
     arms: Annotated[dict[Name, Arm], AfterValidator(_two_at_least)]
     """By name, in the order in which they are shown; the first one is the baseline."""
     factors: Annotated[

@@ -137,7 +137,7 @@ class Quantity:
 
 
 HOUR_S = 3600.0
-MOST_BYTES = 2**50
+MOST_BYTES = 10**12
 
 Seconds = Annotated[float, Quantity(TIME, 0, HOUR_S, above=True)]
 """A length of time that isn't nothing."""
