@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
+from webdyno.model.quantities import TIMES_S
 from webdyno.readers.lines import Line
 from webdyno.readers.output import Output
 
@@ -25,13 +26,8 @@ Value = TypeVar("Value")
 _INTEGERS = {it.name for it in fields(Output) if "int" in str(it.type)}
 _FLOATS = {it.name for it in fields(Output) if "float" in str(it.type)}
 
-_MS = {
-    **dict.fromkeys(("us", "µs"), 1e-3),
-    **dict.fromkeys(("ms", "msec", "milliseconds"), 1.0),
-    **dict.fromkeys(("s", "sec", "secs"), 1e3),
-    "m": 6e4,
-    "h": 3.6e6,
-}
+_SPELLINGS = {"msec": "ms", "milliseconds": "ms", "sec": "s", "secs": "s"}
+"""Tools' own words for units of time."""
 _CONVERTED = {
     "took": "duration_s",
     "mean": "mean_ms",
@@ -177,7 +173,8 @@ def in_ms(text: str | None) -> float | None:
     if not found:
         return None
     number, unit = _finite(found[1]), found[2].lower() or "ms"
-    return None if number is None or unit not in _MS else number * _MS[unit]
+    unit_s = TIMES_S.get(_SPELLINGS.get(unit, unit))
+    return None if number is None or unit_s is None else number * unit_s * 1000
 
 
 def in_bytes(text: str | None) -> float | None:
