@@ -13,7 +13,7 @@ from webdyno.model.experiment import Load
         ({"rate_per_s": 10}, 'loop = "open"'),
         ({"loop": "open", "rate_per_s": 10, "think_s": 1}, "think_s"),
         ({"loop": "open", "rate_per_s": 10, "due": "connection"}, "keepalive = N"),
-        ({"connections": 0}, "greater than 0"),
+        ({"connections": 0}, "greater than or equal to 1"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(settings: dict[str, object], told: str) -> None:

@@ -19,6 +19,8 @@ class _Knob(Model):
     """What it does, in a sentence."""
     when: dict[str, list[KnobValue]] = {}
     """Values of other knobs of the same service with which it has an effect."""
+    needs_header: str | None = None
+    """The header without which requests don't feel it, such as Accept-Encoding."""
 
     def idle(self, fixed: Mapping[str, KnobValue]) -> bool:
         """Whether it has no effect, given the knobs that are fixed."""
@@ -33,7 +35,7 @@ class SwitchKnob(_Knob):
 
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
-        return None if isinstance(value, bool) else "is true or false"
+        return None if isinstance(value, bool) else "should be true or false"
 
     def range(self) -> str:
         """The allowed values, for people."""
@@ -52,15 +54,20 @@ class NumberKnob(_Knob):
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
         if value == SERVER_CPUS and self.type == "whole":
             return None
-        if isinstance(value, bool | str) or (self.type == "whole" and value != int(value)):
-            return f"is a {self.type} number from {self.range()}"
-        if not self.min <= value <= self.max:
-            return f"must lie in {self.range()}"
+        if isinstance(value, bool | str) or (self.type == "whole" and not _is_whole(value)):
+            number = "whole number" if self.type == "whole" else "number"
+            return f"should be a {number} from {self.range()}"
+        if not self.min <= value <= self.max:  # and so for what is not a number
+            return f"should be between {self.min} and {self.max}"
         return None
 
     def range(self) -> str:
         """The allowed values, for people."""
         return f"{self.min} to {self.max}"
+
+
+def _is_whole(value: float) -> bool:
+    return isinstance(value, int) or value.is_integer()
 
 
 class ChoiceKnob(_Knob):
@@ -72,7 +79,7 @@ class ChoiceKnob(_Knob):
 
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
-        return None if value in self.choices else f"is one of {self.range()}"
+        return None if value in self.choices else f"should be one of {self.range()}"
 
     def range(self) -> str:
         """The allowed values, for people."""

@@ -1,5 +1,6 @@
 """The points of an experiment with factors: where its arms are compared."""
 
+import re
 from itertools import product
 
 from webdyno.model.base import Model
@@ -48,6 +49,22 @@ class SweepJudgement(Model):
         return "; ".join(self.sentences)
 
 
+_KEY_PART = re.compile(r'"([^"]*)"|([^."]*)')
+
+
+def key_parts(key: str) -> tuple[str, ...]:
+    """Take a dotted key apart; what has a dot in it stands in quotation marks."""
+    parts, at = [], 0
+    while at <= len(key):
+        found = _KEY_PART.match(key, at)
+        assert found  # noqa: S101 (it may match nothing, but matches everywhere)
+        at = found.end() + 1
+        parts.append((found[1] or found[2] or "").strip())
+        if key[found.end() : at] not in {".", ""}:
+            return ("",)  # something behind the closing quotation mark
+    return tuple(parts)
+
+
 def plan_points(experiment: Experiment) -> list[PointPlan]:
     """Give every combination of levels once, the last factor changing fastest.
 
@@ -68,7 +85,7 @@ def plan_points(experiment: Experiment) -> list[PointPlan]:
 def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
     settings = experiment.model_dump(exclude={"factors"}, exclude_unset=True)
     for key, level in point.levels.items():
-        *tables, name = key.split(".")
+        *tables, name = key_parts(key)
         table = settings
         for inner in tables:
             table = table.setdefault(inner, {})

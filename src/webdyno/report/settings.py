@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from webdyno.model.experiment import Arm, Experiment, Load
+from webdyno.model.quantities import memory_words
 from webdyno.report import text
 
 
@@ -43,6 +44,6 @@ def arm_words(experiment: Experiment) -> list[str]:
 def _arm_parts(arm: Arm) -> Iterator[str]:
     yield from (f"{name} = {text.level(value)}" for name, value in arm.knobs.items())
     if arm.memory is not None:
-        yield f"at most {text.size(arm.memory)} of memory"
+        yield f"at most {memory_words(arm.memory)} of memory"
     if arm.cpus is not None:
         yield f"on {text.count(arm.cpus, 'CPU')}"

@@ -184,7 +184,7 @@ def _parse_head(file: Path, text: str) -> RunHead:
                 f"{file}: format {found!r}, but this webdyno reads format {FORMAT}. "
                 "Use the version of webdyno that made the run."
             )
-        return RunHead.model_validate(raw)
+        return RunHead.model_validate_json(text)
     except (json.JSONDecodeError, ValidationError) as error:
         raise Mistake(f"{file}: not the head of a run: {_first_problem(error)}") from error
 

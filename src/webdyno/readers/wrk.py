@@ -2,8 +2,8 @@
 
 import re
 
-from webdyno.audit.output import Output
-from webdyno.audit.tools.facts import Facts, Tool, in_bytes, in_ms, patterns
+from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, patterns
+from webdyno.readers.output import Output
 
 _URL = re.compile(r"https?://(?P<host>[^/:\s]+)(?::(?P<port>\d{1,5}))?(?P<path>/\S*)?")
 

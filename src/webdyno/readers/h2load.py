@@ -1,7 +1,7 @@
 """h2load of nghttp2."""
 
-from webdyno.audit.output import Output
-from webdyno.audit.tools.facts import Facts, Tool, in_bytes, in_ms, patterns
+from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, patterns
+from webdyno.readers.output import Output
 
 
 def _output(facts: Facts) -> Output | None:

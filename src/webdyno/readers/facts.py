@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
-from webdyno.audit.lines import Line
-from webdyno.audit.output import Output
+from webdyno.model.quantities import TIMES_S
+from webdyno.readers.lines import Line
+from webdyno.readers.output import Output
 
 COUNT_DIGITS = 20
 """As many as the largest 64-bit count has."""
@@ -25,13 +26,8 @@ Value = TypeVar("Value")
 _INTEGERS = {it.name for it in fields(Output) if "int" in str(it.type)}
 _FLOATS = {it.name for it in fields(Output) if "float" in str(it.type)}
 
-_MS = {
-    **dict.fromkeys(("us", "µs"), 1e-3),
-    **dict.fromkeys(("ms", "msec", "milliseconds"), 1.0),
-    **dict.fromkeys(("s", "sec", "secs"), 1e3),
-    "m": 6e4,
-    "h": 3.6e6,
-}
+_SPELLINGS = {"msec": "ms", "milliseconds": "ms", "sec": "s", "secs": "s"}
+"""Tools' own words for units of time."""
 _CONVERTED = {
     "took": "duration_s",
     "mean": "mean_ms",
@@ -62,6 +58,8 @@ class Facts:
     by_status: dict[str, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     """What went wrong, in the tool's words -> how often."""
+    contradicted: set[str] = field(default_factory=set)
+    """Figures that were printed again with another value."""
 
     def add(self, line: Line, found: dict[str, str]) -> None:
         """Note what a line says; the first to say something is believed."""
@@ -77,8 +75,11 @@ class Facts:
             _add_row(self.errors, found["error"], int(found["count"]))
         else:
             for name, text in found.items():
-                if self.texts.setdefault(name, text) is text:
+                first = self.texts.setdefault(name, text)
+                if first is text:
                     self.lines.setdefault(name, line.number)
+                elif first != text:
+                    self.contradicted.add(name)
 
     def number(self, name: str) -> float | None:
         """A figure, or None when it was not printed or is no number."""
@@ -172,7 +173,8 @@ def in_ms(text: str | None) -> float | None:
     if not found:
         return None
     number, unit = _finite(found[1]), found[2].lower() or "ms"
-    return None if number is None or unit not in _MS else number * _MS[unit]
+    unit_s = TIMES_S.get(_SPELLINGS.get(unit, unit))
+    return None if number is None or unit_s is None else number * unit_s * 1000
 
 
 def in_bytes(text: str | None) -> float | None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from webdyno.audit.lines import Line
-from webdyno.audit.output import Output
-from webdyno.audit.tools.facts import Facts
+from webdyno.readers.facts import Facts
+from webdyno.readers.lines import Line
+from webdyno.readers.output import Output
 
 AUTOBENCH_COLUMNS = {
     "req_rate": "rate_rps",

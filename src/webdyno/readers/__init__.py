@@ -1,16 +1,19 @@
-"""One module per tool: what its lines look like, and what they say."""
+"""What load generators print, one module per tool.
+
+The lab reads it strictly (`read_run`), the auditor leniently and in any text.
+"""
 
 import re
 
-from webdyno.audit.tools.ab import AB
-from webdyno.audit.tools.facts import Tool
-from webdyno.audit.tools.h2load import H2LOAD
-from webdyno.audit.tools.hey import HEY
-from webdyno.audit.tools.httperf import HTTPERF
-from webdyno.audit.tools.oha import OHA
-from webdyno.audit.tools.redis import REDIS
-from webdyno.audit.tools.siege import SIEGE
-from webdyno.audit.tools.wrk import WRK
+from webdyno.readers.ab import AB
+from webdyno.readers.facts import Tool
+from webdyno.readers.h2load import H2LOAD
+from webdyno.readers.hey import HEY
+from webdyno.readers.httperf import HTTPERF
+from webdyno.readers.oha import OHA
+from webdyno.readers.redis import REDIS
+from webdyno.readers.siege import SIEGE
+from webdyno.readers.wrk import WRK
 
 TOOLS = (AB, HTTPERF, WRK, H2LOAD, OHA, HEY, SIEGE, REDIS)
 

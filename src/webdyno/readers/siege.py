@@ -1,7 +1,7 @@
 """siege: its text, and the JSON that it prints since 4.0.5."""
 
-from webdyno.audit.output import Output
-from webdyno.audit.tools.facts import Facts, Tool, patterns
+from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.output import Output
 
 
 def _output(facts: Facts) -> Output | None:

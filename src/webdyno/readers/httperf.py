@@ -1,7 +1,7 @@
 """httperf, and the CSV that autobench makes of a sweep with it."""
 
-from webdyno.audit.output import Output
-from webdyno.audit.tools.facts import Facts, Tool, patterns
+from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.output import Output
 
 
 def _output(facts: Facts) -> Output | None:

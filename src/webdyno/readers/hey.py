@@ -1,7 +1,7 @@
 """hey, and boom, which it was called before."""
 
-from webdyno.audit.output import Output
-from webdyno.audit.tools.facts import Facts, Tool, non_2xx, patterns
+from webdyno.readers.facts import Facts, Tool, non_2xx, patterns
+from webdyno.readers.output import Output
 
 
 def _output(facts: Facts) -> Output | None:

@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass, field
 
-from webdyno.audit.lines import Line
-from webdyno.audit.output import Output
-from webdyno.audit.tools.oha import oha_json
+from webdyno.readers.lines import Line
+from webdyno.readers.oha import oha_json
+from webdyno.readers.output import Output
 
 MOST_CHARACTERS = 200_000
 """oha's JSON has a few thousand; what is longer is something else."""

@@ -1,7 +1,7 @@
 """ab, ApacheBench: all versions from 2.0."""
 
-from webdyno.audit.output import Output
-from webdyno.audit.tools.facts import Facts, Tool, patterns
+from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.output import Output
 
 LABELS = {
     "Server Software": "text",

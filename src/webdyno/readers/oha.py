@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from webdyno.audit.output import Output
-from webdyno.audit.tools.facts import Facts, Tool, in_bytes, in_ms, non_2xx, patterns
+from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, non_2xx, patterns
+from webdyno.readers.output import Output
 
 MOST = 1e15
 """No figure is larger; JSON would have `Infinity` as well."""

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from webdyno.audit.lines import Line
-from webdyno.audit.output import Output
-from webdyno.audit.tools.facts import NUMBER, Facts, Tool, patterns
+from webdyno.readers.facts import NUMBER, Facts, Tool, patterns
+from webdyno.readers.lines import Line
+from webdyno.readers.output import Output
 
 _QUIET = re.compile(
     rf"\b([A-Z][A-Z_]{{1,40}}(?: \([^)]{{0,60}}\))?): ({NUMBER}) requests per second"
