@@ -1,4 +1,4 @@
-"""What a request costs: everything that the probes counted, divided by the answers given."""
+"""What a request costs: all that the probes counted, divided by the answers given; and a start."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from statistics import fmean, median
 
 from webdyno.judge.evidence import gather
 from webdyno.judge.metrics import answers
+from webdyno.model import format as text
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
-from webdyno.model.records import Record, SlotRecord
+from webdyno.model.records import BlockRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
-from webdyno.report import text
 
 MIB = 2**20
 
@@ -54,6 +54,7 @@ PER_REQUEST: tuple[tuple[str, Tell], ...] = (
     ("network bytes sent", lambda it: it.each(lambda use: use.network.sent_bytes)),
     ("network bytes received", lambda it: it.each(lambda use: use.network.received_bytes)),
     ("network packets sent", lambda it: it.each(lambda use: use.network.sent_packets)),
+    ("keys found in a cache, % of those asked for", lambda it: _hits(it)),
 )
 STANDING: tuple[tuple[str, Tell], ...] = (
     ("memory, MiB (PSS)", lambda it: _largest(it, lambda use: (use.pss_bytes or 0) / MIB)),
@@ -80,14 +81,19 @@ GROUPS = {
 }
 
 
-def costs(head: RunHead, records: list[Record]) -> dict[str, list[Cost]]:
+def costs(head: RunHead, records: Sequence[Record]) -> dict[str, list[Cost]]:
     """Give what is known of all arms, by group; what is nothing everywhere is left out."""
-    seen = {arm: _seen(slots) for arm, slots in _by_arm(head, records).items()}
-    if not all(it.readings for it in seen.values()):
-        return {}
-    groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
-    groups["Per request"][:0] = _by_service(seen)
-    return groups
+    evidence = gather(records)
+    seen = {
+        arm: _seen([slot for slot in evidence.slots if slot.arm == arm])
+        for arm in head.experiment.arms
+    }
+    groups: dict[str, list[Cost]] = {}
+    if all(it.readings for it in seen.values()):
+        groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
+        groups["Per request"][:0] = _by_service(seen)
+    groups["Per start"] = _starts(head, [block.record for block in evidence.blocks])
+    return {group: found for group, found in groups.items() if found}
 
 
 def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterable[Cost]:
@@ -97,16 +103,22 @@ def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterab
             yield Cost(what, {arm: _figure(figure) for arm, figure in figures.items()})
 
 
-def _by_arm(head: RunHead, records: list[Record]) -> dict[str, list[SlotRecord]]:
-    slots = gather(records).slots
-    return {
-        arm: [slot for slot in slots if slot.arm == arm and slot.readings]
+def _starts(head: RunHead, blocks: Sequence[BlockRecord]) -> list[Cost]:
+    if not blocks:
+        return []
+    ready_ms = {
+        arm: [1000 * block.ready_s[arm] for block in blocks if arm in block.ready_s]
         for arm in head.experiment.arms
     }
+    told = {arm: _figure(median(times) if times else None) for arm, times in ready_ms.items()}
+    return [Cost("time to the first right answer, ms (median)", told)]
 
 
 def _seen(slots: Sequence[SlotRecord]) -> _Seen:
-    return _Seen(slots, [slot.readings for slot in slots if slot.readings])
+    return _Seen(
+        [slot for slot in slots if slot.readings],
+        [slot.readings for slot in slots if slot.readings],
+    )
 
 
 def _by_service(seen: dict[str, _Seen]) -> Iterable[Cost]:
@@ -149,6 +161,13 @@ def _pressure(it: _Seen, waited_s: Callable[[PressureUse], float]) -> float | No
     told = [(use.host.pressure, use.host.took_s) for use in it.readings if use.host.pressure]
     took_s = sum(seconds for _, seconds in told)
     return 100 * sum(waited_s(pressure) for pressure, _ in told) / took_s if took_s else None
+
+
+def _hits(it: _Seen) -> float | None:
+    told = [status for use in it.readings for status in use.status.values()]
+    hits = sum(status.hits or 0 for status in told)
+    asked = hits + sum(status.misses or 0 for status in told)
+    return 100 * hits / asked if asked else None
 
 
 def _figure(figure: float | None) -> str:
