@@ -2,9 +2,12 @@
 
 import pytest
 
+from judge.validity.broken import readings_with, run_with
 from report import runs
+from webdyno.model.readings import ServerStatus
+from webdyno.model.records import SlotRecord
 from webdyno.report.costs import costs
-from webdyno.report.host_chart import host_figure, host_rows
+from webdyno.report.point_charts import host_figure, host_rows
 
 
 def test_counts_are_divided_by_answers() -> None:
@@ -32,13 +35,31 @@ def test_states_and_the_host_are_shown_as_they_are() -> None:
     assert host["tasks waiting for a CPU, % of the time"]["nginx"] == "20.0"
 
 
-def test_without_probes_there_is_nothing_to_tell() -> None:
+def test_what_servers_found_in_their_caches_is_told() -> None:
+    status = {"memcached": ServerStatus(hits=300, misses=100)}
+    run = run_with(readings_with(status=status), arm="nginx")
+    other = run_with(readings_with(), arm="apache")
+    records = [
+        mine if isinstance(mine, SlotRecord) and mine.arm == "nginx" else theirs
+        for mine, theirs in zip(run.records, other.records, strict=True)
+    ]
+    per_request = {it.what: it.by_arm for it in costs(run.head, records)["Per request"]}
+    assert per_request["keys found in a cache, % of those asked for"] == {
+        "nginx": "75",
+        "apache": "—",
+    }
+
+
+def test_without_probes_only_starts_are_told() -> None:
     run = runs.decided()
-    assert costs(run.head, run.records) == {}
-    assert host_figure(run.head, run.records) is None
+    (start,) = costs(run.head, run.records)["Per start"]
+    assert start.by_arm == {"apache-event": "50", "nginx": "50"}
+    assert set(costs(run.head, run.records)) == {"Per start"}
+    assert host_figure(runs.seen(run).points[0]) is None
 
 
-def test_samples_become_points_in_time() -> None:
+def test_samples_become_a_mark_for_each_slot() -> None:
     rows = host_rows(runs.probed().records)
-    assert len(rows) == 8 * 8 * 4
-    assert (rows[0]["s"], rows[0]["servers"], rows[0]["running"]) == (0.1, 90.0, 3)
+    assert len(rows) == 8 * 8
+    assert (rows[0]["servers"], rows[0]["servers_low"]) == (pytest.approx(90), pytest.approx(90))
+    assert rows[0]["servers_told"].endswith("90 % busy")

@@ -5,6 +5,7 @@ that rounding never puts one outside the other. Numbers and units are parted by 
 page makes narrow ones of them.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from math import ceil, floor, isfinite, log10
 
@@ -21,6 +22,14 @@ DIGITS = 4
 MOST_DECIMALS = 6
 MOST_RATIO_DECIMALS = 4
 """Ratios are told apart from 1, so that more of their digits matter."""
+
+
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|min|bytes|[KMGT]iB|blocks?)(?!\w))")
+
+
+def bound(said: str, space: str) -> str:
+    """Put a space of one's own between numbers and units, one at which no line ends."""
+    return BEFORE_UNIT.sub(space, said)
 
 
 def number(value: float, decimals: int = 0) -> str:

@@ -25,7 +25,6 @@ from webdyno.report.view import PointView, RunView
 PAGE_FILE = "report.html"
 SUMMARY_FILE = "summary.csv"
 CODE = re.compile(r"`([^`]*)`")
-BEFORE_UNIT = re.compile(r"(?<=\d) (?=[%a-zA-Zµ])")
 NARROW_SPACE = "\u202f"
 
 
@@ -114,5 +113,5 @@ def _environment() -> Environment:
 
 def prose(said: str) -> Markup:
     """Typeset a sentence: commands as code, no line's end between a number and its unit."""
-    spaced = BEFORE_UNIT.sub(NARROW_SPACE, said)
-    return Markup(CODE.sub(r"<code>\1</code>", escape(spaced)))  # noqa: S704 (escaped before)
+    spaced = str(escape(text.bound(said, NARROW_SPACE)))
+    return Markup(CODE.sub(r"<code>\1</code>", spaced))  # noqa: S704 (escaped before)

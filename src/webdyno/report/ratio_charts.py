@@ -102,10 +102,10 @@ def _chart(rows: Rows, against: str) -> Layers:
         shown.mark_point(filled=True, size=90, opacity=1, yOffset=8).encode(
             x=across("ratio"), description=TOLD
         ),
-        base.mark_text(align="left", dy=ABOVE_PX, limit=alt.ExprRef("width * 0.6")).encode(
-            x=alt.value(0), text="label:N"
-        ),
-        shown.mark_text(align="right", dy=ABOVE_PX, fontWeight=600).encode(
+        base.mark_text(
+            align="left", dy=ABOVE_PX, aria=False, limit=alt.ExprRef("width * 0.6")
+        ).encode(x=alt.value(0), text="label:N"),
+        shown.mark_text(align="right", dy=ABOVE_PX, aria=False, fontWeight=600).encode(
             x=alt.value("width"), text="result:N"
         ),
     )

@@ -23,32 +23,35 @@ from webdyno.report.view import SIGNS, Answer, metric_title, side_word
 
 def print_comparison(console: Console, head: RunHead, compared: SweepComparison) -> None:
     """Print what changed; `head` is that of the later run."""
+    width = min(console.width, WIDTH)
     decide_on = head.experiment.measure.decide_on
     parts: list[RenderableType] = [
         Text(head.experiment.title, style="bold"),
-        Text("The second run held against the first", style="dim"),
+        Text("What changed from the first run to the second", style="dim"),
     ]
     several = len(compared.points) > 1
     for at in compared.points:
-        parts += [Text(), *_point(at, decide_on, only_deciding=several)]
+        parts += [Text(), *_point(at, decide_on, width, only_deciding=several)]
     if not compared.points:
         told = "The runs have no point in common: there is nothing to compare."
-        parts += [Text(), answer_lines([Answer(Verdict.INVALID, told)])]
+        parts += [Text(), answer_lines([Answer(Verdict.INVALID, told)], width)]
     if compared.left_out:
         count = text.count(len(compared.left_out), "point")
         parts += [Text(), Text(f"{count} left out, which only one of the runs has.", style="dim")]
     if compared.points:
         differences = compared.points[0].comparison.differences
         parts += [Text(), *_differences(differences)]
-    console.print(Group(*parts), width=min(console.width, WIDTH), highlight=False)
+    console.print(Group(*parts), width=width, highlight=False)
 
 
-def _point(at: PointComparison, decide_on: str, *, only_deciding: bool) -> Iterator[RenderableType]:
+def _point(
+    at: PointComparison, decide_on: str, width: int, *, only_deciding: bool
+) -> Iterator[RenderableType]:
     if at.levels:
         yield Text(text.levels(at.levels), style="bold")
     found = at.comparison
     sentences = found.headline if found.mismatches else found.headline.replace("; ", "\n")
-    yield answer_lines([Answer(found.verdict, sentences)])
+    yield answer_lines([Answer(found.verdict, sentences)], width)
     if not found.mismatches:
         yield Text()
         shown = [c for c in found.changes if c.metric == decide_on or not only_deciding]

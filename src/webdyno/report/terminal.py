@@ -1,14 +1,16 @@
 """The report in the terminal: the answer first and large, what was measured beside it small."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
 from webdyno.report.conditions import Facts
 from webdyno.report.fairness import Line
@@ -31,8 +33,10 @@ WIDTH = 100
 """Columns that the report takes at most, on however wide a terminal."""
 INDENT = 2
 GAP = 2
-LEFT_OF_FIGURES = 12
-"""Columns that are left to the words before the figures, however long those are."""
+FEWEST_OF_WORDS = 9
+"""Columns that are left to words before figures, however little room there is."""
+NO_BREAK = "\xa0"
+"""Where lines are broken by textwrap, which heeds it; rich doesn't."""
 MOST_DIFFERENCES = 8
 """Differences between the answers that are shown; the page has them all."""
 
@@ -57,10 +61,10 @@ def _parts(view: RunView, page: Path, width: int) -> Iterator[RenderableType]:
     yield Text()
     if view.several:
         yield _badges(view.counts)
-        yield from (Text(sentence, style="bold") for sentence in view.sentences)
+        yield from (_lines(sentence, width, "bold") for sentence in view.sentences)
     else:
-        yield answer_lines(view.answers)
-    yield from (_finding(found) for found in view.findings)
+        yield answer_lines(view.answers, width)
+    yield from (_finding(found, width - INDENT) for found in view.findings)
     yield Text()
     if view.deciding:
         yield Text(view.deciding[0].title, style="bold")
@@ -69,18 +73,30 @@ def _parts(view: RunView, page: Path, width: int) -> Iterator[RenderableType]:
     if not view.several:
         yield from _only_point(view.points[0], width)
     yield from _unlike(view.points)
-    yield _facts(view.how)
+    yield _facts(view.how, width)
     yield Text()
     yield Text.assemble(("Report  ", "dim"), (str(page), "underline"))
 
 
-def answer_lines(answers: Iterable[Answer]) -> Grid:
+def answer_lines(answers: Sequence[Answer], width: int) -> Grid:
     """Give each verdict as a badge with its sentence beside it."""
-    grid = Grid.grid(padding=(0, 2))
+    badges = [badge(answer.verdict, answer.verdict.upper()) for answer in answers]
+    beside = width - max(it.cell_len for it in badges) - GAP
+    grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     grid.add_column(no_wrap=True)
-    for answer in answers:
-        grid.add_row(badge(answer.verdict, answer.verdict.upper()), Text(answer.sentence, "bold"))
+    for it, answer in zip(badges, answers, strict=True):
+        grid.add_row(it, _lines(answer.sentence, beside, "bold"))
     return grid
+
+
+def _lines(said: str, width: int, style: str = "") -> Text:
+    """Break text into lines, none between a number and its unit."""
+    lines = [
+        line
+        for paragraph in said.splitlines()
+        for line in wrap(text.bound(paragraph, NO_BREAK), max(width, 1), break_on_hyphens=False)
+    ]
+    return Text("\n".join(lines).replace(NO_BREAK, " "), style)
 
 
 def badge(verdict: Verdict, words: str) -> Text:
@@ -93,28 +109,28 @@ def _badges(counts: dict[Verdict, int]) -> Text:
     return Text("  ").join(found)
 
 
-def _finding(found: FindingGroup) -> Padding:
+def _finding(found: FindingGroup, width: int) -> Padding:
     style = STYLES[Verdict.INVALID if found.severity == "invalid" else Verdict.UNDECIDED]
     return Padding(
         Group(
             Text.assemble((found.rule, style), (f"  {found.means}", "dim")),
-            *map(Text, found.told),
-            Text.assemble(("→ ", "dim"), found.remedy),
+            *(_lines(line, width) for line in found.told),
+            _lines(f"→ {found.remedy}", width),
         ),
         (1, 0, 0, INDENT),
     )
 
 
 def _deciding_table(view: RunView, width: int) -> Padding:
-    """Give all points and arms on the deciding metric, as much of it as fits."""
+    """Give all points and arms on the deciding metric, without their own intervals if need be."""
     levels = view.factors if view.several else []
     heads = [*levels, "", "value", "95 % interval", "ratio"]
     heads += [f"{confidence(view.deciding)} interval", "verdict"]
     rows = [[Text(head, style="dim") for head in heads], *_deciding_rows(view)]
-    own_interval = len(levels) + 2
-    if _needed(rows) > width:
-        rows = [row[:own_interval] + row[own_interval + 1 :] for row in rows]
-    return _lined_up(rows, len(levels) + 1, width)
+    words = len(levels) + 1
+    if _together(_widths(rows)) > width:
+        rows = [row[: words + 1] + row[words + 2 :] for row in rows]
+    return _lined_up(rows, words, _fitting(rows, words, width))
 
 
 def _deciding_rows(view: RunView) -> Iterator[list[Text]]:
@@ -146,45 +162,57 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
         yield Text("Nothing was measured: the run ended before its first block was finished.")
         yield Text()
         return
-    for who, why in reasons(point.deciding):
-        yield Text.assemble((f"{who}: ", "bold"), why)
-    yield Text()
+    whys = [_lines(f"{who}: {why}", width) for who, why in reasons(point.deciding)]
+    if whys:
+        yield from (*whys, Text())
     if point.beside:
         yield Text("Beside it (the verdict isn't about these)", style="dim italic")
-        yield _beside_table(point.beside, width)
+        yield from _beside(point.beside, width)
         yield Text()
 
 
-def _beside_table(tables: Sequence[Table], width: int) -> Padding:
+def _beside(tables: Sequence[Table], width: int) -> Iterator[RenderableType]:
     """Give what else was measured, without the values' own intervals and without raised voice."""
-    heads = ["", "value", "ratio", f"{confidence(tables)} interval", ""]
-    lines = [[Text(head) for head in heads]]
-    for table in tables:
-        lines.append([Text(table.title), *(Text() for _ in heads[1:])])
-        for row in table.rows:
-            value, _, ratio, interval = _figures(row)
-            word = Text(side_word(row.comparison) if row.comparison else "")
-            lines.append([Text(f"  {row.arm}"), value, ratio, interval, word])
-    for cell in chain.from_iterable(lines):
-        cell.stylize("dim")
-    return _lined_up(lines, 1, width)
+    heads = [["", "value", "ratio", f"{confidence(tables)} interval", ""]]
+    lines = [[list(_soft_cells(row)) for row in table.rows] for table in tables]
+    widths = _fitting([_soft(heads[0]), *chain.from_iterable(lines)], 1, width)
+    yield _lined_up([_soft(heads[0])], 1, widths)
+    for table, rows in zip(tables, lines, strict=True):
+        yield Padding(Text(table.title, style="dim"), (0, 0, 0, INDENT))
+        yield _lined_up(rows, 1, widths)
 
 
-def _needed(rows: Sequence[Sequence[Text]]) -> int:
-    return INDENT + sum(_widths(rows)) + GAP * (len(rows[0]) - 1)
+def _soft_cells(row: Row) -> Iterator[Text]:
+    value, _, ratio, interval = _figures(row)
+    word = side_word(row.comparison) if row.comparison else ""
+    yield from _soft([f"  {row.arm}", value.plain, ratio.plain, interval.plain, word])
+
+
+def _soft(cells: Sequence[str]) -> list[Text]:
+    return [Text(cell, style="dim") for cell in cells]
+
+
+def _fitting(rows: Sequence[Sequence[Text]], words: int, width: int) -> list[int]:
+    """Give the columns' widths; where that is too much heads are folded, then the words."""
+    widths = _widths(rows)
+    if _together(widths) > width:
+        folded = [max(map(len, head.plain.split()), default=0) for head in rows[0]]
+        widths = list(map(max, folded, _widths(rows[1:])))
+    while _together(widths) > width and max(widths[:words]) > FEWEST_OF_WORDS:
+        widths[widths.index(max(widths[:words]))] -= 1
+    return widths
 
 
 def _widths(rows: Sequence[Sequence[Text]]) -> list[int]:
     return [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
 
 
-def _lined_up(rows: Sequence[Sequence[Text]], words: int, width: int) -> Padding:
-    """Give a table whose first columns are words, which are folded where they are too long."""
-    widths = _widths(rows)
-    too_much = _needed(rows) - width
-    longest = max(range(words), key=lambda column: widths[column])
-    if too_much > 0:
-        widths[longest] = max(widths[longest] - too_much, LEFT_OF_FIGURES)
+def _together(widths: Sequence[int]) -> int:
+    return INDENT + sum(widths) + GAP * (len(widths) - 1)
+
+
+def _lined_up(rows: Sequence[Sequence[Text]], words: int, widths: Sequence[int]) -> Padding:
+    """Give rows as a table: words, then figures, then a word."""
     grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     for column, wide in enumerate(widths):
         figures = words <= column < len(widths) - 1
@@ -218,10 +246,9 @@ def _difference(line: Line) -> Text:
     return Text.assemble((f"{line.about} · {line.what}", "dim"), wrong, "  ", by_arm)
 
 
-def _facts(facts: Facts) -> Grid:
-    grid = Grid.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column()
+def _facts(facts: Facts, width: int) -> Grid:
+    beside = width - max(len(term) for term, _ in facts) - GAP
+    grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     for term, said in facts:
-        grid.add_row(term, Text(said))
+        grid.add_row(Text(term, style="dim"), _lines(said, beside))
     return grid

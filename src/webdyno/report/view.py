@@ -58,6 +58,12 @@ class Table:
         return metric_title(self.metric)
 
     @property
+    def tells(self) -> bool:
+        """Whether there is more to it than that nothing about it can be believed."""
+        verdicts = [row.comparison.verdict for row in self.rows if row.comparison]
+        return any(verdict is not Verdict.INVALID for verdict in verdicts)
+
+    @property
     def compared(self) -> list[Comparison]:
         """The comparisons for which there is a ratio."""
         found = [row.comparison for row in self.rows if row.comparison]
@@ -173,7 +179,7 @@ def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointVie
         records=records,
         judgement=at.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
-        beside=[table for table in tables if table.metric.name != decide_on],
+        beside=[it for it in tables if it.metric.name != decide_on and it.tells],
         costs=costs(head, records),
         fairness=fairness(records),
     )
@@ -307,7 +313,7 @@ def confidence(tables: Sequence[Table]) -> str:
 
 
 def reasons(table: Table) -> Iterator[tuple[str, str]]:
-    """Say for each comparison what its verdict rests on."""
-    for row in table.rows:
-        if row.comparison is not None:
-            yield f"{row.comparison.a} against {row.comparison.b}", row.comparison.why
+    """Say what each verdict rests on; where there is none, the answer has said why."""
+    for found in table.compared:
+        if found.verdict is not Verdict.INVALID:
+            yield f"{found.a} against {found.b}", found.why
