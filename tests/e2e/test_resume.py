@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from e2e.commands import left_behind, started_webdyno, wait_for, webdyno
-from webdyno.judge.evidence import gather
+from webdyno.judge.measured import Measured
 from webdyno.model.records import BlockRecord, Record, SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -30,7 +30,7 @@ def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tupl
     """What doesn't depend on the machine's mood: blocks with their orders and slots."""
     return [
         (block.record.block, block.record.order, [(slot.slot, slot.arm) for slot in block.slots])
-        for block in gather(records).blocks
+        for block in Measured.of(records).blocks
     ]
 
 

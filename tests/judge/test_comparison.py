@@ -5,10 +5,10 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from webdyno.judge.comparison import compare_arms, fewest_blocks, log_ratios, shown_estimate
-from webdyno.judge.evidence import gather
-from webdyno.judge.metrics import metric_rule
+from webdyno.judge.measured import Measured
 from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.metrics import metric_rule
 
 RATE = metric_rule("rate_rps")
 
@@ -16,7 +16,7 @@ RATE = metric_rule("rate_rps")
 def compared(arms: dict[str, SimulatedArm], blocks: int, noise: float = 0.01) -> list[Comparison]:
     """Comparisons of simulated arms by rate."""
     run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
-    return compare_arms(gather(run.records), list(arms), RATE, run.head.experiment.measure)
+    return compare_arms(Measured.of(run.records), list(arms), RATE, run.head.experiment.measure)
 
 
 def test_the_ratio_is_of_the_arm_to_the_baseline() -> None:

@@ -2,17 +2,23 @@
 
 import pytest
 
+from builders import SimulatedRun
 from judge.validity.broken import readings_with, run_with
 from report import runs
+from webdyno.judge import judge
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import SlotRecord
-from webdyno.report.costs import costs
+from webdyno.report.costs import Cost, costs
 from webdyno.report.point_charts import host_figure, host_rows
+
+
+def counted(run: SimulatedRun) -> dict[str, list[Cost]]:
+    return costs(run.head, run.records, judge(run.head, run.records).facts)
 
 
 def test_counts_are_divided_by_answers() -> None:
     run = runs.probed()
-    per_request = {cost.what: cost.by_arm for cost in costs(run.head, run.records)["Per request"]}
+    per_request = {cost.what: cost.by_arm for cost in counted(run)["Per request"]}
     switches = {arm: float(it) for arm, it in per_request["context switches to wait"].items()}
     assert switches == pytest.approx({"apache-event": 0.4, "nginx": 0.8}, rel=0.01)
     assert float(per_request["page faults from memory"]["nginx"]) == pytest.approx(0.02, rel=0.01)
@@ -21,14 +27,14 @@ def test_counts_are_divided_by_answers() -> None:
 
 def test_services_are_told_apart_where_there_are_several() -> None:
     run = runs.probed()
-    per_request = {cost.what: cost.by_arm for cost in costs(run.head, run.records)["Per request"]}
+    per_request = {cost.what: cost.by_arm for cost in counted(run)["Per request"]}
     assert per_request["CPU time of apache, µs"]["nginx"] == "—"
     assert per_request["CPU time of php, µs"]["apache-event"] == "—"
 
 
 def test_states_and_the_host_are_shown_as_they_are() -> None:
     run = runs.probed()
-    found = costs(run.head, run.records)
+    found = counted(run)
     standing = {cost.what: cost.by_arm for cost in found["At the end of a slot, at most"]}
     assert standing["processes"] == {"apache-event": "3", "nginx": "6"}
     host = {cost.what: cost.by_arm for cost in found["This machine meanwhile"]}
@@ -43,18 +49,16 @@ def test_what_servers_found_in_their_caches_is_told() -> None:
         mine if isinstance(mine, SlotRecord) and mine.arm == "nginx" else theirs
         for mine, theirs in zip(run.records, other.records, strict=True)
     ]
-    per_request = {it.what: it.by_arm for it in costs(run.head, records)["Per request"]}
-    assert per_request["keys found in a cache, % of those asked for"] == {
-        "nginx": "75",
-        "apache": "—",
-    }
+    (hits,) = counted(SimulatedRun(run.head, records))["Caches"]
+    assert hits.what == "keys asked for that memcached had, %"
+    assert hits.by_arm == {"nginx": "75", "apache": "—"}
 
 
 def test_without_probes_only_starts_are_told() -> None:
     run = runs.decided()
-    (start,) = costs(run.head, run.records)["Per start"]
+    (start,) = counted(run)["At the start"]
     assert start.by_arm == {"apache-event": "50", "nginx": "50"}
-    assert set(costs(run.head, run.records)) == {"Per start"}
+    assert set(counted(run)) == {"At the start"}
     assert host_figure(runs.seen(run).points[0]) is None
 
 

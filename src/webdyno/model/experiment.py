@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, PositiveInt, model_validator
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.knob import KnobValue
+from webdyno.model.metrics import DecidingMetric, metric_rule
 from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import read_share
 from webdyno.model.size import Size
@@ -67,6 +68,12 @@ class Load(Model):
             raise ValueError('due = "connection" needs keepalive = N, the requests on each')
         return self
 
+    def shares(self, paths: int) -> list[float]:
+        """Give how often each of so many paths is asked for, as shares that add up to 1."""
+        weights = [rank ** -(self.zipf or 0.0) for rank in range(1, paths + 1)]
+        total = sum(weights)
+        return [weight / total for weight in weights]
+
     @property
     def offered_rps(self) -> float | None:
         """Requests due per second; None in a closed loop."""
@@ -94,9 +101,7 @@ class Arm(Model):
 class Measure(Model):
     """How the comparison is made: blocks, slots and the stop rule of the method."""
 
-    decide_on: Literal[
-        "rate_rps", "server_cpu_us", "response_p50_us", "response_p99_us", "memory_mib"
-    ] = "rate_rps"
+    decide_on: DecidingMetric = "rate_rps"
     """The metric that the verdict is about; the others are shown beside it."""
     slot_s: Seconds = 0.5
     slots_per_arm: Annotated[int, Field(ge=2, multiple_of=2)] | None = None
@@ -151,7 +156,8 @@ class Experiment(Model):
 
     @model_validator(mode="after")
     def _generator_tells(self) -> "Experiment":
-        if self.generator != "loadgen" and self.measure.decide_on.startswith("response_"):
+        needs = metric_rule(self.measure.decide_on).needs
+        if self.generator != "loadgen" and needs == "times":
             raise ValueError(
                 f"{self.generator} doesn't tell the distribution of response times, which "
                 f'decide_on = "{self.measure.decide_on}" needs; use generator = "loadgen"'

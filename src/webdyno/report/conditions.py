@@ -1,16 +1,17 @@
 """How a run was measured and on which machine, as terms with what is to be said of them."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from math import prod
 from statistics import median
 
-from webdyno.judge.validity.status import counted_by_front
+from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
 from webdyno.model.experiment import Arm, Experiment, Load, Measure
 from webdyno.model.judgement import Judgement
 from webdyno.model.machine import CpuSplit, Machine
-from webdyno.model.records import BlockRecord, Record, SlotRecord, StopRecord
+from webdyno.model.records import BlockRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
 
 Facts = list[tuple[str, str]]
@@ -41,7 +42,7 @@ def how_measured(head: RunHead, records: Sequence[Record], judged: Sequence[Judg
         *_told("Arms", arm_words(head.experiment)),
         ("CPUs", cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(measure)),
-        *_told("Stopped", _stops(records, len(judged))),
+        *_told("Stopped", _stops(judged)),
         *_told("Noise", _noise(judged)),
         ("Seed", str(measure.seed)),
         ("Load generator", head.load_generator),
@@ -81,15 +82,12 @@ def _stop_rule(measure: Measure) -> str:
     )
 
 
-def _stops(records: Sequence[Record], points: int) -> list[str]:
-    """Say why no more was measured: each point's last reason, those that are alike together."""
-    reasons = {record.point: record.why for record in records if isinstance(record, StopRecord)}
-    whys = list(reasons.values())
-    if points == 1:
-        return whys
-    return [
-        f"{why} ({text.count(whys.count(why), 'point')})" for why in dict.fromkeys(sorted(whys))
-    ]
+def _stops(judged: Sequence[Judgement]) -> list[str]:
+    """Say why no more was measured; of several points those that stopped alike together."""
+    whys = Counter(it.stopped_because for it in judged if it.stopped_because)
+    if len(judged) == 1:
+        return list(whys)
+    return [f"{why} ({text.count(points, 'point')})" for why, points in whys.most_common()]
 
 
 def _noise(judged: Sequence[Judgement]) -> list[str]:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 
-from webdyno.judge.evidence import gather
-from webdyno.judge.metrics import answers
+from webdyno.judge.measured import Measured
 from webdyno.model import format as text
+from webdyno.model.judgement import ArmFacts
+from webdyno.model.metrics import answers
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
-from webdyno.model.records import BlockRecord, Record, SlotRecord
+from webdyno.model.records import Record, SlotRecord
 from webdyno.model.run import RunHead
 
 MIB = 2**20
@@ -54,7 +55,6 @@ PER_REQUEST: tuple[tuple[str, Tell], ...] = (
     ("network bytes sent", lambda it: it.each(lambda use: use.network.sent_bytes)),
     ("network bytes received", lambda it: it.each(lambda use: use.network.received_bytes)),
     ("network packets sent", lambda it: it.each(lambda use: use.network.sent_packets)),
-    ("keys found in a cache, % of those asked for", lambda it: _hits(it)),
 )
 STANDING: tuple[tuple[str, Tell], ...] = (
     ("memory, MiB (PSS)", lambda it: _largest(it, lambda use: (use.pss_bytes or 0) / MIB)),
@@ -81,18 +81,18 @@ GROUPS = {
 }
 
 
-def costs(head: RunHead, records: Sequence[Record]) -> dict[str, list[Cost]]:
+def costs(
+    head: RunHead, records: Sequence[Record], facts: Sequence[ArmFacts]
+) -> dict[str, list[Cost]]:
     """Give what is known of all arms, by group; what is nothing everywhere is left out."""
-    evidence = gather(records)
-    seen = {
-        arm: _seen([slot for slot in evidence.slots if slot.arm == arm])
-        for arm in head.experiment.arms
-    }
+    slots = Measured.of(records).slots
+    seen = {arm: _seen([slot for slot in slots if slot.arm == arm]) for arm in head.experiment.arms}
     groups: dict[str, list[Cost]] = {}
     if all(it.readings for it in seen.values()):
         groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
         groups["Per request"][:0] = _by_service(seen)
-    groups["Per start"] = _starts(head, [block.record for block in evidence.blocks])
+    groups["At the start"] = _starts(facts)
+    groups["Caches"] = _caches(facts)
     return {group: found for group, found in groups.items() if found}
 
 
@@ -103,15 +103,24 @@ def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterab
             yield Cost(what, {arm: _figure(figure) for arm, figure in figures.items()})
 
 
-def _starts(head: RunHead, blocks: Sequence[BlockRecord]) -> list[Cost]:
-    if not blocks:
-        return []
-    ready_ms = {
-        arm: [1000 * block.ready_s[arm] for block in blocks if arm in block.ready_s]
-        for arm in head.experiment.arms
-    }
-    told = {arm: _figure(median(times) if times else None) for arm, times in ready_ms.items()}
-    return [Cost("time to the first right answer, ms (median)", told)]
+def _starts(facts: Sequence[ArmFacts]) -> list[Cost]:
+    ready = {it.arm: _figure(it.ready_s and 1000 * it.ready_s) for it in facts}
+    return [Cost("time to the first right answer, ms (median)", ready)] if ready else []
+
+
+def _caches(facts: Sequence[ArmFacts]) -> list[Cost]:
+    roles = dict.fromkeys(role for it in facts for role in it.hit_share)
+    return [
+        Cost(
+            f"keys asked for that {role} had, %",
+            {it.arm: _percent(it.hit_share.get(role)) for it in facts},
+        )
+        for role in roles
+    ]
+
+
+def _percent(share: float | None) -> str:
+    return _figure(None if share is None else 100 * share)
 
 
 def _seen(slots: Sequence[SlotRecord]) -> _Seen:
@@ -161,13 +170,6 @@ def _pressure(it: _Seen, waited_s: Callable[[PressureUse], float]) -> float | No
     told = [(use.host.pressure, use.host.took_s) for use in it.readings if use.host.pressure]
     took_s = sum(seconds for _, seconds in told)
     return 100 * sum(waited_s(pressure) for pressure, _ in told) / took_s if took_s else None
-
-
-def _hits(it: _Seen) -> float | None:
-    told = [status for use in it.readings for status in use.status.values()]
-    hits = sum(status.hits or 0 for status in told)
-    asked = hits + sum(status.misses or 0 for status in told)
-    return 100 * hits / asked if asked else None
 
 
 def _figure(figure: float | None) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 import altair as alt
 
-from webdyno.judge.evidence import gather
-from webdyno.judge.histogram import Histogram, merge
-from webdyno.judge.metrics import rate_rps
+from webdyno.judge.measured import Measured
 from webdyno.model import format as text
+from webdyno.model.histogram import Histogram, merge
 from webdyno.model.judgement import Judgement
+from webdyno.model.metrics import rate_rps
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report.drawing import (
     GROUPED,
@@ -98,7 +98,7 @@ def latency_rows(records: Sequence[Record], arms: Sequence[str]) -> Rows:
     All measured slots of finished blocks are merged; the curve ends where fewer than ten answers
     are left beyond it.
     """
-    slots = gather(records).slots
+    slots = Measured.of(records).slots
     return [row for arm in arms for row in _curve(arm, [slot for slot in slots if slot.arm == arm])]
 
 
@@ -192,7 +192,7 @@ def slot_rows(records: Sequence[Record], judgement: Judgement) -> Rows:
     slots = _measured(records)
     if not slots:
         return []
-    counted = {(slot.block, slot.slot) for slot in gather(records).slots}
+    counted = {(slot.block, slot.slot) for slot in Measured.of(records).slots}
     broken: dict[tuple[int, int], set[str]] = {}
     for left_out in judgement.left_out:
         broken.setdefault((left_out.block, left_out.slot), set()).add(left_out.rule)
@@ -321,7 +321,7 @@ def host_rows(records: Sequence[Record]) -> Rows:
     """Give one row per slot that counts and was sampled: mean and range of its samples."""
     sampled = [
         (slot, slot.readings.host.samples)
-        for slot in gather(records).slots
+        for slot in Measured.of(records).slots
         if slot.readings and slot.readings.host.samples
     ]
     if not sampled:

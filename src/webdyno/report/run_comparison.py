@@ -7,9 +7,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from webdyno.judge.metrics import metric_rule
 from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
+from webdyno.model.metrics import metric_rule
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import (
     Change,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from webdyno.judge.headline import sentence
-from webdyno.judge.points import runs_by_point
+from webdyno.judge.judgement import sentence
+from webdyno.judge.sweep import runs_by_point
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
 from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Metric, Verdict
@@ -180,7 +180,7 @@ def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointVie
         judgement=at.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
         beside=[it for it in tables if it.metric.name != decide_on and it.tells],
-        costs=costs(head, records),
+        costs=costs(head, records, at.judgement.facts),
         fairness=fairness(records),
     )
 
@@ -295,6 +295,8 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
 
 def side_word(comparison: Comparison | Change) -> str:
     """Say a verdict on a metric that nobody asked about: less CPU time is better, not faster."""
+    if isinstance(comparison, Comparison) and comparison.negligible:
+        return "too little to matter"
     words = {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}
     return words.get(comparison.verdict, str(comparison.verdict))
 

@@ -9,9 +9,8 @@ from statistics import fmean
 from typing import Literal
 
 from webdyno.generator import Expectation, Generator, LoadOrder, Request
-from webdyno.judge.evidence import gather
-from webdyno.judge.slots import slots_per_arm
 from webdyno.judge.validity import certificate as fairness
+from webdyno.judge.variance import slots_per_arm
 from webdyno.model.calibration import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import BlockRecord, CertificateRecord, SlotRecord
@@ -43,7 +42,7 @@ def run_block(lab: Lab, number: int) -> bool:
         block = _Block(lab, number, stacks)
         certificate = block.certify()
         lab.keep(certificate)
-        if fairness.findings(gather([certificate]), names):
+        if fairness.differences(certificate, names):
             return False
         generator = exits.enter_context(lab.new_generator())
         for position, (name, phase) in enumerate(slots):
@@ -138,7 +137,8 @@ class _Block:
         if calibration is None or not calibrated or len(known) < len(lengths):
             return None
         load = experiment.load
-        return calibration.ceiling(fmean(known), load.connections, load.keepalive)
+        body_bytes = fmean(known, load.shares(len(known)))
+        return calibration.ceiling(body_bytes, load.connections, load.keepalive)
 
     def _asked(self, name: str) -> tuple[tuple[str, Expectation], ...]:
         (asked,) = (arm.asked for arm in self.lab.arms if arm.name == name)

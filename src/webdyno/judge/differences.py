@@ -1,13 +1,16 @@
-"""What isn't equal about two runs: the experiment itself, or what surrounds it."""
+"""What isn't equal about two runs or sessions: the experiment itself, or what surrounds it."""
 
 from collections.abc import Mapping, Sequence
 
 from webdyno.model.base import Model
 from webdyno.model.experiment import Experiment
+from webdyno.model.records import SessionRecord
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import Difference
 
 ABSENT = "not there"
+SAME_MEMORY = 0.01
+"""By how much the memory that the kernel tells of may differ from start to start of a machine."""
 
 
 def mismatches(before: Experiment, after: Experiment, arms: Sequence[str]) -> list[Difference]:
@@ -28,17 +31,25 @@ def mismatches(before: Experiment, after: Experiment, arms: Sequence[str]) -> li
 
 def differences(before: RunHead, after: RunHead) -> list[Difference]:
     """Give what else may have caused a change: machine, versions, load generator, settings."""
+    measures = (head.experiment.measure for head in (before, after))
+    return surroundings(before, after) + [
+        it for it in _unequal("measure", *measures) if it.what != "measure.seed"
+    ]
+
+
+def surroundings(
+    before: RunHead | SessionRecord, after: RunHead | SessionRecord
+) -> list[Difference]:
+    """Give what differs of machine, servers, load generator and webdyno."""
+    machine, was_bytes = after.machine, before.machine.memory_bytes
+    if abs(machine.memory_bytes - was_bytes) <= SAME_MEMORY * was_bytes:
+        after = after.model_copy(
+            update={"machine": machine.model_copy(update={"memory_bytes": was_bytes})}
+        )
     return [
         difference
-        for name, first, second in (
-            ("machine", before.machine, after.machine),
-            ("versions", before.versions, after.versions),
-            ("load_generator", before.load_generator, after.load_generator),
-            ("webdyno_version", before.webdyno_version, after.webdyno_version),
-            ("measure", before.experiment.measure, after.experiment.measure),
-        )
-        for difference in _unequal(name, first, second)
-        if difference.what != "measure.seed"
+        for name in ("machine", "versions", "load_generator", "webdyno_version")
+        for difference in _unequal(name, getattr(before, name), getattr(after, name))
     ]
 
 

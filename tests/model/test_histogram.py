@@ -8,7 +8,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webdyno.judge.histogram import Histogram, merge
+from webdyno.model.histogram import Histogram, merge
 
 times_us = st.lists(st.integers(1, 5_000_000), min_size=1, max_size=200)
 
