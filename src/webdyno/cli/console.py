@@ -4,19 +4,24 @@ Names of arms, levels, paths, titles, what servers answered and logged: square b
 no markup, and control characters, which could move a terminal's cursor, are shown as what they are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
-CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
-    ord("\n"): "\n",
-    ord("\t"): "\t",
+PICTURES = 0x2400
+"""Unicode's pictures of the control characters, in their order."""
+KEPT = "\n\t"
+CONTROLS = {
+    **{code: chr(PICTURES + code) for code in range(0x20) if chr(code) not in KEPT},
+    0x7F: "\u2421",
+    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
 }
 
 
 def printable(text: str) -> str:
-    """Spell control characters out; lines and tabs stay."""
+    """Give control characters as pictures, `␛` for escape; lines and tabs stay."""
     return text.translate(CONTROLS)
 
 
@@ -26,14 +31,15 @@ def console(*, stderr: bool = False) -> Console:
 
 
 class _PlainConsole(Console):
-    """Everything that is printed comes through `render`, however deep inside a table."""
+    """All text that is printed comes through `render`, however deep inside a table."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterator[Segment]:
+    ) -> Iterable[Segment]:
         """Give segments whose texts hold no control characters."""
-        for segment in super().render(renderable, options):
-            if segment.control or segment.text == "\n":
-                yield segment
-            else:
-                yield Segment(printable(segment.text), segment.style)
+        if isinstance(renderable, str):
+            renderable = printable(renderable)
+        elif isinstance(renderable, Text):
+            renderable = renderable.copy()
+            renderable.plain = printable(renderable.plain)
+        return super().render(renderable, options)

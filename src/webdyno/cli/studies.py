@@ -72,7 +72,7 @@ def _overview(known: Iterable[Study]) -> Table:
 
 
 def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
-    from webdyno.studies import markdown, rich_table
+    from webdyno.studies import claim_blocks, markdown
 
     catalogue = Catalogue.load()
     for study in wanted:
@@ -101,7 +101,7 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
             break
     rows = [row for study in wanted for row in _rows(study, folder, failures)]
     console = Console()
-    console.print(rich_table(rows))
+    console.print(claim_blocks(rows))
     file = folder / CLAIMS_FILE
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(markdown(rows), encoding="utf-8")
