@@ -25,9 +25,7 @@ def test_why_there_is_no_ratio_yet() -> None:
     assert so_far(runs.one_block()) == "an interval needs a second block"
     wrong = SimulatedArm(wrong_status=404)
     late = simulated_run({"nginx": runs.NGINX, "apache": wrong}, blocks=14)
-    assert so_far(late) == (
-        "no ratio yet, 0 valid blocks of 14: most slots broke the rule non-2xx"
-    )
+    assert so_far(late) == ("no ratio yet, 0 valid blocks of 14: most slots broke the rule non-2xx")
 
 
 def test_a_point_is_named_by_its_levels_alone() -> None:

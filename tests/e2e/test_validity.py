@@ -16,8 +16,8 @@ import pytest
 from e2e.commands import (
     QUICK,
     left_behind,
+    master_processes,
     run_blocks,
-    scratch,
     started_webdyno,
     wait_for,
     webdyno,
@@ -57,7 +57,7 @@ def odd_nginx(folder: Path, right: str, odd: str) -> list[str]:
     shutil.copytree(BUILT_IN / "stacks/nginx", stack)
     file = stack / "stack.toml"
     file.write_text(file.read_text().replace('service = "nginx"', 'service = "odd"'))
-    return [f"--catalog={folder / 'catalog'}", "--set=arms.nginx.stack=odd"]
+    return [f"--catalog={folder / 'catalog'}", "--yes", "--set=arms.nginx.stack=odd"]
 
 
 def test_a_server_that_closes_kept_connections(tmp_path: Path) -> None:
@@ -149,19 +149,3 @@ def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
         process.communicate(timeout=60)
     assert [finding.arm for finding in found_in(tmp_path)["incident"]] == ["nginx"]
     assert left_behind(tmp_path) == []
-
-
-def master_processes(folder: Path, title: bytes) -> list[int]:
-    """The processes with this title that were started from a test's folder."""
-    return [
-        int(process.name)
-        for process in Path("/proc").glob("[0-9]*")
-        if title in _command(process) and str(scratch(folder)).encode() in _command(process)
-    ]
-
-
-def _command(process: Path) -> bytes:
-    try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""

@@ -8,7 +8,7 @@ from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.generator import check_generator
 from webdyno.model.point import plan_points
 from webdyno.model.study import Claim, ClaimRow, Outcome
-from webdyno.run.thin import need_s, thinned
+from webdyno.run.budget import need_s, thinned
 from webdyno.studies import judge_claim
 from webdyno.studies.claims import bounds
 
@@ -130,10 +130,10 @@ def test_an_hour_measures_where_every_claim_of_a_study_can_be_told() -> None:
         for name in study.experiments
     ]
     firsts = [levels_first(*plan) for plan in planned]
-    needs = [need_s(plan[2], first) for plan, first in zip(planned, firsts, strict=True)]
+    needs = [need_s(plan[2], CATALOGUE, first) for plan, first in zip(planned, firsts, strict=True)]
     assert sum(needs) <= 3600
     for (study, name, experiment), first, need in zip(planned, firsts, needs, strict=True):
-        kept = thinned(experiment, 3600 * need / sum(needs), first)
+        kept = thinned(experiment, CATALOGUE, 3600 * need / sum(needs), first)
         levels = [plan.point.levels for plan in plan_points(kept)]
         for each in study.claims:
             if each.experiment == name:

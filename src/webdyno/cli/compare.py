@@ -20,8 +20,10 @@ EXITS = {
 
 
 def compare(
-    before: Annotated[Path, Parameter(help="Folder of the run that is held against.")],
-    after: Annotated[Path, Parameter(help="Folder of the run that the question is about.")],
+    before: Annotated[Path, Parameter(help="The folder of the earlier run.")],
+    after: Annotated[
+        Path, Parameter(help="The folder of the later run: is it faster than the earlier one?")
+    ],
     *,
     json: Annotated[
         bool, Parameter(help="Print everything as JSON.", negative=(), show_default=False)

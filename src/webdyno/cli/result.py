@@ -2,7 +2,6 @@
 
 from webdyno.cli.console import console
 from webdyno.cli.exits import Exit
-from webdyno.model.command import command
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
 
@@ -25,13 +24,3 @@ def show_result(folder: RunFolder) -> Exit:
     print_report(console(), view, page)
     verdicts = {at.judgement.verdict for at in judged.points}
     return Exit.INVALID if Verdict.INVALID in verdicts else Exit.OK
-
-
-def tell_where(folder: RunFolder) -> None:
-    """Say where the slots of an interrupted run are, and what can be done with them."""
-    console(stderr=True).print(
-        f"\ninterrupted; every finished slot is in {folder.path}\n"
-        f"{command('resume', folder.path)}   goes on\n"
-        f"{command('report', folder.path)}   judges what is there",
-        soft_wrap=True,
-    )

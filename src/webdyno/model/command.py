@@ -6,12 +6,21 @@ import shutil
 import sys
 from pathlib import Path
 
+from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, RunHead
+
 NAME = "webdyno"
 
 
 def command(*words: str | Path) -> str:
     """Give a command line of webdyno, quoted where a shell needs it."""
     return shlex.join([called_as(), *map(str, words)])
+
+
+def repeat_command(folder: Path, head: RunHead) -> str:
+    """Give the command that repeats a run from its folder alone, at all of its points."""
+    every_level = ["--full"] if head.experiment.factors else []
+    catalogue = ("--catalog", folder / CATALOGUE_FOLDER)
+    return command("run", folder / EXPERIMENT_FILE, *catalogue, *every_level)
 
 
 def called_as() -> str:

@@ -133,7 +133,7 @@ class PressureUse(Model):
 
 
 class StoppedUse(Model):
-    """Stretches in which somebody had stopped processes (SIGSTOP, a debugger, a frozen group)."""
+    """Seconds in which somebody had stopped processes, by a signal or a debugger."""
 
     client_s: Amount = 0.0
     servers_s: Amount = 0.0

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Literal
 
+import tomli_w
+
 from webdyno.model.base import Model
 from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
@@ -11,6 +13,10 @@ from webdyno.model.machine import Machine
 FORMAT: Literal[2] = 2
 READABLE = (1, FORMAT)
 """Format 1 has no sessions, no stops and no copy of the catalogue."""
+
+EXPERIMENT_FILE = "experiment.toml"
+CATALOGUE_FOLDER = "catalog"
+"""What a run's folder holds so that the run can be repeated elsewhere."""
 
 
 class RunHead(Model):
@@ -28,3 +34,7 @@ class RunHead(Model):
     load_generator: str
     calibration: Calibration | None = None
     """What the client could do on this machine and bench; None when it was never measured."""
+
+    def experiment_toml(self) -> str:
+        """Give the resolved experiment as a file that `webdyno run` takes."""
+        return tomli_w.dumps(self.experiment.model_dump(mode="json", exclude_none=True))

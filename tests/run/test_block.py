@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.run.order import block_order, block_rng
+from webdyno.run.block import block_order, block_rng
 
 ARMS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
 EVEN = st.integers(1, 5).map(lambda half: 2 * half)
