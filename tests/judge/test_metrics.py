@@ -24,6 +24,7 @@ from webdyno.model.metrics import (
 )
 from webdyno.model.records import ServerUse, SlotRecord
 from webdyno.report.summary import summary_csv
+from webdyno.report.view import run_view
 
 
 def slot(
@@ -148,6 +149,6 @@ def test_a_metric_is_added_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None
     assert judgement.headline.startswith("apache has 1.000× the threads of nginx")
     assert "threads" in [metric.name for metric in judgement.metrics]
 
-    sweep = judge_sweep(head, run.records)
-    rows = list(DictReader(StringIO(summary_csv(head, sweep.points))))
+    view = run_view(head, run.records, judge_sweep(head, run.records))
+    rows = list(DictReader(StringIO(summary_csv(view))))
     assert {row["unit"] for row in rows if row["metric"] == "threads"} == {"threads", "ratio"}

@@ -89,7 +89,7 @@ class _Plan(NamedTuple):
 
 
 def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
-    from webdyno.studies import markdown, rich_table
+    from webdyno.studies import claim_blocks, markdown
 
     catalogue = Catalogue.load()
     for study in wanted:
@@ -101,7 +101,7 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     interrupted = not _measure_all(planned, budget_s, catalogue, failures, yes=yes)
     rows = [row for study in wanted for row in _rows(study, folder, failures)]
     console = Console()
-    console.print(rich_table(rows))
+    console.print(claim_blocks(rows))
     file = _write_table(folder, markdown(rows))
     console.print(f"{_counts(rows)}; table in {file}", markup=False, soft_wrap=True)
     if not failures and not interrupted:

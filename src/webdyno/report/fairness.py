@@ -1,11 +1,11 @@
 """The fairness certificate as a table of what differs between the arms."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from webdyno.model import format as text
 from webdyno.model.records import Answer, CertificateRecord, Record
-from webdyno.report import text
 
 HEADERS_THAT_MATTER = (
     "Content-Type",
@@ -43,7 +43,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Fairness:
     """Everything that was looked at before the load."""
 
     arms: list[str]
@@ -62,7 +62,7 @@ class Certificate:
         return [name for name in names if name != "path" and name not in different]
 
 
-def certificate(records: list[Record]) -> Certificate | None:
+def fairness(records: Sequence[Record]) -> Fairness | None:
     """Give the certificate of the first block, and what differed in later blocks only.
 
     None when the run ended before any arm was asked.
@@ -76,7 +76,7 @@ def certificate(records: list[Record]) -> Certificate | None:
             known = lines.get((line.about, line.what))
             if known is None or (line.differs and not known.differs):
                 lines[line.about, line.what] = line
-    return Certificate(arms=list(found[0].answers), lines=list(lines.values()))
+    return Fairness(arms=list(found[0].answers), lines=list(lines.values()))
 
 
 def _lines(record: CertificateRecord) -> list[Line]:
