@@ -49,7 +49,7 @@ def damaged(line: Any, path: tuple[Any, ...], value: object) -> Any:  # noqa: AN
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_damaged_records_are_refused_or_judged(data: st.DataObject) -> None:
     records: list[Record] = list(RECORDS)
     for _ in range(data.draw(st.integers(1, 4))):

@@ -83,6 +83,15 @@ def test_answers_in_slow_bursts_are_no_standstill() -> None:
     assert "stood-still" not in with_windows(64, 0, 64, 0, median_us=1_900_000)
 
 
-def test_a_stopped_client_is_told() -> None:
-    finding = found_in(run_with(readings_with(stopped=StoppedUse(client_s=0.3))))["client-stopped"]
-    assert "the load generator was stopped for 7.2 s" in finding.what
+def test_a_client_that_was_seen_stopped_is_told() -> None:
+    found = found_in(run_with(readings_with(stopped=StoppedUse(client_s=0.3))))
+    assert "stood still for up to 0.3 s of a slot" in found["client-stood-still"].what
+
+
+@pytest.mark.parametrize("loop", ["open", "closed"])
+@pytest.mark.parametrize(("still_s", "fires"), [(0.009, False), (0.011, True)])
+def test_a_client_that_says_it_stood_still_is_believed(
+    loop: str, still_s: float, fires: bool
+) -> None:
+    found = found_in(run_with(load_with(loop=loop, client={"stood_still_s": still_s})))
+    assert ("client-stood-still" in found) == fires
