@@ -106,7 +106,7 @@ def test_a_rejected_configuration_is_told_in_the_servers_words(tmp_path: Path) -
     shutil.copytree(BUILT_IN / "stacks/nginx", tmp_path / "mine/stacks/nginx")
     template = tmp_path / "mine/services/nginx/nginx.conf.j2"
     template.write_text("nonsense on;\n" + template.read_text())
-    done = webdyno("run", *QUICK, "--catalog=mine", "--out=run", folder=tmp_path)
+    done = webdyno("run", *QUICK, "--catalog=mine", "--yes", "--out=run", folder=tmp_path)
     assert done.returncode == 3
     assert 'unknown directive "nonsense"' in done.stderr
     assert "Traceback" not in done.stderr

@@ -57,7 +57,7 @@ def odd_nginx(folder: Path, right: str, odd: str) -> list[str]:
     shutil.copytree(BUILT_IN / "stacks/nginx", stack)
     file = stack / "stack.toml"
     file.write_text(file.read_text().replace('service = "nginx"', 'service = "odd"'))
-    return [f"--catalog={folder / 'catalog'}", "--set=arms.nginx.stack=odd"]
+    return [f"--catalog={folder / 'catalog'}", "--yes", "--set=arms.nginx.stack=odd"]
 
 
 def test_a_server_that_closes_kept_connections(tmp_path: Path) -> None:

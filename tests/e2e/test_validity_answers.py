@@ -19,6 +19,7 @@ def faulty(fault: str) -> list[str]:
     """Settings that put a server with a fault in Apache's place."""
     return [
         f"--catalog={FAULTY}",
+        "--yes",
         "--set=arms.apache-event.stack=faulty",
         f"--set=arms.apache-event.knobs.fault={fault}",
     ]

@@ -1,4 +1,4 @@
-"""A server process that was started on the bench, with a warden that ends it when webdyno ends."""
+"""Processes of the servers' user on the bench, with a warden that ends them when webdyno ends."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from typing import Literal
 import psutil
 
 from webdyno.bench import warden
-from webdyno.bench.users import ServerUser
+from webdyno.bench.users import ServerUser, open_log
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
 
@@ -50,10 +50,13 @@ class ServerProcess:
         """
         self.argv = list(argv)
         self.log = log
+        self.left_running = 0
+        """Processes that the first one left behind when it ended by itself; they were killed."""
         self._stop_within_s = stop_within_s
         order = {
-            "program": shutil.which(self.argv[0], path=env.get("PATH")) or self.argv[0],
+            "program": _program(self.argv[0], env.get("PATH")),
             "argv": self.argv,
+            "user": user.name if user else None,
             "uid": user.uid if user else None,
             "gid": user.gid if user else None,
             "groups": [user.gid] if user else None,
@@ -63,9 +66,7 @@ class ServerProcess:
             "stop_within_s": stop_within_s,
             "workspace": {"path": str(workspace.path), "lock": str(workspace.lock_path)},
         }
-        with log.open("ab") as output:
-            if user is not None:  # servers open it anew, by way of /dev/stderr
-                os.fchown(output.fileno(), user.uid, user.gid)
+        with open_log(log, user) as output:
             self._warden = subprocess.Popen(
                 [*entry, sys.executable, "-I", "-S", warden.__file__, json.dumps(order)],
                 cwd=cwd,
@@ -97,7 +98,17 @@ class ServerProcess:
 
     def poll(self) -> int | None:
         """Exit code once the server's first process and all others have ended, else None."""
-        return self._warden.poll()
+        code = self._warden.poll()
+        if code is not None and self._warden.stdout and not self._warden.stdout.closed:
+            self.left_running = int(self._warden.stdout.readline() or 0)
+            self._warden.stdout.close()
+        return code
+
+    def wait(self, within_s: float) -> int | None:
+        """Wait until it has ended, and give its exit code; None when that takes longer."""
+        with suppress(subprocess.TimeoutExpired):
+            self._warden.wait(within_s)
+        return self.poll()
 
     def pids(self) -> list[int]:
         """Processes of the server that live now, orphans included."""
@@ -131,3 +142,8 @@ class ServerProcess:
             time.sleep(0.05)
         self._warden.kill()
         self._warden.wait()
+
+
+def _program(name: str, path: str | None) -> str:
+    """Find a program whoever may run it; who runs it in vain is told why by his warden."""
+    return shutil.which(name, path=path) or shutil.which(name, os.F_OK, path) or name

@@ -27,7 +27,7 @@ Yes = Annotated[
     bool,
     Parameter(
         name="--yes",
-        help="Install missing packages without asking.",
+        help="Agree to all that would be asked: missing packages, catalogues of other people.",
         negative=(),
         show_default=False,
     ),

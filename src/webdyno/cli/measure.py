@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from webdyno.cli.agreement import agree_to_catalogues, provide_packages
 from webdyno.cli.exits import Exit
-from webdyno.cli.packages import provide_packages
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
@@ -52,7 +52,21 @@ def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None
     sites = [catalogue.site(arm.site or experiment.site) for arm in arms]
     generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
     tools = [need for name in generators if (need := program(name).need)]
+    agree_to_catalogues(stacks, sites, yes=yes)
     provide_packages(stacks, sites, tools, yes=yes)
+    _tell_of_others()
+
+
+def _tell_of_others() -> None:
+    """Say who else is at it here: two runs on one machine measure each other."""
+    from webdyno.bench import others_running
+
+    for other in others_running():
+        text = (
+            f"process {other.pid} has servers of webdyno up as well ({other.command}); the two "
+            "disturb each other: better wait until that has ended"
+        )
+        Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _measure_in(opened: Callable[[], RunFolder], more_s: float | None = None) -> Exit:

@@ -5,8 +5,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from webdyno.cli.agreement import provide_packages
 from webdyno.cli.flags import CatalogDirs, Yes
-from webdyno.cli.packages import provide_packages
 from webdyno.definitions import Catalogue
 
 

@@ -1,16 +1,14 @@
 """`webdyno up`: one stack in the foreground, for curl and for curiosity."""
 
-import tempfile
 import time
-from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 from rich.console import Console
 
+from webdyno.cli.agreement import agree_to_catalogues, provide_packages
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import CatalogDirs, KnobSettings, Yes
-from webdyno.cli.packages import provide_packages
 from webdyno.definitions import Catalogue, check_fit, read_knobs
 
 GLANCE_S = 0.5
@@ -21,7 +19,13 @@ def up(
     stack: Annotated[str, Parameter(help="A stack of the catalogue, see `webdyno stacks`.")],
     *,
     site: Annotated[str | None, Parameter(help="What to serve; else the first that fits.")] = None,
-    port: Annotated[int | None, Parameter(help="Port on 127.0.0.1; else a free one.")] = None,
+    port: Annotated[
+        int | None,
+        Parameter(
+            help="Port on 127.0.0.1; else a free one.",
+            validator=validators.Number(gte=1, lte=65535),
+        ),
+    ] = None,
     set_: KnobSettings = (),
     catalog: CatalogDirs = (),
     yes: Yes = False,
@@ -42,17 +46,20 @@ def up(
     served = catalogue.site(site) if site else catalogue.sites_for(wanted)[0]
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
     knobs = read_knobs(wanted, set_, served)
+    agree_to_catalogues([wanted], [served], yes=yes)
     provide_packages([wanted], [served], yes=yes)
-    console = Console()
+    console, bench = Console(), Bench()
     with (
-        tempfile.TemporaryDirectory(prefix="webdyno-up-") as folder,
+        bench.workspace() as scratch,
         start_stack(
-            wanted, knobs, served, folder=Path(folder), bench=Bench(), port=port
+            wanted, knobs, served, folder=scratch.path / "kept", bench=bench, port=port
         ) as running,
     ):
         try:
             console.print(f"{stack} serves {served.name} at {running.url}{served.ready_path}")
-            console.print(f"configuration and logs: {folder} (removed at the end)", style="dim")
+            console.print(
+                f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"
+            )
             console.print("Ctrl-C ends it.", style="dim")
             while True:
                 time.sleep(GLANCE_S)

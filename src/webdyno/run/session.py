@@ -1,7 +1,6 @@
 """A session: a run is begun or resumed, and its points take turns until all have enough."""
 
 import random
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from webdyno.judge.run_differences import differences
 from webdyno.model.bench import BenchSettings
 from webdyno.model.command import repeat_command
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.mistake import Mistake
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.records import BlockRecord, Record, SessionRecord, StopRecord
 from webdyno.model.run import RunHead
@@ -29,7 +28,7 @@ from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
 from webdyno.run.point import MeasuredPoint, PlannedArm, Progress, plan_arms
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
-from webdyno.stack import RunningStack
+from webdyno.stack import ask_versions
 
 RUNS_FOLDER = Path("runs")
 SAME_MEMORY = 0.01
@@ -183,7 +182,9 @@ def _session(experiment: Experiment, arms: Sequence[PlannedArm]) -> SessionRecor
     with open_bench(experiment.bench, find_loadgen()) as bench:
         versions: dict[str, dict[str, str]] = {}
         for arm in arms:
-            versions.setdefault(arm.name, {}).update(_versions(arm, bench))
+            versions.setdefault(arm.name, {}).update(
+                ask_versions(arm.stack, arm.knobs, arm.site, bench)
+            )
         generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
         return SessionRecord(
             started_at=datetime.now(UTC),
@@ -216,17 +217,6 @@ def _arms_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[Pl
         arm for plan in plan_points(experiment) for arm in plan_arms(plan.experiment, catalogue)
     ]
     return list({(arm.name, arm.stack.name, arm.site.name): arm for arm in arms}.values())
-
-
-def _versions(arm: PlannedArm, bench: Bench) -> dict[str, str]:
-    """Ask an arm's services for their versions; nothing is started."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="webdyno-versions-") as scratch:
-            stack = RunningStack(arm.stack, arm.knobs, arm.site, folder=Path(scratch), bench=bench)
-            with stack:
-                return stack.versions()
-    except OSError as error:
-        raise Trouble(f"stack {arm.stack.name} can't be laid out: {error}") from error
 
 
 def _with_seed(experiment: Experiment) -> Experiment:
