@@ -3,8 +3,11 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from builders import SimulatedArm, simulated_run
 from e2e.commands import left_behind, started_webdyno, wait_for, webdyno
+from webdyno.generator import find_loadgen
 from webdyno.run.folder import RunFolder
 
 
@@ -48,6 +51,37 @@ def test_an_interrupted_study_shows_what_it_has(tmp_path: Path) -> None:
         told, _ = process.communicate(timeout=60)
     assert process.returncode == 130, told
     assert "1 × can't be told" in told
-    assert "interrupted; the same command with --out s measures what is missing" in told
+    assert "interrupted; to measure what is missing: " in told
+    assert "studies hdm-front-proxy --budget 30s --out s" in told
     assert (tmp_path / "s/claims.md").exists()
     assert left_behind(tmp_path) == []
+
+
+def test_what_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
+    arguments = ("studies", "hdm-front-proxy", "--budget=30s", "--out=s")
+    slots = tmp_path / "s/hdm-front-proxy/slots.jsonl"
+    with started_webdyno(*arguments, folder=tmp_path) as process:
+        wait_for(slots, lines=2)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    before = slots.read_bytes()
+    with started_webdyno(*arguments, folder=tmp_path) as process:
+        wait_for(slots, lines=before.count(b"\n") + 3)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert slots.read_bytes().startswith(before)
+    assert left_behind(tmp_path) == []
+
+
+def test_a_study_whose_experiments_all_fail_ends_with_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "loadgen"
+    broken.write_text(f'#!/bin/sh\n[ "$1" = serve ] && exit 7\nexec {find_loadgen()} "$@"\n')
+    broken.chmod(0o755)
+    monkeypatch.setenv("WEBDYNO_LOADGEN", str(broken))
+    done = webdyno("studies", "hdm-front-proxy", "--budget=30s", "--out=s", folder=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "failed: hdm-front-proxy; to measure what is missing: " in done.stderr
+    assert "ended unexpectedly" in (tmp_path / "s/claims.md").read_text()
+    assert "Traceback" not in done.stderr

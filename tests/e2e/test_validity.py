@@ -16,8 +16,8 @@ import pytest
 from e2e.commands import (
     QUICK,
     left_behind,
+    master_processes,
     run_blocks,
-    scratch,
     started_webdyno,
     wait_for,
     webdyno,
@@ -149,19 +149,3 @@ def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
         process.communicate(timeout=60)
     assert [finding.arm for finding in found_in(tmp_path)["incident"]] == ["nginx"]
     assert left_behind(tmp_path) == []
-
-
-def master_processes(folder: Path, title: bytes) -> list[int]:
-    """The processes with this title that were started from a test's folder."""
-    return [
-        int(process.name)
-        for process in Path("/proc").glob("[0-9]*")
-        if title in _command(process) and str(scratch(folder)).encode() in _command(process)
-    ]
-
-
-def _command(process: Path) -> bytes:
-    try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""

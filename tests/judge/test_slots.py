@@ -3,7 +3,7 @@
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
-from webdyno.judge.slots import MOST_SLOTS, PILOT_BLOCKS, slots_per_arm
+from webdyno.judge.variance import MOST_SLOTS, PILOT_BLOCKS, slots_per_arm
 from webdyno.model.experiment import FIRST_SLOTS, Measure
 from webdyno.model.records import BlockRecord, Record
 

@@ -5,9 +5,11 @@ from itertools import product
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.validity.broken import quiet_readings
+from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
 from webdyno.model.readings import HostSample, ServiceUse
 from webdyno.model.records import Record, SlotRecord
+from webdyno.report.view import RunView, run_view
 
 NGINX = SimulatedArm(rate_rps=77_000, server_cpu_us=11.3, response_p50_us=780)
 APACHE = SimulatedArm(
@@ -72,6 +74,23 @@ def hostile() -> SimulatedRun:
     name = '</script><img src=x onerror="alert(1)">, {{ 7*7 }}'
     wrong = SimulatedArm(body=b"<script>alert('body')</script>", wrong_status=500, wrong_share=0.5)
     return simulated_run({"nginx": NGINX, name: wrong}, blocks=6, title="<b>& co</b>")
+
+
+MARKUP = ("[red]hot[/red]", "[/]", "[link=x]y")
+"""What rich would take for styles, or raise an error about."""
+
+
+def hostile_markup() -> SimulatedRun:
+    """A title, an arm, levels and a server's error that mean something in a terminal."""
+    title, arm, level = MARKUP
+    gone = SimulatedArm(wrong_status=500, body=b"[/bold]")
+    run = simulated_run({"nginx": NGINX, arm: gone}, blocks=6, title=title)
+    paths: list[Level] = [["/a.txt"], [f"/{level}.txt"]]
+    experiment = run.head.experiment.model_copy(update={"factors": {"load.paths": paths}})
+    records = [
+        record.model_copy(update={"point": point}) for point in (0, 1) for record in run.records
+    ]
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), records)
 
 
 def probed() -> SimulatedRun:
@@ -173,8 +192,13 @@ def broken_point() -> SimulatedRun:
     return SimulatedRun(run.head, [*first, *second[:-1]])
 
 
-SWEEPS = (connections, two_factors, names, broken_point)
+SWEEPS = (connections, two_factors, names, broken_point, hostile_markup)
 """Runs of experiments with factors."""
 
 ALL = (decided, probed, several_arms, invalid, undecided, one_block, no_block, hostile)
 Make = Callable[[], SimulatedRun]
+
+
+def seen(run: SimulatedRun) -> RunView:
+    """What there is to see of a run."""
+    return run_view(run.head, run.records, judge_sweep(run.head, run.records))

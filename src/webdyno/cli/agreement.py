@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.prompt import Confirm
 
-from webdyno.definitions.foreign import ForeignPart, foreign_parts
+from webdyno.definitions.foreign import CataloguePart, foreign_parts
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
 from webdyno.model.site import Site
@@ -64,7 +64,7 @@ def provide_packages(
     install_packages(packages, agreed)
 
 
-def _what_runs(parts: Sequence[ForeignPart]) -> str:
+def _what_runs(parts: Sequence[CataloguePart]) -> str:
     from webdyno.bench.users import server_user
 
     user = server_user()
@@ -78,7 +78,7 @@ def _what_runs(parts: Sequence[ForeignPart]) -> str:
     return "\n".join(lines)
 
 
-def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
+def _remember(agreed: Path, parts: Sequence[CataloguePart]) -> None:
     try:
         agreed.parent.mkdir(parents=True, exist_ok=True)
         with agreed.open("a") as file:

@@ -27,7 +27,7 @@ def measure(
     from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
 
-    tell(f"{name} {foretell(experiment)}")
+    tell(f"{name} {foretell(experiment, catalogue)}")
     return _measure_in(lambda: begin_run(name, experiment, catalogue, out))
 
 
@@ -62,11 +62,10 @@ def _tell_of_others() -> None:
     from webdyno.bench import others_running
 
     for other in others_running():
-        text = (
+        tell(
             f"process {other.pid} has servers of webdyno up as well ({other.command}); the two "
             "disturb each other: better wait until that has ended"
         )
-        Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _measure_in(opened: Callable[[], RunFolder], more_s: float | None = None) -> Exit:

@@ -54,16 +54,16 @@ def run(
     catalogue = Catalogue.load(catalog)
     wanted = catalogue.experiment(experiment, flags.overrides())
     if not full and not flags.vary:
-        wanted = _within_budget(wanted)
+        wanted = _within_budget(wanted, catalogue)
     return measure(Path(experiment).stem, wanted, catalogue, out, yes=yes)
 
 
-def _within_budget(experiment: Experiment) -> Experiment:
+def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:
     """Leave out levels for which there is no time, and say so."""
     from webdyno.run.budget import thinned
 
     budget_s = experiment.measure.budget_s
-    kept = thinned(experiment, budget_s)
+    kept = thinned(experiment, catalogue, budget_s)
     all_points, points = (len(plan_points(each)) for each in (experiment, kept))
     if points < all_points:
         tell(

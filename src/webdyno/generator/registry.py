@@ -8,6 +8,7 @@ from importlib import import_module
 
 from webdyno.generator.interface import Program
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
+from webdyno.model.metrics import metric_rule
 from webdyno.model.mistake import Mistake
 from webdyno.model.paths import spell_out_all
 
@@ -46,7 +47,7 @@ def generator_fault(experiment: Experiment) -> str | None:
         if len(spell_out_all(arm.paths or [])) > 1 and its.fault(one_path):
             return f"generator {name} asks for one path only; arm {arm_name} has more"
     decide_on = experiment.measure.decide_on
-    if decide_on.startswith("response_") and not its.tells_times:
+    if metric_rule(decide_on).needs == "times" and not its.tells_times:
         return (
             f"{name} doesn't tell the distribution of response times, which "
             f'decide_on = "{decide_on}" needs; use generator = "{OWN_GENERATOR}"'

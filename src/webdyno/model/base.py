@@ -1,6 +1,14 @@
 """What every model shares: unknown keys are mistakes, values don't change after they were read."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+"""How many of something were counted. Beyond it no counter counts, and files are damaged."""
+
+Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
+"""How much of something was measured, in any unit."""
 
 
 class Model(BaseModel):

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.knob import KnobValue
+from webdyno.model.metrics import DecidingMetric
 from webdyno.model.names import Name, OneLine
 from webdyno.model.paths import WrittenPaths
 from webdyno.model.quantities import SHARE, SIZE, Budget, Pause, Quantity, Seconds, Size
@@ -108,6 +109,12 @@ class Load(Model):
             )
         return self
 
+    def shares(self, paths: int) -> list[float]:
+        """Give how often each of so many paths is asked for, as shares that add up to 1."""
+        weights = [rank ** -(self.zipf or 0.0) for rank in range(1, paths + 1)]
+        total = sum(weights)
+        return [weight / total for weight in weights]
+
     @property
     def offered_rps(self) -> float | None:
         """Requests due per second; None in a closed loop."""
@@ -148,9 +155,7 @@ class Arm(Model):
 class Measure(Model):
     """How the comparison is made: blocks, slots and the stop rule of the method."""
 
-    decide_on: Literal[
-        "rate_rps", "server_cpu_us", "response_p50_us", "response_p99_us", "memory_mib"
-    ] = "rate_rps"
+    decide_on: DecidingMetric = "rate_rps"
     """The metric that the verdict is about; the others are shown beside it."""
     slot_s: Seconds = 0.5
     """Length of a slot: one stretch of load on one arm."""

@@ -5,6 +5,7 @@ from itertools import product
 
 from webdyno.model.base import Model
 from webdyno.model.experiment import Experiment, Level
+from webdyno.model.format import levels as levels_text
 from webdyno.model.judgement import Judgement
 
 
@@ -18,8 +19,8 @@ class Point(Model):
 
     @property
     def label(self) -> str:
-        """`load.connections = 64, load.keepalive = always`."""
-        return ", ".join(f"{key} = {value}" for key, value in self.levels.items())
+        """`connections = 64, keepalive = always`."""
+        return levels_text(self.levels)
 
 
 class PointPlan(Model):

@@ -10,9 +10,8 @@ from typing import Literal, NamedTuple
 
 from webdyno.generator import Generator, GeneratorError, LoadOrder, Request
 from webdyno.judge import Stop
-from webdyno.judge.evidence import gather
-from webdyno.judge.slots import slots_per_arm
 from webdyno.judge.validity import certificate as fairness
+from webdyno.judge.variance import slots_per_arm
 from webdyno.model.calibration import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import BlockRecord, CertificateRecord, SlotRecord
@@ -54,7 +53,7 @@ def run_block(at: MeasuredPoint, number: int) -> None:
             stacks[arm.name] = exits.enter_context(_start(at, number, arm))
         certificate = _certify(at, number, stacks)
         at.keep(certificate)
-        if differences := fairness.findings(gather([certificate]), names):
+        if differences := fairness.differences(certificate, names):
             at.keep_stop(Stop("different-answers", differences[0].what))
             return
         generator = exits.enter_context(at.new_generator())
@@ -188,4 +187,5 @@ def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
         return None
     if at.calibration is None or not calibrated:
         return None
-    return at.calibration.ceiling(fmean(known), load.connections, load.keepalive)
+    body_bytes = fmean(known, load.shares(len(known)))
+    return at.calibration.ceiling(body_bytes, load.connections, load.keepalive)

@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import ceil, prod
+from math import prod
 from types import MappingProxyType
 
+from webdyno.definitions import Catalogue
 from webdyno.judge.comparison import fewest_blocks
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.format import count, duration
 from webdyno.model.point import plan_points
 
-START_S = 1.8
-"""What it takes to start an arm, to ask for its certificate, to let its slots run dry and to stop
-it, about: 0.7 s for a file server, 3 s for PHP with MariaDB, with one CPU for the servers."""
+START_S = 0.7
+"""What it takes to start a service, to let its slots run dry and to stop it, about: 0.6 s for nginx
+or Apache, 3 s for PHP with MariaDB, with one CPU for the servers."""
 
 TOLERANCE = 0.1
 """Share of a point, or of a budget, that may be lacking: estimates aren't that good."""
@@ -21,17 +22,21 @@ First = Mapping[str, Sequence[Level]]
 """By factor: the levels that matter most."""
 
 
-def least_s(experiment: Experiment) -> float:
+def least_s(experiment: Experiment, catalogue: Catalogue) -> float:
     """Give how long an experiment takes at least, at all of its points, about, in seconds."""
-    return sum(point_s(plan.experiment) for plan in plan_points(experiment))
+    return sum(point_s(plan.experiment, catalogue) for plan in plan_points(experiment))
 
 
-def point_s(experiment: Experiment) -> float:
+def point_s(experiment: Experiment, catalogue: Catalogue) -> float:
     """Give the least time that a point takes, about, in seconds."""
     measure = experiment.measure
-    slots_s = measure.first_slots_per_arm * measure.slot_s
-    arms = len(experiment.arms)
-    return blocks_needed(experiment) * arms * (START_S + measure.warmup_s + slots_s)
+    load_s = measure.warmup_s + measure.first_slots_per_arm * measure.slot_s
+    starts_s = START_S * sum(
+        len(catalogue.stack(arm.stack).with_services(site.services).services)
+        for arm in experiment.arms.values()
+        for site in [catalogue.site(arm.site or experiment.site)]
+    )
+    return blocks_needed(experiment) * (starts_s + len(experiment.arms) * load_s)
 
 
 def blocks_needed(experiment: Experiment) -> int:
@@ -39,52 +44,52 @@ def blocks_needed(experiment: Experiment) -> int:
     return fewest_blocks(experiment.measure, len(experiment.arms) - 1)
 
 
-def foretell(experiment: Experiment) -> str:
-    """Say before the start how long a run takes, and with which budget where it is too short."""
-    least, budget_s = least_s(experiment), experiment.measure.budget_s
+def foretell(experiment: Experiment, catalogue: Catalogue) -> str:
+    """Say before the start how long a run takes, and which budget would do if its own doesn't."""
+    least, budget_s = round(least_s(experiment, catalogue)), experiment.measure.budget_s
     points = len(plan_points(experiment))
     what = f"{count(blocks_needed(experiment), 'block')} of {len(experiment.arms)} arms"
-    where = f" at each of {points} points" if points > 1 else ""
+    what += f" at each of {points} points" if points > 1 else ""
     if least <= budget_s * (1 + TOLERANCE):
         most = duration(max(least, budget_s))
-        return (
-            f"takes about {duration(least)} at least ({what}{where}), {most} at most unless "
-            "blocks are spoilt"
-        )
+        return f"takes {duration(least)} to {most}, more only in place of spoilt blocks ({what})"
     return (
-        f"takes about {duration(least)} ({what}{where}): its budget of {duration(budget_s)} is too "
-        f"short for a verdict, --budget {ceil(least)}s would do; it goes on until they are done"
+        f"takes about {duration(least)} ({what}): its budget of {duration(budget_s)} is too short "
+        f"for a verdict; it goes on all the same. --budget {least}s would do"
     )
 
 
-def surprise(experiment: Experiment, first_block_s: float) -> str | None:
-    """Say after a point's first block that a verdict takes longer than its budget, unforeseen."""
-    needed_s, budget_s = first_block_s * blocks_needed(experiment), experiment.measure.budget_s
-    foreseen = point_s(experiment) > budget_s * (1 + TOLERANCE)
-    if foreseen or needed_s <= budget_s * (1 + TOLERANCE):
+def surprise(experiments: Sequence[Experiment], first_block_s: float) -> str | None:
+    """Say after the first block of all points that a verdict takes longer than the budget."""
+    needed_s = first_block_s * sum(blocks_needed(experiment) for experiment in experiments)
+    budget_s = sum(experiment.measure.budget_s for experiment in experiments)
+    if needed_s <= budget_s * (1 + TOLERANCE):
         return None
     return (
-        f"the first block took {duration(first_block_s)}, so that a verdict takes about "
-        f"{duration(needed_s)} instead of {duration(budget_s)}"
+        f"the first block took {duration(first_block_s)}: a verdict takes about "
+        f"{duration(round(needed_s))}, the budget is {duration(budget_s)}"
     )
 
 
 def thinned(
-    experiment: Experiment, budget_s: float, first: First = MappingProxyType({})
+    experiment: Experiment,
+    catalogue: Catalogue,
+    budget_s: float,
+    first: First = MappingProxyType({}),
 ) -> Experiment:
     """Give an experiment with as many levels as can be measured in `budget_s`, one point at least.
 
     Every point still gets the fewest blocks that a verdict needs.
     """
-    points = int(budget_s / point_s(experiment) + TOLERANCE)
+    points = int(budget_s / point_s(experiment, catalogue) + TOLERANCE)
     levels = thin_levels(experiment.factors, points, first)
     return experiment.model_copy(update={"factors": levels})
 
 
-def need_s(experiment: Experiment, first: First) -> float:
+def need_s(experiment: Experiment, catalogue: Catalogue, first: First) -> float:
     """Give how long it takes to measure at all the levels that matter most, about, in seconds."""
     levels = (max(1, len(first.get(factor, ()))) for factor in experiment.factors)
-    return prod(levels) * point_s(experiment)
+    return prod(levels) * point_s(experiment, catalogue)
 
 
 def thin_levels(

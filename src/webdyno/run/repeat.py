@@ -2,18 +2,18 @@
 
 import os
 import shutil
-import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
+from webdyno.model.files import checked_files
 from webdyno.model.mistake import Trouble
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, RunHead
 from webdyno.model.service import Service
 from webdyno.run.point import PlannedArm
 
 
-def keep_for_repeating(folder: Path, head: RunHead, arms: Iterable[PlannedArm]) -> None:
+def keep_for_repeating(folder: Path, head: RunHead, arms: Sequence[PlannedArm]) -> None:
     """Put the resolved experiment into a run's folder, and copies of what its arms are made of.
 
     Raise Trouble when the disk doesn't take them.
@@ -21,8 +21,9 @@ def keep_for_repeating(folder: Path, head: RunHead, arms: Iterable[PlannedArm]) 
     try:
         (folder / EXPERIMENT_FILE).write_text(head.experiment_toml(), encoding="utf-8")
         for kind, part in sorted(set(_parts(arms))):
-            target = folder / CATALOGUE_FOLDER / kind / part.name
-            shutil.copytree(part, target, ignore=_not_to_be_copied, ignore_dangling_symlinks=True)
+            _copy(part, folder / CATALOGUE_FOLDER / kind / part.name)
+        for service in _services(arms):
+            _copy_neighbours(service, folder / CATALOGUE_FOLDER / "services")
     except OSError as error:
         raise Trouble(
             f"{folder}: the catalogue's part in this run can't be kept there: {error}"
@@ -36,31 +37,37 @@ def kept_catalogue(folder: Path) -> Catalogue:
 
 
 def _parts(arms: Iterable[PlannedArm]) -> Iterator[tuple[str, Path]]:
+    """Give the folders of what the arms are made of, each with its kind."""
     for arm in arms:
         yield "stacks", arm.stack.folder
         yield "sites", arm.site.folder
+    for service in _services(arms):
+        yield "services", service.folder
+
+
+def _services(arms: Iterable[PlannedArm]) -> Iterator[Service]:
+    for arm in arms:
         for part in (*arm.stack.services.values(), *arm.site.services.values()):
-            for folder in _folders_of(part.service):
-                yield "services", folder
+            yield part.service
 
 
-def _folders_of(service: Service) -> Iterator[Path]:
-    """Give a service's own folder, and the neighbours that it takes templates from."""
-    yield service.folder
+def _copy_neighbours(service: Service, services: Path) -> None:
+    """Copy the templates that a service takes from neighbouring folders: `OTHER/FILE`."""
     for template in service.files.values():
-        neighbour = service.folder.parent / Path(template).parts[0]
-        if not (service.folder / template).exists() and neighbour.is_dir():
-            yield neighbour
+        neighbour = service.folder.parent / template
+        if not (service.folder / template).exists() and neighbour.is_file():
+            (services / template).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(neighbour, services / template)
 
 
-def _not_to_be_copied(folder: str, names: list[str]) -> list[str]:
-    """Sockets, pipes and devices hold no content; reading one can last for ever."""
-    return [name for name in names if not _has_content(os.path.join(folder, name))]  # noqa: PTH118
-
-
-def _has_content(path: str) -> bool:
-    try:
-        kind = os.stat(path).st_mode  # noqa: PTH116 (text comes in and goes out)
-    except OSError:
-        return False
-    return stat.S_ISREG(kind) or stat.S_ISDIR(kind)
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder with what is in it; symbolic links, which stay inside, go on doing so."""
+    target.mkdir(parents=True)
+    for name, path in checked_files(source).items():
+        copy = target / name
+        if path.is_symlink():
+            copy.symlink_to(os.path.relpath(path.resolve(), path.parent.resolve()))
+        elif path.is_dir():
+            copy.mkdir()
+        else:
+            shutil.copy(path, copy)

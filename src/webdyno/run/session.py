@@ -15,7 +15,7 @@ from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
 from webdyno.generator import GeneratorError, find_loadgen, program
 from webdyno.judge import decide
-from webdyno.judge.run_differences import differences
+from webdyno.judge.differences import surroundings
 from webdyno.model.bench import BenchSettings
 from webdyno.model.command import repeat_command
 from webdyno.model.experiment import Experiment
@@ -31,8 +31,6 @@ from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.stack import ask_versions
 
 RUNS_FOLDER = Path("runs")
-SAME_MEMORY = 0.01
-"""Share by which a machine's memory may differ from one start of its kernel to the next."""
 
 
 def begin_run(
@@ -69,8 +67,8 @@ def resume_run(path: Path) -> RunFolder:
     head = folder.head
     arms = _arms_of_all_points(head.experiment, kept_catalogue(path))
     here = _session(head.experiment, arms)
-    if changed := _what_changed(head, here):
-        lines = "\n".join(f"    {line}" for line in changed)
+    if changed := surroundings(head, here):
+        lines = "\n".join(f"    {it.what}: {it.before} before, {it.after} now" for it in changed)
         raise Mistake(
             f"{path} can't go on here, as one verdict would rest on unequal things:\n{lines}"
             f"\nTo measure the same experiment anew: {repeat_command(path, head)}"
@@ -145,6 +143,7 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
     The order is random in each round, so that a drift of the machine weighs on all alike.
     """
     turn = 0
+    any_block = any(at.finished_blocks for at in points)
     generator_failed = False
     while going := [at for at in points if not at.stops()]:
         turn += 1
@@ -160,8 +159,10 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
                 at.progress.notice(f"{failure}; block {number} is begun anew")
             took_s = time.monotonic() - began
             at.used_s += took_s
-            if number == 1 and (warning := surprise(at.experiment, took_s)):
-                at.progress.notice(warning)
+            if not any_block and at.finished_blocks == number:
+                any_block = True
+                if warning := surprise([each.experiment for each in points], took_s):
+                    at.progress.notice(warning)
 
 
 def _of_point(records: Sequence[Record], plan: PointPlan) -> list[Record]:
@@ -193,22 +194,6 @@ def _session(experiment: Experiment, arms: Sequence[PlannedArm]) -> SessionRecor
             versions=versions,
             load_generator="; ".join(program(name).version() for name in generators),
         )
-
-
-def _what_changed(head: RunHead, here: SessionRecord) -> list[str]:
-    """Say line by line what isn't as it was when the run began."""
-    machine, was = here.machine, head.machine.memory_bytes
-    if abs(machine.memory_bytes - was) <= SAME_MEMORY * was:
-        machine = machine.model_copy(update={"memory_bytes": was})
-    now = head.model_copy(
-        update={
-            "webdyno_version": here.webdyno_version,
-            "machine": machine,
-            "versions": here.versions,
-            "load_generator": here.load_generator,
-        }
-    )
-    return [f"{it.what}: {it.before} before, {it.after} now" for it in differences(head, now)]
 
 
 def _arms_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:

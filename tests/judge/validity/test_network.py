@@ -18,15 +18,25 @@ def test_a_quiet_network_is_fine() -> None:
     assert found() == {}
 
 
-@pytest.mark.parametrize("kind", ["listen_overflows", "listen_drops"])
-def test_a_full_listen_queue_is_told(kind: str) -> None:
-    finding = found(**{kind: 5})["listen-overflow"]
+def test_a_full_listen_queue_is_told() -> None:
+    finding = found(dropped=5)["listen-overflow"]
     assert "120 connections found the listen queue full" in finding.what
     assert "backlog" in finding.remedy
 
 
+@pytest.mark.parametrize("kind", ["listen_overflows", "listen_drops", "syn_retransmits"])
+def test_what_happens_to_other_programs_spoils_nothing(kind: str) -> None:
+    assert found(**{kind: 5}) == {}
+    assert found(**{kind: 5, "dropped": None}) == {}
+
+
+@pytest.mark.parametrize("kind", ["listen_overflows", "listen_drops"])
+def test_in_a_namespace_of_our_own_its_counts_serve_as_well(kind: str) -> None:
+    assert "listen-overflow" in found(**{kind: 5, "dropped": None, "own_namespace": True})
+
+
 def test_repeated_connection_attempts_are_told() -> None:
-    finding = found(syn_retransmits=2)["syn-retransmits"]
+    finding = found(syn_retransmits=2, own_namespace=True)["syn-retransmits"]
     assert "48 connection attempts" in finding.what
     assert "rate_rps" in finding.metrics
 
