@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 
@@ -63,7 +64,7 @@ def main() -> None:
     """Run the command line and end the process with the exit code that fits."""
     end_by_signals()
     _prepare_output()
-    sys.exit(_run())
+    sys.exit(run_command(sys.argv[1:]))
 
 
 def _prepare_output() -> None:
@@ -78,11 +79,12 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _run() -> int:
+def run_command(words: Sequence[str]) -> int:
+    """Run a command line without its first word; give the exit code that fits."""
     try:
-        if sys.argv[1:2] == ["load"]:  # the engine reads its own flags, --help among them
-            load(*sys.argv[2:])
-        code: int = app(result_action="return_int_as_exit_code_else_zero")
+        if words[:1] == ["load"]:  # the engine reads its own flags, --help among them
+            load(*words[1:])
+        code: int = app(words, result_action="return_int_as_exit_code_else_zero")
         if sys.stdout:
             sys.stdout.flush()
     except Mistake as mistake:

@@ -70,6 +70,13 @@ def read_value(kind: TypeAdapter[T], value: object, flag: str) -> T:
     raise Mistake(f"{flag} {value}: {_wish('it', [fault])}")
 
 
+def first_fault(error: ValidationError) -> str:
+    """Say what is wrong first with data that nobody wrote by hand: `load.rate_rps should be …`."""
+    fault: Any = error.errors()[0]
+    key = ".".join(str(part) for part in fault["loc"])[:LONGEST_KEY] or "it"
+    return f"{key} is missing" if fault["type"] == "missing" else _wish(key, [fault])
+
+
 def _message(where: tuple[str | int, ...], faults: list[Any], model: type[BaseModel]) -> str:
     key = ".".join(str(part) for part in where)[:LONGEST_KEY] or model.__name__.lower()
     fault = faults[0]

@@ -3,6 +3,7 @@
 import pkgutil
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 
 from webdyno.generator.interface import Program
@@ -14,9 +15,13 @@ from webdyno.model.paths import spell_out_all
 
 def programs() -> Mapping[str, Program]:
     """Give every program that makes load by its name, webdyno's own first."""
+    return _found_in(tuple(sys.modules[__package__].__path__))
+
+
+@cache
+def _found_in(folders: tuple[str, ...]) -> Mapping[str, Program]:
     modules = (
-        import_module(f"{__package__}.{each.name}")
-        for each in pkgutil.iter_modules(sys.modules[__package__].__path__)
+        import_module(f"{__package__}.{each.name}") for each in pkgutil.iter_modules(folders)
     )
     found = [module.PROGRAM for module in modules if hasattr(module, "PROGRAM")]
     found.sort(key=lambda it: (it.name != OWN_GENERATOR, it.name))

@@ -1,9 +1,9 @@
 """Knobs: typed, bounded settings of services, stacks and sites."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from webdyno.model.base import Model
 
@@ -50,6 +50,12 @@ class NumberKnob(_Knob):
     max: int | float
     default: int | float | Literal["server-cpus"]
 
+    @model_validator(mode="after")
+    def _default_fits(self) -> "NumberKnob":
+        if self.min > self.max:
+            raise ValueError(f"min = {self.min} is more than max = {self.max}")
+        return _with_right_default(self)
+
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
         if value == SERVER_CPUS and self.type == "whole":
@@ -66,6 +72,15 @@ class NumberKnob(_Knob):
         return f"{self.min} to {self.max}"
 
 
+K = TypeVar("K", bound="NumberKnob | ChoiceKnob")
+
+
+def _with_right_default(knob: K) -> K:
+    if fault := knob.fault(knob.default):
+        raise ValueError(f"default {fault}, not {knob.default!r}")
+    return knob
+
+
 def _is_whole(value: float) -> bool:
     return isinstance(value, int) or value.is_integer()
 
@@ -76,6 +91,12 @@ class ChoiceKnob(_Knob):
     type: Literal["choice"]
     choices: Annotated[list[str], Field(min_length=2)]
     default: str
+
+    @model_validator(mode="after")
+    def _default_fits(self) -> "ChoiceKnob":
+        if len(set(self.choices)) < len(self.choices):
+            raise ValueError("choices has the same word twice")
+        return _with_right_default(self)
 
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""

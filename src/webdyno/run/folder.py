@@ -16,6 +16,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from webdyno.definitions.refusal import first_fault
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import RECORD, BlockRecord, Record
 from webdyno.model.run import FORMAT, READABLE, RunHead
@@ -228,8 +229,4 @@ def _cause(error: Exception) -> str:
 
 
 def _first_problem(error: ValidationError | json.JSONDecodeError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return str(error)
-    problem = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
-    return f"{place}: {problem['msg']}" if place else problem["msg"]
+    return str(error) if isinstance(error, json.JSONDecodeError) else first_fault(error)
