@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget
 from webdyno.cli.quantities import parse_duration_s
 from webdyno.model.calibration import Calibration
@@ -51,7 +52,7 @@ def calibrate(
     budget_s = parse_duration_s(budget or "60s", "--budget")
     if any(count < 1 for count in connections):
         raise Mistake("--connections: a number from 1")
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     with console.status("calibrating") as status:
 
         def tell(doing: str) -> None:
@@ -66,7 +67,7 @@ def calibrate(
     if json:
         print(calibration.model_dump_json(indent=2))  # noqa: T201
         return
-    out = Console()
+    out = plain_console()
     _show(out, calibration)
     out.print(f"\nkept in {path}", style="dim", soft_wrap=True)
 
