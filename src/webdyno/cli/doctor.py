@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from webdyno.cli.flags import CatalogDirs
@@ -45,7 +46,7 @@ def doctor(*, catalog: CatalogDirs = ()) -> None:
         table.add_column(heading, overflow="fold")
     for check in checks:
         mark = "[green]ok[/]" if check.good else "[yellow]![/]"
-        table.add_row(mark, check.what, check.found, check.meaning)
+        table.add_row(mark, *map(escape, (check.what, check.found, check.meaning)))
     Console().print(table)
 
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from webdyno.cli.flags import CatalogDirs
@@ -39,7 +40,7 @@ def _overview(catalogue: Catalogue) -> Table:
     for heading in ("stack", "what it is", "sites"):
         table.add_column(heading, overflow="fold")
     for stack in catalogue.stacks.values():
-        table.add_row(stack.name, stack.title, ", ".join(_sites(catalogue, stack)))
+        table.add_row(stack.name, escape(stack.title), ", ".join(_sites(catalogue, stack)))
     return table
 
 
@@ -47,7 +48,7 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
     from webdyno.stack.packages import packages_of
 
     services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())
-    console.print(f"[bold]{stack.name}[/]: {stack.title}")
+    console.print(f"[bold]{stack.name}[/]: {escape(stack.title)}")
     console.print(f"services  {services}")
     console.print(f"packages  {', '.join(packages_of(stack))}")
     console.print(f"sites     {', '.join(_sites(catalogue, stack))}\n")
@@ -56,7 +57,7 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
         table.add_column(heading, overflow="fold")
     for name, target in stack.exposed_knobs().items():
         knob = target.knob
-        table.add_row(name, knob.range(), _shown(knob.default), knob.help)
+        table.add_row(*map(escape, (name, knob.range(), _shown(knob.default), knob.help)))
     console.print(table)
 
 
