@@ -65,6 +65,14 @@ def test_what_is_known_exactly_has_four_digits() -> None:
     assert text.bounds(Interval(low=77_000.0, estimate=77_000.0, high=77_000.0)) == "77,000–77,000"
 
 
+def test_nobody_reads_more_than_four_digits() -> None:
+    memory = Interval(low=0.838561, estimate=0.838572, high=0.838583)
+    assert (text.estimate(memory), text.bounds(memory)) == ("0.8386", "0.8386–0.8386")
+    assert text.estimate(Interval(low=75412.9, estimate=75413.4, high=75413.9)) == "75,413"
+    near_one = Interval(low=1.00011, estimate=1.00032, high=1.00053)
+    assert (text.ratio(near_one), text.ratio_bounds(near_one)) == ("1.0003", "1.0001–1.0005")
+
+
 def read(told: str) -> float:
     return float(told.replace(",", "").replace("−", "-"))
 
@@ -87,7 +95,8 @@ def test_rounding_never_puts_an_estimate_outside_its_interval(
 def test_a_rounded_estimate_is_near_the_exact_one(value: float, spread: float) -> None:
     interval = Interval(low=value / (1 + spread), estimate=value, high=value * (1 + spread))
     half_width = (interval.high - interval.low) / 2
-    assert abs(read(text.estimate(interval)) - value) <= half_width * 0.51 or half_width < 1e-6
+    off = abs(read(text.estimate(interval)) - value)
+    assert off <= max(half_width * 0.51, value * 0.51e-3)
 
 
 def test_counts_agree_with_their_noun() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 
@@ -10,6 +11,7 @@ from cyclopts import App
 from webdyno.cli.audit import audit
 from webdyno.cli.calibrate import calibrate
 from webdyno.cli.compare import compare
+from webdyno.cli.console import printable
 from webdyno.cli.doctor import doctor
 from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
@@ -63,7 +65,7 @@ def main() -> None:
     """Run the command line and end the process with the exit code that fits."""
     end_by_signals()
     _prepare_output()
-    sys.exit(_run())
+    sys.exit(run_command(sys.argv[1:]))
 
 
 def _prepare_output() -> None:
@@ -78,11 +80,12 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _run() -> int:
+def run_command(words: Sequence[str]) -> int:
+    """Run a command line without its first word; give the exit code that fits."""
     try:
-        if sys.argv[1:2] == ["load"]:  # the engine reads its own flags, --help among them
-            load(*sys.argv[2:])
-        code: int = app(result_action="return_int_as_exit_code_else_zero")
+        if words[:1] == ["load"]:  # the engine reads its own flags, --help among them
+            load(*words[1:])
+        code: int = app(words, result_action="return_int_as_exit_code_else_zero")
         if sys.stdout:
             sys.stdout.flush()
     except Mistake as mistake:
@@ -106,7 +109,7 @@ def _run() -> int:
 
 def _complain(text: str, code: Exit) -> Exit:
     with suppress(OSError):  # standard error can be closed or full as well
-        print(f"webdyno: {text}", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"webdyno: {printable(text)}", file=sys.stderr, flush=True)  # noqa: T201
     return code
 
 

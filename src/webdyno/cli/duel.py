@@ -57,8 +57,7 @@ def _experiment(
             "title": f"{stack} against {baseline}",
             "question": f"How does {stack} compare with {baseline} at {asked} of {served.name}?",
             "site": served.name,
-            "load": {**served.suggests.get("load", {}), "paths": [asked]},
-            "measure": served.suggests.get("measure", {}),
+            "load": {"paths": [asked]},
             "arms": {names[0]: {"stack": baseline}, names[1]: {"stack": stack}},
         },
         flags={

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.console import Console
-
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
-from webdyno.generator import check_generator, generator_needs
+from webdyno.generator import program
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Trouble
@@ -23,8 +22,6 @@ def measure(
     name: str, experiment: Experiment, catalogue: Catalogue, out: Path | None, *, yes: bool
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
-    for plan in plan_points(experiment):
-        check_generator(plan.experiment)
     _provide(experiment, catalogue, yes=yes)
     from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
@@ -45,7 +42,7 @@ def measure_on(path: Path, more_s: float | None = None, *, yes: bool) -> Exit:
 
 def tell(text: str) -> None:
     """Say something that is no result, on standard error."""
-    Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
+    plain_console(stderr=True).print(text, soft_wrap=True)
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
@@ -53,7 +50,7 @@ def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None
     stacks = [catalogue.stack(arm.stack) for arm in arms]
     sites = [catalogue.site(arm.site or experiment.site) for arm in arms]
     generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
-    tools = [need for name in generators for need in generator_needs(name)]
+    tools = [need for name in generators if (need := program(name).need)]
     agree_to_catalogues(stacks, sites, yes=yes)
     provide_packages(stacks, sites, tools, yes=yes)
     _tell_of_others()

@@ -156,7 +156,8 @@ def log_ratios(values: Mapping[str, Values]) -> list[LogRatios]:
 
 def _pair(arm: str, a: Values, b: Values) -> LogRatios:
     blocks = sorted(a.keys() & b.keys())
-    return LogRatios(arm, blocks, np.array([log(a[n]) - log(b[n]) for n in blocks]))
+    d = np.array([log(a[n]) - log(b[n]) for n in blocks])
+    return LogRatios(arm, blocks, d.clip(-LARGEST_LOG, LARGEST_LOG))
 
 
 def fewest_blocks(measure: Measure, comparisons: int) -> int:

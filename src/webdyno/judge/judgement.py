@@ -51,7 +51,7 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
     deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
     asked = [comparison for comparison in deciding if not comparison.same_arm] or deciding
     return Judgement(
-        verdict=min((comparison.verdict for comparison in asked), key=WEIGHT.index),
+        verdict=min((it.verdict for it in asked), key=WEIGHT.index),
         headline=headline(asked),
         metrics=[rule.metric for rule in metrics],
         arms=arms,
@@ -132,35 +132,53 @@ def _facts(measured: Measured, arm: str) -> ArmFacts:
 
 def headline(deciding: Sequence[Comparison]) -> str:
     """Say the comparisons on the deciding metric; a reason that several share is said once."""
-    return "; ".join(dict.fromkeys(_sentence(comparison) for comparison in deciding))
+    return "; ".join(dict.fromkeys(_with_verdict(comparison) for comparison in deciding))
 
 
-def _sentence(comparison: Comparison) -> str:
+def sentence(comparison: Comparison) -> str:
+    """Say what was found and how sure it is, where the verdict's name stands beside it."""
+    if comparison.verdict is Verdict.INVALID:
+        return comparison.why
+    outlook = _outlook(comparison)
+    if comparison.verdict is Verdict.EQUIVALENT and not comparison.negligible:
+        outlook = f"the same {outlook}"
+    return f"{_found(comparison)}: {outlook}" if outlook else f"{_found(comparison)}."
+
+
+def _with_verdict(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.INVALID:
         return _lower_first(comparison.why)
+    within = comparison.verdict is Verdict.EQUIVALENT and not comparison.negligible
+    parting = " " if within else ", "
+    said = f"{comparison.verdict}{parting}{_outlook(comparison)}".rstrip(", ")
+    return f"{_found(comparison)}: {said}"
+
+
+def _found(comparison: Comparison) -> str:
+    """Say the ratio and its evidence; only who was compared where there is no ratio yet."""
     if comparison.ratio is None:
-        return f"{comparison.a} against {comparison.b}: undecided, {_lower_first(comparison.why)}"
+        return f"{comparison.a} against {comparison.b}"
     said = metric_rule(comparison.metric).saying.format(
         a=comparison.a, b=comparison.b, ratio=ratio(comparison.ratio)
     )
-    evidence = f"{ratio_range(comparison.ratio)}, {count(len(comparison.by_block), 'block')}"
-    return f"{said} ({evidence}): {_verdict(comparison)}"
+    return f"{said} ({ratio_range(comparison.ratio)}, {count(len(comparison.by_block), 'block')})"
 
 
-def _verdict(comparison: Comparison) -> str:
+def _outlook(comparison: Comparison) -> str:
+    """Say what the verdict's name leaves open: how equal, or what is still needed."""
     if comparison.negligible:
-        return "equivalent, the difference being too small to matter"
+        return "the difference being too small to matter"
     if comparison.verdict is Verdict.EQUIVALENT:
         because = f": {comparison.reason}" if comparison.reason else ""
-        return f"equivalent within {percent(comparison.delta)}{because}"
+        return f"within {percent(comparison.delta)}{because}"
     if comparison.verdict is not Verdict.UNDECIDED:
-        return comparison.verdict
+        return ""
+    if comparison.ratio is None:
+        return _lower_first(comparison.why)
     if comparison.more_blocks is None or comparison.more_minutes is None:
-        return "undecided, too close to call in reasonable time"
-    return (
-        f"undecided, about {count(comparison.more_blocks, 'more block')} "
-        f"({minutes(comparison.more_minutes * 60)}) needed"
-    )
+        return "too close to call in reasonable time"
+    needed_s = comparison.more_minutes * 60
+    return f"about {count(comparison.more_blocks, 'more block')} ({minutes(needed_s)}) needed"
 
 
 def _lower_first(sentence: str) -> str:

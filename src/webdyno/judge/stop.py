@@ -53,7 +53,7 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
                 return Stop("nothing-valid", why)
     pairs = _pairs(valid, experiment)
     fewest = fewest_blocks(measure, len(pairs))
-    judgeable = min((len(pair.d) for pair in pairs), default=finished)
+    judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
     if judgeable >= fewest and _precise(pairs, measure):
@@ -72,5 +72,5 @@ def _pairs(valid: Measured, experiment: Experiment) -> list[LogRatios]:
 
 def _precise(pairs: Sequence[LogRatios], measure: Measure) -> bool:
     """Whether all ratios are known well enough, each at the level of Holm's first step."""
-    confidence = 1 - ALPHA / max(len(pairs), 1)
+    confidence = 1 - ALPHA / len(pairs)
     return all(shown_estimate(pair.d, measure, confidence)[1] for pair in pairs)

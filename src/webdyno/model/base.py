@@ -12,12 +12,18 @@ Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 
 class Model(BaseModel):
-    """A strict, frozen record: misspelt keys are refused instead of being silently ignored."""
+    """A strict, frozen record.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Misspelt keys are refused instead of being silently ignored, and a value has the type that is
+    asked for: true is no number, and neither is "5" or infinity.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Foreign(BaseModel):
     """A frozen record that another program wrote: keys that it adds later are let through."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, strict=True, allow_inf_nan=False, serialize_by_alias=True
+    )

@@ -5,6 +5,7 @@ that rounding never puts one outside the other. Numbers and units are parted by 
 page makes narrow ones of them.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from math import ceil, floor, isfinite, log10
 
@@ -17,8 +18,18 @@ MISSING = "—"
 KNOWN_EXACTLY = 1e-9
 """Relative half-width below which a value is known, but for the rounding of logarithms."""
 DIGITS = 4
-"""Of values whose precision isn't known."""
+"""As many as people read; fewer where an interval bears fewer."""
 MOST_DECIMALS = 6
+MOST_RATIO_DECIMALS = 4
+"""Ratios are told apart from 1, so that more of their digits matter."""
+
+
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|min|bytes|[KMGT]iB|blocks?)(?!\w))")
+
+
+def bound(said: str, space: str) -> str:
+    """Put a space of one's own between numbers and units, one at which no line ends."""
+    return BEFORE_UNIT.sub(space, said)
 
 
 def number(value: float, decimals: int = 0) -> str:
@@ -86,16 +97,20 @@ def _ratio_ends(interval: Interval) -> tuple[str, str]:
 
 
 def _ratio_decimals(interval: Interval) -> int:
-    return max(_decimals(interval), 2)
+    return max(_decimals(interval, MOST_RATIO_DECIMALS), 2)
 
 
-def _decimals(interval: Interval) -> int:
-    """As many as the interval bears, and so many that the estimate has one digit at least."""
+def _decimals(interval: Interval, most: int | None = None) -> int:
+    """As many as the interval bears, but not many; and so that the estimate has a digit at least.
+
+    At most as many as make four digits unless told otherwise.
+    """
     magnitude = _magnitude(interval.estimate)
+    most = max(DIGITS - 1 - magnitude, 0) if most is None else most
     half_width = (interval.high - interval.low) / 2
     if not isfinite(half_width) or half_width <= KNOWN_EXACTLY * abs(interval.estimate):
         return max(DIGITS - 1 - magnitude, 0)
-    return max(-magnitude, min(decimals_for(half_width), MOST_DECIMALS))
+    return max(-magnitude, min(decimals_for(half_width), most))
 
 
 def _magnitude(value: float) -> int:

@@ -107,6 +107,9 @@ class Client(Foreign):
     """Share of its threads' time spent on the CPU, 0 to 1: the busiest thread's."""
     busy_waits: bool = False
     """True when it asks the kernel over and over, so that `busy` doesn't tell how hard it works."""
+    stood_still_s: Amount = 0.0
+    """For how long one of its threads did nothing at all though it had to; 0 where it can't tell.
+    """
 
 
 class Window(Foreign):

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from webdyno.model.judgement import Metric
+from webdyno.model.load_result import LoadResult
 from webdyno.model.records import SlotRecord
 
 BlockValue = Callable[[Sequence[SlotRecord]], float | None]
@@ -51,12 +52,12 @@ def answers(slot: SlotRecord) -> int:
 
 def rate_rps(slots: Sequence[SlotRecord]) -> float | None:
     """Valid answers per second over all slots together."""
-    counted = [counted_answers(slot) for slot in slots]
+    counted = [counted_answers(slot.load) for slot in slots]
     completed, took_s = sum(count for count, _ in counted), sum(took_s for _, took_s in counted)
     return completed / took_s if completed and took_s else None
 
 
-def counted_answers(slot: SlotRecord) -> tuple[int, float]:
+def counted_answers(load: LoadResult) -> tuple[int, float]:
     """Give the valid answers that a slot's rate rests on, and the seconds that they took.
 
     A slot begins with no request in flight and ends with some, half done: counted without its drain
@@ -67,7 +68,6 @@ def counted_answers(slot: SlotRecord) -> tuple[int, float]:
 
     In an open loop the timetable says how many are due in a slot, and all that were answered count.
     """
-    load = slot.load
     completed, answered = load.requests.completed, load.requests.completed + load.requests.drained
     if load.loop == "open":
         return answered, load.measured_s

@@ -79,7 +79,12 @@ class Answer(Model):
     http_version: str | None = None
     headers: list[tuple[str, str]] = []
     head_bytes: Count = 0
+    encoding: str = ""
+    """What the body came compressed by; empty when it came as it is."""
+    wire_bytes: Count | None = None
+    """Length of the body as it came; None in records of runs that knew no compression."""
     body_bytes: Count = 0
+    """Length of the body, decoded; so are its sum and its start."""
     body_sha256: str = ""
     body_start: str = ""
     """The first 200 bytes as text, to show an error page."""

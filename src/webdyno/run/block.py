@@ -127,11 +127,11 @@ def _start(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
 
 def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord:
     """Ask all arms the same before the load, where they speak HTTP."""
-    timeout_s, dial = at.experiment.load.timeout_s, at.bench.client_socket
+    load, dial = at.experiment.load, at.bench.client_socket
     return CertificateRecord(
         block=block,
         answers={
-            arm.name: ask(stacks[arm.name].url, arm.certified, timeout_s, dial)
+            arm.name: ask(stacks[arm.name].url, arm.certified, load, dial)
             for arm in at.arms
             if arm.stack.protocol == "http"
         },
@@ -168,11 +168,11 @@ def _load(
 
 
 def _load_order(at: MeasuredPoint, block: int, slot: PlannedSlot, url: str) -> LoadOrder:
-    measure = at.experiment.measure
+    load, measure = at.experiment.load, at.experiment.measure
     return LoadOrder(
         id=f"block {block} slot {slot.position}",
-        requests=tuple(Request(url + path, expect) for path, expect in slot.arm.asked),
-        load=at.experiment.load,
+        requests=tuple(Request(url + path, expect.under(load)) for path, expect in slot.arm.asked),
+        load=load,
         duration_s=measure.warmup_s if slot.phase == "warmup" else measure.slot_s,
     )
 
@@ -183,7 +183,9 @@ def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
     lengths = [expect.body_bytes for _, expect in arm.asked]
     known = [length for length in lengths if length is not None]
     calibrated = at.experiment.generator == "loadgen" and not load.think_s
-    if at.calibration is None or not calibrated or len(known) < len(lengths):
+    if load.may_be_compressed or len(known) < len(lengths):
+        return None
+    if at.calibration is None or not calibrated:
         return None
     body_bytes = fmean(known, load.shares(len(known)))
     return at.calibration.ceiling(body_bytes, load.connections, load.keepalive)

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from webdyno.definitions.refusal import first_fault
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import RECORD, BlockRecord, Record
 from webdyno.model.run import FORMAT, READABLE, RunHead
@@ -185,7 +186,7 @@ def _parse_head(file: Path, text: str) -> RunHead:
                 f"{file}: format {found!r}, but this webdyno reads format {FORMAT}. "
                 "Use the version of webdyno that made the run."
             )
-        return RunHead.model_validate(raw)
+        return RunHead.model_validate_json(text)
     except (json.JSONDecodeError, ValidationError) as error:
         raise Mistake(f"{file}: not the head of a run: {_first_problem(error)}") from error
 
@@ -232,8 +233,4 @@ def _cause(error: Exception) -> str:
 
 
 def _first_problem(error: ValidationError | json.JSONDecodeError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return str(error)
-    problem = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
-    return f"{place}: {problem['msg']}" if place else problem["msg"]
+    return str(error) if isinstance(error, json.JSONDecodeError) else first_fault(error)

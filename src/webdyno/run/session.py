@@ -13,7 +13,7 @@ from random import Random
 from webdyno.bench import Bench, open_bench
 from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
-from webdyno.generator import GeneratorError, find_loadgen, generator_version, new_generator
+from webdyno.generator import GeneratorError, find_loadgen, program
 from webdyno.judge import decide
 from webdyno.judge.differences import surroundings
 from webdyno.model.bench import BenchSettings
@@ -122,8 +122,7 @@ def _open_points(folder: RunFolder, progress: Progress, exits: ExitStack) -> lis
                 arms=plan_arms(plan.experiment, catalogue),
                 bench=bench,
                 new_generator=partial(
-                    new_generator,
-                    plan.experiment.generator,
+                    program(plan.experiment.generator).new,
                     bench.split.client,
                     bench.client_entry(),
                 ),
@@ -193,7 +192,7 @@ def _session(experiment: Experiment, arms: Sequence[PlannedArm]) -> SessionRecor
             webdyno_version=version("webdyno"),
             machine=bench.describe(),
             versions=versions,
-            load_generator="; ".join(generator_version(name) for name in generators),
+            load_generator="; ".join(program(name).version() for name in generators),
         )
 
 

@@ -34,6 +34,9 @@ RATE_TOLERANCE = 0.02
 CHANCE = 3.0
 """Standard deviations of a Poisson count that random arrivals may be off by chance."""
 
+STILL_LIMIT = 0.02
+"""Share of a slot in which the client may stand still: it moves the rate by as much."""
+
 STANDSTILL_SHARE, FEWEST_EXPECTED = 0.1, 20
 """A window stood still that has less than this share of the answers that the rest of the slot lets
 expect, where that is enough of them to tell."""
@@ -118,18 +121,21 @@ CLIENT_HELD_BACK = SlotRule(
 )
 
 
-def _stopped_s(slot: SlotRecord) -> float:
-    return slot.readings.stopped.client_s if slot.readings and slot.readings.stopped else 0.0
+def _still_s(slot: SlotRecord) -> float:
+    """By its own clock, and by what the probes saw."""
+    seen_s = slot.readings.stopped.client_s if slot.readings and slot.readings.stopped else 0.0
+    return max(seen_s, slot.load.client.stood_still_s)
 
 
-CLIENT_STOPPED = SlotRule(
-    name="client-stopped",
-    broken=lambda slot: _stopped_s(slot) > 0,
+CLIENT_STOOD_STILL = SlotRule(
+    name="client-stood-still",
+    broken=lambda slot: _still_s(slot) > STILL_LIMIT * slot.load.measured_s,
     what=lambda slots: (
-        f"the load generator was stopped for {duration(sum(map(_stopped_s, slots)))}, by a signal "
-        "or a debugger, and sent nothing in that time"
+        f"the load generator stood still for up to {duration(max(map(_still_s, slots)))} of a "
+        "slot, and sent nothing in that time: it was stopped, or had no CPU"
     ),
-    remedy="Leave the load generator alone while webdyno runs.",
+    remedy="Look for what stops programs here: a debugger, a suspended machine, other programs on "
+    "the client's CPUs.",
     spoils=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
 )
@@ -241,7 +247,7 @@ OFFERED_RATE = SlotRule(
 RULES = (
     CLIENT_BOUND,
     CLIENT_HELD_BACK,
-    CLIENT_STOPPED,
+    CLIENT_STOOD_STILL,
     STOOD_STILL,
     SEND_LAG,
     OFFERED_RATE,

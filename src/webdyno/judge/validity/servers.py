@@ -12,9 +12,10 @@ from webdyno.judge.validity.rule import (
     readings_of,
     with_readings,
 )
-from webdyno.model.format import count, duration, number, percent, size
+from webdyno.model.format import count, duration, number, percent
 from webdyno.model.judgement import Finding
 from webdyno.model.metrics import answers
+from webdyno.model.quantities import memory_words
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import RunHead
@@ -37,7 +38,7 @@ def _limit_reached(readings: Readings) -> bool:
 def _killed_for_memory(slots: Sequence[SlotRecord]) -> str:
     uses = [readings.memory for readings in readings_of(slots) if readings.memory]
     killed = sum(use.oom_kills for use in uses)
-    limit = size(max(use.limit_bytes for use in uses))
+    limit = memory_words(max(use.limit_bytes for use in uses))
     deaths = f", and the kernel killed {number(killed)} of its processes" if killed else ""
     return f"its memory limit of {limit} was reached{deaths}"
 
