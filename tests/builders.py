@@ -78,7 +78,7 @@ class SimulatedArm:
         return 1.0 if self.wrong_status is None else 1.0 - self.wrong_share
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SimulatedRun:
     """What a run's folder would hold."""
 

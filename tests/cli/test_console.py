@@ -1,6 +1,8 @@
 """Whatever is printed is text: neither markup in it is heeded nor a control character."""
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 import webdyno
-from webdyno.cli.console import console, printable
+from webdyno.cli.console import plain_console, printable
 
 HOSTILE = "[red]hot[/red] [/] [link=x]y :smile: \x1b[2J\x1b]0;title\x07 \x9b31m"
 
@@ -20,7 +22,7 @@ def test_foreign_text_is_printed_as_it_is(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1" if terminal else "")
     monkeypatch.setenv("COLUMNS", "200")
-    printed = console()
+    printed = plain_console()
     table = Table()
     table.add_column(HOSTILE)
     table.add_row(HOSTILE)
@@ -35,13 +37,20 @@ def test_foreign_text_is_printed_as_it_is(
     assert ("\x1b[1m" in told) == terminal  # our own styles stay
 
 
+def test_what_went_wrong_is_told_alike() -> None:
+    program = "from webdyno.cli import main; main()"
+    command = [sys.executable, "-c", program, "report", "\x1b[2J[/]"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    assert told.startswith("webdyno: ␛[2J[/] holds no run")
+
+
 def test_lines_and_tabs_stay() -> None:
     assert printable("a\n\tb\r\x00") == "a\n\tb␍␀"
 
 
 def test_the_live_line_of_a_run_is_printed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    live = console(stderr=True)
+    live = plain_console(stderr=True)
     live.file = io.StringIO()
     with Progress(TextColumn("{task.description}", markup=False), console=live) as progress:
         progress.add_task("[/] arm")

@@ -1,6 +1,7 @@
 """The kinds of run that a report must be able to show."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import product
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
@@ -25,11 +26,13 @@ LONG_NAME = "nginx-front-apache-prefork-modphp with 32 children and a page cache
 """Longer than a column of a terminal or half a telephone's screen."""
 
 
+@cache
 def decided() -> SimulatedRun:
     """Two arms with a clear difference."""
     return simulated_run({"apache-event": APACHE, "nginx": NGINX}, blocks=8)
 
 
+@cache
 def several_arms() -> SimulatedRun:
     """Four arms, one of them with a long name, one close to the baseline."""
     return simulated_run(
@@ -43,12 +46,14 @@ def several_arms() -> SimulatedRun:
     )
 
 
+@cache
 def invalid() -> SimulatedRun:
     """One arm answers 404 to everything."""
     wrong = SimulatedArm(stack="apache-event", wrong_status=404, body=b"<title>Not Found</title>")
     return simulated_run({"nginx": NGINX, "apache": wrong}, blocks=6)
 
 
+@cache
 def undecided() -> SimulatedRun:
     """Two servers that are nearly alike, too noisy for an answer."""
     near = SimulatedArm(rate_rps=80_000, server_cpu_us=11.0, response_p50_us=750)
@@ -57,11 +62,13 @@ def undecided() -> SimulatedRun:
     )
 
 
+@cache
 def one_block() -> SimulatedRun:
     """Stopped when only one block was finished."""
     return simulated_run({"nginx": NGINX, "apache": APACHE}, blocks=1)
 
 
+@cache
 def no_block() -> SimulatedRun:
     """Stopped after the fairness certificate, before any slot."""
     run = one_block()
@@ -69,6 +76,7 @@ def no_block() -> SimulatedRun:
     return SimulatedRun(run.head, certificate)
 
 
+@cache
 def hostile() -> SimulatedRun:
     """Names and answers that mean something in HTML, scripts and CSV."""
     name = '</script><img src=x onerror="alert(1)">, {{ 7*7 }}'
@@ -80,6 +88,7 @@ MARKUP = ("[red]hot[/red]", "[/]", "[link=x]y")
 """What rich would take for styles, or raise an error about."""
 
 
+@cache
 def hostile_markup() -> SimulatedRun:
     """A title, an arm, levels and a server's error that mean something in a terminal."""
     title, arm, level = MARKUP
@@ -93,6 +102,7 @@ def hostile_markup() -> SimulatedRun:
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), records)
 
 
+@cache
 def probed() -> SimulatedRun:
     """The clear difference with probes at work."""
     run = decided()
@@ -165,16 +175,19 @@ def _arms_at(levels: Sequence[Level]) -> dict[str, SimulatedArm]:
     }
 
 
+@cache
 def connections() -> SimulatedRun:
     """One factor in powers."""
     return sweep({"load.connections": [1, 4, 16, 64, 256]})
 
 
+@cache
 def two_factors() -> SimulatedRun:
     """A number and a choice."""
     return sweep({"load.connections": [1, 8, 64], "load.keepalive": ["always", "never"]})
 
 
+@cache
 def names() -> SimulatedRun:
     """A factor whose levels are words, another of switches."""
     return sweep(
@@ -183,6 +196,7 @@ def names() -> SimulatedRun:
     )
 
 
+@cache
 def broken_point() -> SimulatedRun:
     """A sweep that was stopped in its second point, with wrong answers at the first."""
     run = two_factors()
@@ -199,6 +213,7 @@ ALL = (decided, probed, several_arms, invalid, undecided, one_block, no_block, h
 Make = Callable[[], SimulatedRun]
 
 
+@cache
 def seen(run: SimulatedRun) -> RunView:
     """What there is to see of a run."""
     return run_view(run.head, run.records, judge_sweep(run.head, run.records))

@@ -11,6 +11,7 @@ from cyclopts import App
 from webdyno.cli.audit import audit
 from webdyno.cli.calibrate import calibrate
 from webdyno.cli.compare import compare
+from webdyno.cli.console import printable
 from webdyno.cli.doctor import doctor
 from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
@@ -108,7 +109,7 @@ def run_command(words: Sequence[str]) -> int:
 
 def _complain(text: str, code: Exit) -> Exit:
     with suppress(OSError):  # standard error can be closed or full as well
-        print(f"webdyno: {text}", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"webdyno: {printable(text)}", file=sys.stderr, flush=True)  # noqa: T201
     return code
 
 

@@ -4,9 +4,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.prompt import Confirm
 
+from webdyno.cli.console import plain_console
 from webdyno.definitions.foreign import CataloguePart, foreign_parts
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
@@ -32,8 +32,8 @@ def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: 
     if not yes:
         if not sys.stdin.isatty():
             raise Mistake(f"{told}\nadd --yes to agree; nothing was run")
-        console = Console(stderr=True)
-        console.print(told, markup=False, highlight=False, soft_wrap=True)
+        console = plain_console(stderr=True)
+        console.print(told, soft_wrap=True)
         if not Confirm.ask("run that?", default=False, console=console):
             raise Mistake("nothing was run, since you didn't agree")
     _remember(agreed, new)
@@ -50,7 +50,7 @@ def provide_packages(
     from webdyno.stack import install_packages, missing_packages
     from webdyno.stack.needs import find
 
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
 
     def agreed(question: str) -> bool:
         if yes:

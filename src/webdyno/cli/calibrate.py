@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget
 from webdyno.cli.quantities import parse_connections, parse_duration_s, parse_size
 from webdyno.model.calibration import Calibration
@@ -50,7 +51,7 @@ def calibrate(
     budget_s = parse_duration_s(budget or "60s", "--budget")
     bodies = [parse_size(text, "--body") for text in body]
     counts = [parse_connections(text, "--connections") for text in connections]
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     with console.status("calibrating") as status:
 
         def tell(doing: str) -> None:
@@ -63,7 +64,7 @@ def calibrate(
     if json:
         print(calibration.model_dump_json(indent=2))  # noqa: T201
         return
-    out = Console()
+    out = plain_console()
     _show(out, calibration)
     out.print(f"\nkept in {path}", style="dim", soft_wrap=True)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
@@ -49,7 +49,7 @@ def compare(
     runs = [RunFolder.open(path) for path in (before, after)]
     first, second = [(run.head, run.records()) for run in runs]
     compared = compare_sweeps(first, second)
-    console = Console()
+    console = plain_console()
     if json:
         console.out(compared.model_dump_json(indent=2), highlight=False)
     else:

@@ -25,7 +25,7 @@ def printable(text: str) -> str:
     return text.translate(CONTROLS)
 
 
-def console(*, stderr: bool = False) -> Console:
+def plain_console(*, stderr: bool = False) -> Console:
     """Give the console for what a command has to say."""
     return _PlainConsole(stderr=stderr, markup=False, emoji=False, highlight=False)
 

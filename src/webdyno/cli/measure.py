@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.console import Console
-
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
@@ -43,7 +42,7 @@ def measure_on(path: Path, more_s: float | None = None, *, yes: bool) -> Exit:
 
 def tell(text: str) -> None:
     """Say something that is no result, on standard error."""
-    Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
+    plain_console(stderr=True).print(text, soft_wrap=True)
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:

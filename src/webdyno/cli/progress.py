@@ -7,7 +7,7 @@ from typing import Self
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from webdyno.cli.console import console
+from webdyno.cli.console import plain_console
 from webdyno.cli.interrupts import interrupt_again
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, factor_names, level, ratio_range, times
@@ -22,7 +22,7 @@ class RunProgress:
     def __init__(self, head: RunHead) -> None:
         """Begin with nothing measured."""
         self._factors = list(factor_names(head.experiment.factors).values())
-        self._console = console(stderr=True)
+        self._console = plain_console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),

@@ -1,6 +1,6 @@
 """Shows what a run's folder says: judges it, writes the report beside it, prints the answer."""
 
-from webdyno.cli.console import console
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
@@ -21,6 +21,6 @@ def show_result(folder: RunFolder) -> Exit:
     judged = judge_sweep(folder.head, records)
     view = run_view(folder.head, records, judged)
     page = write_report(folder.path, view)
-    print_report(console(), view, page)
+    print_report(plain_console(), view, page)
     verdicts = {at.judgement.verdict for at in judged.points}
     return Exit.INVALID if Verdict.INVALID in verdicts else Exit.OK

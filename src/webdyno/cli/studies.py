@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import Yes
 from webdyno.cli.measure import measure, measure_on, tell
@@ -54,7 +54,7 @@ def studies(
     """
     known = read_studies()
     if not names and not all_:
-        Console().print(_overview(known.values()))
+        plain_console().print(_overview(known.values()))
         return Exit.OK
     if unknown := [name for name in names if name not in known]:
         raise Mistake(f"there is no study named {unknown[0]!r}; there are {', '.join(known)}")
@@ -100,10 +100,10 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     failures: dict[str, str] = {}
     interrupted = not _measure_all(planned, budget_s, catalogue, failures, yes=yes)
     rows = [row for study in wanted for row in _rows(study, folder, failures)]
-    console = Console()
+    console = plain_console()
     console.print(claim_blocks(rows))
     file = _write_table(folder, markdown(rows))
-    console.print(f"{_counts(rows)}; table in {file}", markup=False, soft_wrap=True)
+    console.print(f"{_counts(rows)}; table in {file}", soft_wrap=True)
     if not failures and not interrupted:
         return Exit.OK
     names = [study.name for study in wanted]

@@ -4,9 +4,9 @@ import time
 from typing import Annotated
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import CatalogDirs, KnobSettings, Yes
 from webdyno.definitions import Catalogue, check_fit, read_knobs
@@ -51,7 +51,7 @@ def up(
     knobs = read_knobs(wanted, set_, served)
     agree_to_catalogues([wanted], [served], yes=yes)
     provide_packages([wanted], [served], yes=yes)
-    console, bench = Console(), Bench()
+    console, bench = plain_console(), Bench()
     with (
         bench.workspace() as scratch,
         start_stack(
