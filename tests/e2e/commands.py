@@ -93,7 +93,12 @@ def environment(folder: Path) -> dict[str, str]:
         with suppress(PermissionError):
             if not parent.stat().st_mode & 0o001:
                 parent.chmod(parent.stat().st_mode | 0o011)
-    return os.environ | {"TMPDIR": str(scratch(folder)), "COLUMNS": "100"}
+    return {
+        "XDG_STATE_HOME": str(scratch(folder) / "state"),
+        **os.environ,
+        "TMPDIR": str(scratch(folder)),
+        "COLUMNS": "100",
+    }
 
 
 def scratch(folder: Path) -> Path:

@@ -16,6 +16,8 @@ from typing import IO
 from webdyno.bench.users import ServerUser
 from webdyno.model.mistake import Trouble
 
+SOMETHING_LEFT_OUT = 1
+"""Exit code of a `tar` that passed over files."""
 CHUNK_BYTES = 1 << 20
 PERMISSIONS = 0o777
 
@@ -26,7 +28,8 @@ def take_back(source: Path, target: Path, user: ServerUser | None) -> None:
     Symbolic links stay links; modes stay, owners don't: all is ours. Raise Trouble for what is no
     file, folder or link.
     """
-    _copy(source, target, user, ["."])
+    if _copy(source, target, user, ["."]):
+        raise Trouble(f"can't copy {source}: it changed meanwhile")
 
 
 def copy_readable(
@@ -49,8 +52,11 @@ def copy_own(source: Path, target: Path) -> None:
         raise Trouble(f"can't copy {source} to {target}: {done.stderr.strip()[-500:]}")
 
 
-def _copy(source: Path, target: Path, user: ServerUser | None, what: list[str]) -> None:
-    """It needs no warden: when we die, `tar` ends at its next write to the pipe."""
+def _copy(source: Path, target: Path, user: ServerUser | None, what: list[str]) -> int:
+    """Give the exit code, if no worse than SOMETHING_LEFT_OUT.
+
+    It needs no warden: when we die, `tar` ends at its next write to the pipe.
+    """
     command = ["tar", "--create", "--hard-dereference", "--directory", str(source), *what]
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(
@@ -70,9 +76,10 @@ def _copy(source: Path, target: Path, user: ServerUser | None, what: list[str]) 
                 if isinstance(error, tarfile.TarError):
                     raise Trouble(f"can't copy {source}: {error}") from None
                 raise
-        if process.returncode:
+        if process.returncode not in {0, SOMETHING_LEFT_OUT}:
             said.seek(0)
             raise Trouble(f"can't copy {source}: {said.read()[-500:].decode(errors='replace')}")
+    return process.returncode
 
 
 def unpack(archive: IO[bytes], target: Path) -> None:

@@ -59,7 +59,8 @@ def up(
         ) as running,
     ):
         try:
-            console.print(f"{stack} serves {served.name} at {running.url}{served.ready_path}")
+            where = f"{running.url}{served.ready_path}"
+            console.print(f"{stack} serves {served.name} at {where}", markup=False, soft_wrap=True)
             console.print(
                 f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"
             )

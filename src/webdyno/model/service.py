@@ -1,5 +1,6 @@
 """A service: one kind of server process, the template of its configuration, how to run it."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,6 +18,12 @@ def _without_nul(text: str) -> str:
     return text
 
 
+def _variable_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError(f"{name!r} is no name of a variable: letters, digits and _ make one")
+    return name
+
+
 def _has_a_group(pattern: str) -> str:
     try:
         groups = regex.compile(pattern).groups
@@ -31,7 +38,7 @@ Text = Annotated[str, AfterValidator(_without_nul)]
 """A Jinja2 template."""
 Arguments = list[Text]
 """A command line; each word is a template, and one that renders to nothing is left out."""
-Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Variable = Annotated[str, AfterValidator(_variable_name)]
 """Name of an environment variable."""
 
 

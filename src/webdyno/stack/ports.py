@@ -12,6 +12,8 @@ from webdyno.model.mistake import Trouble
 
 HOST = "127.0.0.1"
 LOWEST = 10_240
+MOST_PORTS = 1000
+"""So many are drawn from where outgoing connections leave fewer."""
 TRIES = 200
 
 NewSocket = Callable[[], socket.socket]
@@ -28,7 +30,7 @@ def free_port(new_socket: NewSocket = socket.socket, taken: Container[int] = ())
     at random, so that stacks which start at the same time don't meet. `new_socket` makes sockets
     where the port is to be free.
     """
-    highest = max(LOWEST + 1000, _first_local_port()) - 1
+    highest = max(LOWEST + MOST_PORTS, _first_local_port()) - 1
     for _ in range(TRIES):
         port = random.SystemRandom().randint(LOWEST, highest)
         if port not in taken and _can_listen(port, new_socket) is None:
