@@ -11,6 +11,7 @@ from statistics import fmean, pstdev
 
 from webdyno.judge.measured import Measured
 from webdyno.judge.sweep import PointRun, runs_by_point
+from webdyno.model.metrics import rate_rps
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import Record, SlotRecord
 from webdyno.model.run import RunHead
@@ -71,7 +72,7 @@ def _figures(slots: Sequence[SlotRecord]) -> Figures:
     opened = _sum(load.connections.opened for load in loads)
     received = _sum(part for load in loads for part in (load.bytes.head, load.bytes.body))
     means_us = [load.service_time_us.mean for load in loads]
-    rates = [load.requests.completed / load.measured_s for load in loads]
+    rates = [rate_rps([slot]) or 0.0 for slot in slots]
     return (
         (completed + failed if sent is None else sent) / measured_s,
         None if opened is None else opened / measured_s,
