@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import START, SimulatedArm, simulated_run
 from e2e.commands import left_behind, started_webdyno, wait_for, webdyno
 from webdyno.generator import find_loadgen
+from webdyno.model.records import StopRecord
 from webdyno.run.folder import RunFolder
 
 
@@ -34,6 +35,7 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     with RunFolder.create(tmp_path / "s/hdm-front-proxy", simulated.head) as folder:
         for record in simulated.records:
             folder.append(record)
+        folder.append(StopRecord(block=8, stopped_at=START, reason="budget", why="for a test"))
     done = webdyno("studies", "hdm-front-proxy", "--out=s", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 × can't be told" in done.stdout
@@ -46,7 +48,7 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
 def test_an_interrupted_study_shows_what_it_has(tmp_path: Path) -> None:
     arguments = ("studies", "hdm-front-proxy", "--budget=30s", "--out=s")
     with started_webdyno(*arguments, folder=tmp_path) as process:
-        wait_for(tmp_path / "s/hdm-front-proxy/slots.jsonl", lines=1)
+        wait_for(tmp_path / "s/hdm-front-proxy/slots.jsonl", lines=2)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == 130, told

@@ -132,6 +132,13 @@ def test_a_catalogue_of_ones_own_is_kept_with_all_that_varies(tmp_path: Path) ->
     resume_run(folder.path).close()
 
 
+def test_a_run_that_was_killed_while_it_was_made_is_refused(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run")
+    (folder.path / "experiment.toml").unlink()
+    with pytest.raises(Mistake, match="ended before it began"):
+        resume_run(folder.path)
+
+
 def test_the_copy_of_a_catalogue_is_known_again(tmp_path: Path) -> None:
     own = tmp_path / "own"
     shutil.copytree(BUILT_IN / "services/apache", own / "services/apache")

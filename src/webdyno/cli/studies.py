@@ -131,6 +131,8 @@ def _measure_all(
         try:
             if _measure(plan, share_s, catalogue, yes=yes) is Exit.INTERRUPTED:
                 return False
+        except KeyboardInterrupt:  # before its first block
+            return False
         except (Mistake, Trouble) as trouble:
             failures[plan.name] = str(trouble).splitlines()[0]
             tell(f"{plan.name}: {trouble}")

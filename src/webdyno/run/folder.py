@@ -4,6 +4,7 @@
 whatever ends webdyno leaves every finished slot behind. Format: docs/run-folder.md.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -225,7 +226,10 @@ def _mend_end(descriptor: int) -> None:
 
 
 def _cause(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if not isinstance(error, OSError):
+        return str(error)
+    remedy = "; make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+    return f"{error.strerror or error}{remedy}"
 
 
 def _first_problem(error: ValidationError | json.JSONDecodeError) -> str:

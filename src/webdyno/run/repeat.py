@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.model.files import checked_files
-from webdyno.model.mistake import Trouble
+from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, RunHead
 from webdyno.model.service import Service
 from webdyno.run.point import PlannedArm
@@ -19,11 +19,12 @@ def keep_for_repeating(folder: Path, head: RunHead, arms: Sequence[PlannedArm]) 
     Raise Trouble when the disk doesn't take them.
     """
     try:
-        (folder / EXPERIMENT_FILE).write_text(head.experiment_toml(), encoding="utf-8")
         for kind, part in sorted(set(_parts(arms))):
             _copy(part, folder / CATALOGUE_FOLDER / kind / part.name)
         for service in _services(arms):
             _copy_neighbours(service, folder / CATALOGUE_FOLDER / "services")
+        # Last, so that it tells that all the rest is there.
+        (folder / EXPERIMENT_FILE).write_text(head.experiment_toml(), encoding="utf-8")
     except OSError as error:
         raise Trouble(
             f"{folder}: the catalogue's part in this run can't be kept there: {error}"
@@ -31,9 +32,16 @@ def keep_for_repeating(folder: Path, head: RunHead, arms: Sequence[PlannedArm]) 
 
 
 def kept_catalogue(folder: Path) -> Catalogue:
-    """Give the catalogue as it was when a run began; what the run doesn't use is as it is now."""
+    """Give the catalogue as it was when a run began; what the run doesn't use is as it is now.
+
+    Runs of format 1 kept none. Raise Mistake for a run that was killed while its copy was made.
+    """
     kept = folder / CATALOGUE_FOLDER
-    return Catalogue.load([kept] if kept.is_dir() else [])
+    if not kept.is_dir():
+        return Catalogue.load()
+    if not (folder / EXPERIMENT_FILE).is_file():
+        raise Mistake(f"{folder}: this run was ended before it began; remove it and begin anew")
+    return Catalogue.load([kept])
 
 
 def _parts(arms: Iterable[PlannedArm]) -> Iterator[tuple[str, Path]]:
