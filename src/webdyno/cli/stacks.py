@@ -4,7 +4,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -42,7 +41,7 @@ def _overview(catalogue: Catalogue) -> Table:
     for heading in ("stack", "what it is", "sites"):
         table.add_column(heading, overflow="fold")
     for stack in catalogue.stacks.values():
-        table.add_row(stack.name, escape(stack.title), ", ".join(_sites(catalogue, stack)))
+        table.add_row(stack.name, stack.title, ", ".join(_sites(catalogue, stack)))
     return table
 
 
@@ -59,7 +58,7 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
         table.add_column(heading, overflow="fold")
     for name, target in stack.exposed_knobs().items():
         knob = target.knob
-        table.add_row(*map(escape, (name, knob.range(), _shown(knob.default), knob.help)))
+        table.add_row(name, knob.range(), _shown(knob.default), knob.help)
     console.print(table)
 
 
