@@ -73,7 +73,10 @@ def test_a_mistake_in_a_service(tmp_path: Path, text: str, says: str) -> None:
     ("service", "says"),
     [
         ('service = "ngnix"', r"stack\.toml:5: there is no service 'ngnix'; did you mean nginx"),
-        ('service = "nginx"\nknobs.workers = 0', r"stack\.toml:4: knob workers must lie in"),
+        (
+            'service = "nginx"\nknobs.workers = 0',
+            r"stack\.toml:4: knob workers should be between 1 and 1024",
+        ),
         ('service = "nginx"\nlinks.php = "fpm"', r"stack\.toml:.*(no link|no role) "),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_stacks_own_knob_turns_several_at_once() -> None:
 def test_wrong_knobs_are_refused() -> None:
     with pytest.raises(Mistake, match="no knob 'nope'"):
         resolve_stack(stack(), None, {"nope": 1}, server_cpus=1)
-    with pytest.raises(Mistake, match=r"listen is one of unix, tcp, not 'udp'"):
+    with pytest.raises(Mistake, match=r"listen should be one of unix, tcp, not 'udp'"):
         resolve_stack(stack(), None, {"listen": "udp"}, server_cpus=1)
 
 

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.prompt import Confirm
 
-from webdyno.definitions.foreign import ForeignPart, foreign_parts
+from webdyno.cli.console import plain_console
+from webdyno.definitions.foreign import CataloguePart, foreign_parts
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
 from webdyno.model.site import Site
@@ -32,8 +32,8 @@ def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: 
     if not yes:
         if not sys.stdin.isatty():
             raise Mistake(f"{told}\nadd --yes to agree; nothing was run")
-        console = Console(stderr=True)
-        console.print(told, markup=False, highlight=False, soft_wrap=True)
+        console = plain_console(stderr=True)
+        console.print(told, soft_wrap=True)
         if not Confirm.ask("run that?", default=False, console=console):
             raise Mistake("nothing was run, since you didn't agree")
     _remember(agreed, new)
@@ -50,7 +50,7 @@ def provide_packages(
     from webdyno.stack import install_packages, missing_packages
     from webdyno.stack.needs import find
 
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
 
     def agreed(question: str) -> bool:
         if yes:
@@ -64,7 +64,7 @@ def provide_packages(
     install_packages(packages, agreed)
 
 
-def _what_runs(parts: Sequence[ForeignPart]) -> str:
+def _what_runs(parts: Sequence[CataloguePart]) -> str:
     from webdyno.bench.users import server_user
 
     user = server_user()
@@ -78,7 +78,7 @@ def _what_runs(parts: Sequence[ForeignPart]) -> str:
     return "\n".join(lines)
 
 
-def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
+def _remember(agreed: Path, parts: Sequence[CataloguePart]) -> None:
     try:
         agreed.parent.mkdir(parents=True, exist_ok=True)
         with agreed.open("a") as file:

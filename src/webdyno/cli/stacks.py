@@ -4,9 +4,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
 from webdyno.model.knob import KnobValue
@@ -27,7 +28,7 @@ def stacks(
         webdyno stacks apache-event
     """
     catalogue = Catalogue.load(catalog)
-    console = Console()
+    console = plain_console()
     if name is None:
         console.print(_overview(catalogue))
         console.print("\n'webdyno stacks NAME' shows a stack's knobs.", style="dim")
@@ -40,7 +41,7 @@ def _overview(catalogue: Catalogue) -> Table:
     for heading in ("stack", "what it is", "sites"):
         table.add_column(heading, overflow="fold")
     for stack in catalogue.stacks.values():
-        table.add_row(stack.name, escape(stack.title), ", ".join(_sites(catalogue, stack)))
+        table.add_row(stack.name, stack.title, ", ".join(_sites(catalogue, stack)))
     return table
 
 
@@ -48,7 +49,7 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
     from webdyno.stack.packages import packages_of
 
     services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())
-    console.print(f"[bold]{stack.name}[/]: {escape(stack.title)}")
+    console.print(Text.assemble((stack.name, "bold"), f": {stack.title}"))
     console.print(f"services  {services}")
     console.print(f"packages  {', '.join(packages_of(stack))}")
     console.print(f"sites     {', '.join(_sites(catalogue, stack))}\n")
@@ -57,7 +58,7 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
         table.add_column(heading, overflow="fold")
     for name, target in stack.exposed_knobs().items():
         knob = target.knob
-        table.add_row(*map(escape, (name, knob.range(), _shown(knob.default), knob.help)))
+        table.add_row(name, knob.range(), _shown(knob.default), knob.help)
     console.print(table)
 
 

@@ -4,12 +4,15 @@ import time
 from typing import Annotated
 
 from cyclopts import Parameter, validators
-from rich.console import Console
 
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import CatalogDirs, KnobSettings, Yes
 from webdyno.definitions import Catalogue, check_fit, read_knobs
+from webdyno.model.mistake import Mistake
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
 
 GLANCE_S = 0.5
 """How often to look whether the servers still live."""
@@ -43,12 +46,12 @@ def up(
 
     catalogue = Catalogue.load(catalog)
     wanted = catalogue.stack(stack)
-    served = catalogue.site(site) if site else catalogue.sites_for(wanted)[0]
+    served = catalogue.site(site) if site else _first_site(catalogue, wanted)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
     knobs = read_knobs(wanted, set_, served)
     agree_to_catalogues([wanted], [served], yes=yes)
     provide_packages([wanted], [served], yes=yes)
-    console, bench = Console(), Bench()
+    console, bench = plain_console(), Bench()
     with (
         bench.workspace() as scratch,
         start_stack(
@@ -68,3 +71,11 @@ def up(
         except KeyboardInterrupt:
             console.print("\nstopped")
     return Exit.OK
+
+
+def _first_site(catalogue: Catalogue, stack: Stack) -> Site:
+    if fitting := catalogue.sites_for(stack):
+        return fitting[0]
+    raise Mistake(
+        f"there is no site that {stack.name} can serve: it serves {', '.join(stack.serves)}"
+    )

@@ -16,8 +16,8 @@ SHOWN_LETTERS = 160
 
 
 @dataclass(frozen=True)
-class ForeignPart:
-    """A service or site of somebody else's: it runs commands of its own."""
+class CataloguePart:
+    """A service or site, which runs commands of its own."""
 
     folder: Path
     fingerprint: str
@@ -26,23 +26,21 @@ class ForeignPart:
     """Its commands, for people."""
     packages: tuple[str, ...]
     """What it may ask to be installed."""
+    is_ours: bool
+    """Whether it is webdyno's own, or an unchanged copy of that, as runs keep it."""
 
 
-def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[ForeignPart]:
+def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[CataloguePart]:
     """Give the parts that stacks and sites are made of and that aren't webdyno's own."""
     wanted = list(sites)
     roles = [stack.services for stack in stacks] + [site.services for site in wanted]
     services = {role.service.folder: role.service for each in roles for role in each.values()}
-    parts = [_service(service) for service in services.values() if _is_foreign(service.folder)]
-    own_sites = {site.folder: site for site in wanted if _is_foreign(site.folder)}
-    return parts + [_site(site) for site in own_sites.values()]
+    parts = [_service(service) for service in services.values()]
+    parts += [_site(site) for site in {site.folder: site for site in wanted}.values()]
+    return [part for part in parts if not part.is_ours]
 
 
-def _is_foreign(folder: Path) -> bool:
-    return not folder.resolve().is_relative_to(BUILT_IN)
-
-
-def _service(service: Service) -> ForeignPart:
+def _service(service: Service) -> CataloguePart:
     commands = [
         service.check,
         *service.initialise,
@@ -50,26 +48,26 @@ def _service(service: Service) -> ForeignPart:
         service.version.command,
         *(version.command for version in service.modules.values()),
     ]
-    neighbours = {
-        name: path
-        for name in service.files.values()
-        if (path := service.folder.parent / name).is_file()
-    }
-    return ForeignPart(
+    neighbours = list(service.files.values())
+    fingerprint = _fingerprint(service.folder, neighbours)
+    return CataloguePart(
         folder=service.folder,
-        fingerprint=_fingerprint(service.folder, neighbours.values()),
+        fingerprint=fingerprint,
+        is_ours=fingerprint == _fingerprint(BUILT_IN / "services" / service.name, neighbours),
         runs=tuple(_shown(commands)),
         packages=_packages(service.needs.values()),
     )
 
 
-def _site(site: Site) -> ForeignPart:
+def _site(site: Site) -> CataloguePart:
     commands = list(_shown(site.setup))
     if any((site.folder / name).is_dir() for name in ("root", "app")):
         commands.append("its files in root/ and app/, where a server runs such")
-    return ForeignPart(
+    fingerprint = _fingerprint(site.folder, [])
+    return CataloguePart(
         folder=site.folder,
-        fingerprint=_fingerprint(site.folder, []),
+        fingerprint=fingerprint,
+        is_ours=fingerprint == _fingerprint(BUILT_IN / "sites" / site.name, []),
         runs=tuple(commands),
         packages=_packages(site.requires.values()),
     )
@@ -86,9 +84,12 @@ def _packages(needs: Iterable[Need]) -> tuple[str, ...]:
     return tuple(sorted({need.apt for need in needs}))
 
 
-def _fingerprint(folder: Path, neighbours: Iterable[Path]) -> str:
+def _fingerprint(folder: Path, templates: Iterable[str]) -> str:
+    """Sum up a folder's files, and those of the templates that lie in neighbouring folders."""
     digest = hashlib.sha256(f"{folder.parent.name}/{folder.name}\0".encode())
-    files = [*checked_files(folder).items(), *((path.name, path) for path in neighbours)]
+    beside = {name: folder.parent / name for name in templates}
+    neighbours = {name: path for name, path in beside.items() if path.is_file()}
+    files = [*checked_files(folder).items(), *neighbours.items()]
     for name, path in files:
         content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
         digest.update(f"{name}\0{content}\0".encode())

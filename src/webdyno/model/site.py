@@ -19,7 +19,7 @@ from webdyno.model.stack import RoleDefinition
 class Page(Model):
     """The right answer to a path."""
 
-    status: int = 200
+    status: Annotated[int, Field(ge=200, le=599)] = 200
     body_bytes: NonNegativeInt | None = None
     """None where the length may differ from answer to answer."""
     body_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None

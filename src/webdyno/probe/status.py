@@ -7,12 +7,13 @@ a server that doesn't answer at once, or not as it should, has told nothing.
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 
 from webdyno.model.readings import ServerStatus
 from webdyno.model.service import StatusKind, StatusSource
+from webdyno.probe.scene import Scene
 from webdyno.probe.status_texts import PARSERS, OwnCounts
 from webdyno.stack.ready import connect
 from webdyno.stack.service import RunningService
@@ -35,6 +36,18 @@ ASKING_COUNTS = {
     "redis": OwnCounts(requests=1, connections=1),
 }
 """What one question adds to a server's own counts, by kind."""
+
+
+def probe(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
+    """Tell what the loaded arm's services counted themselves: those of them that do, by role."""
+    services = scene.stack.services()
+    before = {role: told for role, it in services.items() if (told := read_status(it))}
+    yield
+    return {
+        role: told.since(then)
+        for role, then in before.items()
+        if (told := read_status(services[role]))
+    }
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from webdyno.bench.users import hand_over, make_private
 from webdyno.bench.workspace import Workspace
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
+from webdyno.model.quantities import memory_words
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.layout import Deployment, lay_out
@@ -186,7 +187,7 @@ class RunningStack:
         """What the fairness certificate says of the services; those behind the front by role."""
         limit = self.memory_limit
         size = (
-            f"{limit.reading().limit_bytes / 2**20:g} MiB, kept by {limit.means}" if limit else ""
+            f"{memory_words(limit.reading().limit_bytes)}, kept by {limit.means}" if limit else ""
         )
         common = {"server CPUs": str(self._server_cpus), "memory limit": size or "none"}
         return common | {
