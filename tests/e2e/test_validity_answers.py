@@ -51,7 +51,7 @@ def test_an_answer_in_another_coding_ends_the_run_before_any_load(tmp_path: Path
     assert left_behind(tmp_path) == []
     finding = found_of("apache-event", tmp_path)["no-answer"]
     assert finding.severity == "invalid"
-    assert "its body came in the encoding 'gzip', unasked" in finding.what
+    assert "its body came in the encoding 'gzip', which nobody asked for" in finding.what
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="memory limits take root")
