@@ -87,6 +87,10 @@ def test_what_is_not_known_of_the_machine_is_left_out() -> None:
             ),
         ),
         (
+            Load(headers={"Accept-Encoding": "gzip"}),
+            "closed loop, 64 connections, keep-alive always, timeout 5 s, Accept-Encoding: gzip",
+        ),
+        (
             Load(slow_readers=SlowReaders(connections=2, bytes_per_s=2048)),
             (
                 "closed loop, 64 connections, keep-alive always, "
@@ -106,3 +110,11 @@ def test_settings_of_arms_in_words() -> None:
     }
     experiment = Experiment(title="", question="", site="static", arms=arms)
     assert arm_words(experiment) == ["small: sendfile = false, at most 64 MiB of memory, on 1 CPU"]
+
+
+def test_what_is_varied_is_not_told_as_if_it_were_one() -> None:
+    told = dict(runs.seen(runs.connections()).how)
+    assert told["Load"].endswith("; but for what is varied")
+    assert told["Paths"] == "/hello.txt"
+    assert "Paths" not in dict(runs.seen(runs.hostile_markup()).how)
+    assert "varied" not in dict(runs.seen(runs.decided()).how)["Load"]

@@ -41,7 +41,7 @@ def copy_readable(
     """
     left_out = [f"--exclude=./{name}" for name in without]
     options = ["--dereference", "--ignore-failed-read", "--anchored", "--no-wildcards", *left_out]
-    _copy(source, target, user, [*options, "."])
+    _copy(source, target, user, [*options, "."], links=False)
 
 
 def copy_own(source: Path, target: Path) -> None:
@@ -52,7 +52,9 @@ def copy_own(source: Path, target: Path) -> None:
         raise Trouble(f"can't copy {source} to {target}: {done.stderr.strip()[-500:]}")
 
 
-def _copy(source: Path, target: Path, user: ServerUser | None, what: list[str]) -> int:
+def _copy(
+    source: Path, target: Path, user: ServerUser | None, what: list[str], *, links: bool = True
+) -> int:
     """Give the exit code, if no worse than SOMETHING_LEFT_OUT.
 
     It needs no warden: when we die, `tar` ends at its next write to the pipe.
@@ -70,7 +72,7 @@ def _copy(source: Path, target: Path, user: ServerUser | None, what: list[str]) 
         ) as process:
             assert process.stdout is not None  # noqa: S101 (it is a pipe, see above)
             try:
-                unpack(process.stdout, target)
+                unpack(process.stdout, target, links=links)
             except BaseException as error:
                 process.kill()
                 if isinstance(error, tarfile.TarError):
@@ -82,12 +84,13 @@ def _copy(source: Path, target: Path, user: ServerUser | None, what: list[str]) 
     return process.returncode
 
 
-def unpack(archive: IO[bytes], target: Path) -> None:
+def unpack(archive: IO[bytes], target: Path, *, links: bool) -> None:
     """Unpack an archive that anybody may have written; `target` is private and empty.
 
-    Raise Trouble for a member that would lie outside or is no file, folder or link.
+    Raise TarError for a member that would lie outside or is no file, folder or, where there may be
+    some, symbolic link.
     """
-    links: list[tuple[Path, str]] = []
+    found: list[tuple[Path, str]] = []
     with tarfile.open(fileobj=archive, mode="r|") as members:
         for member in members:
             path = target / _inside(member.name)
@@ -98,13 +101,13 @@ def unpack(archive: IO[bytes], target: Path) -> None:
                 content = members.extractfile(member)
                 assert content is not None  # noqa: S101 (of a plain file there is one)
                 _write(content, path, member.mode & PERMISSIONS)
-            elif member.issym():
-                links.append((path, member.linkname))
+            elif member.issym() and links:
+                found.append((path, member.linkname))
             else:
                 raise tarfile.ExtractError(f"{member.name} is no file, folder or link")
         while archive.read(CHUNK_BYTES):  # the padding behind the end
             pass
-    for path, goal in links:
+    for path, goal in found:
         path.symlink_to(goal)
 
 

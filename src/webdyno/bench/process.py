@@ -21,6 +21,10 @@ from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
 
 WARDEN_START_WITHIN_S = 10.0
+WARDENS_ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+}
 STOP = b"."
 """Tells a warden to stop; its pipe's end without this tells that webdyno has died."""
 
@@ -56,6 +60,7 @@ class ServerProcess:
         order = {
             "program": _program(self.argv[0], env.get("PATH")),
             "argv": self.argv,
+            "environment": dict(env),
             "user": user.name if user else None,
             "uid": user.uid if user else None,
             "gid": user.gid if user else None,
@@ -68,9 +73,9 @@ class ServerProcess:
         }
         with open_log(log, user) as output:
             self._warden = subprocess.Popen(
-                [*entry, sys.executable, "-I", "-S", warden.__file__, json.dumps(order)],
+                [*entry, sys.executable, "-I", "-S", warden.__file__],
                 cwd=cwd,
-                env=dict(env),
+                env=WARDENS_ENVIRONMENT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,
@@ -79,7 +84,15 @@ class ServerProcess:
         if warden_cpus:
             with suppress(ProcessLookupError):
                 os.sched_setaffinity(self._warden.pid, warden_cpus)
+        self._give(json.dumps(order).encode())
         self.pid = self._read_pid()
+
+    def _give(self, order: bytes) -> None:
+        """Give the warden its order, which nobody else can read: passwords may stand in it."""
+        assert self._warden.stdin is not None  # noqa: S101 (it is a pipe, see above)
+        with suppress(BrokenPipeError):  # it is told when its answer is read
+            self._warden.stdin.write(b"%08d" % len(order) + order)
+            self._warden.stdin.flush()
 
     def _read_pid(self) -> int:
         output = self._warden.stdout

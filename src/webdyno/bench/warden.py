@@ -1,14 +1,16 @@
 """Runs one server and sees to it that nothing of it outlives webdyno.
 
-Started by `webdyno.bench` as `python -I -S warden.py ORDER` in a session of its own; needs nothing
-but the standard library. Its standard input is a lifeline whose other end webdyno holds: when that
-closes, however webdyno ended, the server is asked to stop, then it and all its descendants are
-killed. Orphans of the server become children of the warden (it is their subreaper), so none gets
-away. Should the warden itself be killed, the server gets its stop signal from the kernel.
+Started by `webdyno.bench` as `python -I -S warden.py` in a session of its own; needs nothing but
+the standard library. Its standard input brings the order and is then a lifeline, whose other
+end webdyno holds: when that closes, however webdyno ended, the server is asked to stop, then it and
+all its descendants are killed. Orphans of the server become children of the warden (it is their
+subreaper), so none gets away. Should the warden itself be killed, the server gets its stop signal
+from the kernel.
 
-ORDER is JSON: program (its path), argv, user, uid, gid, groups (null: stay who we are), cpus,
-groups_to_join (paths of `cgroup.procs`), stop_signal, stop_within_s, workspace {path, lock}
-(removed if webdyno is gone).
+The order is its length in eight digits, then JSON: program (its path), argv, environment (of the
+server alone: a catalogue has no say in what we run with, as we may be root), user, uid, gid, groups
+(null: stay who we are), cpus, groups_to_join (paths of `cgroup.procs`), stop_signal, stop_within_s,
+workspace {path, lock} (removed if webdyno is gone).
 Prints the server's process id on one line and, when that process has ended by itself, how many
 others it left running on the next; exits with the server's exit code, 128 + N after signal N.
 """
@@ -122,7 +124,7 @@ class Warden:
         nothing = os.open("/dev/null", os.O_RDWR)
         os.dup2(nothing, 0)
         os.dup2(2, 1)
-        os.execve(order["program"], order["argv"], os.environ)
+        os.execve(order["program"], order["argv"], order["environment"])
 
     def _reap(self, readable: list[int]) -> bool:
         """Take in the exit codes of ended children; False when no child is left."""
@@ -238,5 +240,16 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def read_exactly(count: int) -> bytes:
+    """Read so many bytes of standard input, and none of what comes behind them."""
+    content = b""
+    while len(content) < count:
+        part = os.read(0, count - len(content))
+        if not part:
+            sys.exit(1)  # webdyno has ended
+        content += part
+    return content
+
+
 if __name__ == "__main__":
-    sys.exit(Warden(json.loads(sys.argv[1])).run())
+    sys.exit(Warden(json.loads(read_exactly(int(read_exactly(8))))).run())

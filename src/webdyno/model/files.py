@@ -54,7 +54,7 @@ def _stays_inside(path: str) -> str:
 
 
 def _package_name(name: str) -> str:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]*[a-z0-9+.]", name):
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9+.-]*[a-z0-9+.])?", name):
         raise ValueError(f"{name!r} is no name of a package of Debian")
     return name
 

@@ -2,7 +2,7 @@
 
 from webdyno.stack.packages import install_packages, missing_packages
 from webdyno.stack.running import RunningStack, ask_versions, start_stack
-from webdyno.stack.trouble import StackDied
+from webdyno.stack.service import StackDied
 
 __all__ = [
     "RunningStack",

@@ -14,8 +14,9 @@ from webdyno.stack.commands import CommandError, run_command, version_output
 from webdyno.stack.ready import Address, wait_for_listener
 from webdyno.stack.render import Filled, without_empty
 from webdyno.stack.roles import Role
-from webdyno.stack.trouble import StackDied
 
+SHOWN_LINES = 15
+READ_BYTES = 16_384
 SIGNALS_FROM = 128
 """Exit codes above this tell the signal that ended a process."""
 PATTERN_WITHIN_S = 5.0
@@ -23,6 +24,31 @@ IN_THE_BACKGROUND = (
     "went into the background: its start command ended while {left} of its processes ran on, which "
     "were stopped. `start` in {where} has to keep it in front, as nginx's `daemon off;` does"
 )
+
+
+class StackDied(Trouble):
+    """A service didn't start, or died later."""
+
+    def __init__(self, service: str, what: str, log: Path) -> None:
+        """Make the message from what happened and the end of the service's log."""
+        self.service = service
+        """The service's role in the stack."""
+        self.what = what
+        """What happened, without the log."""
+        self.log_tail = _end_of_log(log)
+        said = "\n".join(f"    {line}" for line in self.log_tail) or "    (nothing)"
+        super().__init__(f"{what}; the end of its log ({log}):\n{said}")
+
+
+def _end_of_log(log: Path) -> list[str]:
+    """Give the last lines of a log; none when it can't be read."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - READ_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return text.splitlines()[-SHOWN_LINES:]
 
 
 @dataclass
