@@ -1,7 +1,7 @@
 """Whatever is written: no traceback, no hang, nothing absurd accepted.
 
-2 000 cases over experiments, flags, catalogues and damaged runs, from one seed; another one with
-WEBDYNO_FUZZ_SEED=N, which a failing case names.
+Experiments, flags, catalogues and damaged runs: every setting with every nasty value, and 2 000
+mixed cases from one seed. Another one with WEBDYNO_FUZZ_SEED=N, which a failing case names.
 """
 
 import copy
@@ -113,16 +113,10 @@ def check_sense(experiment: Experiment) -> None:
 
 def check_kept(experiment: Experiment, where: nasty.Path, written: object) -> None:
     """What is accepted is what was written: true is not 1, 1.4 is not 1, nothing is dropped."""
-    found: Any = experiment.model_dump()
-    for part in where:
-        if not isinstance(found, dict | list) or (isinstance(found, dict) and part not in found):
-            return
-        found = found[part]  # type: ignore[index]
-    if isinstance(written, bool):
-        assert found is written, (where, written, found)
-    elif isinstance(written, int | float):
+    if isinstance(written, bool | int | float):
+        found = looked_up(experiment.model_dump(), where)
         assert found == written, (where, written, found)
-        assert not isinstance(found, bool)
+        assert isinstance(found, bool) == isinstance(written, bool), (where, written, found)
 
 
 CATALOGUE = Catalogue.load()
@@ -171,6 +165,33 @@ def test_experiments(tmp_path: Path) -> None:
             assert "mine.toml" in said.printed, said
 
     each_case(SEED, EXPERIMENTS, one)
+
+
+def test_every_setting_with_everything(tmp_path: Path) -> None:
+    """Each value of an experiment, replaced by each nasty one."""
+    rich = {key: RICH[key] for key in RICH if key != "factors"}
+    cases = [
+        (where, wrong)
+        for where in nasty.places(rich)
+        for wrong in (*nasty.NUMBERS, *nasty.OTHERS, *nasty.WORDS)
+    ]
+    path = tmp_path / "mine.toml"
+
+    def one(case: int) -> None:
+        where, wrong = cases[case]
+        data = copy.deepcopy(rich)
+        around: Any = data
+        for part in where[:-1]:
+            around = around[part]
+        around[where[-1]] = wrong
+        path.write_text(tomli_w.dumps(data))
+        said = reads(path)
+        check_end(said)
+        if said.experiment:
+            check_sense(said.experiment)
+            check_kept(said.experiment, where, wrong)
+
+    each_case(SEED, len(cases), one)
 
 
 SETTINGS = [

@@ -87,6 +87,10 @@ def test_what_is_not_known_of_the_machine_is_left_out() -> None:
             ),
         ),
         (
+            Load(headers={"Accept-Encoding": "gzip"}),
+            "closed loop, 64 connections, keep-alive always, timeout 5 s, Accept-Encoding: gzip",
+        ),
+        (
             Load(slow_readers=SlowReaders(connections=2, bytes_per_s=2048)),
             (
                 "closed loop, 64 connections, keep-alive always, "

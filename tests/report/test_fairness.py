@@ -45,6 +45,15 @@ def test_an_error_page_is_recognisable() -> None:
     assert "Hello" not in differences["body"]["right"]
 
 
+def test_a_compressed_body_is_told_with_both_lengths() -> None:
+    record = certificate_record({"plain": SimulatedArm(), "gzip": SimulatedArm()})
+    packed = record.answers["gzip"][0].model_copy(update={"encoding": "gzip", "wire_bytes": 9})
+    answers = record.answers | {"gzip": [packed]}
+    differences = shown(record.model_copy(update={"answers": answers}))
+    assert differences["body"]["gzip"].endswith("…, 9 bytes as gzip")
+    assert differences["body"]["plain"].endswith("…")
+
+
 def test_no_answer_says_why() -> None:
     record = certificate_record({"up": SimulatedArm(), "down": SimulatedArm()})
     gone = record.answers["down"][0].model_copy(

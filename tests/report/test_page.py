@@ -1,14 +1,12 @@
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from builders import SimulatedRun
+from builders import SimulatedArm, SimulatedRun, certificate_record
 from report import runs
-from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Trouble
-from webdyno.report.page import experiment_toml, html_page, prose, write_report
+from webdyno.report.page import html_page, prose, write_report
 
 FOLDER = Path("/runs/2026-03-14-static-hello")
 HALF_A_MEGABYTE = 500_000
@@ -56,9 +54,10 @@ def test_findings_come_with_their_remedy() -> None:
     assert "404" in html
 
 
-def test_the_experiment_can_be_run_again_as_it_was() -> None:
-    head = runs.several_arms().head
-    assert Experiment.model_validate(tomllib.loads(experiment_toml(head))) == head.experiment
+def test_it_says_how_to_repeat_the_run() -> None:
+    html = page(runs.several_arms())
+    assert f"run {FOLDER}/experiment.toml --catalog {FOLDER}/catalog</code>" in html
+    assert "[arms.nginx]" in html
 
 
 def test_files_are_replaced_as_a_whole(tmp_path: Path) -> None:
@@ -78,10 +77,9 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_half_a_character_in_a_record_does_not_cost_the_report(tmp_path: Path) -> None:
-    run = runs.no_block()
-    experiment = run.head.experiment.model_copy(update={"title": "half \ud83d"})
-    head = run.head.model_copy(update={"experiment": experiment})
-    page = write_report(tmp_path, runs.seen(SimulatedRun(head, run.records)))
+    half = SimulatedArm(headers=(("ETag", "half \ud83d"),))
+    certificate = certificate_record({"nginx": SimulatedArm(), "apache": half})
+    page = write_report(tmp_path, runs.seen(SimulatedRun(runs.no_block().head, [certificate])))
     assert "half \\ud83d" in page.read_text()
 
 

@@ -97,7 +97,7 @@ def run_command(words: Sequence[str]) -> int:
     except BrokenPipeError:
         return _unread()
     except OSError as error:
-        _unread()
+        _drop_what_cannot_be_printed()
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}", Exit.FAILED)
     except SystemExit as end:
         # rich ends the process with 1, which to us is an invalid verdict, when nobody reads on.
@@ -114,7 +114,13 @@ def _complain(text: str, code: Exit) -> Exit:
 
 
 def _unread() -> Exit:
-    """Drop what is still to be printed: Python would try again at its end, and complain."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, STDOUT)
+    _drop_what_cannot_be_printed()
     return Exit.NOT_READ
+
+
+def _drop_what_cannot_be_printed() -> None:
+    """Keep Python from trying again at its end, and from complaining then."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)

@@ -46,10 +46,12 @@ def tell(text: str) -> None:
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
-    arms = experiment.arms.values()
-    stacks = [catalogue.stack(arm.stack) for arm in arms]
-    sites = [catalogue.site(arm.site or experiment.site) for arm in arms]
-    generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
+    """Get a yes to what runs at any of the points, and what it needs on the machine."""
+    there = [plan.experiment for plan in plan_points(experiment)]
+    arms = [(arm, arm.site or each.site) for each in there for arm in each.arms.values()]
+    stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm, _ in arms)]
+    sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in arms)]
+    generators = dict.fromkeys(each.generator for each in there)
     tools = [need for name in generators if (need := program(name).need)]
     agree_to_catalogues(stacks, sites, yes=yes)
     provide_packages(stacks, sites, tools, yes=yes)

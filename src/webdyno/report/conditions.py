@@ -152,6 +152,7 @@ def _load_parts(load: Load) -> Iterator[str]:
         slow = text.count(load.slow_readers.connections, "slow reader")
         yield f"{slow} at {text.size(load.slow_readers.bytes_per_s)}/s"
     yield f"timeout {text.duration(load.timeout_s)}"
+    yield from (f"{name}: {value}" for name, value in load.headers.items())
 
 
 def arm_words(experiment: Experiment) -> list[str]:

@@ -129,6 +129,8 @@ def _body(answer: Answer) -> str:
     if answer.status is None:
         return text.MISSING
     told = f"{text.size(answer.body_bytes)}, SHA-256 {answer.body_sha256[:8]}…"
+    if answer.encoding and answer.wire_bytes is not None:
+        told += f", {text.size(answer.wire_bytes)} as {answer.encoding}"
     return told + (f": {answer.body_start[:60].strip()}" if _wrong_body(answer) else "")
 
 

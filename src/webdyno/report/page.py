@@ -5,14 +5,12 @@ import re
 from functools import cache
 from pathlib import Path
 
-import tomli_w
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from webdyno.model import format as text
-from webdyno.model.command import command
+from webdyno.model.command import command, repeat_command
 from webdyno.model.mistake import Trouble
-from webdyno.model.run import RunHead
 from webdyno.report import view as words
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.drawing import DARK, FONT, LIGHT, Figure, marks
@@ -64,15 +62,10 @@ def html_page(folder: Path, view: RunView) -> str:
             view=view,
             figures=_result_figures(view),
             machine=machine_facts(head.machine),
-            experiment_toml=experiment_toml(head),
+            repeat=repeat_command(folder, head),
             marks=marks(head.experiment.arms),
         )
     )
-
-
-def experiment_toml(head: RunHead) -> str:
-    """Give the resolved experiment as a file that `webdyno run` takes."""
-    return tomli_w.dumps(head.experiment.model_dump(mode="json", exclude_none=True))
 
 
 def _result_figures(view: RunView) -> list[Figure]:
