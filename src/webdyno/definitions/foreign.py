@@ -63,7 +63,7 @@ def _site(site: Site) -> CataloguePart:
     commands = list(_shown(site.setup))
     if any((site.folder / name).is_dir() for name in ("root", "app")):
         commands.append("its files in root/ and app/, where a server runs such")
-    fingerprint = _fingerprint(site.folder)
+    fingerprint = _fingerprint(site.folder, [])
     return CataloguePart(
         folder=site.folder,
         fingerprint=fingerprint,
