@@ -203,6 +203,14 @@ SETTINGS = [
     *("load.slow_readers.connections", "load.headers.Cookie", "title", "site", "generator", "arms"),
     *("arms.x.stack", "factors", "nothing", "", ".", "a.b.c", 'arms."nginx".cpus', "load."),
 ]
+PLAUSIBLE = {
+    "load.connections": ["1", "4", "16"],
+    "load.zipf": ["0.5", "1"],
+    "measure.min_blocks": ["6", "40"],
+    "measure.max_blocks": ["7", "50"],
+    "arms.nginx.knobs.workers": ["1", "2"],
+}
+"""Settings that are right by themselves, and wrong only together."""
 FLAGS_WITH_VALUES = [
     *("--budget", "--precision", "--generator", "--bench", "--server-cores", "--link", "--delay"),
     "--loss",
@@ -249,11 +257,19 @@ def test_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             words = ["run", "static-hello"]
             for _ in range(random.choice([1, 1, 2, 3])):
                 kind = random.random()
-                if kind < 0.55:
+                if kind < 0.4:
+                    key = random.choice(list(PLAUSIBLE))
+                    several = random.choices(PLAUSIBLE[key], k=random.choice([1, 1, 2]))
+                    words += [
+                        "--vary" if len(several) > 1 else "--set",
+                        f"{key}={','.join(several)}",
+                    ]
+                    given.append((key, several[0] if len(several) == 1 else ""))
+                elif kind < 0.6:
                     key, text = random.choice(SETTINGS), flag_value(random)
                     words += ["--set", f"{key}={text}"]
                     given.append((key, text))
-                elif kind < 0.75:
+                elif kind < 0.8:
                     key = random.choice(SETTINGS)
                     levels = ",".join(flag_value(random) for _ in range(random.choice([1, 2, 3])))
                     words += ["--vary", f"{key}={levels}"]
