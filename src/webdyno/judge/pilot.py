@@ -1,0 +1,121 @@
+"""From the pilot of an arm to its warm-up, lead-in and window. Never from a difference of arms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, exp
+
+import numpy as np
+
+from webdyno.judge.interval import Logs
+from webdyno.judge.order_statistics import answers_for_interval
+from webdyno.judge.steady import Series, autocorrelation_time, cycle, onset
+from webdyno.model.pilot import Pilot
+
+WINDOW_IN_MEMORIES = 5
+"""Windows so much longer than the autocorrelation time are nearly independent of each other."""
+WINDOW_IN_RESPONSES = 20
+LEAD_IN_RESPONSES = 2
+"""The first answers of a closed loop come a response time after its beginning, all at once."""
+WINDOW_IN_PERIODS = 2
+SHORTEST_WINDOW_S = 0.25
+BIAS = 0.005
+"""ln: by how much the beginning of the load may move the rate of a window after the lead-in."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the load and the experiment ask of an arm's slots."""
+
+    response_s: float
+    """Mean response time under the load."""
+    quantile: float | None
+    """The highest quantile of the response time that is asked for; None for none."""
+    slots_per_block: int
+    """The answers of so many slots are joined for a quantile."""
+    most_warmup_s: float
+    most_slot_s: float
+    """What the budget allows for lead-in and window together."""
+
+
+def settle(after_start: Sequence[Series], load_starts: Sequence[Series], needs: Needs) -> Pilot:
+    """Give the times that an arm needs.
+
+    `after_start`: from the load's beginning on a fresh server, the rate first; more, such as CPU
+    time per request, have to be steady as well. `load_starts`: the rate from the beginning of each
+    of some later loads, with a pause before each. All series need at least one window.
+    """
+    onsets = [onset(series) for series in after_start]
+    latest = max(onsets, key=lambda found: (not found.steady, found.at_s))
+    rate = after_start[0]
+    settled = Series(rate.window_s, rate.logs[round(latest.at_s / rate.window_s) :]).cleaned()
+    memory_s = autocorrelation_time(settled.logs) * rate.window_s
+    period_s = cycle(settled)
+    window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)
+    lead_in_s = max(_lead_in_s(load_starts, window_s), LEAD_IN_RESPONSES * needs.response_s)
+    cut_by = (lead_in_s + window_s) / needs.most_slot_s
+    said = [latest.why, f"windows of {window_s:.2g} s for {reason}"]
+    if period_s is not None:
+        said.append(f"the rate swings with a period of {period_s:.2g} s")
+    if cut_by > 1:
+        lead_in_s, window_s = lead_in_s / cut_by, window_s / cut_by
+        said.append(
+            f"lead-in and window are cut to {needs.most_slot_s:.2g} s, all that the budget allows"
+        )
+    if latest.at_s > needs.most_warmup_s:
+        said.append(f"the warm-up is cut to {needs.most_warmup_s:.2g} s")
+    return Pilot(
+        warmup_s=min(latest.at_s, needs.most_warmup_s) if latest.steady else needs.most_warmup_s,
+        lead_in_s=lead_in_s,
+        window_s=window_s,
+        period_s=period_s,
+        steady=latest.steady and cut_by <= 1 and latest.at_s <= needs.most_warmup_s,
+        why="; ".join(said),
+    )
+
+
+def _window(
+    memory_s: float, period_s: float | None, rate_rps: float, needs: Needs
+) -> tuple[float, str]:
+    """Give the window's length and what asked for it; whole periods where there is a cycle."""
+    wishes = [
+        (SHORTEST_WINDOW_S, "a rate without memory"),
+        (WINDOW_IN_MEMORIES * memory_s, f"{WINDOW_IN_MEMORIES} autocorrelation times of the rate"),
+        (WINDOW_IN_RESPONSES * needs.response_s, f"{WINDOW_IN_RESPONSES} response times"),
+    ]
+    if needs.quantile is not None:
+        answers = answers_for_interval(needs.quantile)
+        wishes.append(
+            (
+                answers / rate_rps / needs.slots_per_block,
+                f"{answers} answers in a block, which p{needs.quantile * 100:g} needs",
+            )
+        )
+    if period_s is not None:
+        wishes.append((WINDOW_IN_PERIODS * period_s, f"{WINDOW_IN_PERIODS} periods of its swing"))
+    longest_s, reason = max(wishes)
+    if period_s is not None:
+        longest_s = ceil(longest_s / period_s - 1e-9) * period_s
+    return longest_s, reason
+
+
+def _lead_in_s(load_starts: Sequence[Series], window_s: float) -> float:
+    """Give the lead-in after which no window's rate depends on the load's beginning any more.
+
+    Averaged over the starts (Welch, "The statistical analysis of simulation results", 1983), each
+    later window's mean lies within `BIAS` of that of the second half, or within its standard error.
+    """
+    if not load_starts:
+        return 0.0
+    step_s = load_starts[0].window_s
+    length = min(len(series.logs) for series in load_starts)
+    logs = np.array([series.cleaned().logs[:length] for series in load_starts])
+    size = max(1, min(round(window_s / step_s), length // 2))
+    away = _moving_means(logs, size) - logs[:, length // 2 :].mean(axis=1, keepdims=True)
+    error = away.std(axis=0, ddof=1) / len(away) ** 0.5 if len(away) > 1 else 0.0
+    biased = np.flatnonzero(np.abs(away.mean(axis=0)) > np.maximum(BIAS, error))
+    before_second_half = biased[biased < length // 2]
+    return float(before_second_half[-1] + 1) * step_s if len(before_second_half) else 0.0
+
+
+def _moving_means(rows: Logs, size: int) -> Logs:
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(rows, size, axis=1).mean(axis=2))

@@ -1,0 +1,165 @@
+"""Steady state, memory and cycles of simulated rates whose truth is known.
+
+Shares of wrong answers are those of 200 simulated pilots of 20 s in windows of 50 ms; here fewer
+are made, with bounds that chance doesn't reach.
+"""
+
+from collections.abc import Callable
+from itertools import chain, combinations, pairwise
+
+import numpy as np
+import pytest
+
+from webdyno.judge.interval import Logs
+from webdyno.judge.steady import (
+    Series,
+    autocorrelation_time,
+    change_points,
+    cycle,
+    onset,
+)
+
+WINDOW_S = 0.05
+WINDOWS = 400
+TIME_S = np.arange(WINDOWS) * WINDOW_S
+PILOTS = 40
+
+Make = Callable[[np.random.Generator], Logs]
+
+
+def noise(rng: np.random.Generator) -> Logs:
+    return rng.normal(0, 0.02, WINDOWS)
+
+
+def remembering(rng: np.random.Generator, memory: float, windows: int = WINDOWS) -> Logs:
+    """Give an AR(1) with a standard deviation of 3 %."""
+    shocks = rng.normal(0, 0.03 * np.sqrt(1 - memory**2), windows)
+    values = np.empty(windows)
+    values[0] = rng.normal(0, 0.03)
+    for i in range(1, windows):
+        values[i] = memory * values[i - 1] + shocks[i]
+    return values
+
+
+def with_stalls(rng: np.random.Generator, logs: Logs) -> Logs:
+    """Let the machine stand still for 20 to 47 ms in every fiftieth window."""
+    stalled = rng.random(len(logs)) < 0.02
+    return np.asarray(logs + stalled * np.log(1 - rng.uniform(0.4, 0.94, len(logs))))
+
+
+def swing(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
+    """Swing between 20 000 and 25 500/s as Apache's event MPM does, from the bottom."""
+    periods_s = np.repeat(rng.uniform(0.9, 1.6, windows // 20 + 1), 20)[:windows]
+    phase = -np.pi / 2 + np.cumsum(2 * np.pi * WINDOW_S / periods_s)
+    return np.asarray(np.log(1 + 0.12 * np.sin(phase)) + rng.normal(0, 0.01, windows))
+
+
+SLOW_START = np.log(1 - 0.4 * np.exp(-TIME_S))
+PREFORK = np.log(np.clip(2 ** np.floor(TIME_S) / 8, 0.125, 1))
+
+STEADY: dict[str, tuple[Make, float, float]] = {
+    "level from the beginning": (noise, 0, 0.2),
+    "stalls of the machine": (lambda rng: with_stalls(rng, noise(rng)), 0, 0.2),
+    "a memory of 0.1 s": (lambda rng: remembering(rng, 0.7), 0, 0.5),
+    "a ramp": (lambda rng: noise(rng) + SLOW_START, 2.4, 5.5),
+    "a ramp with stalls": (lambda rng: with_stalls(rng, noise(rng) + SLOW_START), 2.4, 5.5),
+    "prefork's doubling": (lambda rng: noise(rng) + PREFORK, 2.95, 3.2),
+    "a JIT that steps up": (lambda rng: noise(rng) + np.where(TIME_S < 6, -0.8, 0), 5.9, 6.2),
+    "a small step": (lambda rng: noise(rng) + np.where(TIME_S < 6, -0.05, 0), 5.8, 6.3),
+    "a swing": (swing, 0, 1.8),
+    "a swing after a ramp": (lambda rng: swing(rng) + SLOW_START, 1.1, 5.5),
+}
+"""By name: the rate, and between which times its onset has to be found."""
+
+NOT_STEADY: dict[str, Make] = {
+    "a JIT that steps up near the end": lambda rng: noise(rng) + np.where(TIME_S < 17, -0.8, 0),
+    "a drift of a tenth": lambda rng: noise(rng) + 0.1 * TIME_S / 20,
+    "a drift with stalls": lambda rng: with_stalls(rng, noise(rng) + 0.1 * TIME_S / 20),
+    "a drift of a fifth": lambda rng: noise(rng) + 0.2 * TIME_S / 20,
+}
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_the_beginning_of_steady_state_is_found(name: str) -> None:
+    """Right in 92 % or more of 200 pilots each, with a memory in 85 %; else mostly too late."""
+    make, earliest_s, latest_s = STEADY[name]
+    rng = np.random.default_rng(1)
+    found = [onset(Series(WINDOW_S, make(rng))) for _ in range(PILOTS)]
+    right = [it for it in found if it.steady and earliest_s <= it.at_s <= latest_s]
+    assert len(right) >= 0.8 * PILOTS, found
+
+
+@pytest.mark.parametrize("name", NOT_STEADY)
+def test_what_is_not_steady_yet_is_told(name: str) -> None:
+    """Called steady in 8 % of 200 drifts of a tenth, in none of the others."""
+    rng = np.random.default_rng(2)
+    found = [onset(Series(WINDOW_S, NOT_STEADY[name](rng))) for _ in range(PILOTS)]
+    assert sum(it.steady for it in found) <= 0.2 * PILOTS
+    assert all(it.why for it in found)
+
+
+def test_pilots_that_are_too_short_say_so() -> None:
+    rng = np.random.default_rng(3)
+    for windows in range(40):
+        found = onset(Series(WINDOW_S, remembering(rng, 0.95, windows + 1)))
+        assert not found.steady or windows > 8
+    assert onset(Series(WINDOW_S, np.zeros(1))).why.startswith("too short to tell")
+
+
+def test_a_rate_without_any_noise_is_steady() -> None:
+    found = onset(Series(WINDOW_S, np.full(WINDOWS, np.log(1000.0))))
+    assert (found.steady, found.at_s) == (True, 0)
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5, 0.8, 0.9])
+def test_autocorrelation_time_of_a_known_memory(memory: float) -> None:
+    """(1 + φ) / (1 - φ) windows for an AR(1)."""
+    rng = np.random.default_rng(4)
+    times = [autocorrelation_time(remembering(rng, memory, 2_000)) for _ in range(20)]
+    assert np.median(times) == pytest.approx((1 + memory) / (1 - memory), rel=0.2)
+
+
+@pytest.mark.parametrize("period_s", [0.3, 0.6, 1.3, 2.0])
+def test_a_cycle_is_found_with_its_period(period_s: float) -> None:
+    rng = np.random.default_rng(5)
+    logs = 0.05 * np.sin(2 * np.pi * TIME_S / period_s + 1) + remembering(rng, 0.5)
+    found = cycle(Series(WINDOW_S, logs))
+    assert found == pytest.approx(period_s, rel=0.05)
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
+def test_no_cycle_is_found_in_noise(memory: float) -> None:
+    """In at most 2 of 100, counting noise on top or not."""
+    rng = np.random.default_rng(6)
+    made = [remembering(rng, memory) + rng.normal(0, 0.02 * (i % 2), WINDOWS) for i in range(150)]
+    assert sum(cycle(Series(WINDOW_S, logs)) is not None for logs in made) <= 7
+
+
+def test_a_swing_like_apaches_is_a_cycle() -> None:
+    rng = np.random.default_rng(7)
+    found = [cycle(Series(WINDOW_S, swing(rng))) for _ in range(20)]
+    assert all(period_s is not None and 0.6 < period_s < 2 for period_s in found)
+
+
+def test_change_points_are_those_of_an_exhaustive_search() -> None:
+    rng = np.random.default_rng(8)
+    values = np.concatenate([rng.normal(level, 1, 12) for level in (0, 4, 1)])
+    penalty = 8.0
+
+    def cost(cuts: tuple[int, ...]) -> float:
+        edges = [0, *cuts, len(values)]
+        parts = [values[a:b] for a, b in pairwise(edges)]
+        return penalty * len(cuts) + sum(float(((p - p.mean()) ** 2).sum()) for p in parts)
+
+    anywhere = (combinations(range(1, len(values)), cuts) for cuts in range(4))
+    best = min(chain.from_iterable(anywhere), key=cost)
+    assert 2 <= len(best) <= 3
+    assert change_points(values, penalty) == list(best)
+
+
+def test_windows_with_few_answers_are_joined() -> None:
+    joined = Series.of_counts([0, 5, 5, 0, 5, 5, 5, 5, 5, 5], 0.1)
+    assert joined.window_s == pytest.approx(0.7)
+    assert len(joined.logs) == 1
+    assert len(Series.of_counts([30] * 10, 0.1).logs) == 10
+    assert len(Series.of_counts([0] * 10, 0.1).logs) == 1
