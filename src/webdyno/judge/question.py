@@ -34,7 +34,7 @@ GRID, GRID_SDS = 2001, 8.0
 
 @dataclass(frozen=True)
 class OneSided:
-    """Whether the arm is better than the baseline, or at least not worse than `tolerance` allows."""
+    """Whether the arm is better than the baseline, or not worse than `tolerance` allows."""
 
     tolerance: float
     """0 asks for `faster`; 0.05 asks whether the ratio is at least 1/1.05."""
