@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.test_steady import SLOW_START, TIME_S, WINDOW_S, noise, remembering, swing
+from judge.steady_simulation import SLOW_START, TIME_S, WINDOW_S, noise, remembering, swing
 from webdyno.judge.interval import Logs
 from webdyno.judge.pilot import Needs, settle
 from webdyno.judge.steady import Series

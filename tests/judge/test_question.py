@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.question_simulation import runs
 from webdyno.judge.interval import Estimate, estimate
 from webdyno.judge.question import (
     OneSided,
@@ -22,23 +23,6 @@ from webdyno.model.mistake import Mistake
 RUNS = 4_000
 
 
-def runs(mean: float, question: OneSided, seed: int, sd: float = 0.03) -> tuple[float, ...]:
-    """Give the shares of yes, no and undecided, and the mean number of blocks."""
-    rng = np.random.default_rng(seed)
-    counted = {"yes": 0, "no": 0, "undecided": 0}
-    blocks = 0
-    for _ in range(RUNS):
-        d = rng.normal(mean, sd, question.most_blocks)
-        for n in range(question.fewest_blocks, question.most_blocks + 1):
-            found = ask(d[:n], question)
-            if stops(found, n, question):
-                break
-        assert found is not None
-        counted[found.answer] += 1
-        blocks += n
-    return (*(count / RUNS for count in counted.values()), blocks / RUNS)
-
-
 @pytest.mark.parametrize("most", [6, 12, 30])
 @pytest.mark.parametrize("tolerance", [0.0, 0.05])
 def test_looking_after_every_block_is_wrong_in_at_most_five_per_cent(
@@ -46,22 +30,23 @@ def test_looking_after_every_block_is_wrong_in_at_most_five_per_cent(
 ) -> None:
     """At the margin itself, where both answers are wrong at worst."""
     question = OneSided(tolerance, "higher", most_blocks=most)
-    yes, no, _, _ = runs(question.margin, question, seed=most)
+    ended = runs(question.margin, 0.03, question, RUNS, seed=most)
     allowed = 0.05 + 2 * sqrt(0.05 * 0.95 / RUNS)
-    assert 0.03 <= yes <= allowed
-    assert 0.03 <= no <= allowed
+    assert 0.03 <= ended.yes <= allowed
+    assert 0.03 <= ended.no <= allowed
 
 
 def test_answers_come_early() -> None:
     faster = OneSided(0.0, "higher", most_blocks=30)
-    yes, no, _, blocks = runs(log(1.05), faster, seed=1, sd=0.02)
-    assert (yes > 0.99, no) == (True, 0)
-    assert blocks < 7
+    ended = runs(log(1.05), 0.02, faster, RUNS)
+    assert ended.yes > 0.99
+    assert ended.no == 0
+    assert ended.blocks < 7
     tolerant = OneSided(0.05, "higher", most_blocks=30)
-    yes, no, _, blocks = runs(0.0, tolerant, seed=2)
-    assert yes > 0.99
-    assert no < 0.001
-    assert blocks < 9
+    ended = runs(0.0, 0.03, tolerant, RUNS)
+    assert ended.yes > 0.99
+    assert ended.no < 0.001
+    assert ended.blocks < 9
 
 
 def test_bounds_hold_wherever_a_run_stops() -> None:
