@@ -7,8 +7,8 @@ warmup blows hot and cold", OOPSLA 2017; Traini et al., "Towards effective asses
 state performance in Java software", EMSE 2023). Change points come from PELT (Killick, Fearnhead,
 Eckley, JASA 2012). Their rule takes values for independent, which windows of a rate are not, so
 it sees means of batches that are longer than the memory. MSER-5 (White, "An effective truncation
-heuristic for bias reduction in simulation output", Simulation 1997) was tried on the same
-simulations; it has no word for "not steady yet": it cuts a rate that drifts at some place, too.
+heuristic for bias reduction in simulation output", Simulation 1997) is right less often in the
+same simulations: docs/bounds.md.
 """
 
 from collections.abc import Sequence
