@@ -5,7 +5,8 @@ costs a known multiple of the CPU time that one of the first costs, so a saturat
 that ratio of rates, and any load that ratio of CPU times per request. Quiet, and beside a noisy
 neighbour that this script starts: bursts of work on the servers' CPUs, a control group that is
 throttled now and then as a stand-in for steal, or a second server that starts slowly. Each run
-adds a line to the file of results; the table is made of all lines.
+adds a line to the file of results; the table is made of all lines. "CPU holds" counts the intervals
+of CPU time per request that hold the truth, whatever the verdict is about.
 """
 
 import shutil
@@ -29,7 +30,7 @@ from rig.neighbour import bursts, throttled
 from rig.options import count, some_of
 from rig.script import Script, progress
 from webdyno.bench import Bench
-from webdyno.model.judgement import Verdict
+from webdyno.model.judgement import Interval, Verdict
 
 EXAMPLES = """\
   everything, once (60 runs: an hour and a half)
@@ -44,7 +45,10 @@ CATALOGUE = Path(__file__).parent / "rig/dialled"
 SERVER = "dialled_server"
 programs.OWN[SERVER] = "--example"
 RESULTS = Path("runs/truth.jsonl")
+CPU_METRIC = "server_cpu_us"
 RATIOS = ("1", "1.02", "1.05", "1.5", "4")
+DIAL_ERROR = 5e-4
+"""How exact the dial is: the last answer of a slot is written after it was paid for."""
 DELTA = 0.02
 """Differences up to this are equivalent to webdyno."""
 
@@ -75,7 +79,7 @@ WORLDS = {
         100,
         (
             *("load.loop=open", "load.rate_per_s=1000", "load.connections=64"),
-            "measure.decide_on=server_cpu_us",
+            f"measure.decide_on={CPU_METRIC}",
         ),
         higher_is_better=False,
     ),
@@ -112,9 +116,14 @@ class Case:
         return ["run", "dialled", f"--catalog={CATALOGUE}", *dialled, *slow]
 
     def holds(self, outcome: Outcome) -> bool:
-        """Whether the interval holds the truth."""
+        """Whether the interval of the deciding metric holds the truth."""
         truth = WORLDS[self.world].true_ratio(float(self.ratio))
-        return outcome.ratio is not None and outcome.ratio.low <= truth <= outcome.ratio.high
+        return outcome.ratio is not None and within(outcome.ratio, truth)
+
+    def cpu_holds(self, outcome: Outcome) -> bool:
+        """Whether that of CPU time per request does, which any load tells."""
+        ratio = outcome.ratios.get(CPU_METRIC)
+        return ratio is not None and within(ratio, float(self.ratio))
 
     @property
     def right(self) -> set[Verdict]:
@@ -123,6 +132,11 @@ class Case:
         if worse == 0:
             return {Verdict.EQUIVALENT}
         return {Verdict.SLOWER, Verdict.EQUIVALENT} if worse <= DELTA else {Verdict.SLOWER}
+
+
+def within(interval: Interval, truth: float) -> bool:
+    """Whether the truth lies in an interval, up to the dial's own error."""
+    return interval.low / (1 + DIAL_ERROR) <= truth <= interval.high * (1 + DIAL_ERROR)
 
 
 def script() -> Script:
@@ -202,7 +216,17 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     made = Table(title="servers of dialled cost", caption=machine.describe())
     for heading in ("load", "true ratio", "neighbour"):
         made.add_column(heading)
-    columns = ("runs", "hold the truth", "right", "wrong", "undecided", "invalid", "±", "s")
+    columns = (
+        "runs",
+        "hold the truth",
+        "right",
+        "wrong",
+        "undecided",
+        "invalid",
+        "±",
+        "CPU holds",
+        "s",
+    )
     for heading in columns:
         made.add_column(heading, justify="right")
     every: list[tuple[Case, Outcome]] = []
@@ -235,6 +259,7 @@ def cells(runs: Sequence[tuple[Case, Outcome]]) -> list[str]:
         f"{undecided}",
         f"{len(runs) - len(judged)}",
         f"{statistics.median(halves):.1%}" if halves else "–",
+        f"{sum(case.cpu_holds(it) for case, it in runs)} of {len(runs)}",
         f"{statistics.fmean(it.took_s for _, it in runs):.0f}",
     ]
 

@@ -51,8 +51,8 @@ SLOW_START = np.log(1 - 0.4 * np.exp(-TIME_S))
 PREFORK = np.log(np.clip(2 ** np.floor(TIME_S) / 8, 0.125, 1))
 
 STEADY: dict[str, tuple[Make, float, float]] = {
-    "level from the beginning": (noise, 0, 0.2),
-    "stalls of the machine": (lambda rng: with_stalls(rng, noise(rng)), 0, 0.2),
+    "level from the beginning": (noise, 0, 0.4),
+    "stalls of the machine": (lambda rng: with_stalls(rng, noise(rng)), 0, 0.4),
     "a memory of 0.1 s": (lambda rng: remembering(rng, 0.7), 0, 0.5),
     "a ramp": (lambda rng: noise(rng) + SLOW_START, 2.4, 5.5),
     "a ramp with stalls": (lambda rng: with_stalls(rng, noise(rng) + SLOW_START), 2.4, 5.5),

@@ -64,6 +64,20 @@ def test_lead_in_ends_when_windows_no_longer_know_of_the_loads_beginning() -> No
         assert pilot.lead_in_s < 1.5
 
 
+def test_a_hole_at_the_loads_beginning_is_no_stall() -> None:
+    """All starts lose two windows: a lead-in. One start loses two others: no lead-in."""
+    rng = np.random.default_rng(7)
+    begins = [logs.logs.copy() for logs in starts(rng, 0, 1)]
+    for logs in begins:
+        logs[:2] -= 1
+    hole = settle([series(noise(rng))], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
+    assert hole.lead_in_s == pytest.approx(2 * WINDOW_S)
+    begins = [logs.logs.copy() for logs in starts(rng, 0, 1)]
+    begins[0][20:22] -= 1
+    stall = settle([series(noise(rng))], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
+    assert stall.lead_in_s <= 0.2
+
+
 def test_a_swing_gets_windows_of_whole_periods_and_a_lead_in_past_its_climb() -> None:
     """The first 0.4 s, at the bottom of the swing, are some 5 % low; these windows are not."""
     rng = np.random.default_rng(4)
@@ -99,3 +113,12 @@ def test_what_the_budget_does_not_allow_is_cut_and_told() -> None:
     assert pilot.lead_in_s + pilot.window_s == pytest.approx(5)
     assert not pilot.steady
     assert "all that the budget allows" in pilot.why
+
+
+def test_next_to_no_data_gives_next_to_no_answer() -> None:
+    one = Series(WINDOW_S, np.zeros(1))
+    pilot = settle([one], [one, one], NEEDS)
+    assert not pilot.steady
+    assert pilot.warmup_s == NEEDS.most_warmup_s
+    with pytest.raises(ValueError, match="windows of one length"):
+        settle([one], [Series(0.1, np.zeros(9)), Series(0.2, np.zeros(9))], NEEDS)

@@ -19,7 +19,14 @@ from judge.steady_simulation import (
     right,
     swing,
 )
-from webdyno.judge.steady import Series, autocorrelation_time, change_points, cycle, onset
+from webdyno.judge.steady import (
+    Series,
+    autocorrelation_time,
+    change_points,
+    cycle,
+    onset,
+    windows_to_join,
+)
 
 PILOTS = 40
 
@@ -101,8 +108,16 @@ def test_change_points_are_those_of_an_exhaustive_search() -> None:
 
 
 def test_windows_with_few_answers_are_joined() -> None:
-    joined = Series.of_counts([0, 5, 5, 0, 5, 5, 5, 5, 5, 5], 0.1)
+    counts = [0, 5, 5, 0, 5, 5, 5, 5, 5, 5]
+    assert windows_to_join(counts) == 7
+    joined = Series.of_counts(counts, 0.1, joined=7)
     assert joined.window_s == pytest.approx(0.7)
-    assert len(joined.logs) == 1
-    assert len(Series.of_counts([30] * 10, 0.1).logs) == 10
-    assert len(Series.of_counts([0] * 10, 0.1).logs) == 1
+    assert np.exp(joined.logs) == pytest.approx([25.5 / 0.7])
+    assert windows_to_join([30] * 10) == 1
+    assert windows_to_join([0] * 10) == 10
+
+
+def test_a_beginning_as_short_as_a_stall_is_no_outlier() -> None:
+    rng = np.random.default_rng(9)
+    logs = np.where(np.arange(WINDOWS) < 3, -0.5, 0) + rng.normal(0, 0.01, WINDOWS)
+    assert 2 * WINDOW_S < onset(Series(WINDOW_S, logs)).at_s < 5 * WINDOW_S

@@ -8,7 +8,7 @@ import numpy as np
 
 from webdyno.judge.interval import Logs
 from webdyno.judge.order_statistics import answers_for_interval
-from webdyno.judge.steady import Series, autocorrelation_time, cycle, onset
+from webdyno.judge.steady import MAD_TO_SD, Series, autocorrelation_time, cycle, onset
 from webdyno.model.pilot import Pilot
 
 WINDOW_IN_MEMORIES = 5
@@ -20,6 +20,8 @@ WINDOW_IN_PERIODS = 2
 SHORTEST_WINDOW_S = 0.25
 BIAS = 0.005
 """ln: by how much the beginning of the load may move the rate of a window after the lead-in."""
+MANY_LOOKS = 3.0
+"""Standard errors that chance doesn't pass though many windows are looked at."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ def settle(after_start: Sequence[Series], load_starts: Sequence[Series], needs: 
 
     `after_start`: from the load's beginning on a fresh server, the rate first; more, such as CPU
     time per request, have to be steady as well. `load_starts`: the rate from the beginning of each
-    of some later loads, with a pause before each. All series need at least one window.
+    of some later loads, with a pause before each, in windows of one length. All series need at
+    least one window.
     """
     onsets = [onset(series) for series in after_start]
     latest = max(onsets, key=lambda found: (not found.steady, found.at_s))
@@ -99,23 +102,30 @@ def _window(
 
 
 def _lead_in_s(load_starts: Sequence[Series], window_s: float) -> float:
-    """Give the lead-in after which no window's rate depends on the load's beginning any more.
+    """Give the lead-in after which a window's rate doesn't depend on the load's beginning any more.
 
-    Averaged over the starts (Welch, "The statistical analysis of simulation results", 1983), each
-    later window's mean lies within `BIAS` of that of the second half, or within its standard error.
+    In the median of the starts (Welch, "The statistical analysis of simulation results", 1983,
+    takes their mean, which a stall in one of them moves) all windows that begin there, or within a
+    window's length, have means within `BIAS` of that of the second half, or within `MANY_LOOKS` of
+    their standard errors. Half of what was seen where there is no such place.
     """
-    if not load_starts:
+    length = min((len(series.logs) for series in load_starts), default=0)
+    if length < 2:
         return 0.0
     step_s = load_starts[0].window_s
-    length = min(len(series.logs) for series in load_starts)
-    logs = np.array([series.cleaned().logs[:length] for series in load_starts])
+    if any(series.window_s != step_s for series in load_starts):
+        raise ValueError("starts of load have to be told in windows of one length")
+    logs = np.array([series.logs[:length] for series in load_starts])
+    logs -= np.median(logs[:, length // 2 :], axis=1, keepdims=True)
     size = max(1, min(round(window_s / step_s), length // 2))
-    away = _moving_means(logs, size) - logs[:, length // 2 :].mean(axis=1, keepdims=True)
-    error = away.std(axis=0, ddof=1) / len(away) ** 0.5 if len(away) > 1 else 0.0
-    biased = np.flatnonzero(np.abs(away.mean(axis=0)) > np.maximum(BIAS, error))
-    before_second_half = biased[biased < length // 2]
-    return float(before_second_half[-1] + 1) * step_s if len(before_second_half) else 0.0
+    usual = np.median(logs, axis=0)
+    away = _moving_means(usual, size) - usual[length // 2 :].mean()
+    spread = _moving_means(MAD_TO_SD * np.median(np.abs(logs - usual), axis=0), size)
+    error = spread / (size * len(logs)) ** 0.5
+    biased = np.abs(away) > np.maximum(BIAS, MANY_LOOKS * error)
+    biased_soon = np.lib.stride_tricks.sliding_window_view(biased[: length // 2], size).any(axis=1)
+    return float(np.argmin(biased_soon) if not biased_soon.all() else length // 2) * step_s
 
 
-def _moving_means(rows: Logs, size: int) -> Logs:
-    return np.asarray(np.lib.stride_tricks.sliding_window_view(rows, size, axis=1).mean(axis=2))
+def _moving_means(values: Logs, size: int) -> Logs:
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(values, size).mean(axis=1))

@@ -40,6 +40,7 @@ FEWEST_PERIODS = 4
 FINER = 8
 """By how much a period is known better than to a step of the periodogram."""
 MAD_TO_SD = 1.4826
+"""Turns the median absolute deviation of normal values into their standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,16 @@ class Series:
     logs: Logs
 
     @classmethod
-    def of_counts(cls, counts: Sequence[int], window_s: float) -> Self:
-        """Take answers per window of `window_s`; windows with few answers are joined."""
-        mean = sum(counts) / max(len(counts), 1)
-        joined = ceil(FEWEST_ANSWERS / mean) if mean else max(len(counts), 1)
+    def of_counts(cls, counts: Sequence[int], window_s: float, joined: int = 1) -> Self:
+        """Take answers per window of `window_s`; so many neighbours are joined to one."""
         sums = _batches(np.array(counts, dtype=float), joined) * joined
         return cls(window_s * joined, np.log((sums + 0.5) / (window_s * joined)))
 
     def cleaned(self) -> Self:
         """Put the median of its neighbours in place of an outlier, such as a stall of the machine.
 
-        Hampel's filter: outliers are told by the neighbours' median absolute deviation.
+        Hampel's filter: outliers are told by the neighbours' median absolute deviation. The first
+        windows stay as they are, since a slow beginning may be as short as a stall.
         """
         if len(self.logs) < 3:
             return self
@@ -70,10 +70,17 @@ class Series:
         spread = MAD_TO_SD * np.median(np.abs(near - middle[:, None]), axis=1)
         allowed = OUTLIER_SDS * np.maximum(spread, SMALLEST_NOISE)
         outlying = np.abs(self.logs - middle) > allowed
+        outlying[:OUTLIER_REACH] = False
         return type(self)(self.window_s, np.where(outlying, middle, self.logs))
 
     def _reaches(self) -> bool:
         return len(self.logs) > OUTLIER_REACH
+
+
+def windows_to_join(counts: Sequence[int]) -> int:
+    """Give how many windows have `FEWEST_ANSWERS` answers together, on average."""
+    total = sum(counts)
+    return ceil(FEWEST_ANSWERS * len(counts) / total) if total else max(len(counts), 1)
 
 
 @dataclass(frozen=True)
