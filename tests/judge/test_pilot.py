@@ -109,10 +109,29 @@ def test_windows_are_long_against_memory_responses_and_percentiles() -> None:
 
 def test_what_the_budget_does_not_allow_is_cut_and_told() -> None:
     rng = np.random.default_rng(6)
-    pilot = settle([series(noise(rng))], [], replace(NEEDS, response_s=1.0, most_slot_s=5))
-    assert pilot.lead_in_s + pilot.window_s == pytest.approx(5)
-    assert not pilot.steady
-    assert "all that the budget allows" in pilot.why
+    logs = series(noise(rng))
+    shorter = settle([logs], [], replace(NEEDS, response_s=0.2, most_slot_s=3))
+    assert shorter.steady
+    assert shorter.lead_in_s == pytest.approx(0.4)
+    assert shorter.window_s == pytest.approx(2.6)
+    assert "the budget allows 2.6 s after a lead-in of 0.4 s" in shorter.why
+    both = settle([logs], [], replace(NEEDS, response_s=1.0, most_slot_s=5))
+    assert both.lead_in_s + both.window_s == pytest.approx(5)
+    assert not both.steady
+    swinging = settle([series(swing(rng))], [], replace(NEEDS, most_slot_s=2))
+    assert swinging.window_s == swinging.period_s
+
+
+def test_caps_leave_room_for_the_fewest_blocks() -> None:
+    needs = Needs.within(
+        90, arms=2, start_s=0.3, response_s=0.003, quantile=0.99, slots_per_block=4
+    )
+    assert needs.most_warmup_s == pytest.approx(2.4)
+    assert needs.most_slot_s == pytest.approx(2.4)
+    block_s = 2 * (0.3 + needs.most_warmup_s + 2 * needs.most_slot_s)
+    assert 6 * block_s == pytest.approx(90)
+    none = Needs.within(1, arms=2, start_s=3, response_s=0.1, quantile=None, slots_per_block=4)
+    assert (none.most_warmup_s, none.most_slot_s) == (0, 0.25)
 
 
 def test_next_to_no_data_gives_next_to_no_answer() -> None:

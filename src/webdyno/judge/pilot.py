@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp
+from math import ceil, exp, floor
+from typing import Self
 
 import numpy as np
 
@@ -20,6 +21,9 @@ WINDOW_IN_PERIODS = 2
 SHORTEST_WINDOW_S = 0.25
 BIAS = 0.005
 """ln: by how much the beginning of the load may move the rate of a window after the lead-in."""
+FEWEST_BLOCKS, FEWEST_SLOTS = 6, 2
+"""A verdict needs six blocks, ABBA order two slots of each arm."""
+WARMUP_SHARE = 1 / 3
 MANY_LOOKS = 3.0
 """Standard errors that chance doesn't pass though many windows are looked at."""
 
@@ -38,6 +42,28 @@ class Needs:
     most_slot_s: float
     """What the budget allows for lead-in and window together."""
 
+    @classmethod
+    def within(
+        cls,
+        budget_s: float,
+        *,
+        arms: int,
+        start_s: float,
+        response_s: float,
+        quantile: float | None,
+        slots_per_block: int,
+    ) -> Self:
+        """Derive the caps: the fewest blocks, of the fewest slots each, have to fit into a budget.
+
+        `start_s`: a fresh start of an arm, until its first answer. A third of what is left of an
+        arm's share is for its warm-up. Windows may be as long as two slots a block allow, since
+        their number can be chosen afterwards.
+        """
+        share_s = max(budget_s / FEWEST_BLOCKS / arms - start_s, 0.0)
+        warmup_s = WARMUP_SHARE * share_s
+        slot_s = max((share_s - warmup_s) / FEWEST_SLOTS, SHORTEST_WINDOW_S)
+        return cls(response_s, quantile, slots_per_block, warmup_s, slot_s)
+
 
 def settle(after_start: Sequence[Series], load_starts: Sequence[Series], needs: Needs) -> Pilot:
     """Give the times that an arm needs.
@@ -55,25 +81,44 @@ def settle(after_start: Sequence[Series], load_starts: Sequence[Series], needs: 
     period_s = cycle(settled)
     window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)
     lead_in_s = max(_lead_in_s(load_starts, window_s), LEAD_IN_RESPONSES * needs.response_s)
-    cut_by = (lead_in_s + window_s) / needs.most_slot_s
+    cut = _fitted(lead_in_s, window_s, period_s, needs.most_slot_s)
     said = [latest.why, f"windows of {window_s:.2g} s for {reason}"]
     if period_s is not None:
         said.append(f"the rate swings with a period of {period_s:.2g} s")
-    if cut_by > 1:
-        lead_in_s, window_s = lead_in_s / cut_by, window_s / cut_by
+    if cut != (lead_in_s, window_s):
         said.append(
-            f"lead-in and window are cut to {needs.most_slot_s:.2g} s, all that the budget allows"
+            f"the budget allows {cut[1]:.2g} s after a lead-in of {cut[0]:.2g} s "
+            f"({lead_in_s:.2g} s asked for)"
         )
     if latest.at_s > needs.most_warmup_s:
         said.append(f"the warm-up is cut to {needs.most_warmup_s:.2g} s")
     return Pilot(
         warmup_s=min(latest.at_s, needs.most_warmup_s) if latest.steady else needs.most_warmup_s,
-        lead_in_s=lead_in_s,
-        window_s=window_s,
+        lead_in_s=cut[0],
+        window_s=cut[1],
         period_s=period_s,
-        steady=latest.steady and cut_by <= 1 and latest.at_s <= needs.most_warmup_s,
+        steady=latest.steady and latest.at_s <= needs.most_warmup_s and cut[0] >= lead_in_s,
         why="; ".join(said),
     )
+
+
+def _fitted(
+    lead_in_s: float, window_s: float, period_s: float | None, most_s: float
+) -> tuple[float, float]:
+    """Cut lead-in and window to what the budget allows.
+
+    First the window, to whole periods if there is a cycle, but to no less than half: that costs
+    precision. Then both alike: that lets the load's beginning in.
+    """
+    room_s = most_s - lead_in_s
+    if window_s <= room_s:
+        return lead_in_s, window_s
+    if period_s is not None and room_s >= period_s:
+        return lead_in_s, floor(room_s / period_s) * period_s
+    if room_s >= window_s / 2:
+        return lead_in_s, room_s
+    cut = most_s / (lead_in_s + window_s)
+    return lead_in_s * cut, window_s * cut
 
 
 def _window(

@@ -15,6 +15,6 @@ class Pilot(Model):
     period_s: float | None
     """Period of a cycle of the rate; None where none was found."""
     steady: bool
-    """False when it wasn't steady yet where the pilot ended, or a cap cut one of the times."""
+    """False when it wasn't steady yet where the pilot ended, or a cap cut warm-up or lead-in."""
     why: str
     """What the times rest on, in a sentence or two."""
