@@ -76,7 +76,12 @@ def stalls(rng: np.random.Generator, count: int, mean_s: float) -> Stalls:
     return Stalls(at_s.tolist(), length_s.tolist())
 
 
-def serve(arrivals_s: list[float], of_worker: list[Stalls], think_s: float | None) -> Logs:
+def serve(
+    arrivals_s: list[float],
+    of_worker: list[Stalls],
+    think_s: float | None,
+    of_client: Stalls = NONE,
+) -> Logs:
     """Serve first come, first served; give the response times of what was answered in the slot.
 
     With `think_s` each answer is followed, after that pause, by the next request.
@@ -92,7 +97,7 @@ def serve(arrivals_s: list[float], of_worker: list[Stalls], think_s: float | Non
         if end_s < TOOK_S:
             taken.append(end_s - came_s)
         if think_s is not None:
-            heappush(queue, end_s + think_s)
+            heappush(queue, of_client.end(end_s, think_s))
     return np.array(taken)
 
 
@@ -120,6 +125,18 @@ def test_the_rate_of_a_closed_loop(
     bound = rate_when_slowed("steal", lost_share(sum(each.lost_s for each in lost), used_s, TOOK_S))
     moved = log(len(disturbed) / len(quiet))
     assert -bound.down - NOISE <= moved <= NOISE
+
+
+@pytest.mark.parametrize(("seed", "count", "mean_s"), WORLDS)
+@pytest.mark.parametrize("think_s", [0.0, 0.01])
+def test_the_rate_when_the_client_is_held_back(
+    seed: int, count: int, mean_s: float, think_s: float
+) -> None:
+    held = stalls(np.random.default_rng(seed), count, mean_s)
+    quiet = serve([0.0] * 8, [NONE], think_s)
+    disturbed = serve([0.0] * 8, [NONE], think_s, held)
+    bound = rate_when_slowed("client-held-back", held.lost_s / TOOK_S)
+    assert -bound.down - NOISE <= log(len(disturbed) / len(quiet)) <= NOISE
 
 
 @pytest.mark.parametrize(("seed", "count", "mean_s"), WORLDS)
