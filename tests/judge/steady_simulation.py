@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from webdyno.judge.interval import Logs
-from webdyno.judge.steady import Onset, Series, onset
+from webdyno.judge.steady import Onset, Series, cycle, onset
 
 WINDOW_S = 0.05
 WINDOWS = 400
@@ -97,6 +97,12 @@ def main() -> None:
             found = [rule(Series(WINDOW_S, make(rng))) for _ in range(pilots)]
             shares.append(sum(right(name, it) for it in found) / pilots)
         print(f"{name:34}", *(f"{share:6.1%}" for share in shares), flush=True)  # noqa: T201
+    for memory in (0.0, 0.5, 0.7, 0.9):
+        rng = np.random.default_rng(0)
+        logs = [remembering(rng, memory) for _ in range(pilots)]
+        steady = sum(onset(Series(WINDOW_S, each)).steady for each in logs) / pilots
+        cycles = sum(cycle(Series(WINDOW_S, each)) is not None for each in logs) / pilots
+        print(f"memory {memory}: steady {steady:.1%}, cycles found {cycles:.1%}")  # noqa: T201
 
 
 def right(name: str, found: Onset) -> bool:
