@@ -42,6 +42,13 @@ def test_cpu_time_has_to_be_steady_too() -> None:
     assert pilot.warmup_s == pytest.approx(8, abs=0.2)
 
 
+def test_cpu_time_may_be_told_for_longer_than_the_rate() -> None:
+    rng = np.random.default_rng(8)
+    rate = series(noise(rng)[:100])
+    cpu = Series(WINDOW_S, noise(rng) + np.where(TIME_S < 8, 0.3, 0))
+    assert settle([rate, cpu], [], NEEDS).warmup_s == pytest.approx(8, abs=0.2)
+
+
 def test_what_is_not_steady_warms_up_as_long_as_it_may() -> None:
     rng = np.random.default_rng(2)
     pilot = settle([series(noise(rng) + 0.2 * TIME_S / 20)], [], NEEDS)

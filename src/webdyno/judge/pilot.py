@@ -76,7 +76,8 @@ def settle(after_start: Sequence[Series], load_starts: Sequence[Series], needs: 
     onsets = [onset(series) for series in after_start]
     latest = max(onsets, key=lambda found: (not found.steady, found.at_s))
     rate = after_start[0]
-    settled = Series(rate.window_s, rate.logs[round(latest.at_s / rate.window_s) :]).cleaned()
+    begin = min(round(latest.at_s / rate.window_s), len(rate.logs) - 1)
+    settled = Series(rate.window_s, rate.logs[begin:]).cleaned()
     memory_s = autocorrelation_time(settled.logs) * rate.window_s
     period_s = cycle(settled)
     window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)
