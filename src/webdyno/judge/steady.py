@@ -14,7 +14,7 @@ same simulations: docs/bounds.md.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from scipy.special import stdtrit
@@ -29,6 +29,9 @@ SMALLEST_NOISE = 1e-3
 """Standard deviation (ln) below which differences aren't worth a change point."""
 PENALTY = 4.0
 """Of a change point, in units of variance · ln n; 2 is Schwarz's criterion."""
+BATCH_IN_MEMORIES = 2
+NO_MEMORY = 1.5
+"""Autocorrelation time, in windows, up to which they count as independent."""
 STEADY_SHARE = 0.25
 """Share of the data that the last level must have, as in Barrett et al."""
 STEADY_BATCHES = 5
@@ -64,7 +67,8 @@ class Series:
         """
         if len(self.logs) < 3:
             return self
-        padded = np.pad(self.logs, OUTLIER_REACH, mode="reflect" if self._reaches() else "edge")
+        mode: Literal["reflect", "edge"] = "reflect" if len(self.logs) > OUTLIER_REACH else "edge"
+        padded = np.pad(self.logs, OUTLIER_REACH, mode=mode)
         near = np.lib.stride_tricks.sliding_window_view(padded, 2 * OUTLIER_REACH + 1)
         middle = np.median(near, axis=1)
         spread = MAD_TO_SD * np.median(np.abs(near - middle[:, None]), axis=1)
@@ -72,9 +76,6 @@ class Series:
         outlying = np.abs(self.logs - middle) > allowed
         outlying[:OUTLIER_REACH] = False
         return type(self)(self.window_s, np.where(outlying, middle, self.logs))
-
-    def _reaches(self) -> bool:
-        return len(self.logs) > OUTLIER_REACH
 
 
 def windows_to_join(counts: Sequence[int]) -> int:
@@ -96,9 +97,13 @@ class Onset:
 def onset(series: Series) -> Onset:
     """Find where steady state begins."""
     clean = series.cleaned()
-    memory = 2 * autocorrelation_time(_detrended(clean.logs[len(clean.logs) // 2 :]))
-    period = cycle(_tail(clean)) or 0.0
-    batch = max(ceil(memory) if memory > 3 else 1, ceil(period / series.window_s))
+    tail = Series(clean.window_s, clean.logs[len(clean.logs) // 2 :])
+    memory = autocorrelation_time(_detrended(tail.logs))
+    period_s = cycle(tail) or 0.0
+    batch = max(
+        ceil(BATCH_IN_MEMORIES * memory) if memory > NO_MEMORY else 1,
+        ceil(period_s / series.window_s),
+    )
     levels = _batches(clean.logs, batch)
     if len(levels) < 2 * STEADY_BATCHES:
         remembered = f"its windows hang together over {batch * series.window_s:.2g} s"
@@ -228,10 +233,6 @@ def _red_noise(rho: Logs, frequency: Logs) -> Logs:
     shape = 1 + memory**2 - 2 * memory * np.cos(2 * np.pi * frequency)
     spectrum: Logs = (1 - red) + red * (1 - memory**2) / shape
     return spectrum
-
-
-def _tail(series: Series) -> Series:
-    return Series(series.window_s, series.logs[len(series.logs) // 2 :])
 
 
 def _detrended(values: Logs) -> Logs:
