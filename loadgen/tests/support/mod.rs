@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use loadgen::engine::{Engine, Plan, Threads};
-use loadgen::order;
+use loadgen::order::parse::parse;
 use loadgen::output::result::SlotResult;
 use serde_json::{Value, json};
 
@@ -147,7 +147,7 @@ pub fn engine(threads: usize) -> Engine {
 
 /// Runs an order and checks what always holds.
 pub fn run_on(engine: &mut Engine, order: &Value) -> Value {
-    let order = order::parse(&order.to_string()).expect("a good order");
+    let order = parse(&order.to_string()).expect("a good order");
     let plan = Arc::new(Plan::new(order).expect("a plan"));
     let measured = engine.run(&plan, &mut |_| {}).expect("a result");
     let result = serde_json::to_value(SlotResult::new(&plan, &measured)).expect("JSON");
