@@ -41,7 +41,9 @@ pub struct Asks {
     /// taken for the last of them.
     free: VecDeque<usize>,
     held: Option<Ask>,
-    pub start_ns: u64,
+    start_ns: u64,
+    /// What is due from here on is not asked.
+    end_ns: u64,
 }
 
 impl Asks {
@@ -55,7 +57,13 @@ impl Asks {
             free: VecDeque::new(),
             held: None,
             start_ns: 0,
+            end_ns: u64::MAX,
         }
+    }
+
+    /// The load begins, and ends at the latest then.
+    pub fn begin(&mut self, start_ns: u64, end_ns: u64) {
+        (self.start_ns, self.end_ns) = (start_ns, end_ns);
     }
 
     pub fn is_open(&self) -> bool {
@@ -147,7 +155,8 @@ impl Asks {
         now_ns: u64,
         can: impl FnMut(&usize) -> bool,
     ) -> Option<(usize, Ask)> {
-        let ask = self.held.filter(|ask| ask.due_ns.is_none_or(|due_ns| due_ns <= now_ns))?;
+        let is_due = |due_ns: u64| due_ns <= now_ns && due_ns < self.end_ns;
+        let ask = self.held.filter(|ask| ask.due_ns.is_none_or(is_due))?;
         let place = self.free.iter().rposition(can)?;
         let lane = self.free.remove(place)?;
         self.held = None;
@@ -158,5 +167,63 @@ impl Asks {
     pub fn end(&mut self) -> Option<Ask> {
         self.free.clear();
         self.held.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Arriving;
+
+    fn asks(times_s: &[f64], lanes: usize) -> Asks {
+        let times = Arriving::Times(Vec::from(times_s).into_iter());
+        let table = Timetable::new(times, None, 9, 0..u64::MAX);
+        let alias = Alias::new(&[1.0], 0);
+        let part = Part {
+            supply: Supply::Timetable(Arc::new(table)),
+            choice: Choice::Weighted(alias.clone()),
+            slow_choice: alias,
+            connections: lanes,
+            slow: 0,
+            idle: 0,
+            thread: 0,
+            seed: 0,
+        };
+        Asks::new(part, lanes)
+    }
+
+    fn next_lane(asks: &mut Asks, now_ns: u64, can: impl FnMut(&usize) -> bool) -> Option<usize> {
+        asks.take(now_ns, 0);
+        asks.next_due(now_ns, can).map(|(lane, _)| lane)
+    }
+
+    #[test]
+    fn lanes_that_lost_their_connection_are_asked_last() {
+        let mut asks = asks(&[0.0; 4], 4);
+        for (lane, was_lost) in [(0, false), (1, true), (2, false), (3, true)] {
+            asks.wait(lane, was_lost);
+        }
+        let lanes: Vec<_> = (0..4).map_while(|_| next_lane(&mut asks, 1, |_| true)).collect();
+        assert_eq!(lanes, [2, 0, 1, 3]);
+    }
+
+    #[test]
+    fn lanes_without_room_are_passed_over() {
+        let mut asks = asks(&[0.0, 0.0], 2);
+        asks.wait(0, false);
+        asks.wait(1, false);
+        assert_eq!(next_lane(&mut asks, 1, |lane| *lane == 0), Some(0));
+        assert_eq!(next_lane(&mut asks, 1, |_| false), None);
+    }
+
+    #[test]
+    fn nothing_is_asked_early_or_after_the_end() {
+        let mut asks = asks(&[10e-9, 20e-9], 2);
+        asks.begin(100, 120);
+        asks.wait(0, false);
+        asks.wait(1, false);
+        assert_eq!(next_lane(&mut asks, 109, |_| true), None);
+        assert_eq!(next_lane(&mut asks, 110, |_| true), Some(1));
+        assert_eq!(next_lane(&mut asks, 130, |_| true), None);
     }
 }

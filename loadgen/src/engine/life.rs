@@ -75,8 +75,9 @@ pub struct Life<'a> {
     lanes: usize,
     memory: Vec<Memory>,
     timers: BinaryHeap<Reverse<(u64, Timer)>>,
-    /// Connections with more to read, and HTTP/2 connections with something to send.
-    again: Vec<ConnId>,
+    /// What has not been handled to its end: other connections had to have their turn.
+    again: Vec<Event>,
+    /// HTTP/2 connections with something to send.
     unsent: Vec<ConnId>,
     /// By origin.
     tls: Vec<Option<Arc<ClientConfig>>>,
@@ -129,8 +130,8 @@ impl<'a> Life<'a> {
             poll,
             scratch,
             sight: Sight::default(),
-            recorder: Recorder::empty(),
-            beside: Beside::empty(),
+            recorder: Recorder::default(),
+            beside: Beside::default(),
             asks: Asks::new(part, lanes),
             conns,
             idle,
@@ -184,7 +185,9 @@ impl<'a> Life<'a> {
     /// Sets all lanes in motion.
     pub fn begin(&mut self, start_ns: u64) {
         self.sight.begin(start_ns);
-        self.asks.start_ns = start_ns;
+        let last = self.plan.lead_in_ns.saturating_add(self.plan.duration_ns);
+        let last = last.saturating_add(self.plan.tail_ns());
+        self.asks.begin(start_ns, start_ns.saturating_add(last));
         let told = self.plan.told_ns();
         self.told_ns = start_ns.saturating_add(told.start)..start_ns.saturating_add(told.end);
         self.check_timeouts_ns = start_ns + self.plan.timeout_ns;
@@ -295,7 +298,9 @@ impl<'a> Life<'a> {
             return 0;
         }
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
-        let due_ns = self.asks.held_due_ns().unwrap_or(u64::MAX);
+        // What is due already waits for a lane, and so for an event.
+        let due_ns = self.asks.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns);
+        let due_ns = due_ns.unwrap_or(u64::MAX);
         self.check_timeouts_ns.min(timer_ns).min(due_ns)
     }
 
@@ -303,10 +308,8 @@ impl<'a> Life<'a> {
     pub fn handle(&mut self, events: &mut Vec<Event>) {
         // An answer that one read brings was there when the wait ended.
         let seen_ns = self.sight.now_ns;
-        for id in std::mem::take(&mut self.again) {
-            self.on_event(id, EventFlags::IN, seen_ns);
-        }
-        for event in events.drain(..) {
+        let again = std::mem::take(&mut self.again);
+        for event in again.into_iter().chain(events.drain(..)) {
             if let Some(id) = self.pool.happened(&event) {
                 self.on_event(id, event.flags, seen_ns);
             }
@@ -607,19 +610,19 @@ impl<'a> Life<'a> {
         }
         let Some(link) = &mut multi.link else { return };
         link.arrived(is_hangup(flags));
-        if link.move_frames() {
-            self.again.push(id);
-        }
+        let more = link.move_frames();
         if !link.is_usable() {
             let end = multi.link.take().and_then(Link::into_end);
             return self.refused(id, reasons::no_http2(origin, end));
         }
         if link.allowed() > 0 {
-            let allowed = link.allowed() as u64;
-            self.recorder.layers().allow(allowed);
+            self.recorder.layers().allow(link.allowed() as u64);
+            conn.state = State::Idle;
             self.established(id);
-            self.pool[id].state = State::Idle;
             self.send(id);
+        }
+        if more {
+            self.handle_again(id, flags);
         }
     }
 
@@ -669,7 +672,7 @@ impl<'a> Life<'a> {
         let text = format!("connect to {}: {why}", self.plan.origins[conn.origin]);
         conn.close();
         let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.fail(Failure::Connect);
+        book.failures.count(Failure::Connect);
         book.samples.keep(text);
         if conn.role != Role::Idle {
             self.unreachable_since_ns.get_or_insert(self.sight.now_ns);
@@ -842,7 +845,12 @@ impl<'a> Life<'a> {
                 }
             }
         }
-        self.again.push(id);
+        self.handle_again(id, flags);
+    }
+
+    /// More is there, but it is the others' turn.
+    fn handle_again(&mut self, id: ConnId, flags: EventFlags) {
+        self.again.push(Event { flags, data: self.pool.key(id) });
     }
 
     fn pause(&mut self, id: ConnId) {
@@ -933,7 +941,7 @@ impl<'a> Life<'a> {
             }
             done_ns = self.look();
         }
-        self.again.push(id);
+        self.handle_again(id, EventFlags::IN);
     }
 
     fn on_outcome(&mut self, id: ConnId, mut flight: Flight, outcome: Outcome, done_ns: u64) {
@@ -991,13 +999,13 @@ impl<'a> Life<'a> {
         let role = self.pool[id].role;
         let request = &self.plan.requests[flight.ask.request];
         let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.by_status[usize::from(answer.status)] += 1;
+        book.by_status.count(answer.status);
         book.head_bytes += answer.head_bytes;
         book.body_bytes += answer.body_bytes;
         let Answer { status, body_bytes, .. } = answer;
         let hash = answer.hash.map(|hash| *hash);
         if let Some(mismatch) = request.expectation.judge(status, body_bytes, hash) {
-            book.fail(match mismatch {
+            book.failures.count(match mismatch {
                 Mismatch::Status => Failure::Status,
                 Mismatch::BodyBytes | Mismatch::BodySha256 => Failure::Body,
             });
@@ -1025,7 +1033,7 @@ impl<'a> Life<'a> {
         self.resolve(flight);
         let role = self.pool[id].role;
         let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.fail(failure);
+        book.failures.count(failure);
         if failure == Failure::Timeout {
             let from_ns = flight.ask.due_ns.unwrap_or(flight.sent_ns);
             if !self.plan.is_open() || self.told_ns.contains(&from_ns) {

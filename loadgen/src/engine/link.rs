@@ -51,6 +51,7 @@ pub enum Outcome {
 type Opening = Pin<Box<dyn Future<Output = Result<Opened, Error>>>>;
 type Opened = (SendRequest<Bytes>, Connection<Io, Bytes>);
 
+#[derive(Default)]
 pub struct Link {
     opening: Option<Opening>,
     connection: Option<Connection<Io, Bytes>>,
@@ -84,20 +85,7 @@ impl Link {
             // A server may answer wrongly as often as it likes: that is counted, not punished.
             .max_local_error_reset_streams(None)
             .handshake(io);
-        Link {
-            opening: Some(Box::pin(opening)),
-            connection: None,
-            sender: None,
-            readiness,
-            streams: Vec::new(),
-            wakers: Vec::new(),
-            awake: Arc::default(),
-            in_flight: 0,
-            allowed: 0,
-            dirty: false,
-            answered_ns: 0,
-            end: None,
-        }
+        Link { opening: Some(Box::pin(opening)), readiness, ..Link::default() }
     }
 
     /// There may be more to read.

@@ -143,7 +143,7 @@ fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: &[Done
     let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
     let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
     let (sum, mut collector) = collector.finish();
-    let (mut recorder, mut beside) = (sum.recorder, Beside::empty());
+    let (mut recorder, mut beside) = (sum.recorder, Beside::default());
     for done in ends {
         beside.add(&done.beside);
         collector.whole.add_counts(&done.drain);

@@ -130,6 +130,11 @@ impl Plan {
         }
     }
 
+    /// How long the load goes on after the window at most: open loop after a lead-in.
+    pub fn tail_ns(&self) -> u64 {
+        if self.is_open() && self.lead_in_ns > 0 { self.timeout_ns } else { 0 }
+    }
+
     fn ready(&mut self, index: usize, resolver: &mut Resolver) -> Result<Ready, String> {
         let request = &self.order.requests[index];
         let in_url = |error: String| format!("url: {error}");

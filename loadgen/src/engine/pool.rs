@@ -21,8 +21,9 @@ use crate::tls;
 pub type ConnId = usize;
 
 /// What a connection is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Role {
+    #[default]
     Load,
     /// Reads slowly, beside the load.
     Slow,
@@ -30,8 +31,9 @@ pub enum Role {
     Idle,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum State {
+    #[default]
     Closed,
     /// Waiting before the next try to connect.
     Resting,
@@ -52,6 +54,7 @@ pub struct Multi {
     pub waiting: VecDeque<Flight>,
 }
 
+#[derive(Default)]
 pub struct Conn {
     pub state: State,
     pub role: Role,
@@ -87,31 +90,6 @@ pub struct Conn {
 }
 
 impl Conn {
-    fn new(protocol: Protocol) -> Self {
-        Conn {
-            state: State::Closed,
-            role: Role::Load,
-            number: 0,
-            origin: 0,
-            epoch: 0,
-            generation: 0,
-            wire: None,
-            flight: None,
-            exchange: Exchange::default(),
-            multi: (protocol == Protocol::Http2).then(Box::default),
-            began_ns: 0,
-            connected_ns: 0,
-            handshake: None,
-            address: 0,
-            failed_addresses: 0,
-            requests: 0,
-            strikes: 0,
-            rests_until_ns: 0,
-            watches_room: false,
-            paused: false,
-        }
-    }
-
     /// Gives a connection its place in a slot.
     fn assign(&mut self, role: Role, number: usize, origin: usize, epoch: u32) {
         (self.role, self.number, self.origin, self.epoch) = (role, number, origin, epoch);
@@ -193,7 +171,8 @@ impl Pool {
         let ids = self.owned.entry(origin.clone()).or_default();
         while ids.len() < count {
             ids.push(self.conns.len());
-            self.conns.push(Conn::new(origin.protocol));
+            let multi = (origin.protocol == Protocol::Http2).then(Box::default);
+            self.conns.push(Conn { multi, ..Conn::default() });
         }
         let roles = roles.iter().flat_map(|(role, count)| std::iter::repeat_n(*role, *count));
         for (number, (id, role)) in ids.iter().zip(roles).enumerate() {

@@ -12,7 +12,6 @@ use super::plan::Plan;
 use super::poll::Poll;
 use super::start::Start;
 use super::windows::{Current, Done, EndedBy, Phase, Report};
-use crate::record::{Beside, Recorder};
 
 pub struct Slot<'a> {
     pub plan: &'a Plan,
@@ -52,11 +51,11 @@ impl Slot<'_> {
         self.life.settle(settled_ns);
         let over_ns = settled_ns.min(window.over_ns);
         let last = window.hand_over(&mut self.life.recorder, &mut self.life.sight, settled_ns);
-        let mut beside = std::mem::replace(&mut self.life.beside, Beside::empty());
+        let mut beside = std::mem::take(&mut self.life.beside);
         self.drain()?;
         beside.idle_held = self.life.close_unfinished();
         let drained_ns = self.life.sight.look();
-        let drain = std::mem::replace(&mut self.life.recorder, Recorder::empty());
+        let drain = std::mem::take(&mut self.life.recorder);
         let done = Done { ended_by, start_ns, over_ns, settled_ns, drained_ns, beside, drain };
         // The engine listens until it has heard of the end.
         let _ = reports.send(last);

@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::plan::Plan;
 use super::sight::Sight;
 use super::usage::Usage;
 use crate::clock::ns_to_seconds;
-use crate::record::{Beside, Recorder};
+use crate::record::{Beside, Recorder, rounded};
 
 const BUSY_LIMIT: f64 = 0.85;
 const LAG_LIMIT: f64 = 0.05;
@@ -81,8 +83,6 @@ impl Current {
     pub fn first(thread: usize, start_ns: u64, plan: &Plan) -> Self {
         let window_ns = start_ns.saturating_add(plan.lead_in_ns);
         let over_ns = window_ns.saturating_add(plan.duration_ns);
-        let has_tail = plan.is_open() && plan.lead_in_ns > 0;
-        let tail_ns = if has_tail { plan.timeout_ns } else { 0 };
         let mut current = Current {
             phase: Phase::LeadIn,
             end_ns: start_ns,
@@ -91,7 +91,7 @@ impl Current {
             part_ns: plan.part_ns,
             window_ns,
             over_ns,
-            last_ns: over_ns.saturating_add(tail_ns),
+            last_ns: over_ns.saturating_add(plan.tail_ns()),
             usage: Usage::of_this_thread(),
         };
         current.go_on();
@@ -111,7 +111,7 @@ impl Current {
             thread: self.thread,
             begin_ns: self.begin_ns,
             end_ns,
-            recorder: Box::new(std::mem::replace(recorder, Recorder::empty())),
+            recorder: Box::new(std::mem::take(recorder)),
             usage: usage.since(&self.usage),
             still_ns: sight.stood_still_ns(self.begin_ns, end_ns),
         };
@@ -145,8 +145,8 @@ pub struct Done {
     pub drain: Recorder,
 }
 
-/// A window of all threads, in short.
-#[derive(Debug, Clone)]
+/// A window of all threads, in short: a row of the result.
+#[derive(Debug, Clone, Serialize)]
 pub struct Window {
     /// Before the window that the result is about.
     pub lead_in: bool,
@@ -163,7 +163,7 @@ pub struct Window {
     /// CPU time of all threads.
     pub cpu_s: f64,
     /// Share of time on a CPU or waiting for one, of the busiest thread.
-    pub busiest: f64,
+    pub busiest_thread: f64,
     /// The client was the limit.
     pub client_bound: bool,
     /// The longest time that a thread stood still.
@@ -210,13 +210,13 @@ impl Collector {
             open,
             leave_out_bound,
             pending: BTreeMap::new(),
-            kept: Recorder::empty(),
-            left_out: Recorder::empty(),
+            kept: Recorder::default(),
+            left_out: Recorder::default(),
             kept_completed: 0,
             kept_s: 0.0,
             left_out_s: 0.0,
             left_out_windows: 0,
-            whole: Recorder::empty(),
+            whole: Recorder::default(),
             windows: Vec::new(),
             usage: vec![Usage::default(); threads],
             start_ns: u64::MAX,
@@ -245,7 +245,7 @@ impl Collector {
         for parts in std::mem::take(&mut self.pending).into_values() {
             self.close(&parts);
         }
-        let mut recorder = std::mem::replace(&mut self.kept, Recorder::empty());
+        let mut recorder = std::mem::take(&mut self.kept);
         recorder.add_counts(&self.left_out);
         let (mut completed, mut length_s) = (self.kept_completed, self.kept_s);
         if length_s == 0.0 {
@@ -259,7 +259,7 @@ impl Collector {
     }
 
     fn close(&mut self, parts: &[WindowPart]) -> Option<&Window> {
-        let mut recorder = Recorder::empty();
+        let mut recorder = Recorder::default();
         parts.iter().for_each(|part| recorder.add(&part.recorder));
         self.whole.add_counts(&recorder);
         let phase = parts.first()?.phase;
@@ -300,7 +300,7 @@ impl Collector {
         let lags = self.open && send_lag_p99_us > LAG_FLOOR_US.max(LAG_LIMIT * response_p99_us);
         Window {
             lead_in: phase == Phase::LeadIn,
-            at_s: ns_to_seconds(begin_ns.saturating_sub(self.start_ns)),
+            at_s: rounded(ns_to_seconds(begin_ns.saturating_sub(self.start_ns)), 6),
             length_s,
             sent: recorder.sent,
             completed: recorder.completed,
@@ -309,8 +309,8 @@ impl Collector {
             response_p99_us,
             response_max_us: response.max_us(),
             send_lag_p99_us,
-            cpu_s: parts.iter().map(|part| part.usage.cpu_s()).sum(),
-            busiest,
+            cpu_s: rounded(parts.iter().map(|part| part.usage.cpu_s()).sum(), 6),
+            busiest_thread: rounded(busiest, 4),
             client_bound: busiest > BUSY_LIMIT || lags,
             still_s,
             stood_still: still_s > STILL_LIMIT * length_s,

@@ -25,7 +25,7 @@ pub fn render(windows: &[Window]) -> String {
             window.response_p99_us,
             window.response_max_us,
             window.send_lag_p99_us,
-            window.busiest,
+            window.busiest_thread,
             u8::from(window.client_bound),
             u8::from(window.lead_in),
             window.cpu_s,

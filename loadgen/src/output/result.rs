@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::layers::{self, Http2, TlsUse};
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol};
-use crate::record::{Beside, Failure, FailureCounts, Recorder, Timing};
+use crate::record::{Beside, Failure, FailureCounts, Recorder, Timing, rounded};
 
 /// Version of the contract.
 pub const SCHEMA: u32 = 1;
@@ -46,7 +46,7 @@ pub struct SlotResult {
     pub tls_handshake_us: Option<Times>,
     pub send_lag_us: Lag,
     pub client: Client,
-    pub windows: Vec<WindowRow>,
+    pub windows: Vec<Window>,
     pub whole: Whole,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsUse>,
@@ -161,26 +161,6 @@ pub struct ThreadUse {
     pub run_queue_s: f64,
 }
 
-/// A stretch of time, in seconds after the start and microseconds.
-#[derive(Debug, Clone, Serialize)]
-pub struct WindowRow {
-    pub lead_in: bool,
-    pub at_s: f64,
-    pub length_s: f64,
-    pub sent: u64,
-    pub completed: u64,
-    pub failed: u64,
-    pub response_p50_us: f64,
-    pub response_p99_us: f64,
-    pub response_max_us: f64,
-    pub send_lag_p99_us: f64,
-    /// CPU time of the client's threads.
-    pub cpu_s: f64,
-    pub busiest_thread: f64,
-    pub client_bound: bool,
-    pub stood_still: bool,
-}
-
 /// Connections that read slowly, beside the load.
 #[derive(Debug, Clone, Serialize)]
 pub struct SlowReading {
@@ -217,8 +197,8 @@ impl SlotResult {
             protocol: order.load.protocol,
             ended_by: ended_by(measured.ended_by),
             lead_in_s: order.lead_in_s,
-            measured_s: round(measured.measured_s, 6),
-            drain_s: round(measured.drain_s, 6),
+            measured_s: rounded(measured.measured_s, 6),
+            drain_s: rounded(measured.drain_s, 6),
             requests: requests(measured),
             by_status: by_status(recorder),
             failures: failures(&recorder.failures),
@@ -229,7 +209,7 @@ impl SlotResult {
                 asked: order.load.keepalive,
                 server_closed: recorder.server_closed,
             },
-            rate_rps: round(measured.rate_rps, 3),
+            rate_rps: rounded(measured.rate_rps, 3),
             response_time_us: times(&measured.response_time),
             service_time_us: times(&recorder.service_time()),
             first_byte_time_us: times(&recorder.first_byte_time()),
@@ -237,7 +217,7 @@ impl SlotResult {
             tls_handshake_us: layers::handshakes(plan, recorder).map(|timing| times(&timing)),
             send_lag_us: lag(&recorder.lag),
             client: client(measured, order.leave_out_client_bound),
-            windows: measured.windows.iter().map(window_row).collect(),
+            windows: measured.windows.clone(),
             whole: whole(measured),
             tls: layers::tls(plan, recorder),
             http2: layers::http2(plan, recorder),
@@ -273,7 +253,7 @@ fn requests(measured: &Measured) -> Requests {
 fn whole(measured: &Measured) -> Whole {
     let recorder = &measured.whole;
     Whole {
-        length_s: round(measured.whole_s, 6),
+        length_s: rounded(measured.whole_s, 6),
         sent: recorder.sent,
         completed: recorder.completed,
         by_status: by_status(recorder),
@@ -294,8 +274,7 @@ fn connections(recorder: &Recorder) -> Connections {
 }
 
 fn by_status(recorder: &Recorder) -> BTreeMap<String, u64> {
-    let seen = recorder.by_status.iter().enumerate().filter(|(_, count)| **count > 0);
-    seen.map(|(status, count)| (status.to_string(), *count)).collect()
+    recorder.by_status.iter().map(|(status, count)| (status.to_string(), count)).collect()
 }
 
 fn failures(counts: &FailureCounts) -> BTreeMap<&'static str, u64> {
@@ -336,46 +315,27 @@ fn client(measured: &Measured, leave_out: bool) -> Client {
     let windows = measured.windows.iter().filter(|window| !window.lead_in);
     let sum = |of: fn(&Usage) -> f64| usage.iter().map(of).sum::<f64>();
     let busy = |cpu_s: f64, threads: usize| {
-        round((cpu_s / (measured.measured_s * threads as f64).max(1e-9)).min(1.0), 4)
+        rounded((cpu_s / (measured.measured_s * threads as f64).max(1e-9)).min(1.0), 4)
     };
     let per_thread = usage.iter().map(|thread| ThreadUse {
-        cpu_user_s: round(thread.cpu_user_s, 6),
-        cpu_sys_s: round(thread.cpu_sys_s, 6),
+        cpu_user_s: rounded(thread.cpu_user_s, 6),
+        cpu_sys_s: rounded(thread.cpu_sys_s, 6),
         busy: busy(thread.cpu_s(), 1),
-        run_queue_s: round(thread.run_queue_s, 6),
+        run_queue_s: rounded(thread.run_queue_s, 6),
     });
     Client {
         threads: usage.len(),
-        cpu_user_s: round(sum(|u| u.cpu_user_s), 6),
-        cpu_sys_s: round(sum(|u| u.cpu_sys_s), 6),
+        cpu_user_s: rounded(sum(|u| u.cpu_user_s), 6),
+        cpu_sys_s: rounded(sum(|u| u.cpu_sys_s), 6),
         busy: busy(sum(Usage::cpu_s), usage.len()),
-        run_queue_s: round(sum(|u| u.run_queue_s), 6),
+        run_queue_s: rounded(sum(|u| u.run_queue_s), 6),
         per_thread: per_thread.collect(),
         windows: windows.clone().count(),
         bound_windows: windows.clone().filter(|window| window.client_bound).count(),
         bound_left_out: leave_out,
         still_windows: windows.clone().filter(|window| window.stood_still).count(),
-        stood_still_s: round(windows.map(|window| window.still_s).sum(), 6),
+        stood_still_s: rounded(windows.map(|window| window.still_s).sum(), 6),
         left_out_windows: measured.left_out_windows,
-    }
-}
-
-fn window_row(window: &Window) -> WindowRow {
-    WindowRow {
-        lead_in: window.lead_in,
-        at_s: round(window.at_s, 6),
-        length_s: round(window.length_s, 6),
-        sent: window.sent,
-        completed: window.completed,
-        failed: window.failed,
-        response_p50_us: window.response_p50_us,
-        response_p99_us: window.response_p99_us,
-        response_max_us: window.response_max_us,
-        send_lag_p99_us: window.send_lag_p99_us,
-        cpu_s: round(window.cpu_s, 6),
-        busiest_thread: round(window.busiest, 4),
-        client_bound: window.client_bound,
-        stood_still: window.stood_still,
     }
 }
 
@@ -401,9 +361,4 @@ fn idle_connections(plan: &Plan, beside: &Beside) -> Option<Idle> {
         connect_failures: recorder.failures.get(Failure::Connect),
         failure_samples: recorder.samples.iter().cloned().collect(),
     })
-}
-
-fn round(value: f64, digits: i32) -> f64 {
-    let scale = 10f64.powi(digits);
-    (value * scale).round() / scale
 }

@@ -137,11 +137,30 @@ impl Layers {
     }
 }
 
-/// Statuses have three digits.
-pub const MAX_STATUS: usize = 1000;
+/// How many answers had each status, which has three digits.
+#[derive(Debug, Clone)]
+pub struct Statuses(Box<[u64; 1000]>);
+
+impl Default for Statuses {
+    fn default() -> Self {
+        Statuses(Box::new([0; 1000]))
+    }
+}
+
+impl Statuses {
+    #[inline]
+    pub fn count(&mut self, status: u16) {
+        self.0[usize::from(status)] += 1;
+    }
+
+    /// Those that were seen.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.0.iter().copied().enumerate().filter(|(_, count)| *count > 0)
+    }
+}
 
 /// Everything one thread records in one window.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Recorder {
     pub sent: u64,
     pub completed: u64,
@@ -151,7 +170,7 @@ pub struct Recorder {
     /// Of the unanswered, those answered validly afterwards.
     pub drained: u64,
     pub failures: FailureCounts,
-    pub by_status: Box<[u64; MAX_STATUS]>,
+    pub by_status: Statuses,
     pub head_bytes: u64,
     pub body_bytes: u64,
     pub opened: u64,
@@ -181,33 +200,6 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn empty() -> Self {
-        Recorder {
-            sent: 0,
-            completed: 0,
-            carried: 0,
-            unanswered: 0,
-            drained: 0,
-            failures: FailureCounts::default(),
-            by_status: Box::new([0; MAX_STATUS]),
-            head_bytes: 0,
-            body_bytes: 0,
-            opened: 0,
-            reused: 0,
-            server_closed: 0,
-            samples: Samples::default(),
-            whole: Timing::empty(),
-            first_byte: Timing::empty(),
-            last_byte: Timing::empty(),
-            connect: Timing::empty(),
-            response: Timing::empty(),
-            waited: Timing::empty(),
-            lag: Timing::empty(),
-            unsent: 0,
-            layers: None,
-        }
-    }
-
     /// Times of a valid answer, by when its request was sent, and when its first and last byte
     /// came; in an open loop also by the time its response time counts from.
     pub fn time(
@@ -227,10 +219,6 @@ impl Recorder {
         if let Some(from_ns) = open_from_ns {
             self.response.record(done_ns.saturating_sub(from_ns));
         }
-    }
-
-    pub fn fail(&mut self, failure: Failure) {
-        self.failures.count(failure);
     }
 
     pub fn add(&mut self, other: &Recorder) {
@@ -258,9 +246,7 @@ impl Recorder {
         self.unanswered += other.unanswered;
         self.drained += other.drained;
         self.failures.add(&other.failures);
-        for (sum, count) in self.by_status.iter_mut().zip(other.by_status.iter()) {
-            *sum += count;
-        }
+        other.by_status.iter().for_each(|(status, count)| self.by_status.0[status] += count);
         self.head_bytes += other.head_bytes;
         self.body_bytes += other.body_bytes;
         self.opened += other.opened;
@@ -304,7 +290,7 @@ fn sum(a: &Timing, b: &Timing) -> Timing {
 }
 
 /// What goes on beside the load, apart from its counts and times.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Beside {
     pub slow: Recorder,
     pub idle: Recorder,
@@ -313,13 +299,15 @@ pub struct Beside {
 }
 
 impl Beside {
-    pub fn empty() -> Self {
-        Beside { slow: Recorder::empty(), idle: Recorder::empty(), idle_held: 0 }
-    }
-
     pub fn add(&mut self, other: &Beside) {
         self.slow.add(&other.slow);
         self.idle.add(&other.idle);
         self.idle_held += other.idle_held;
     }
+}
+
+/// For people and files, who need no more digits after the point.
+pub fn rounded(value: f64, digits: i32) -> f64 {
+    let scale = 10f64.powi(digits);
+    (value * scale).round() / scale
 }
