@@ -225,8 +225,8 @@ impl<'a> Life<'a> {
     }
 
     /// From here on valid answers to what was sent before are late.
-    pub fn window_is_over(&mut self, end_ns: u64) {
-        self.over_since_ns = Some(end_ns);
+    pub fn window_is_over(&mut self) {
+        self.over_since_ns = Some(self.sight.now_ns);
         self.recorder.unanswered = self.in_flight() as u64;
     }
 
@@ -260,7 +260,7 @@ impl<'a> Life<'a> {
         }
         self.awaited = unanswered.len();
         if self.over_since_ns.is_none() {
-            self.over_since_ns = Some(end_ns);
+            self.over_since_ns = Some(self.sight.now_ns);
             self.recorder.unanswered += unanswered.len() as u64;
         }
         let is_told = |ask: &Ask| ask.due_ns.filter(|due_ns| self.told_ns.contains(due_ns));
@@ -1018,7 +1018,7 @@ impl<'a> Life<'a> {
             return;
         }
         book.completed += 1;
-        if self.over_since_ns.is_some_and(|end_ns| flight.sent_ns < end_ns) {
+        if self.over_since_ns.is_some_and(|over_ns| flight.sent_ns <= over_ns) {
             book.drained += 1;
         }
         let sent_ns = flight.sent_ns;

@@ -101,7 +101,7 @@ impl Slot<'_> {
     fn next_window(&mut self, window: &mut Current, reports: &Sender<Report>) {
         let (before, end_ns) = (window.phase, window.end_ns);
         if end_ns == window.over_ns {
-            self.life.window_is_over(end_ns);
+            self.life.window_is_over();
         }
         let part = window.hand_over(&mut self.life.recorder, &mut self.life.sight, end_ns);
         // The engine listens until it has heard of the end.

@@ -156,7 +156,7 @@ pub fn run_on(engine: &mut Engine, order: &Value) -> Value {
     let failed: u64 = failures.values().filter_map(Value::as_u64).sum();
     let failed_sent = failed - of("/failures/connect");
     let accounted = of("/requests/completed") + failed_sent + of("/requests/unanswered");
-    assert_eq!(of("/requests/sent"), accounted, "{result}");
+    assert_eq!(of("/requests/sent") + of("/requests/carried"), accounted, "{result}");
     let answered: u64 = result["by_status"]
         .as_object()
         .expect("an object")
@@ -165,7 +165,10 @@ pub fn run_on(engine: &mut Engine, order: &Value) -> Value {
         .sum();
     let wrong = of("/failures/status") + of("/failures/body");
     assert_eq!(answered, of("/requests/completed") + wrong, "{result}");
-    assert_eq!(of("/service_time_us/count"), of("/requests/completed"), "{result}");
+    // A lead-in moves the edges, and a machine under load makes windows in which we stood still.
+    if result["lead_in_s"] == 0.0 && of("/client/left_out_windows") == 0 {
+        assert_eq!(of("/service_time_us/count"), of("/requests/completed"), "{result}");
+    }
     result
 }
 
