@@ -317,3 +317,64 @@ impl Collector {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// A window of a second with as many answers, each with that lag and response time.
+    fn part(nth: u64, thread: usize, completed: u64, lag_us: u64, response_us: u64) -> WindowPart {
+        let mut recorder = Recorder { completed, ..Recorder::default() };
+        for _ in 0..completed {
+            recorder.lag.record(lag_us * 1000);
+            recorder.time(1, response_us * 1000, response_us * 1000, Some(1));
+        }
+        WindowPart {
+            phase: Phase::Window,
+            thread,
+            begin_ns: (nth + 1) * SECOND_NS,
+            end_ns: (nth + 2) * SECOND_NS,
+            recorder: Box::new(recorder),
+            usage: Usage::default(),
+            still_ns: 0,
+        }
+    }
+
+    #[test]
+    fn a_short_lag_does_not_bind_a_client_however_fast_the_server_is() {
+        for (lag_us, response_us, bound) in
+            [(300, 400, false), (700, 800, true), (700, 20_000, false), (1500, 20_000, true)]
+        {
+            let mut collector = Collector::new(1, true, false);
+            let window = collector.add(part(0, 0, 10, lag_us, response_us)).expect("a window");
+            assert_eq!(window.client_bound, bound, "{lag_us} {response_us}");
+        }
+    }
+
+    #[test]
+    fn windows_in_which_a_thread_stood_still_are_left_out() {
+        let mut collector = Collector::new(2, false, false);
+        for nth in 0..3 {
+            for thread in 0..2 {
+                let mut part = part(nth, thread, 100, 0, 10);
+                part.still_ns = if nth == 1 && thread == 1 { SECOND_NS / 2 } else { 1_000_000 };
+                collector.add(part);
+            }
+        }
+        let (sum, collector) = collector.finish();
+        assert_eq!((sum.recorder.completed, sum.left_out_windows), (600, 1));
+        assert_eq!((sum.rate_rps, sum.recorder.service_time().count()), (200.0, 400));
+        assert_eq!(collector.whole.completed, 600);
+    }
+
+    #[test]
+    fn where_no_window_is_good_all_are_kept() {
+        let mut collector = Collector::new(1, false, false);
+        collector.add(WindowPart { still_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
+        let (sum, _) = collector.finish();
+        assert_eq!((sum.rate_rps, sum.left_out_windows), (100.0, 0));
+        assert_eq!(sum.recorder.service_time().count(), 100);
+    }
+}

@@ -148,7 +148,11 @@ pub fn engine(threads: usize) -> Engine {
 /// Runs an order and checks what always holds.
 pub fn run_on(engine: &mut Engine, order: &Value) -> Value {
     let order = parse(&order.to_string()).expect("a good order");
-    let plan = Arc::new(Plan::new(order).expect("a plan"));
+    run_plan(engine, Plan::new(order).expect("a plan"))
+}
+
+pub fn run_plan(engine: &mut Engine, plan: Plan) -> Value {
+    let plan = Arc::new(plan);
     let measured = engine.run(&plan, &mut |_| {}).expect("a result");
     let result = serde_json::to_value(SlotResult::new(&plan, &measured)).expect("JSON");
     let of = |path: &str| number(&result, path);
