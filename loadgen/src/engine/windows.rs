@@ -21,6 +21,8 @@ const LAG_LIMIT: f64 = 0.05;
 /// upon, so it says nothing about the client's strength. A client that can't keep up falls behind
 /// by milliseconds at once.
 const LAG_FLOOR_US: f64 = 500.0;
+/// Shorter windows show how the load settles; whether the client was the limit takes longer to say.
+const JUDGED_S: f64 = 0.1;
 /// Of a window. It moves the window's rate by as much.
 const STILL_LIMIT: f64 = 0.02;
 
@@ -311,7 +313,7 @@ impl Collector {
             send_lag_p99_us,
             cpu_s: rounded(parts.iter().map(|part| part.usage.cpu_s()).sum(), 6),
             busiest_thread: rounded(busiest, 4),
-            client_bound: busiest > BUSY_LIMIT || lags,
+            client_bound: length_s >= JUDGED_S && (busiest > BUSY_LIMIT || lags),
             still_s,
             stood_still: still_s > STILL_LIMIT * length_s,
         }

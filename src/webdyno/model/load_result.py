@@ -12,7 +12,7 @@ from webdyno.model.base import Foreign
 
 
 class Requests(Foreign):
-    """Where the requests went; sent = completed + failures after sending + unanswered."""
+    """Where the requests went; sent + carried = completed + failures after sending + unanswered."""
 
     sent: int | None = None
     completed: int
@@ -21,6 +21,8 @@ class Requests(Foreign):
     """Still in flight at the slot's end."""
     drained: int = 0
     """Of the unanswered, those that were answered validly after the slot's end."""
+    carried: int = 0
+    """On their way when the window began; none without a lead-in."""
 
 
 class Failures(Foreign):
@@ -105,6 +107,12 @@ class Client(Foreign):
     cpu_sys_s: float
     busy: float
     """Share of its threads' time spent on the CPU, 0 to 1: the busiest thread's."""
+    stood_still_s: float = 0.0
+    """Seconds in which a thread stood still: stopped, without a CPU, or its machine was paused."""
+    still_windows: int = 0
+    """Windows in which that was so long that they measure nothing; rate and times are without."""
+    left_out_windows: int = 0
+    """Windows that rate and times are without; 0 also where no other would be left."""
     busy_waits: bool = False
     """True when it asks the kernel over and over, so that `busy` doesn't tell how hard it works."""
 
@@ -117,6 +125,26 @@ class Window(Foreign):
     length_s: float
     completed: int
     """Answered in time and validly."""
+    lead_in: bool = False
+    """Before the window that rate and times are about."""
+    cpu_s: float | None = None
+    """CPU time of the client's threads."""
+    stood_still: bool = False
+    """A thread of the client stood still for so long that this measures nothing."""
+
+
+class Whole(Foreign):
+    """Lead-in, window and what followed: what costs are divided by, and what has to be valid."""
+
+    length_s: float
+    sent: int
+    completed: int
+    """Answered validly, whenever that was."""
+    by_status: dict[str, int]
+    failures: Failures
+    failure_samples: list[str] = []
+    bytes: Bytes = Bytes()
+    connections: Connections = Connections()
 
 
 class LoadResult(Foreign):
@@ -125,7 +153,10 @@ class LoadResult(Foreign):
     schema_version: int = Field(alias="schema")
     target: str
     loop: Literal["closed", "open"]
+    lead_in_s: float = 0.0
+    """Seconds of load before the window."""
     measured_s: float
+    """Length of the window that rate and times are about."""
     drain_s: float = 0.0
     requests: Requests
     by_status: dict[str, int]
@@ -146,5 +177,7 @@ class LoadResult(Foreign):
     client: Client
     windows: list[Window] = []
     """The slot in thirds, where it isn't too short for that; of webdyno's own generator only."""
+    whole: Whole | None = None
+    """Of webdyno's own generator only."""
     printed: str | None = None
     """The output of a generator that is a command for people; None of webdyno's own."""
