@@ -3,6 +3,7 @@
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
+pub const MILLISECOND_NS: u64 = 1_000_000;
 
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);

@@ -1,33 +1,11 @@
 //! Whether an answer is the one that was expected.
 
-use std::str::FromStr;
-
 use sha2::{Digest, Sha256};
 
-use crate::order::Expect;
+use crate::order::{Expect, Sha256Hex};
 
 /// After the first answer to a request, one in this many has its body read and checksummed.
 pub const CHECKSUM_EVERY: u32 = 256;
-
-/// A SHA-256 as bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sha256Hex(pub [u8; 32]);
-
-impl FromStr for Sha256Hex {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not 64 hexadecimal digits");
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(wrong());
-        }
-        let mut bytes = [0; 32];
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
-        }
-        Ok(Sha256Hex(bytes))
-    }
-}
 
 /// What is wrong with an answer whose framing was sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +28,7 @@ impl Expectation {
         Expectation {
             status: expect.status.clone().map(Vec::into_boxed_slice),
             body_bytes: expect.body_bytes,
-            sha256: expect.body_sha256.as_ref().and_then(|text| text.parse().ok()),
+            sha256: expect.body_sha256,
         }
     }
 

@@ -1,19 +1,19 @@
 //! TLS by rustls: whom we trust, and which sessions we resume.
 
-mod sessions;
-
+use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConfig, Resumption};
+use rustls::client::{
+    ClientConfig, ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
+};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{DigitallySignedStruct, NamedGroup, RootCertStore, SignatureScheme};
 
 use crate::order::{Protocol, Tls};
-use sessions::Sessions;
 
 /// The identifier of HTTP/2 over TLS (RFC 9113 section 3.2).
 pub const ALPN_HTTP2: &[u8] = b"h2";
@@ -116,5 +116,62 @@ impl ServerCertVerifier for Anybody {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+const MOST_TICKETS: usize = 1024;
+
+#[derive(Debug, Default)]
+struct Kept {
+    group: Option<NamedGroup>,
+    tls12: Option<Tls12ClientSessionValue>,
+    tls13: VecDeque<Tls13ClientSessionValue>,
+}
+
+/// Sessions to resume, of one server. rustls's own store keeps 8 tickets, too few for hundreds of
+/// connections that are opened at once.
+#[derive(Debug, Default)]
+struct Sessions(Mutex<Kept>);
+
+impl Sessions {
+    fn with<T>(&self, act: impl FnOnce(&mut Kept) -> T) -> T {
+        // Every change is one step, so what is kept is whole even after a panic.
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl ClientSessionStore for Sessions {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.with(|kept| kept.group = Some(group));
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.with(|kept| kept.group)
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.with(|kept| kept.tls12 = Some(value));
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.with(|kept| kept.tls12.clone())
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.with(|kept| kept.tls12 = None);
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        self.with(|kept| {
+            if kept.tls13.len() == MOST_TICKETS {
+                kept.tls13.pop_front();
+            }
+            kept.tls13.push_back(value);
+        });
+    }
+
+    /// The newest, which the server is most likely to still know.
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.with(|kept| kept.tls13.pop_back())
     }
 }
