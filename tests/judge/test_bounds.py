@@ -29,8 +29,8 @@ from webdyno.judge.bounds import (
     when_settling,
     widened,
 )
-from webdyno.judge.histogram import Histogram
 from webdyno.judge.interval import Estimate, Logs
+from webdyno.model.histogram import Histogram
 from webdyno.model.judgement import Verdict
 
 TOOK_S = 4.0

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.judge.histogram import Histogram
 from webdyno.judge.order_statistics import (
     answers_for_interval,
     exceeded_by_largest,
     quantile_interval,
 )
+from webdyno.model.histogram import Histogram
 
 ROUNDS = 2_000
 

@@ -12,10 +12,10 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.judge.histogram import Histogram
 from webdyno.judge.interval import Estimate
 from webdyno.judge.verdict import by_interval
-from webdyno.judge.words import percent
+from webdyno.model.format import percent
+from webdyno.model.histogram import Histogram
 from webdyno.model.judgement import Verdict
 
 REFILL_S = 50e-6

@@ -14,8 +14,8 @@ from math import ceil, log
 import numpy as np
 from scipy.special import bdtr
 
-from webdyno.judge.histogram import Histogram
-from webdyno.judge.words import plural
+from webdyno.model.format import count
+from webdyno.model.histogram import Histogram
 
 CONFIDENCE = 0.95
 
@@ -36,7 +36,7 @@ class QuantileInterval:
     def says(self) -> str:
         """What the answers tell of the quantile, for people; times in the histogram's unit, µs."""
         name = f"p{self.quantile * 100:g}"
-        answers = plural(self.answers, "answer")
+        answers = count(self.answers, "answer")
         match self.low, self.high:
             case None, None:
                 return f"{answers} can't tell {name}"

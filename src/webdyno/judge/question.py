@@ -20,9 +20,9 @@ import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
 from webdyno.judge.interval import TINY, Estimate, Logs
-from webdyno.judge.words import percent
+from webdyno.model.format import percent
 from webdyno.model.mistake import Mistake
-from webdyno.model.quantities import read_share
+from webdyno.model.quantities import SHARE
 
 RISK = 0.05
 SPENT = 0.046
@@ -68,11 +68,8 @@ def read_question(text: str) -> float:
     if word == "faster" and not amount:
         return 0.0
     if word == "not-slower-by":
-        try:
-            tolerance = read_share(amount)
-        except ValueError as error:
-            raise Mistake(f"--question {text}: {error}") from None
-        if isinstance(tolerance, float) and 0 < tolerance < 1:
+        tolerance = SHARE.read(amount)
+        if tolerance is not None and 0 < tolerance < 1:
             return tolerance
     raise Mistake(
         f"--question {text}: there are two questions, 'faster' and 'not-slower-by 5%' "
