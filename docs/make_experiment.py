@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Arm, Experiment, Level, Load, Measure, SlowReaders
 from webdyno.model.knob import KnobValue
+from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
 
 DOCUMENT = Path(__file__).with_name("experiment.md")
@@ -112,6 +113,8 @@ def _kinds(hint: Any) -> Iterator[Any]:  # noqa: ANN401
 
 def _type(hint: Any) -> str:  # noqa: ANN401
     """Say in words what a field may be."""
+    if hint == DecidingMetric:
+        return " or ".join(f'`"{name}"`' for name, rule in METRICS.items() if rule.decides)
     if hint in (KnobValue, Level):
         return "number, word, true or false" + (" or list of texts" if hint == Level else "")
     origin, inner = get_origin(hint), get_args(hint)

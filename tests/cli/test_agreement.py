@@ -8,6 +8,7 @@ import pytest
 
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
 from webdyno.definitions import Catalogue
+from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
 
@@ -104,6 +105,20 @@ def test_webdynos_own_parts_need_no_yes(answers: pytest.MonkeyPatch) -> None:
     catalogue = Catalogue.load()
     answers.delenv("XDG_STATE_HOME")
     agree_to_catalogues(list(catalogue.stacks.values()), list(catalogue.sites.values()), yes=False)
+
+
+@pytest.mark.usefixtures("answers")
+def test_copies_of_webdynos_own_parts_need_no_yes_unless_they_were_changed(tmp_path: Path) -> None:
+    """A run's folder keeps such copies, and `resume` works with them."""
+    parts = ("services/php-fpm", "services/php", "services/nginx", "stacks/nginx-phpfpm")
+    for part in (*parts, "sites/spin"):
+        shutil.copytree(BUILT_IN / part, tmp_path / part)
+    catalogue = Catalogue.load([tmp_path])
+    wanted = [catalogue.stack("nginx-phpfpm")], [catalogue.site("spin")]
+    agree_to_catalogues(*wanted, yes=False)
+    (tmp_path / "services/php/php.ini.j2").write_text("auto_prepend_file = /tmp/x")
+    with pytest.raises(Mistake, match="services/php-fpm"):
+        agree_to_catalogues(*wanted, yes=False)
 
 
 @pytest.mark.skipif(not shutil.which("apt-get"), reason="needs apt-get")

@@ -42,7 +42,7 @@ def catalogue() -> Catalogue:
         ("measure.slots_per_arm=1099511627776", "1000 or less"),
         ("measure.slots_per_arm=3", "multiple of 2"),
         ("measure.max_blocks=10000000", "10000 or less"),
-        ("measure.decide_on=speed", "should be 'rate_rps'"),
+        ("measure.decide_on=speed", "decide_on can't be 'speed'; it can be rate_rps"),
         ("measure.seed=-1", "0 or more"),
         ("arms.nginx.knobs.workers=inf", "not inf"),
         ("arms.nginx.knobs.workers=nan", "not nan"),

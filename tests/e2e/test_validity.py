@@ -35,7 +35,13 @@ from webdyno.run.folder import RunFolder
 
 pytestmark = pytest.mark.measures
 
-LONGER_SLOTS = ("--set=measure.slot_s=0.3", "--set=measure.slots_per_arm=4")
+LONGER_SLOTS = (
+    "--set=measure.slot_s=0.3",
+    "--set=measure.warmup_s=0.1",
+    "--set=measure.slots_per_arm=4",
+    "--budget=1s",
+)
+"""In the place of QUICK."""
 QUOTA_US, PERIOD_US = 10_000, 100_000
 CPU_CONTROLLER = Path("/sys/fs/cgroup/cpu")
 
@@ -79,7 +85,7 @@ def test_a_listen_queue_that_is_too_short(tmp_path: Path) -> None:
     listen = "listen {{ server.host }}:{{ server.port }}"
     odd = odd_nginx(tmp_path, listen, f"{listen} backlog=1")
     crowd = ("--set=load.connections=200", "--set=load.keepalive=never")
-    run_blocks(1, "run", *QUICK, *LONGER_SLOTS, *odd, *crowd, folder=tmp_path)
+    run_blocks(1, "run", *LONGER_SLOTS, *odd, *crowd, folder=tmp_path)
     assert "nginx" in {finding.arm for finding in found_in(tmp_path)["listen-overflow"]}
 
 
@@ -88,7 +94,7 @@ def test_other_work_on_the_servers_cpus(tmp_path: Path) -> None:
     if cpus.shared:
         pytest.skip("client and servers share the CPUs here, so nothing on them is foreign")
     with hog(cpus.servers):
-        run_blocks(1, "run", *QUICK, *LONGER_SLOTS, folder=tmp_path)
+        run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
     # Where the hypervisor holds all CPUs back, Apache's threads can leave the others too little.
     found = {finding.arm: finding.severity for finding in found_in(tmp_path)["other-work"]}
     assert found["nginx"] == "invalid"
@@ -138,13 +144,13 @@ def test_a_client_held_to_a_tenth_of_a_core(
     wrapper.write_text(f'#!/bin/sh\necho $$ > {quota}/cgroup.procs\nexec {find_loadgen()} "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("WEBDYNO_LOADGEN", str(wrapper))
-    run_blocks(1, "run", *QUICK, *LONGER_SLOTS, folder=tmp_path)
+    run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
     held = found_in(tmp_path)["client-held-back"]
     assert "invalid" in {finding.severity for finding in held}
 
 
 def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
-    with started_webdyno("run", *QUICK, *LONGER_SLOTS, "--out=run", folder=tmp_path) as process:
+    with started_webdyno("run", *LONGER_SLOTS, "--out=run", folder=tmp_path) as process:
         wait_for(tmp_path / "run/slots.jsonl", 3)
         masters = master_processes(tmp_path, b"nginx: master")
         assert masters
@@ -157,13 +163,13 @@ def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
 
 def test_a_client_that_is_stopped_again_and_again(tmp_path: Path) -> None:
     with restless(tmp_path, "loadgen"):
-        run_blocks(1, "run", *QUICK, *LONGER_SLOTS, folder=tmp_path)
+        run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
     assert found_in(tmp_path)["client-stood-still"]
 
 
 def test_servers_that_are_stopped_again_and_again(tmp_path: Path) -> None:
     with restless(tmp_path, "nginx"):
-        run_blocks(1, "run", *QUICK, *LONGER_SLOTS, folder=tmp_path)
+        run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
     assert "nginx" in {finding.arm for finding in found_in(tmp_path)["servers-stopped"]}
 
 

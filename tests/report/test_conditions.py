@@ -110,3 +110,11 @@ def test_settings_of_arms_in_words() -> None:
     }
     experiment = Experiment(title="", question="", site="static", arms=arms)
     assert arm_words(experiment) == ["small: sendfile = false, at most 64 MiB of memory, on 1 CPU"]
+
+
+def test_what_is_varied_is_not_told_as_if_it_were_one() -> None:
+    told = dict(runs.seen(runs.connections()).how)
+    assert told["Load"].endswith("; but for what is varied")
+    assert told["Paths"] == "/hello.txt"
+    assert "Paths" not in dict(runs.seen(runs.hostile_markup()).how)
+    assert "varied" not in dict(runs.seen(runs.decided()).how)["Load"]

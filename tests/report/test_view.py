@@ -1,8 +1,9 @@
 """What terminal and page both show, put in order: a plain run is a sweep of one point."""
 
-from builders import SimulatedRun
+from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
 from webdyno.model.judgement import Verdict
+from webdyno.report.view import why_nothing
 
 
 def test_a_plain_run_is_a_sweep_of_one_point() -> None:
@@ -48,6 +49,14 @@ def test_a_factor_with_a_single_level_is_a_plain_run() -> None:
     view = runs.seen(runs.sweep({"load.connections": [64]}))
     assert not view.several
     assert dict(view.how)["Varied"] == "connections: 64"
+
+
+def test_blocks_in_which_no_slot_counts_are_not_told_as_none() -> None:
+    wrong = SimulatedArm(wrong_status=404)
+    view = runs.seen(simulated_run({"nginx": wrong, "apache": wrong}, blocks=6))
+    assert view.deciding == []
+    assert why_nothing(view.points) == "No slot counts: each broke a rule, as the findings say."
+    assert "ended before" in why_nothing(runs.seen(runs.no_block()).points)
 
 
 def test_nothing_measured_is_no_error() -> None:

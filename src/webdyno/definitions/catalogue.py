@@ -139,8 +139,8 @@ def _with_service(
 ) -> object:
     if not isinstance(part, dict) or "service" not in part:
         return part
-    name = part["service"]
+    name = str(part["service"])
     if name not in services:
         place = file.place(("services", role, "service"))
-        raise Mistake(f"{place}: there is no service {name!r}; {nearest(str(name), services)}")
+        raise Mistake(f"{place}: there is no service {name!r}; {nearest(name, services)}")
     return {**part, "service": services[name]}

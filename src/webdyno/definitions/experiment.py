@@ -202,8 +202,8 @@ def _check_arm_names(
     written: dict[str, Any], data: dict[str, Any], origin: Mapping[KeyPath, str]
 ) -> None:
     """An override for an arm that isn't there is a slip, unless it gives the arm a stack."""
-    arms = data.get("arms", {})
+    arms = written.get("arms")
     for key, override in origin.items():
-        if key[0] == "arms" and len(key) > 2 and "stack" not in arms[key[1]]:
-            known = nearest(str(key[1]), written.get("arms", {}))
+        if key[0] == "arms" and len(key) > 2 and not _has(data, (*key[:2], "stack")):
+            known = nearest(str(key[1]), arms if isinstance(arms, dict) else [])
             raise Mistake(f"{override}: there is no arm {key[1]!r}; {known}")

@@ -16,6 +16,8 @@ from hdrh.codec import HdrCookieException, HdrLengthException
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
+from webdyno.model.mistake import Mistake
+
 V2_PLAIN = 0x1C849303
 V2_COMPRESSED = 0x1C849304
 COOKIE_MASK = 0xFFFFFF0F
@@ -33,7 +35,7 @@ class Histogram:
     def decode(cls, encoded: str) -> Self:
         """Read an HDR V2 histogram in base64, compressed or not; an empty text holds no times.
 
-        Raises ValueError when the text is something else.
+        Raises Mistake when the text is something else.
         """
         if not encoded:
             return cls(np.empty(0), np.empty(0), np.empty(0, np.int64))
@@ -46,7 +48,10 @@ class Histogram:
             struct.error,
             zlib.error,
         ) as error:
-            raise ValueError(f"not an HDR V2 histogram in base64: {error}") from error
+            raise Mistake(
+                f"a histogram of the run's slots.jsonl is damaged ({error}); restore the file from "
+                "a copy"
+            ) from error
         counts = np.frombuffer(hdr.counts, dtype=np.int64)
         used = np.flatnonzero(counts)
         magnitude: int = hdr.sub_bucket_half_count_magnitude

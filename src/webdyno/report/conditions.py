@@ -38,8 +38,8 @@ def how_measured(head: RunHead, records: Sequence[Record], judged: Sequence[Judg
     slots = [slot for slot in records if isinstance(slot, SlotRecord) and slot.phase == "measure"]
     return [
         ("Blocks", _blocks(sum(it.blocks for it in judged), records, measure)),
-        ("Paths", _paths(head.experiment)),
-        ("Load", load_words(head.experiment.load)),
+        *_told("Paths", _paths(head.experiment)),
+        ("Load", load_words(head.experiment.load) + _but(head.experiment, "load.")),
         *_told("Arms", arm_words(head.experiment)),
         ("CPUs", cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(measure)),
@@ -67,12 +67,17 @@ def _blocks(counted: int, records: Sequence[Record], measure: Measure) -> str:
     )
 
 
-def _paths(experiment: Experiment) -> str:
-    shared = ", ".join(experiment.load.paths)
-    own = {name: ", ".join(arm.paths) for name, arm in experiment.arms.items() if arm.paths}
-    if len(own) < len(experiment.arms):
-        own = {"": shared} | own
-    return "; ".join(f"{name}: {paths}" if name else paths for name, paths in own.items())
+def _but(experiment: Experiment, table: str) -> str:
+    """Set apart what isn't the same at all points."""
+    varied = any(key.startswith(table) for key in experiment.factors)
+    return "; but for what is varied" if varied else ""
+
+
+def _paths(experiment: Experiment) -> list[str]:
+    own = [f"{name}: {', '.join(arm.paths)}" for name, arm in experiment.arms.items() if arm.paths]
+    if len(own) == len(experiment.arms) or "load.paths" in experiment.factors:
+        return own
+    return [", ".join(experiment.load.paths), *own]
 
 
 def _stop_rule(measure: Measure) -> str:

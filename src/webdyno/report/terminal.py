@@ -27,6 +27,7 @@ from webdyno.report.view import (
     reasons,
     side_word,
     value_and_interval,
+    why_nothing,
 )
 
 WIDTH = 100
@@ -69,7 +70,9 @@ def _parts(view: RunView, page: Path, width: int) -> Iterator[RenderableType]:
     if view.deciding:
         yield Text(view.deciding[0].title, style="bold")
         yield _deciding_table(view, width)
-        yield Text()
+    else:
+        yield Text(why_nothing(view.points))
+    yield Text()
     if not view.several:
         yield from _only_point(view.points[0], width)
     yield from _unlike(view.points)
@@ -158,11 +161,8 @@ def _verdict(row: Row) -> Text:
 
 
 def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
-    if point.deciding is None:
-        yield Text("Nothing was measured: the run ended before its first block was finished.")
-        yield Text()
-        return
-    whys = [_lines(f"{who}: {why}", width) for who, why in reasons(point.deciding)]
+    answered = reasons(point.deciding) if point.deciding else ()
+    whys = [_lines(f"{who}: {why}", width) for who, why in answered]
     if whys:
         yield from (*whys, Text())
     if point.beside:

@@ -293,10 +293,20 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     return (text.times(found), text.ratio_bounds(found)) if found else (text.MISSING, "")
 
 
+def why_nothing(points: Sequence[PointView]) -> str:
+    """Say why there are no figures."""
+    if any(point.judgement.blocks for point in points):
+        return "No slot counts: each broke a rule, as the findings say."
+    return "Nothing was measured: the run ended before its first block was finished."
+
+
 def side_word(comparison: Comparison | Change) -> str:
     """Say a verdict on a metric that nobody asked about: less CPU time is better, not faster."""
-    if isinstance(comparison, Comparison) and comparison.negligible:
-        return "too little to matter"
+    if isinstance(comparison, Comparison):
+        if comparison.ratio is None:
+            return ""
+        if comparison.negligible:
+            return "too little to matter"
     words = {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}
     return words.get(comparison.verdict, str(comparison.verdict))
 

@@ -4,7 +4,7 @@ import hashlib
 import http.client
 import socket
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
 from webdyno.generator import Expectation
@@ -40,7 +40,7 @@ def ask(
     target = urlsplit(url)
     connection = HttpConnection(target.netloc, load.timeout_s, new_socket)
     try:
-        return [_ask_one(connection, path, expect, load.headers) for path, expect in paths]
+        return [_ask_one(connection, path, expect, load) for path, expect in paths]
     finally:
         connection.close()
 
@@ -49,7 +49,7 @@ def _ask_one(
     connection: http.client.HTTPConnection,
     path: str,
     expect: Expectation,
-    headers: Mapping[str, str],
+    load: Load,
 ) -> Answer:
     asked = Answer(
         path=path,
@@ -61,13 +61,13 @@ def _ask_one(
     try:
         # http.client would add "Accept-Encoding: identity", which no load generator sends.
         connection.putrequest("GET", path, skip_accept_encoding=True)
-        for name, value in headers.items():
+        for name, value in load.headers.items():
             connection.putheader(name, value)
         connection.endheaders()
         response = connection.getresponse()
         came = response.read()
         encoding = response.getheader("Content-Encoding", "").strip().lower()
-        body = decoded(came, encoding)
+        body = decoded(came, encoding, load.accepted_encodings)
     except (http.client.HTTPException, OSError, zlib.error, Undecodable) as error:
         connection.close()
         return asked.model_copy(update={"error": str(error) or type(error).__name__})
@@ -92,11 +92,11 @@ class Undecodable(Exception):  # noqa: N818 (it becomes a line of the certificat
     """A body that can't be looked into; the message says why."""
 
 
-def decoded(body: bytes, encoding: str) -> bytes:
+def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
     """Take a body out of its Content-Encoding; raise Undecodable or zlib.error if that fails."""
     if encoding in {"", "identity"}:
         return body
-    if encoding not in ZLIB_FORMATS:
+    if encoding not in ZLIB_FORMATS.keys() & accepted:
         raise Undecodable(f"its body came in the encoding {encoding!r:.40}, which nobody asked for")
     unpacking = zlib.decompressobj(wbits=ZLIB_FORMATS[encoding])
     page = unpacking.decompress(body, MOST_DECODED_BYTES)

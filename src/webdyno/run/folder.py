@@ -187,7 +187,7 @@ def _parse_head(file: Path, text: str) -> RunHead:
                 "Use the version of webdyno that made the run."
             )
         return RunHead.model_validate_json(text)
-    except (json.JSONDecodeError, ValidationError) as error:
+    except (json.JSONDecodeError, RecursionError, ValidationError) as error:
         raise Mistake(f"{file}: not the head of a run: {_first_problem(error)}") from error
 
 
@@ -232,5 +232,5 @@ def _cause(error: Exception) -> str:
     return f"{error.strerror or error}{remedy}"
 
 
-def _first_problem(error: ValidationError | json.JSONDecodeError) -> str:
-    return str(error) if isinstance(error, json.JSONDecodeError) else first_fault(error)
+def _first_problem(error: ValidationError | json.JSONDecodeError | RecursionError) -> str:
+    return first_fault(error) if isinstance(error, ValidationError) else str(error)

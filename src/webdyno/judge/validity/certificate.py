@@ -39,7 +39,8 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                 yield _finding(
                     "no-answer",
                     arm,
-                    f"arm {arm} gave no answer to {answer.path}: {answer.error or 'no reason'}",
+                    f"arm {arm} gave no usable answer to {answer.path}: "
+                    f"{answer.error or 'no reason'}",
                 )
             elif answer.status != answer.expected_status:
                 yield _finding(
