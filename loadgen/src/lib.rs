@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod cli;
+pub mod clock;
 pub mod engine;
 pub mod http1;
 pub mod http2;

@@ -1,5 +1,6 @@
-//! Where requests go: a URL taken apart.
+//! Where requests go: a URL taken apart, and the addresses behind its host.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -9,6 +10,19 @@ use std::path::PathBuf;
 pub enum Address {
     Tcp(SocketAddr),
     Unix(PathBuf),
+}
+
+impl Address {
+    /// It cannot be another machine.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Address::Tcp(address) => match address.ip() {
+                IpAddr::V6(ip) => ip.to_canonical().is_loopback(),
+                IpAddr::V4(ip) => ip.is_loopback(),
+            },
+            Address::Unix(_) => true,
+        }
+    }
 }
 
 impl fmt::Display for Address {
@@ -23,7 +37,6 @@ impl fmt::Display for Address {
 /// A URL as the engine needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    pub address: Address,
     /// The host as the URL names it: the `Host` field's value.
     pub host: String,
     /// Path and query.
@@ -32,6 +45,7 @@ pub struct Target {
     pub origin: String,
     /// Over TLS.
     pub secure: bool,
+    socket: Option<PathBuf>,
 }
 
 impl Target {
@@ -53,12 +67,19 @@ impl Target {
             }
         };
         let (host, path) = split_path(rest);
+        if host.is_empty() {
+            return Err("the host is missing; write http://127.0.0.1:8080/".into());
+        }
+        if host.contains('@') {
+            let remedy = "give an Authorization header";
+            return Err(format!("a user name in the URL is not supported; {remedy}"));
+        }
         Ok(Target {
-            address: Address::Tcp(resolve(host, if secure { 443 } else { 80 })?),
             host: host.to_owned(),
             path,
             origin: url[..url.len() - rest.len() + host.len()].to_owned(),
             secure,
+            socket: None,
         })
     }
 
@@ -69,14 +90,11 @@ impl Target {
         name.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The target cannot be another machine.
-    pub fn is_local(&self) -> bool {
-        match &self.address {
-            Address::Tcp(address) => match address.ip() {
-                IpAddr::V6(ip) => ip.to_canonical().is_loopback(),
-                IpAddr::V4(ip) => ip.is_loopback(),
-            },
-            Address::Unix(_) => true,
+    fn host_and_port(&self) -> String {
+        match (has_port(&self.host), self.secure) {
+            (true, _) => self.host.clone(),
+            (false, true) => format!("{}:443", self.host),
+            (false, false) => format!("{}:80", self.host),
         }
     }
 }
@@ -92,17 +110,31 @@ fn has_port(host: &str) -> bool {
     host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'))
 }
 
-fn resolve(host: &str, default_port: u16) -> Result<SocketAddr, String> {
-    if host.is_empty() {
-        return Err("the host is missing; write http://127.0.0.1:8080/".into());
+/// Finds addresses, asking once for each host: what was found local is what is loaded.
+#[derive(Debug, Default)]
+pub struct Resolver(HashMap<String, Vec<Address>>);
+
+impl Resolver {
+    /// All addresses of a target, at least one, in the order in which they are to be tried.
+    pub fn addresses(&mut self, target: &Target) -> Result<&[Address], String> {
+        if let Some(path) = &target.socket {
+            let known = self.0.entry(target.origin.clone());
+            return Ok(known.or_insert_with(|| vec![Address::Unix(path.clone())]));
+        }
+        let host = target.host_and_port();
+        if !self.0.contains_key(&host) {
+            let found = host
+                .to_socket_addrs()
+                .map_err(|error| format!("cannot resolve {:?}: {error}", target.host))?;
+            let mut addresses: Vec<Address> = found.map(Address::Tcp).collect();
+            addresses.dedup();
+            if addresses.is_empty() {
+                return Err(format!("{:?} has no address", target.host));
+            }
+            self.0.insert(host.clone(), addresses);
+        }
+        Ok(&self.0[&host])
     }
-    if host.contains('@') {
-        return Err("a user name in the URL is not supported; give an Authorization header".into());
-    }
-    let with_port = if has_port(host) { host.to_owned() } else { format!("{host}:{default_port}") };
-    let mut addresses =
-        with_port.to_socket_addrs().map_err(|error| format!("cannot resolve {host:?}: {error}"))?;
-    addresses.next().ok_or_else(|| format!("{host:?} has no address"))
 }
 
 fn unix(rest: &str) -> Result<Target, String> {
@@ -114,11 +146,11 @@ fn unix(rest: &str) -> Result<Target, String> {
         ));
     }
     Ok(Target {
-        address: Address::Unix(PathBuf::from(&socket)),
         host: "localhost".into(),
         path,
         origin: format!("http+unix://{host}"),
         secure: false,
+        socket: Some(PathBuf::from(socket)),
     })
 }
 
@@ -143,42 +175,49 @@ fn percent_decode(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    fn parse(url: &str) -> (Target, String) {
+        let target = Target::parse(url).expect("good");
+        let mut resolver = Resolver::default();
+        let address = resolver.addresses(&target).expect("an address")[0].to_string();
+        (target, address)
+    }
+
     #[test]
     fn takes_urls_apart() {
-        let target = Target::parse("http://127.0.0.1:8080/a?b=c#d").expect("good");
-        assert_eq!(target.address.to_string(), "127.0.0.1:8080");
-        assert_eq!((target.host.as_str(), target.path.as_str()), ("127.0.0.1:8080", "/a?b=c"));
-        let target = Target::parse("http://127.0.0.1?x").expect("good");
-        assert_eq!(
-            (target.address.to_string().as_str(), target.path.as_str()),
-            ("127.0.0.1:80", "/?x")
-        );
-        let target = Target::parse("http://[::1]").expect("good");
-        assert_eq!(target.address.to_string(), "[::1]:80");
-        let target = Target::parse("https://[::1]/x").expect("good");
-        assert_eq!((target.address.to_string().as_str(), target.secure), ("[::1]:443", true));
+        let (target, address) = parse("http://127.0.0.1:8080/a?b=c#d");
+        assert_eq!((target.host.as_str(), address.as_str()), ("127.0.0.1:8080", "127.0.0.1:8080"));
+        assert_eq!(target.path, "/a?b=c");
+        let (target, address) = parse("http://127.0.0.1?x");
+        assert_eq!((address.as_str(), target.path.as_str()), ("127.0.0.1:80", "/?x"));
+        assert_eq!(parse("http://[::1]").1, "[::1]:80");
+        let (target, address) = parse("https://[::1]/x");
+        assert_eq!((address.as_str(), target.secure), ("[::1]:443", true));
         assert_eq!((target.host_name(), target.origin.as_str()), ("::1", "https://[::1]"));
-        let target = Target::parse("https://localhost:8443").expect("good");
-        assert_eq!(target.host_name(), "localhost");
-        let target = Target::parse("http+unix://%2Ftmp%2Fa.sock/x").expect("good");
-        assert_eq!(target.address, Address::Unix("/tmp/a.sock".into()));
+        assert_eq!(parse("https://localhost:8443").0.host_name(), "localhost");
+        assert_eq!(parse("http+unix://%2Ftmp%2Fa.sock/x").1, "unix:/tmp/a.sock");
     }
 
     #[test]
     fn knows_what_is_local() {
+        let all_local = |url: &str| {
+            let target = Target::parse(url).expect(url);
+            let mut resolver = Resolver::default();
+            resolver.addresses(&target).expect(url).iter().all(Address::is_local)
+        };
         for url in ["http://127.9.9.9/", "http://localhost/", "http://[::1]/", "http+unix://%2Fx"] {
-            assert!(Target::parse(url).expect(url).is_local(), "{url}");
+            assert!(all_local(url), "{url}");
         }
         for url in ["http://192.0.2.1/", "http://[2001:db8::1]/", "http://0.0.0.0/"] {
-            assert!(!Target::parse(url).expect(url).is_local(), "{url}");
+            assert!(!all_local(url), "{url}");
         }
     }
 
     #[test]
     fn says_what_is_wrong() {
-        for bad in ["", "x", "http://", "http://a b/", "http+unix://x/y", "http://127.0.0.1:99999/"]
-        {
+        for bad in ["", "x", "http://", "http://a b/", "http+unix://x/y", "http://a@127.0.0.1/"] {
             assert!(Target::parse(bad).is_err(), "{bad:?}");
         }
+        let port = Target::parse("http://127.0.0.1:99999/").expect("well formed");
+        assert!(Resolver::default().addresses(&port).is_err());
     }
 }

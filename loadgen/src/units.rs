@@ -3,9 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::order::Stage;
+use crate::order::check::{HIGHEST_RATE, LONGEST_SLOT_S, STATUSES};
 
-/// Reads `10s`, `500ms`, `2m`, `1h` or a bare number of seconds.
-pub fn seconds(text: &str) -> Result<f64, String> {
+pub const DAY_S: u32 = 86_400;
+
+/// Reads `10s`, `500ms`, `2m`, `1h` or a bare number of seconds, up to a limit in seconds.
+pub fn seconds<const MOST_S: u32>(text: &str) -> Result<f64, String> {
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let scale = match unit {
@@ -17,27 +20,33 @@ pub fn seconds(text: &str) -> Result<f64, String> {
         _ => return Err(format!("{unit:?} is not a unit of time; use us, ms, s, m or h")),
     };
     let value: f64 = number.parse().map_err(|_| format!("{text:?} is not a time like 10s"))?;
-    if value.is_finite() && value >= 0.0 {
+    if (0.0..=MOST_S.into()).contains(&(value * scale)) {
         Ok(value * scale)
     } else {
-        Err(format!("{text:?} is not a time from 0"))
+        Err(format!("{text:?} is not a time from 0 to {MOST_S} s"))
     }
 }
 
 /// Reads a time that something takes, so 0 is none.
-pub fn length(text: &str) -> Result<f64, String> {
-    seconds(text).and_then(|value| match value {
+pub fn length<const MOST_S: u32>(text: &str) -> Result<f64, String> {
+    seconds::<MOST_S>(text).and_then(|value| match value {
         0.0 => Err(format!("{text:?} is not a time above 0")),
         value => Ok(value),
     })
 }
 
-/// Reads how many are due per second.
-pub fn rate(text: &str) -> Result<f64, String> {
+/// Reads a number above 0, up to a limit.
+pub fn above_0<const MOST: u32>(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
-        _ => Err(format!("{text:?} is not a number per second above 0")),
+        Ok(value) if value > 0.0 && value <= MOST.into() => Ok(value),
+        _ => Err(format!("{text:?} is not a number above 0, up to {MOST}")),
     }
+}
+
+/// Reads a status of an answer.
+pub fn status(text: &str) -> Result<u16, String> {
+    let known = text.parse().ok().filter(|status| STATUSES.contains(status));
+    known.ok_or_else(|| format!("{text:?} is not a status from 200 to 999"))
 }
 
 /// Reads `Name: value`.
@@ -96,11 +105,14 @@ pub fn stage(text: &str) -> Result<Stage, String> {
         Some((from, to)) => (from, Some(to)),
         None => (rates, None),
     };
-    let rate = |text: &str| text.trim().parse::<f64>().map_err(|_| wrong());
+    let rate = |text: &str| match text.trim().parse() {
+        Ok(rate) if (0.0..=HIGHEST_RATE.into()).contains(&rate) => Ok(rate),
+        _ => Err(wrong()),
+    };
     Ok(Stage {
         rate_per_s: rate(from)?,
         to_rate_per_s: to.map(rate).transpose()?,
-        for_s: Some(seconds(length)?),
+        for_s: Some(self::length::<LONGEST_SLOT_S>(length)?),
     })
 }
 
@@ -110,16 +122,18 @@ mod tests {
 
     #[test]
     fn times_have_units() {
+        let seconds = seconds::<3600>;
         assert_eq!(seconds("10s"), Ok(10.0));
         assert_eq!(seconds("250ms"), Ok(0.25));
         assert_eq!(seconds("2m"), Ok(120.0));
         assert_eq!(seconds("1.5"), Ok(1.5));
-        for bad in ["", "s", "-1s", "1d", "inf", "nan"] {
+        for bad in ["", "s", "-1s", "1d", "inf", "nan", "3601", "1e9"] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
-        assert_eq!((length("10ms"), length("0s").is_err()), (Ok(0.01), true));
-        assert_eq!((rate("0.5"), rate("0").is_err()), (Ok(0.5), true));
-        assert!(["-1", "inf", "nan", "10/s"].iter().all(|bad| rate(bad).is_err()));
+        assert_eq!((length::<9>("10ms"), length::<9>("0s").is_err()), (Ok(0.01), true));
+        assert_eq!((above_0::<9>("0.5"), above_0::<9>("0").is_err()), (Ok(0.5), true));
+        assert!(["-1", "inf", "nan", "10/s", "10"].iter().all(|bad| above_0::<9>(bad).is_err()));
+        assert_eq!((status("404"), status("9999").is_err()), (Ok(404), true));
     }
 
     #[test]
@@ -129,7 +143,9 @@ mod tests {
             (ramp.rate_per_s, ramp.to_rate_per_s, ramp.for_s),
             (0.0, Some(1000.0), Some(60.0))
         );
-        assert!(stage("10s").is_err() && stage("10s:x").is_err());
+        for bad in ["10s", "10s:x", "0s:5", "10s:-5", "10s:1e9", "1e9:5"] {
+            assert!(stage(bad).is_err(), "{bad}");
+        }
         assert_eq!(sources("127.0.0.2-127.0.0.4").map(|list| list.0.len()), Ok(3));
         assert!(sources("127.0.0.9-127.0.0.2").is_err() && sources("host").is_err());
     }

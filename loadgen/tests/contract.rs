@@ -209,3 +209,126 @@ fn the_help_names_unit_and_default_of_every_flag() {
     assert!(seen > 30, "{seen}");
     assert!(text.contains("Examples:") && text.contains("Exit codes:"));
 }
+
+#[test]
+fn output_that_cannot_be_written_is_told() {
+    let server = Server::answering(HELLO);
+    for json in [&["--json"][..], &[]] {
+        let url = server.url();
+        let args = [&["run", "-n", "5", "-c", "1", "-q", &url], json].concat();
+        let full = std::fs::File::create("/dev/full").expect("a device");
+        let told = loadgen(&args).stdout(full).stderr(Stdio::piped()).output().expect("loadgen");
+        assert_eq!(told.status.code(), Some(4), "{}", stderr(&told));
+        assert!(stderr(&told).contains("No space left"), "{}", stderr(&told));
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let told = loadgen(&args).stdout(writer).stderr(Stdio::piped()).output().expect("loadgen");
+        assert_eq!(told.status.code(), Some(4), "{}", stderr(&told));
+        assert!(!stderr(&told).contains("panic"), "{}", stderr(&told));
+    }
+}
+
+fn interrupt(child: &Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a process");
+}
+
+/// Nobody who presses Ctrl-C, even twice, waits for a server or loses the result.
+#[test]
+fn an_interrupt_waits_for_no_answer() {
+    let server = Server::start(|mut client| {
+        client.request();
+        client.request();
+    });
+    let child =
+        loadgen(&["run", "-d", "50s", "--timeout", "60s", "--json", "-c", "2", &server.url()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("loadgen");
+    while server.connections.load(std::sync::atomic::Ordering::Relaxed) < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    interrupt(&child);
+    interrupt(&child);
+    let output = child.wait_with_output().expect("an end");
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(result["ended_by"], "interrupt");
+    assert_eq!(result["requests"]["unanswered"], 2);
+    assert!(result["drain_s"].as_f64() < Some(30.0), "{result:#}");
+}
+
+#[test]
+fn a_client_that_stood_still_says_so_and_leaves_that_out() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let server = Server::answering(HELLO);
+    let child =
+        loadgen(&["run", "-d", "2s", "--window", "100ms", "--json", "-c", "2", &server.url()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("loadgen");
+    while server.connections.load(std::sync::atomic::Ordering::Relaxed) < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::STOP).expect("a process");
+    std::thread::sleep(Duration::from_millis(600));
+    kill_process(pid, Signal::CONT).expect("a process");
+    let output = child.wait_with_output().expect("an end");
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let client = &result["client"];
+    assert!(client["still_windows"].as_u64() >= Some(6), "{result:#}");
+    assert!(client["stood_still_s"].as_f64() >= Some(0.55), "{result:#}");
+    let rows = result["windows"].as_array().expect("a list");
+    let kept: Vec<&Value> = rows.iter().filter(|row| row["stood_still"] == false).collect();
+    let sum = |name: &str| kept.iter().filter_map(|row| row[name].as_f64()).sum::<f64>();
+    let rate = result["rate_rps"].as_f64().expect("a number");
+    assert!((sum("completed") / sum("length_s") / rate - 1.0).abs() < 0.001, "{result:#}");
+}
+
+#[test]
+fn values_without_sense_are_refused_by_the_name_of_their_flag() {
+    for (flag, value) in [
+        ("--timeout", "1e18"),
+        ("--duration", "1e9"),
+        ("--window", "1ms"),
+        ("--think", "1e9"),
+        ("--rate", "1e12"),
+        ("--stage", "10s:1e12"),
+        ("--zipf", "11"),
+        ("--lead-in", "inf"),
+        ("--expect-status", "9999"),
+        ("--expect-sha256", "00"),
+        ("--connections", "5000000000"),
+    ] {
+        let output = output(&["run", flag, value, "http://127.0.0.1/"]);
+        assert_eq!(output.status.code(), Some(2), "{flag}");
+        assert!(stderr(&output).contains(flag), "{flag}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn bodies_are_bytes_and_their_length_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("body");
+    std::fs::write(&file, [0xff, 0, 0xfe]).expect("a file");
+    let from_file = format!("@{}", file.display());
+    for (data, wanted) in [(&["-D", &from_file][..], 3), (&[], 0)] {
+        let (sender, heads) = std::sync::mpsc::channel();
+        let server = Server::start(move |mut client| {
+            let head = client.request().expect("a request");
+            let mut body = vec![0; wanted];
+            std::io::Read::read_exact(&mut client.stream, &mut body).expect("a body");
+            let _ = sender.send((head, body));
+            client.write(HELLO);
+        });
+        let url = server.url();
+        let args = [&["run", "-n", "1", "-c", "1", "-q", "--method", "POST", &url], data];
+        // A client is busy all the time that so short a run takes.
+        assert!(matches!(output(&args.concat()).status.code(), Some(0 | 3)));
+        let (head, body) = heads.recv().expect("a request");
+        assert!(head.contains(&format!("\r\nContent-Length: {wanted}\r\n")), "{head}");
+        assert_eq!(body, [0xff, 0, 0xfe][..wanted]);
+    }
+}

@@ -86,6 +86,8 @@ fn the_program_takes_the_flags() {
         assert!(number(&result, "/requests/completed") > 0, "{result:#}");
         assert_eq!(result["tls"]["verified"], true);
         let resumed = number(&result, "/tls/resumed_handshakes");
-        assert_eq!(resumed, if flags.contains(&"never") { 19 } else { 0 }, "{result:#}");
+        // Of two connections the second may come late enough to resume the first one's session.
+        let wanted = if flags.contains(&"never") { 19..=19 } else { 0..=1 };
+        assert!(wanted.contains(&resumed), "{result:#}");
     }
 }

@@ -34,18 +34,23 @@ from webdyno.run.folder import RunFolder
 
 KILLS = 10
 BLOCKS = 8
-SHORT = (
-    "--set=measure.slot_s=0.05",
-    "--set=measure.warmup_s=0.05",
-    "--set=measure.slots_per_arm=2",
-    f"--set=measure.min_blocks={BLOCKS}",
-    f"--set=measure.max_blocks={BLOCKS}",
-    "--set=measure.seed=7",
-    # A client that is short of CPU, as beside other tests, says nothing about server CPU time.
-    "--set=measure.decide_on=server_cpu_us",
-)
 
-SIX = (*SHORT, "--set=measure.min_blocks=6", "--set=measure.max_blocks=6")
+
+def short(fewest: int, most: int) -> tuple[str, ...]:
+    """Make blocks as short as they can be, and so many of them."""
+    return (
+        "--set=measure.slot_s=0.05",
+        "--set=measure.warmup_s=0.05",
+        "--set=measure.slots_per_arm=2",
+        f"--set=measure.min_blocks={fewest}",
+        f"--set=measure.max_blocks={most}",
+        "--set=measure.seed=7",
+        # A client that is short of CPU, as beside other tests, says nothing about server CPU time.
+        "--set=measure.decide_on=server_cpu_us",
+    )
+
+
+SHORT, SIX = short(BLOCKS, BLOCKS), short(6, 6)
 
 
 def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tuple[int, str]]]]:
@@ -196,7 +201,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
 
 
 def test_a_finished_run_is_measured_further_when_asked(tmp_path: Path) -> None:
-    quick = (*SIX, "--set=measure.max_blocks=30", "--set=measure.precision=0.0001", "--budget=1s")
+    quick = (*short(6, 30), "--set=measure.precision=0.0001", "--budget=1s")
     assert webdyno("run", *quick, "--out=run", folder=tmp_path).returncode in {0, 1}
     before = len(finished_blocks(tmp_path))
     again = webdyno("resume", "run", folder=tmp_path)

@@ -114,7 +114,8 @@ def test_a_budget_that_is_too_short_is_told_with_one_that_would_do() -> None:
     assert "too short for a verdict" in told
     assert f"--budget {least}s would do" in told
     assert "too short" not in foretell(with_budget(least), CATALOGUE)
-    assert f"takes {least} s to 90 s" in foretell(with_budget(90), CATALOGUE)
+    assert f"takes about {least} s (" in foretell(with_budget(least - 1), CATALOGUE)
+    assert f"takes about {least} s to 90 s (" in foretell(with_budget(90), CATALOGUE)
 
 
 def test_a_sweep_takes_as_long_as_all_of_its_points() -> None:

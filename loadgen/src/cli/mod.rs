@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod exit;
 mod null_server;
 mod relay;
 mod run;
@@ -9,15 +10,6 @@ mod signals;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// Everything went as asked.
-const OK: u8 = 0;
-/// Some requests failed, or none was answered.
-const FAILED: u8 = 1;
-/// The client was the limit in some windows.
-const CLIENT_BOUND: u8 = 3;
-/// The command line or an order is wrong, or the run couldn't start.
-const USAGE: u8 = 2;
 
 #[derive(Debug, Parser)]
 #[command(version, about = "An exact and cheap HTTP load generator")]
@@ -41,8 +33,8 @@ pub fn main() -> ExitCode {
         Command::NullServer(args) => null_server::main(&args),
         Command::Relay(args) => relay::main(&args),
     };
-    ExitCode::from(outcome.unwrap_or_else(|message| {
-        eprintln!("loadgen: {message}");
-        USAGE
+    ExitCode::from(outcome.unwrap_or_else(|stop| {
+        exit::tell(&stop.message);
+        stop.code
     }))
 }

@@ -1,12 +1,12 @@
 //! `loadgen null-server`: the cheapest server there is, to find a client's own limits.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::thread;
 
-use super::OK;
+use super::exit::{OK, Stop, print};
 use crate::null_server::{Answer, listener, serve};
-use crate::target::Target;
+use crate::target::Address;
 use crate::units;
 
 /// Answer every request with the same body, as cheaply as possible.
@@ -29,14 +29,13 @@ pub struct Args {
     allow_remote: bool,
 }
 
-pub fn main(args: &Args) -> Result<u8, String> {
+pub fn main(args: &Args) -> Result<u8, Stop> {
     let fail = |error: io::Error| format!("cannot serve on {}: {error}", args.listen);
-    let local = Target::parse(&format!("http://{}/", args.listen)).is_ok_and(|t| t.is_local());
-    if !local && !args.allow_remote {
-        return Err(format!(
+    if !Address::Tcp(args.listen).is_local() && !args.allow_remote {
+        return Err(Stop::from(format!(
             "--listen {}: other machines may reach that; if they may, give --allow-remote",
             args.listen
-        ));
+        )));
     }
     let answer = Answer::of(args.body).map_err(fail)?;
     let first = listener(args.listen).map_err(fail)?;
@@ -47,8 +46,7 @@ pub fn main(args: &Args) -> Result<u8, String> {
     for _ in 1..cpus.len() {
         listeners.push(listener(address).map_err(fail)?);
     }
-    println!("http://{address}/");
-    io::stdout().flush().map_err(fail)?;
+    print(&format!("http://{address}/\n"))?;
     thread::scope(|scope| {
         let threads: Vec<_> = listeners
             .iter()

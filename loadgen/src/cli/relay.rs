@@ -1,9 +1,7 @@
 //! `loadgen relay`: a cable with delay and losses between two network interfaces.
 
-use std::io::{self, Write};
-
-use super::OK;
-use crate::engine::clock::seconds_to_ns;
+use super::exit::{OK, Stop, print};
+use crate::clock::seconds_to_ns;
 use crate::relay::{Cable, Relay};
 use crate::units;
 
@@ -17,22 +15,21 @@ pub struct Args {
     #[arg(num_args = 2, value_name = "INTERFACE")]
     interfaces: Vec<String>,
     /// Delay of each packet, each way: 10ms
-    #[arg(long, value_parser = units::seconds, value_name = "TIME", default_value = "0")]
+    #[arg(long, value_parser = units::seconds::<{ units::DAY_S }>, value_name = "TIME", default_value = "0")]
     delay: f64,
     /// Share of packets that get lost, each way, 0 to 1
     #[arg(long, default_value_t = 0.0)]
     loss: f64,
 }
 
-pub fn main(args: &Args) -> Result<u8, String> {
+pub fn main(args: &Args) -> Result<u8, Stop> {
     let [first, second] = args.interfaces.as_slice() else {
         return Err("a cable has two ends: give two interfaces".into());
     };
     let cable = Cable { delay_ns: seconds_to_ns(args.delay), loss: args.loss };
     let relay = Relay::between(first, second, cable)
         .map_err(|error| format!("cannot relay between {first} and {second}: {error}"))?;
-    println!("ready");
-    io::stdout().flush().map_err(|error| error.to_string())?;
+    print("ready\n")?;
     relay.run().map_err(|error| format!("the relay ended: {error}"))?;
     Ok(OK)
 }

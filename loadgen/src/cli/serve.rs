@@ -1,14 +1,15 @@
 //! `loadgen serve`: orders in, results out, line by line.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
-use super::{OK, signals};
+use super::exit::{OK, Stop, print};
+use super::signals;
 use crate::engine::{Engine, Plan, Threads};
-use crate::order::{self, OrderError};
+use crate::order::parse::{OrderError, parse};
 use crate::output::result::{SCHEMA, SlotResult};
 use crate::units;
 
@@ -33,7 +34,7 @@ struct Refusal {
     error: String,
 }
 
-pub fn main(args: &Args) -> Result<u8, String> {
+pub fn main(args: &Args) -> Result<u8, Stop> {
     let signals = signals::block().map_err(|error| format!("cannot block signals: {error}"))?;
     let threads = match &args.cpus {
         Some(cpus) => Threads::OnCpus(cpus.0.clone()),
@@ -42,7 +43,7 @@ pub fn main(args: &Args) -> Result<u8, String> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
     let idle = Arc::new(AtomicBool::new(true));
-    signals::watch(signals, Arc::clone(&interrupt), engine.wakers(), Arc::clone(&idle))
+    signals::watch(signals, Arc::clone(&interrupt), Arc::clone(&idle))
         .map_err(|error| error.to_string())?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
@@ -50,12 +51,7 @@ pub fn main(args: &Args) -> Result<u8, String> {
             continue;
         }
         idle.store(false, Ordering::SeqCst);
-        let answer = answer(&mut engine, &line);
-        let mut out = io::stdout().lock();
-        if writeln!(out, "{answer}").and_then(|()| out.flush()).is_err() {
-            // Nobody reads any more.
-            return Ok(OK);
-        }
+        print(&(answer(&mut engine, &line) + "\n"))?;
         idle.store(true, Ordering::SeqCst);
         if interrupt.load(Ordering::SeqCst) {
             return Ok(OK);
@@ -72,7 +68,7 @@ fn answer(engine: &mut Engine, line: &str) -> String {
 }
 
 fn slot(engine: &mut Engine, line: &str) -> Result<SlotResult, OrderError> {
-    let order = order::parse(line)?;
+    let order = parse(line)?;
     let id = order.id.clone();
     let fail = |message: String| OrderError { id: Some(id.clone()), message };
     let plan = Arc::new(Plan::new(order).map_err(&fail)?);

@@ -1,10 +1,13 @@
 //! Ctrl-C and SIGTERM: the slot ends, and what was measured so far is printed.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
+
+/// A slot ends at once; somebody who presses twice must not lose its result.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Keeps both signals from ending the process. To be called before any thread starts, because
 /// threads inherit it.
@@ -21,13 +24,12 @@ pub fn block() -> io::Result<libc::sigset_t> {
     if error == 0 { Ok(set) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// Waits for a signal in a thread of its own, then sets `interrupt` and wakes the engine.
-/// Where nothing runs that could end by itself (`idle`), and at a second signal, the process ends
-/// at once.
+/// Waits for a signal in a thread of its own, then sets `interrupt`, which the engine sees soon.
+/// Where nothing runs that could end by itself (`idle`) the process ends at once, and at a second
+/// signal if the first one brings nothing about, such as when the result can't be written.
 pub fn watch(
     set: libc::sigset_t,
     interrupt: Arc<AtomicBool>,
-    wakers: Vec<Arc<OwnedFd>>,
     idle: Arc<AtomicBool>,
 ) -> io::Result<()> {
     thread::Builder::new().name("signals".into()).spawn(move || {
@@ -38,9 +40,7 @@ pub fn watch(
         if idle.load(Ordering::SeqCst) {
             std::process::exit(0);
         }
-        for waker in wakers {
-            let _ = rustix::io::write(&*waker, &1u64.to_ne_bytes());
-        }
+        thread::sleep(PATIENCE);
         // SAFETY: as above.
         unsafe { libc::sigwait(&set, &mut signal) };
         std::process::exit(128 + signal);

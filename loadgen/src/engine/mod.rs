@@ -2,33 +2,28 @@
 //!
 //! In the steady state a request costs one `recv` and one `send`: sockets are watched
 //! edge-triggered and once, a read that came back short is not repeated, requests are rendered
-//! before the slot, and threads share nothing they write to.
+//! before the slot, and threads share nothing they write to. `life.rs` has the life of a request.
 
-mod ahead;
-mod answers;
-pub mod clock;
-mod conn;
-mod connect;
-mod drain;
-mod failures;
-mod lanes;
-mod layered;
+mod asks;
+mod exchange;
+mod flight;
+mod life;
 mod limits;
+mod link;
 pub mod plan;
-mod reactor;
-mod receiving;
-mod sending;
+mod poll;
+mod pool;
+mod reasons;
+mod sight;
 mod slot;
-mod socket;
-mod sources;
+mod start;
 mod supplies;
-mod turn;
 mod usage;
 mod windows;
+mod wire;
 mod worker;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
@@ -36,15 +31,16 @@ use std::sync::mpsc::channel;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 pub use plan::Plan;
-pub use slot::EndedBy;
 pub use usage::Usage;
-pub use windows::Window;
+pub use windows::{EndedBy, Window};
 
+use crate::clock::ns_to_seconds;
 use crate::record::{Beside, Recorder, Timing};
 use crate::schedule::Leftover;
+use start::Start;
 use supplies::Supplies;
-use windows::{Collector, Report};
-use worker::{Job, Start, Worker};
+use windows::{Collector, Done, Report};
+use worker::{Job, Worker};
 
 /// Which threads to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,8 +54,9 @@ pub enum Threads {
 /// A slot's outcome, all threads together.
 #[derive(Debug)]
 pub struct Measured {
-    /// Counts of the whole slot.
+    /// Of the window: all counts, and times without the windows that were left out.
     pub recorder: Recorder,
+    pub rate_rps: f64,
     pub beside: Beside,
     pub response_time: Timing,
     /// Of the timetable: what nobody sent.
@@ -67,10 +64,11 @@ pub struct Measured {
     pub ended_by: EndedBy,
     pub measured_s: f64,
     pub drain_s: f64,
-    /// Completed in windows that were not left out, and how long those were together.
-    pub kept_completed: u64,
-    pub kept_s: f64,
+    /// Counts of lead-in, window and all that followed, and how long that was together.
+    pub whole: Recorder,
+    pub whole_s: f64,
     pub windows: Vec<Window>,
+    pub left_out_windows: usize,
     /// Per thread.
     pub usage: Vec<Usage>,
 }
@@ -81,7 +79,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts the threads; `interrupt` ends a slot early once [`Self::wakers`] were written to.
+    /// Starts the threads; `interrupt` ends a slot early.
     pub fn start(threads: &Threads, interrupt: &Arc<AtomicBool>) -> io::Result<Engine> {
         let cpus: Vec<Option<usize>> = match threads {
             Threads::OnCpus(cpus) => {
@@ -94,21 +92,18 @@ impl Engine {
         Ok(Engine { workers: cpus.into_iter().map(start).collect::<io::Result<_>>()? })
     }
 
-    /// Event file descriptors that wake the threads.
-    pub fn wakers(&self) -> Vec<Arc<OwnedFd>> {
-        self.workers.iter().map(Worker::waker).collect()
-    }
-
     /// Runs one slot to its end; `on_window` sees each window when it is over.
     pub fn run(
         &mut self,
         plan: &Arc<Plan>,
         on_window: &mut dyn FnMut(&Window),
     ) -> io::Result<Measured> {
-        let keeps_others = limits::check(plan).map_err(io::Error::other)?;
-        let connections = plan.order.load.connections as usize;
+        let load = &plan.order.load;
+        let addresses: Vec<_> = plan.origins.iter().map(|o| o.addresses.as_slice()).collect();
+        let keeps_others =
+            limits::check(load, &addresses, &plan.sources).map_err(io::Error::other)?;
         // A thread without a connection would have nothing to do.
-        let threads = self.workers.len().min(connections);
+        let threads = self.workers.len().min(load.connections as usize);
         let supplies = Supplies::new(plan, threads);
         let start = Arc::new(Start::of(threads));
         let (reports, inbox) = channel();
@@ -124,6 +119,7 @@ impl Engine {
         for report in inbox {
             match report {
                 Report::Done(done) => ends.push(*done),
+                Report::Broken(error) => return Err(error),
                 Report::Window(part) => {
                     if let Some(window) = collector.add(part) {
                         on_window(window);
@@ -134,8 +130,44 @@ impl Engine {
         if ends.len() < threads {
             return Err(io::Error::other("a thread of the engine died"));
         }
-        collector.finish();
-        Ok(supplies.close(collector, ends))
+        Ok(measured(plan, &supplies, collector, &ends))
+    }
+}
+
+/// Puts together what the threads brought back.
+fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: &[Done]) -> Measured {
+    let latest = |of: fn(&Done) -> u64| ends.iter().map(of).max().unwrap_or(0);
+    let start_ns = ends.iter().map(|done| done.start_ns).min().unwrap_or(0);
+    let (over_ns, settled_ns) = (latest(|done| done.over_ns), latest(|done| done.settled_ns));
+    let drained_ns = latest(|done| done.drained_ns);
+    let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
+    let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
+    let (sum, mut collector) = collector.finish();
+    let (mut recorder, mut beside) = (sum.recorder, Beside::default());
+    for done in ends {
+        beside.add(&done.beside);
+        collector.whole.add_counts(&done.drain);
+    }
+    recorder.drained = collector.whole.drained;
+    let mut leftover = supplies.leftover(settled_ns - start_ns);
+    leftover.waiting += collector.whole.unsent;
+    let mut response_time = recorder.response_time(plan.is_open());
+    response_time.add(&leftover.waited);
+    let window_ns = start_ns.saturating_add(plan.lead_in_ns);
+    Measured {
+        response_time,
+        recorder,
+        rate_rps: sum.rate_rps,
+        beside,
+        leftover,
+        ended_by: unusual.into_iter().find(ended).unwrap_or(EndedBy::Count),
+        measured_s: ns_to_seconds(over_ns.saturating_sub(window_ns)),
+        drain_s: ns_to_seconds(drained_ns.saturating_sub(over_ns)),
+        whole: collector.whole,
+        whole_s: ns_to_seconds(drained_ns.saturating_sub(start_ns)),
+        windows: collector.windows,
+        left_out_windows: sum.left_out_windows,
+        usage: collector.usage,
     }
 }
 

@@ -1,44 +1,74 @@
 //! An order made ready to run: addresses resolved, requests rendered.
 
+use std::fmt;
 use std::net::IpAddr;
+use std::ops::Range;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 
 use crate::check::Expectation;
-use crate::engine::clock::seconds_to_ns;
-use crate::engine::layered::Layers;
-use crate::engine::sources;
+use crate::clock::seconds_to_ns;
+use crate::engine::limits;
 use crate::http1::request::{Parts, Rendered};
-use crate::order::{Loop, Order, Request};
+use crate::http2::message::Message;
+use crate::order::{Loop, Order, Protocol, Request, Tls};
 use crate::schedule::length_s;
-use crate::target::{Address, Target};
+use crate::target::{Address, Resolver, Target};
+use crate::tls;
 
 /// One request as the hot path needs it.
 #[derive(Debug)]
 pub struct Ready {
     pub rendered: Rendered,
+    /// The same where HTTP/2 is spoken.
+    pub message: Option<Message>,
     pub expectation: Expectation,
-    /// Index into [`Plan::targets`].
-    pub target: usize,
+    /// Index into [`Plan::origins`].
+    pub origin: usize,
     /// HEAD: the answer has no body.
     pub is_head: bool,
     pub url: String,
+}
+
+/// Whom connections are to, and how they are made. Only alike ones can be shared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// At least one; the next is tried where one can't be connected to.
+    pub addresses: Vec<Address>,
+    pub protocol: Protocol,
+    /// With TLS: the name to verify, and how.
+    pub tls: Option<(ServerName<'static>, Tls)>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addresses: Vec<String> = self.addresses.iter().map(Address::to_string).collect();
+        f.write_str(&addresses.join(", "))
+    }
 }
 
 #[derive(Debug)]
 pub struct Plan {
     pub order: Order,
     pub requests: Vec<Ready>,
-    pub targets: Vec<Address>,
-    pub origins: Vec<String>,
+    pub origins: Vec<Origin>,
+    /// Scheme and host of each, for people.
+    pub targets: Vec<String>,
+    /// Present when some URL needs it.
+    pub tls: Option<ClientConfig>,
     /// Addresses to connect from, in turn; none: the kernel's choice.
     pub sources: Vec<IpAddr>,
+    /// Requests at a time on each connection of the load.
+    pub streams: usize,
     pub timeout_ns: u64,
     /// `u32::MAX` where there is no limit.
     pub requests_per_connection: u32,
+    pub lead_in_ns: u64,
     /// Length of the window; `u64::MAX` when only the count ends it.
     pub duration_ns: u64,
-    pub window_ns: u64,
-    /// Present when TLS or HTTP/2 is asked for.
-    pub layers: Option<Layers>,
+    /// Length of the parts in which the client watches itself.
+    pub part_ns: u64,
     /// Requests may need several segments. Only then can Nagle's algorithm delay one: there is
     /// never another request in flight on the same connection.
     pub no_delay: bool,
@@ -50,28 +80,40 @@ pub struct Plan {
 const ONE_SEGMENT_BYTES: usize = 536;
 
 impl Plan {
-    /// Plans a checked order.
+    /// Plans a checked order. Errors name the field.
     pub fn new(order: Order) -> Result<Plan, String> {
+        let load = &order.load;
+        let streams = load.streams.unwrap_or(1) as usize;
         let mut plan = Plan {
             requests: Vec::with_capacity(order.requests.len()),
-            targets: Vec::new(),
             origins: Vec::new(),
+            targets: Vec::new(),
+            tls: None,
             sources: Vec::new(),
-            timeout_ns: seconds_to_ns(order.load.timeout_s),
-            requests_per_connection: order.load.keepalive.limit().unwrap_or(u32::MAX),
+            streams,
+            timeout_ns: seconds_to_ns(load.timeout_s),
+            requests_per_connection: load.keepalive.limit().unwrap_or(u32::MAX),
+            lead_in_ns: seconds_to_ns(order.lead_in_s),
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
-            window_ns: seconds_to_ns(order.window_s),
-            layers: Layers::of(&order)?,
-            no_delay: order.load.cookies,
-            asks_at_once: order.load.kind == Loop::Closed && order.load.think.is_none(),
+            part_ns: seconds_to_ns(order.window_s),
+            no_delay: load.cookies || load.protocol == Protocol::Http2,
+            asks_at_once: load.kind == Loop::Closed && load.think.is_none(),
             order,
         };
+        let mut resolver = Resolver::default();
         for index in 0..plan.order.requests.len() {
-            let ready = plan.ready(index).map_err(|e| format!("requests[{index}].url: {e}"))?;
-            plan.no_delay |= ready.rendered.bytes(true).len() > ONE_SEGMENT_BYTES;
+            let ready =
+                plan.ready(index, &mut resolver).map_err(|e| format!("requests[{index}].{e}"))?;
+            let secure = plan.origins[ready.origin].tls.is_some();
+            plan.no_delay |= secure || ready.rendered.bytes(true).len() > ONE_SEGMENT_BYTES;
             plan.requests.push(ready);
         }
-        plan.sources = sources::of(&plan.order.load, &plan.targets);
+        let load = &plan.order.load;
+        if plan.origins.iter().any(|origin| origin.tls.is_some()) {
+            let options = load.tls.clone().unwrap_or_default();
+            plan.tls = Some(tls::client_config(&options, load.protocol)?);
+        }
+        plan.sources = limits::sources(load, plan.origins.iter().flat_map(|o| &o.addresses));
         Ok(plan)
     }
 
@@ -79,30 +121,65 @@ impl Plan {
         self.order.load.kind == Loop::Open
     }
 
-    pub fn uses_tls(&self) -> bool {
-        self.layers.as_ref().is_some_and(|layers| layers.tls.is_some())
+    /// The time after the slot's start in which requests that are due enter the result. With a
+    /// lead-in it is the window, at both ends of which the load goes on.
+    pub fn told_ns(&self) -> Range<u64> {
+        match self.lead_in_ns {
+            0 => 0..u64::MAX,
+            lead_in_ns => lead_in_ns..lead_in_ns.saturating_add(self.duration_ns),
+        }
     }
 
-    fn ready(&mut self, index: usize) -> Result<Ready, String> {
-        let target = Target::parse(&self.order.requests[index].url)?;
+    /// How long the load goes on after the window at most: open loop after a lead-in.
+    pub fn tail_ns(&self) -> u64 {
+        if self.is_open() && self.lead_in_ns > 0 { self.timeout_ns } else { 0 }
+    }
+
+    fn ready(&mut self, index: usize, resolver: &mut Resolver) -> Result<Ready, String> {
         let request = &self.order.requests[index];
-        let ready = Ready {
-            rendered: render(request, &target),
+        let in_url = |error: String| format!("url: {error}");
+        let target = Target::parse(&request.url).map_err(in_url)?;
+        let addresses = resolver.addresses(&target).map_err(in_url)?;
+        if let Some(remote) = addresses.iter().find(|address| !address.is_local())
+            && !self.order.allow_remote
+        {
+            return Err(in_url(format!(
+                "{remote} is not on this machine; if you may load it, set \"allow_remote\": true \
+                 (--allow-remote)"
+            )));
+        }
+        let load = &self.order.load;
+        let message = match load.protocol {
+            Protocol::Http1 => None,
+            Protocol::Http2 => Some(Message::new(request, &target)?),
+        };
+        let tls = match target.secure {
+            false => None,
+            true => Some((server_name(&target)?, load.tls.clone().unwrap_or_default())),
+        };
+        let rendered = render(request, &target);
+        let is_known =
+            |o: &Origin| o.addresses == addresses && o.tls == tls && o.protocol == load.protocol;
+        let origin = self.origins.iter().position(is_known).unwrap_or(self.origins.len());
+        if origin == self.origins.len() {
+            let (addresses, protocol) = (addresses.to_vec(), load.protocol);
+            self.origins.push(Origin { addresses, protocol, tls });
+            self.targets.push(target.origin);
+        }
+        Ok(Ready {
+            rendered,
+            message,
             expectation: Expectation::new(&request.expect),
-            target: self
-                .targets
-                .iter()
-                .position(|a| *a == target.address)
-                .unwrap_or(self.targets.len()),
+            origin,
             is_head: request.method == "HEAD",
             url: request.url.clone(),
-        };
-        if ready.target == self.targets.len() {
-            self.targets.push(target.address);
-            self.origins.push(target.origin);
-        }
-        Ok(ready)
+        })
     }
+}
+
+fn server_name(target: &Target) -> Result<ServerName<'static>, String> {
+    ServerName::try_from(target.host_name().to_owned())
+        .map_err(|_| format!("url: {:?} is not a name a certificate can have", target.host))
 }
 
 /// The order's duration, or the length of its timetable.
@@ -118,6 +195,6 @@ fn render(request: &Request, target: &Target) -> Rendered {
         path: &target.path,
         host: &target.host,
         headers: &request.headers,
-        body: request.body.as_deref().map(str::as_bytes),
+        body: request.body.as_deref(),
     })
 }

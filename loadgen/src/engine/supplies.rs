@@ -3,13 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::Measured;
-use super::clock::ns_to_seconds;
+use super::asks::{Part, Supply};
 use super::plan::Plan;
-use super::slot::{EndedBy, Part, Supply};
-use super::windows::{Collector, Done};
 use crate::order::Arrivals;
-use crate::record::Beside;
 use crate::schedule::{Alias, Arriving, Choice, Leftover, Profile, Quota, Timetable, zipf_weights};
 
 #[derive(Debug)]
@@ -33,8 +29,8 @@ impl Supplies {
         let source = match &order.load.arrivals {
             None => Source::Quota(Quota::new(order.count, threads)),
             Some(arrivals) => {
-                let arriving = arriving(arrivals, order.seed);
-                let table = Timetable::new(arriving, order.count, arrivals.max_backlog);
+                let (arriving, told_ns) = (arriving(arrivals, order.seed), plan.told_ns());
+                let table = Timetable::new(arriving, order.count, arrivals.max_backlog, told_ns);
                 Source::Timetable(Arc::new(table))
             }
         };
@@ -74,7 +70,7 @@ impl Supplies {
             },
             choice,
             slow_choice: weighted,
-            lanes: share_of(load.connections),
+            connections: share_of(load.connections),
             slow: share_of(load.slow_readers.map_or(0, |slow| slow.connections)),
             idle: share_of(load.idle_connections),
             thread,
@@ -82,32 +78,11 @@ impl Supplies {
         }
     }
 
-    /// Puts together what the threads brought back.
-    pub fn close(&self, collector: Collector, ends: Vec<Done>) -> Measured {
-        let start_ns = ends.iter().map(|done| done.start_ns).min().unwrap_or(0);
-        let end_ns = ends.iter().map(|done| done.end_ns).max().unwrap_or(0);
-        let drained_ns = ends.iter().map(|done| done.drained_ns).max().unwrap_or(0);
-        let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
-        let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
-        let mut beside = Beside::empty();
-        ends.iter().for_each(|done| beside.add(&done.beside));
-        let mut leftover = match &self.source {
+    /// What of the timetable nobody took until `end_ns` after the start.
+    pub fn leftover(&self, end_ns: u64) -> Leftover {
+        match &self.source {
             Source::Quota(_) => Leftover::none(),
-            Source::Timetable(table) => table.close(end_ns - start_ns),
-        };
-        leftover.waiting += collector.total.unsent;
-        Measured {
-            response_time: collector.response_time(&leftover.waited),
-            beside,
-            leftover,
-            ended_by: unusual.into_iter().find(ended).unwrap_or(EndedBy::Count),
-            measured_s: ns_to_seconds(end_ns - start_ns),
-            drain_s: ns_to_seconds(drained_ns.saturating_sub(end_ns)),
-            kept_completed: collector.kept_completed,
-            kept_s: collector.kept_s,
-            windows: collector.windows,
-            usage: collector.usage,
-            recorder: collector.total,
+            Source::Timetable(table) => table.close(end_ns),
         }
     }
 }

@@ -1,83 +1,135 @@
 //! Threads hand over what they recorded window by window; here it comes together.
 //!
-//! A window is marked when the client was the limit in it: a thread ran, or waited for a CPU,
-//! for more than 85 % of the time, or requests were sent late by more than 5 % of the response time (both p99).
+//! A window is marked when the client was the limit in it: a thread ran, or waited for a CPU, for
+//! more than 85 % of the time, or requests were sent late (send lag) by more than 5 % of the response
+//! time and by more than [`LAG_FLOOR_US`] (all p99). It is marked, too, when a thread stood still.
 
 use std::collections::BTreeMap;
 
-use super::clock::ns_to_seconds;
-use super::slot::EndedBy;
+use serde::Serialize;
+
+use super::plan::Plan;
+use super::sight::Sight;
 use super::usage::Usage;
-use crate::record::{Beside, Recorder, Timing};
+use crate::clock::ns_to_seconds;
+use crate::record::{Beside, Recorder, rounded};
 
 const BUSY_LIMIT: f64 = 0.85;
 const LAG_LIMIT: f64 = 0.05;
+/// To wake a thread that sleeps takes 50 to 200 µs on virtual CPUs, whatever the load is; a fast
+/// server answers in as much. Such a lag is the same for all servers and below what anybody acts
+/// upon, so it says nothing about the client's strength. A client that can't keep up falls behind
+/// by milliseconds at once.
+const LAG_FLOOR_US: f64 = 500.0;
+/// Shorter windows show how the load settles; whether the client was the limit takes longer to say.
+const JUDGED_S: f64 = 0.1;
+/// Of a window. It moves the window's rate by as much.
+const STILL_LIMIT: f64 = 0.02;
+
+/// Why a slot ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndedBy {
+    Duration,
+    Count,
+    Interrupt,
+    /// Only a count could end it, and the server could not be reached for the whole timeout; or
+    /// the server can't be reached as asked: its certificate is wrong, it has no HTTP/2.
+    Unreachable,
+}
+
+/// Parts of a slot, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    LeadIn,
+    /// What the result is about.
+    Window,
+    /// Open loop after a lead-in: the load goes on until all that was due before is answered.
+    Tail,
+}
 
 /// What a thread tells during a slot.
 #[derive(Debug)]
 pub enum Report {
     Window(WindowPart),
     Done(Box<Done>),
+    Broken(std::io::Error),
 }
 
 /// One thread's part of a window.
 #[derive(Debug)]
 pub struct WindowPart {
-    pub index: u64,
-    pub thread: usize,
-    pub start_ns: u64,
-    pub end_ns: u64,
-    pub recorder: Box<Recorder>,
-    pub usage: Usage,
+    phase: Phase,
+    thread: usize,
+    begin_ns: u64,
+    end_ns: u64,
+    recorder: Box<Recorder>,
+    usage: Usage,
+    still_ns: u64,
 }
 
-/// The window a thread is in.
+/// The window a thread is in. All threads have the same edges.
 #[derive(Debug)]
 pub struct Current {
-    thread: usize,
-    index: u64,
-    begin_ns: u64,
+    pub phase: Phase,
     pub end_ns: u64,
-    /// Of the slot.
-    start_ns: u64,
-    length_ns: u64,
+    begin_ns: u64,
+    thread: usize,
+    part_ns: u64,
+    window_ns: u64,
+    pub over_ns: u64,
+    last_ns: u64,
     usage: Usage,
 }
 
 impl Current {
-    pub fn first(thread: usize, start_ns: u64, length_ns: u64) -> Self {
-        Current {
-            thread,
-            index: 0,
+    pub fn first(thread: usize, start_ns: u64, plan: &Plan) -> Self {
+        let window_ns = start_ns.saturating_add(plan.lead_in_ns);
+        let over_ns = window_ns.saturating_add(plan.duration_ns);
+        let mut current = Current {
+            phase: Phase::LeadIn,
+            end_ns: start_ns,
             begin_ns: start_ns,
-            end_ns: start_ns.saturating_add(length_ns),
-            start_ns,
-            length_ns,
+            thread,
+            part_ns: plan.part_ns,
+            window_ns,
+            over_ns,
+            last_ns: over_ns.saturating_add(plan.tail_ns()),
             usage: Usage::of_this_thread(),
-        }
+        };
+        current.go_on();
+        current
     }
 
-    /// Hands over what was recorded, and goes on with an empty recorder in the next window.
-    pub fn hand_over(&mut self, recorder: &mut Recorder, now_ns: u64) -> WindowPart {
+    /// When this is over, so is the slot.
+    pub fn is_last(&self) -> bool {
+        self.end_ns == self.last_ns
+    }
+
+    /// Hands over what was recorded until `end_ns`, and goes on with an empty recorder.
+    pub fn hand_over(&mut self, recorder: &mut Recorder, sight: &mut Sight, end_ns: u64) -> Report {
         let usage = Usage::of_this_thread();
-        let part = self.last(recorder, now_ns, usage);
-        self.index = (now_ns - self.start_ns) / self.length_ns;
-        self.begin_ns = now_ns;
-        self.end_ns = self.start_ns + (self.index + 1) * self.length_ns;
+        let part = WindowPart {
+            phase: self.phase,
+            thread: self.thread,
+            begin_ns: self.begin_ns,
+            end_ns,
+            recorder: Box::new(std::mem::take(recorder)),
+            usage: usage.since(&self.usage),
+            still_ns: sight.stood_still_ns(self.begin_ns, end_ns),
+        };
         self.usage = usage;
-        part
+        self.go_on();
+        Report::Window(part)
     }
 
-    /// What was recorded in a window that ended at `end_ns`, when `usage` was read.
-    pub fn last(&self, recorder: &mut Recorder, end_ns: u64, usage: Usage) -> WindowPart {
-        WindowPart {
-            index: self.index,
-            thread: self.thread,
-            start_ns: self.begin_ns,
-            end_ns,
-            recorder: Box::new(std::mem::replace(recorder, Recorder::empty())),
-            usage: usage.since(&self.usage),
-        }
+    fn go_on(&mut self) {
+        self.begin_ns = self.end_ns;
+        let next_ns = self.begin_ns.saturating_add(self.part_ns);
+        (self.phase, self.end_ns) = match self.begin_ns {
+            early if early < self.window_ns => (Phase::LeadIn, next_ns.min(self.window_ns)),
+            within if within < self.over_ns => (Phase::Window, next_ns.min(self.over_ns)),
+            _ => (Phase::Tail, self.last_ns),
+        };
     }
 }
 
@@ -86,14 +138,20 @@ impl Current {
 pub struct Done {
     pub ended_by: EndedBy,
     pub start_ns: u64,
-    pub end_ns: u64,
+    /// When its window ended, when it asked for nothing more, when all was answered.
+    pub over_ns: u64,
+    pub settled_ns: u64,
     pub drained_ns: u64,
     pub beside: Beside,
+    /// After all windows.
+    pub drain: Recorder,
 }
 
-/// A window of all threads, in short.
-#[derive(Debug, Clone)]
+/// A window of all threads, in short: a row of the result.
+#[derive(Debug, Clone, Serialize)]
 pub struct Window {
+    /// Before the window that the result is about.
+    pub lead_in: bool,
     /// Seconds after the start.
     pub at_s: f64,
     pub length_s: f64,
@@ -104,10 +162,16 @@ pub struct Window {
     pub response_p99_us: f64,
     pub response_max_us: f64,
     pub send_lag_p99_us: f64,
+    /// CPU time of all threads.
+    pub cpu_s: f64,
     /// Share of time on a CPU or waiting for one, of the busiest thread.
-    pub busiest: f64,
+    pub busiest_thread: f64,
     /// The client was the limit.
     pub client_bound: bool,
+    /// The longest time that a thread stood still.
+    pub still_s: f64,
+    /// So long that the window measures nothing.
+    pub stood_still: bool,
 }
 
 /// Sums up windows as soon as all threads have handed them over, so that memory stays bounded.
@@ -115,95 +179,204 @@ pub struct Window {
 pub struct Collector {
     threads: usize,
     open: bool,
-    leave_out: bool,
+    leave_out_bound: bool,
     pending: BTreeMap<u64, Vec<WindowPart>>,
-    /// Counts of the whole slot; times of the windows that are kept.
-    pub total: Recorder,
-    pub kept_completed: u64,
-    pub kept_s: f64,
+    /// Windows that count for times and rate, and the others.
+    kept: Recorder,
+    left_out: Recorder,
+    kept_completed: u64,
+    kept_s: f64,
+    left_out_s: f64,
+    pub left_out_windows: usize,
+    /// Counts of all parts of the slot.
+    pub whole: Recorder,
     pub windows: Vec<Window>,
-    /// Per thread.
+    /// Per thread, in the window of the slot.
     pub usage: Vec<Usage>,
     start_ns: u64,
 }
 
+/// What the windows of a slot come to.
+#[derive(Debug)]
+pub struct Sum {
+    /// Counts of all windows; times of those that were kept.
+    pub recorder: Recorder,
+    pub rate_rps: f64,
+    pub left_out_windows: usize,
+}
+
 impl Collector {
-    pub fn new(threads: usize, open: bool, leave_out: bool) -> Self {
+    pub fn new(threads: usize, open: bool, leave_out_bound: bool) -> Self {
         Collector {
             threads,
             open,
-            leave_out,
+            leave_out_bound,
             pending: BTreeMap::new(),
-            total: Recorder::empty(),
+            kept: Recorder::default(),
+            left_out: Recorder::default(),
             kept_completed: 0,
             kept_s: 0.0,
+            left_out_s: 0.0,
+            left_out_windows: 0,
+            whole: Recorder::default(),
             windows: Vec::new(),
             usage: vec![Usage::default(); threads],
             start_ns: u64::MAX,
         }
     }
 
-    /// Takes a part; gives the window when it is complete.
+    /// Takes a part; gives the window when it is complete and one to show.
     pub fn add(&mut self, part: WindowPart) -> Option<&Window> {
-        self.usage[part.thread].add(&part.usage);
-        self.start_ns = self.start_ns.min(part.start_ns);
-        let index = part.index;
-        let parts = self.pending.entry(index).or_default();
+        if part.phase == Phase::Window {
+            self.usage[part.thread].add(&part.usage);
+        }
+        self.start_ns = self.start_ns.min(part.begin_ns);
+        let begin_ns = part.begin_ns;
+        let parts = self.pending.entry(begin_ns).or_default();
         parts.push(part);
         if parts.len() < self.threads {
             return None;
         }
-        let parts = self.pending.remove(&index)?;
-        Some(self.close(parts))
+        let parts = self.pending.remove(&begin_ns)?;
+        self.close(&parts)
     }
 
-    /// Closes windows in which some threads had ended already.
-    pub fn finish(&mut self) {
+    /// Closes windows in which some threads had ended already, and sums up. Where no window could
+    /// be kept, all are.
+    pub fn finish(mut self) -> (Sum, Collector) {
         for parts in std::mem::take(&mut self.pending).into_values() {
-            self.close(parts);
+            self.close(&parts);
         }
+        let mut recorder = std::mem::take(&mut self.kept);
+        recorder.add_counts(&self.left_out);
+        let (mut completed, mut length_s) = (self.kept_completed, self.kept_s);
+        if length_s == 0.0 {
+            recorder.add_times(&self.left_out);
+            (completed, length_s) = (self.left_out.completed, self.left_out_s);
+            self.left_out_windows = 0;
+        }
+        let rate_rps = completed as f64 / length_s.max(1e-9);
+        let left_out_windows = self.left_out_windows;
+        (Sum { recorder, rate_rps, left_out_windows }, self)
     }
 
-    fn close(&mut self, parts: Vec<WindowPart>) -> &Window {
-        let mut recorder = Recorder::empty();
+    fn close(&mut self, parts: &[WindowPart]) -> Option<&Window> {
+        let mut recorder = Recorder::default();
         parts.iter().for_each(|part| recorder.add(&part.recorder));
-        let start_ns = parts.iter().map(|part| part.start_ns).min().unwrap_or(0);
+        self.whole.add_counts(&recorder);
+        let phase = parts.first()?.phase;
+        if phase == Phase::Tail {
+            self.kept.add_times(&recorder);
+            return None;
+        }
+        let window = self.window(phase, parts, &recorder);
+        if phase == Phase::Window {
+            let bound = window.client_bound && self.leave_out_bound;
+            if window.stood_still || bound {
+                self.left_out.add(&recorder);
+                self.left_out_s += window.length_s;
+                self.left_out_windows += 1;
+            } else {
+                self.kept.add(&recorder);
+                self.kept_completed += recorder.completed;
+                self.kept_s += window.length_s;
+            }
+        }
+        self.windows.push(window);
+        self.windows.last()
+    }
+
+    fn window(&self, phase: Phase, parts: &[WindowPart], recorder: &Recorder) -> Window {
+        let begin_ns = parts.iter().map(|part| part.begin_ns).min().unwrap_or(0);
         let end_ns = parts.iter().map(|part| part.end_ns).max().unwrap_or(0);
+        let length_s = ns_to_seconds(end_ns.saturating_sub(begin_ns));
         let busy = |part: &WindowPart| {
             (part.usage.cpu_s() + part.usage.run_queue_s)
-                / ns_to_seconds(part.end_ns.saturating_sub(part.start_ns)).max(1e-6)
+                / ns_to_seconds(part.end_ns.saturating_sub(part.begin_ns)).max(1e-6)
         };
+        let busiest = parts.iter().map(busy).fold(0.0, f64::max);
+        let still_s = ns_to_seconds(parts.iter().map(|part| part.still_ns).max().unwrap_or(0));
         let response = recorder.response_time(self.open);
-        let mut window = Window {
-            at_s: ns_to_seconds(start_ns.saturating_sub(self.start_ns)),
-            length_s: ns_to_seconds(end_ns.saturating_sub(start_ns)),
+        let response_p99_us = response.quantile_us(0.99);
+        let send_lag_p99_us = recorder.lag.quantile_us(0.99);
+        let lags = self.open && send_lag_p99_us > LAG_FLOOR_US.max(LAG_LIMIT * response_p99_us);
+        Window {
+            lead_in: phase == Phase::LeadIn,
+            at_s: rounded(ns_to_seconds(begin_ns.saturating_sub(self.start_ns)), 6),
+            length_s,
             sent: recorder.sent,
             completed: recorder.completed,
             failed: recorder.failures.total(),
             response_p50_us: response.quantile_us(0.5),
-            response_p99_us: response.quantile_us(0.99),
+            response_p99_us,
             response_max_us: response.max_us(),
-            send_lag_p99_us: recorder.lag.quantile_us(0.99),
-            busiest: parts.iter().map(busy).fold(0.0, f64::max),
-            client_bound: false,
-        };
-        let lags = self.open && window.send_lag_p99_us > LAG_LIMIT * window.response_p99_us;
-        window.client_bound = window.busiest > BUSY_LIMIT || lags;
-        if window.client_bound && self.leave_out {
-            self.total.add_counts(&recorder);
-        } else {
-            self.total.add(&recorder);
-            self.kept_completed += recorder.completed;
-            self.kept_s += window.length_s;
+            send_lag_p99_us,
+            cpu_s: rounded(parts.iter().map(|part| part.usage.cpu_s()).sum(), 6),
+            busiest_thread: rounded(busiest, 4),
+            client_bound: length_s >= JUDGED_S && (busiest > BUSY_LIMIT || lags),
+            still_s,
+            stood_still: still_s > STILL_LIMIT * length_s,
         }
-        self.windows.push(window);
-        &self.windows[self.windows.len() - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// A window of a second with as many answers, each with that lag and response time.
+    fn part(nth: u64, thread: usize, completed: u64, lag_us: u64, response_us: u64) -> WindowPart {
+        let mut recorder = Recorder { completed, ..Recorder::default() };
+        for _ in 0..completed {
+            recorder.lag.record(lag_us * 1000);
+            recorder.time(1, response_us * 1000, response_us * 1000, Some(1));
+        }
+        WindowPart {
+            phase: Phase::Window,
+            thread,
+            begin_ns: (nth + 1) * SECOND_NS,
+            end_ns: (nth + 2) * SECOND_NS,
+            recorder: Box::new(recorder),
+            usage: Usage::default(),
+            still_ns: 0,
+        }
     }
 
-    /// Response times of the windows kept, and of what was never sent.
-    pub fn response_time(&self, unsent: &Timing) -> Timing {
-        let mut response = self.total.response_time(self.open);
-        response.add(unsent);
-        response
+    #[test]
+    fn a_short_lag_does_not_bind_a_client_however_fast_the_server_is() {
+        for (lag_us, response_us, bound) in
+            [(300, 400, false), (700, 800, true), (700, 20_000, false), (1500, 20_000, true)]
+        {
+            let mut collector = Collector::new(1, true, false);
+            let window = collector.add(part(0, 0, 10, lag_us, response_us)).expect("a window");
+            assert_eq!(window.client_bound, bound, "{lag_us} {response_us}");
+        }
+    }
+
+    #[test]
+    fn windows_in_which_a_thread_stood_still_are_left_out() {
+        let mut collector = Collector::new(2, false, false);
+        for nth in 0..3 {
+            for thread in 0..2 {
+                let mut part = part(nth, thread, 100, 0, 10);
+                part.still_ns = if nth == 1 && thread == 1 { SECOND_NS / 2 } else { 1_000_000 };
+                collector.add(part);
+            }
+        }
+        let (sum, collector) = collector.finish();
+        assert_eq!((sum.recorder.completed, sum.left_out_windows), (600, 1));
+        assert_eq!((sum.rate_rps, sum.recorder.service_time().count()), (200.0, 400));
+        assert_eq!(collector.whole.completed, 600);
+    }
+
+    #[test]
+    fn where_no_window_is_good_all_are_kept() {
+        let mut collector = Collector::new(1, false, false);
+        collector.add(WindowPart { still_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
+        let (sum, _) = collector.finish();
+        assert_eq!((sum.rate_rps, sum.left_out_windows), (100.0, 0));
+        assert_eq!(sum.recorder.service_time().count(), 100);
     }
 }

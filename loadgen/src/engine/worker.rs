@@ -1,20 +1,21 @@
 //! A thread of the engine: it keeps its connections and runs slots one after the other.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
-use std::sync::{Arc, Barrier, OnceLock};
 use std::thread::{self, JoinHandle};
 
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
-use super::clock::now_ns;
-use super::layered::{Layered, Layers};
+use super::asks::Part;
+use super::exchange::Scratch;
+use super::life::Life;
 use super::plan::Plan;
-use super::reactor::Reactor;
-use super::slot::{Part, Slot};
+use super::poll::Poll;
+use super::pool::Pool;
+use super::slot::Slot;
+use super::start::Start;
 use super::windows::Report;
 
 /// One slot's work for one thread.
@@ -29,54 +30,23 @@ pub struct Job {
     pub reports: Sender<Report>,
 }
 
-/// Where threads wait for each other, and the time at which they all begin.
-#[derive(Debug)]
-pub struct Start {
-    barrier: Barrier,
-    at_ns: OnceLock<u64>,
-}
-
-impl Start {
-    pub fn of(threads: usize) -> Self {
-        Start { barrier: Barrier::new(threads), at_ns: OnceLock::new() }
-    }
-
-    /// Until all threads are here.
-    pub fn wait(&self) {
-        self.barrier.wait();
-    }
-
-    pub fn together(&self) -> u64 {
-        self.barrier.wait();
-        *self.at_ns.get_or_init(now_ns)
-    }
-}
-
 #[derive(Debug)]
 pub struct Worker {
     jobs: SyncSender<Job>,
     thread: Option<JoinHandle<()>>,
-    /// Written to when the thread is to look up from its wait.
-    waker: Arc<OwnedFd>,
 }
 
 impl Worker {
     /// Starts a thread, pinned to `cpu` if one is given.
     pub fn start(cpu: Option<usize>, interrupt: Arc<AtomicBool>) -> io::Result<Worker> {
-        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let reactor = Reactor::new(waker.as_fd())?;
+        let poll = Poll::new()?;
         let (jobs, inbox) = sync_channel::<Job>(1);
         let name = cpu.map_or("load".into(), |cpu| format!("load-cpu{cpu}"));
-        let own_waker = Arc::clone(&waker);
         let thread = thread::Builder::new().name(name).spawn(move || {
             settle(cpu);
-            work(reactor, &inbox, &own_waker, &interrupt);
+            work(&poll, &inbox, &interrupt);
         })?;
-        Ok(Worker { jobs, thread: Some(thread), waker })
-    }
-
-    pub fn waker(&self) -> Arc<OwnedFd> {
-        Arc::clone(&self.waker)
+        Ok(Worker { jobs, thread: Some(thread) })
     }
 
     pub fn begin(&self, job: Job) {
@@ -105,41 +75,41 @@ fn settle(cpu: Option<usize>) {
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-fn work(mut reactor: Reactor, inbox: &Receiver<Job>, waker: &Arc<OwnedFd>, interrupt: &AtomicBool) {
-    let mut events = Reactor::events();
-    let mut layered = None;
+fn work(poll: &Poll, inbox: &Receiver<Job>, interrupt: &AtomicBool) {
+    let (mut pool, mut scratch) = (Pool::default(), Scratch::new());
     while let Ok(job) = inbox.recv() {
-        let plan = Arc::clone(&job.plan);
-        if let Some(layers) = &plan.layers {
-            let outcome = layered_slot(&mut layered, waker, job, layers, interrupt);
-            if let Err(error) = outcome {
-                eprintln!("loadgen: a thread of the engine could not go on: {error}");
-                return;
-            }
-            continue;
+        let reports = job.reports.clone();
+        if let Err(error) = run(job, &mut pool, &mut scratch, poll, interrupt) {
+            let _ = reports.send(Report::Broken(error));
         }
-        reactor.close_dead(&mut events);
-        if !job.keeps_others {
-            reactor.close_others(&plan.targets);
-            job.start.wait();
-        }
-        let mut slot = Slot::new(&job.plan, &mut reactor, job.part);
-        slot.open_ahead(&mut events, interrupt);
-        slot.run(job.start.together(), &mut events, interrupt, &job.reports);
     }
 }
 
-/// Most runs need no more than plain HTTP/1.1, so what is for the others is made when needed.
-fn layered_slot(
-    layered: &mut Option<Layered>,
-    waker: &Arc<OwnedFd>,
+fn run(
     job: Job,
-    layers: &Layers,
+    pool: &mut Pool,
+    scratch: &mut Scratch,
+    poll: &Poll,
     interrupt: &AtomicBool,
 ) -> io::Result<()> {
-    let layered = match layered {
-        Some(made) => made,
-        None => layered.insert(Layered::new(Arc::clone(waker))?),
-    };
-    layered.run(job, layers, interrupt)
+    let Job { plan, part, start, reports, .. } = job;
+    let mut events = Poll::events();
+    // What servers closed since the last slot.
+    pool.begin_slot();
+    while poll.wait(&mut events, 0).is_ok() && !events.is_empty() {
+        events.drain(..).for_each(|event| {
+            pool.happened(&event);
+        });
+    }
+    if !job.keeps_others {
+        pool.close_others(&plan.origins);
+        start.wait();
+    }
+    let thread = part.thread;
+    let life = Life::new(&plan, pool, poll, scratch, part);
+    let mut slot = Slot { plan: &plan, life, poll, events, interrupt, thread };
+    let opened = slot.open_ahead();
+    // Whatever happened, the others must not wait for ever.
+    let start_ns = start.together();
+    opened.and_then(|()| slot.run(&start, start_ns, &reports))
 }

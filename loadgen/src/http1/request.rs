@@ -50,6 +50,18 @@ impl Rendered {
     }
 }
 
+/// The length to announce, unless the user has said how long the body is. Methods that have a use
+/// for a body announce that there is none (RFC 9110 section 8.6).
+pub fn content_length(
+    method: &str,
+    body: Option<&[u8]>,
+    given: impl Fn(&str) -> bool,
+) -> Option<usize> {
+    let wanted = body.is_some() || matches!(method, "POST" | "PUT" | "PATCH");
+    let said = given("content-length") || given("transfer-encoding");
+    (wanted && !said).then(|| body.map_or(0, <[u8]>::len))
+}
+
 fn render(parts: &Parts<'_>, close: bool) -> Box<[u8]> {
     let given = |name: &str| parts.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
     let mut text = format!("{} {} HTTP/1.1\r\n", parts.method, parts.path);
@@ -68,10 +80,8 @@ fn render(parts: &Parts<'_>, close: bool) -> Box<[u8]> {
     for (name, value) in parts.headers {
         add(name, value);
     }
-    if let Some(body) = parts.body
-        && !given("content-length")
-    {
-        add("Content-Length", &body.len().to_string());
+    if let Some(length) = content_length(parts.method, parts.body, given) {
+        add("Content-Length", &length.to_string());
     }
     if close && !given("connection") {
         add("Connection", "close");
@@ -115,5 +125,16 @@ mod tests {
         let parts = Parts { method: "GET", path: "/", host: "h", headers: &headers, body: None };
         let keep = String::from_utf8(Rendered::new(&parts).keep.into_vec()).expect("text");
         assert!(keep.contains("host: example\r\n") && !keep.contains("Host: h"));
+    }
+
+    #[test]
+    fn a_length_is_announced_where_a_body_may_come() {
+        let none = |_: &str| false;
+        assert_eq!(content_length("POST", None, none), Some(0));
+        assert_eq!(content_length("GET", None, none), None);
+        assert_eq!(content_length("GET", Some(b"four"), none), Some(4));
+        for said in ["content-length", "transfer-encoding"] {
+            assert_eq!(content_length("POST", Some(b"four"), |name| name == said), None);
+        }
     }
 }

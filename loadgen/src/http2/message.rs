@@ -1,11 +1,10 @@
 //! Requests as HTTP/2 has them (RFC 9113 section 8.3.1), made before a slot begins.
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, COOKIE, HeaderName, HeaderValue, USER_AGENT};
+use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, Uri, Version};
 
-use crate::http1::cookies::CookieJar;
-use crate::http1::request::DEFAULT_USER_AGENT;
+use crate::http1::request::{DEFAULT_USER_AGENT, content_length};
 use crate::order::Request;
 use crate::target::Target;
 
@@ -15,7 +14,7 @@ const NOT_IN_HTTP2: [&str; 5] =
 
 #[derive(Debug, Clone)]
 pub struct Message {
-    head: http::Request<()>,
+    pub head: http::Request<()>,
     pub body: Option<Bytes>,
 }
 
@@ -41,25 +40,12 @@ impl Message {
         if given("user-agent").is_none() {
             head = head.header(USER_AGENT, DEFAULT_USER_AGENT);
         }
-        if let (Some(body), None) = (&request.body, given("content-length")) {
-            head = head.header(CONTENT_LENGTH, body.len());
+        let is_given = |name: &str| given(name).is_some();
+        if let Some(length) = content_length(&request.method, request.body.as_deref(), is_given) {
+            head = head.header(CONTENT_LENGTH, length);
         }
-        let body = request.body.as_ref().map(|body| Bytes::copy_from_slice(body.as_bytes()));
+        let body = request.body.clone().map(Bytes::from);
         Ok(Message { head: head.body(()).map_err(|error| error.to_string())?, body })
-    }
-
-    /// The head to send, with the cookies of the connection.
-    pub fn head(&self, cookies: &CookieJar) -> http::Request<()> {
-        let mut head = self.head.clone();
-        if !cookies.is_empty() {
-            let mut text = Vec::new();
-            cookies.write(&mut text);
-            // What came as a field's value is fit to be one.
-            if let Ok(value) = HeaderValue::from_bytes(&text) {
-                head.headers_mut().append(COOKIE, value);
-            }
-        }
-        head
     }
 }
 
@@ -87,20 +73,12 @@ mod tests {
             r#"{"url": "https://127.0.0.1:8443/a?b", "headers": {"Host": "x", "A": "b"},
                 "method": "POST", "body": "four"}"#,
         );
-        let head = message.expect("well formed").head(&CookieJar::default());
+        let head = message.expect("well formed").head;
         assert_eq!(head.uri().to_string(), "https://x/a?b");
         assert_eq!(head.headers()["content-length"], "4");
         assert_eq!(head.headers()["a"], "b");
         assert!(!head.headers().contains_key("host"));
         assert_eq!(head.headers()["user-agent"], DEFAULT_USER_AGENT);
-    }
-
-    #[test]
-    fn sends_cookies() {
-        let mut jar = CookieJar::default();
-        jar.keep(b"set-cookie: a=1\nset-cookie: b=2\n");
-        let message = message(r#"{"url": "http://127.0.0.1:1/"}"#).expect("well formed");
-        assert_eq!(message.head(&jar).headers()["cookie"], "a=1; b=2");
     }
 
     #[test]

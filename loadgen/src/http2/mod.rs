@@ -1,9 +1,5 @@
-//! HTTP/2 through the `h2` library: requests made ready once, connections that many requests share.
+//! HTTP/2 in the words of HTTP/1.1: requests made ready once, and what goes wrong with them. The
+//! frames are the `h2` library's; the engine moves them.
 
-mod link;
-mod message;
-mod trouble;
-
-pub use link::{Limits, Link, LinkEnd, Permit, start};
-pub use message::Message;
-pub use trouble::Trouble;
+pub mod message;
+pub mod trouble;

@@ -1,9 +1,9 @@
 //! When requests are due.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// A timetable for the open loop: either `stages` or `times_s`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
     #[serde(default)]
@@ -31,7 +31,7 @@ impl Arrivals {
 }
 
 /// How arrivals spread around the rate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Process {
     /// Evenly.
@@ -42,7 +42,7 @@ pub enum Process {
 }
 
 /// What is due.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
     #[default]
@@ -52,21 +52,21 @@ pub enum Unit {
 }
 
 /// A stretch of time with one rate, or with a rate that changes evenly.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
     /// Per second, at the stage's start.
     pub rate_per_s: f64,
     /// At its end, if it changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub to_rate_per_s: Option<f64>,
     /// Without it the stage lasts until the end; only the last one may do so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub for_s: Option<f64>,
 }
 
 /// Pauses between an answer and the next request of the same connection.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Think {
     pub mean_s: f64,
@@ -74,7 +74,7 @@ pub struct Think {
     pub distribution: ThinkDistribution,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkDistribution {
     #[default]

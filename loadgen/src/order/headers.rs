@@ -1,17 +1,8 @@
 //! Header fields as a JSON object whose order is kept.
 
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::ser::{SerializeMap, Serializer};
 
 type Headers = Vec<(String, String)>;
-
-pub fn serialize<S: Serializer>(headers: &Headers, to: S) -> Result<S::Ok, S::Error> {
-    let mut map = to.serialize_map(Some(headers.len()))?;
-    for (name, value) in headers {
-        map.serialize_entry(name, value)?;
-    }
-    map.end()
-}
 
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Headers, D::Error> {
     struct InOrder;

@@ -1,35 +1,36 @@
 //! The contract: what an order says, as JSON. `schema/order.v1.schema.json` describes it for others.
 
 mod arrivals;
-mod check;
+pub mod check;
 mod headers;
 mod keepalive;
-mod layers;
-mod parse;
+pub mod parse;
 
 use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use arrivals::{Arrivals, Process, Stage, Think, ThinkDistribution, Unit};
-pub use check::check;
 pub use keepalive::KeepAlive;
-pub use layers::{Protocol, Tls};
-pub use parse::{OrderError, parse};
 
 /// One slot of load, asked for.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
     #[serde(default)]
     pub id: String,
     pub requests: Vec<Request>,
     pub load: Load,
+    /// Seconds of load before the window.
+    #[serde(default)]
+    pub lead_in_s: f64,
     /// Length of the window in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub duration_s: Option<f64>,
     /// Number of requests to send.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub count: Option<u64>,
     /// Allows targets that are not on this machine.
     #[serde(default)]
@@ -38,10 +39,10 @@ pub struct Order {
     #[serde(default)]
     pub seed: u64,
     /// Ask for the requests by Zipf's law with this exponent, the first one most often.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub zipf: Option<f64>,
     /// Ask in this order: indices into `requests`, again from the start after the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub sequence: Option<Vec<u32>>,
     /// Length of the windows in which the client watches itself, in seconds.
     #[serde(default = "one")]
@@ -52,17 +53,17 @@ pub struct Order {
 }
 
 /// One thing to ask for.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// `http://HOST:PORT/PATH`, or `http+unix://SOCKET/PATH` with the socket's path percent-encoded.
     pub url: String,
     #[serde(default = "get")]
     pub method: String,
-    #[serde(default, with = "headers")]
+    #[serde(default, deserialize_with = "headers::deserialize")]
     pub headers: Vec<(String, String)>,
-    #[serde(default)]
-    pub body: Option<String>,
+    #[serde(default, deserialize_with = "bytes")]
+    pub body: Option<Vec<u8>>,
     /// How often it is asked for, relative to the others.
     #[serde(default = "one")]
     pub weight: f64,
@@ -71,17 +72,45 @@ pub struct Request {
 }
 
 /// What makes an answer valid.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// Statuses that are right; any 2xx when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub status: Option<Vec<u16>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub body_bytes: Option<u64>,
-    /// SHA-256 of the body in hexadecimal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub body_sha256: Option<String>,
+    #[serde(default)]
+    pub body_sha256: Option<Sha256Hex>,
+}
+
+/// A SHA-256; 64 hexadecimal digits in an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Sha256Hex(pub [u8; 32]);
+
+impl TryFrom<String> for Sha256Hex {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for Sha256Hex {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not 64 hexadecimal digits");
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Sha256Hex(bytes))
+    }
 }
 
 /// Who decides when the next request is sent.
@@ -95,7 +124,7 @@ pub enum Loop {
 }
 
 /// What the clients do.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     #[serde(rename = "loop")]
@@ -106,10 +135,10 @@ pub struct Load {
     #[serde(default = "five")]
     pub timeout_s: f64,
     /// Closed loop: pause of a connection between an answer and its next request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub think: Option<Think>,
     /// Open loop: the timetable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub arrivals: Option<Arrivals>,
     /// Local addresses to connect from, in turn.
     #[serde(default)]
@@ -120,23 +149,62 @@ pub struct Load {
     /// Connections beside the load that ask once, for the first request, and are then held open.
     #[serde(default)]
     pub idle_connections: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub slow_readers: Option<SlowReaders>,
     #[serde(default)]
     pub protocol: Protocol,
     /// HTTP/2: requests in flight at a time on each connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub streams: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub tls: Option<Tls>,
 }
 
 /// Connections beside the load that read their answers slowly; counted apart.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlowReaders {
     pub connections: u32,
     pub bytes_per_s: u32,
+}
+
+/// The version of HTTP that is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    #[default]
+    Http1,
+    /// Over TLS agreed upon by ALPN, over cleartext with prior knowledge (RFC 9113 section 3.3).
+    Http2,
+}
+
+/// How TLS is done for URLs that begin with `https://`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Certificates to trust, as PEM; those of the system when absent.
+    #[serde(default)]
+    pub ca_file: Option<PathBuf>,
+    /// Take any certificate.
+    #[serde(default)]
+    pub insecure: bool,
+    /// New connections resume the sessions of earlier ones.
+    #[serde(default = "yes")]
+    pub resumption: bool,
+}
+
+impl Default for Tls {
+    fn default() -> Self {
+        Tls { ca_file: None, insecure: false, resumption: true }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
+    Ok(Option::<String>::deserialize(from)?.map(String::into_bytes))
 }
 
 fn get() -> String {

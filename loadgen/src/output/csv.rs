@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use crate::engine::Window;
 
-/// Seconds in `_s`, microseconds in `_us`; `client_bound` is 0 or 1.
+/// Seconds in `_s`, microseconds in `_us`; the last of each are 0 or 1.
 const HEADER: &str = "at_s,length_s,sent,completed,failed,rate_rps,response_p50_us,\
-                      response_p99_us,response_max_us,send_lag_p99_us,busiest_thread,client_bound";
+                      response_p99_us,response_max_us,send_lag_p99_us,busiest_thread,client_bound,\
+                      lead_in,cpu_s,stood_still";
 
 pub fn render(windows: &[Window]) -> String {
     let mut text = format!("{HEADER}\n");
@@ -14,7 +15,7 @@ pub fn render(windows: &[Window]) -> String {
         let rate = window.completed as f64 / window.length_s.max(1e-9);
         let _ = writeln!(
             text,
-            "{:.3},{:.6},{},{},{},{rate:.3},{},{},{},{},{:.4},{}",
+            "{:.3},{:.6},{},{},{},{rate:.3},{},{},{},{},{:.4},{},{},{:.6},{}",
             window.at_s,
             window.length_s,
             window.sent,
@@ -24,8 +25,11 @@ pub fn render(windows: &[Window]) -> String {
             window.response_p99_us,
             window.response_max_us,
             window.send_lag_p99_us,
-            window.busiest,
+            window.busiest_thread,
             u8::from(window.client_bound),
+            u8::from(window.lead_in),
+            window.cpu_s,
+            u8::from(window.stood_still),
         );
     }
     text

@@ -35,12 +35,12 @@ pub struct Http2 {
 
 /// Times of handshakes, where there is TLS.
 pub fn handshakes(plan: &Plan, recorder: &Recorder) -> Option<Timing> {
-    plan.uses_tls().then(|| seen(recorder).handshake)
+    plan.tls.is_some().then(|| seen(recorder).handshake)
 }
 
 pub fn tls(plan: &Plan, recorder: &Recorder) -> Option<TlsUse> {
     let asked = plan.order.load.tls.clone();
-    plan.uses_tls().then(|| {
+    plan.tls.is_some().then(|| {
         let (seen, Tls { resumption, insecure, .. }) = (seen(recorder), asked.unwrap_or_default());
         TlsUse {
             full_handshakes: seen.full_handshakes,

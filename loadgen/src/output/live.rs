@@ -32,7 +32,7 @@ impl LiveLine {
             window.response_p99_us,
             window.response_max_us,
             window.failed,
-            window.busiest * 100.0,
+            window.busiest_thread * 100.0,
         );
         let _ = err.flush();
     }

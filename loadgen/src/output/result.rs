@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::layers::{self, Http2, TlsUse};
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol};
-use crate::record::{Beside, Failure, FailureCounts, Recorder, Timing};
+use crate::record::{Beside, Failure, FailureCounts, Recorder, Timing, rounded};
 
 /// Version of the contract.
 pub const SCHEMA: u32 = 1;
@@ -26,6 +26,7 @@ pub struct SlotResult {
     pub kind: Loop,
     pub protocol: Protocol,
     pub ended_by: &'static str,
+    pub lead_in_s: f64,
     pub measured_s: f64,
     pub drain_s: f64,
     pub requests: Requests,
@@ -45,7 +46,8 @@ pub struct SlotResult {
     pub tls_handshake_us: Option<Times>,
     pub send_lag_us: Lag,
     pub client: Client,
-    pub windows: Vec<WindowRow>,
+    pub windows: Vec<Window>,
+    pub whole: Whole,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,10 +58,27 @@ pub struct SlotResult {
     pub idle_connections: Option<Idle>,
 }
 
+/// Lead-in, window and what followed until nothing was on its way: what costs are divided by, and
+/// what has to be valid.
+#[derive(Debug, Clone, Serialize)]
+pub struct Whole {
+    pub length_s: f64,
+    pub sent: u64,
+    pub completed: u64,
+    pub by_status: BTreeMap<String, u64>,
+    pub failures: BTreeMap<&'static str, u64>,
+    pub failure_samples: Vec<String>,
+    pub bytes: Bytes,
+    pub connections: Connections,
+    pub server_closed: u64,
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub struct Requests {
     pub sent: u64,
     pub completed: u64,
+    /// On their way when the window began.
+    pub carried: u64,
     pub unanswered: u64,
     /// Of the unanswered, those answered validly after the end.
     pub drained: u64,
@@ -125,8 +144,13 @@ pub struct Client {
     /// Windows, and those of them in which the client was the limit.
     pub windows: usize,
     pub bound_windows: usize,
-    /// Times and rate are about the other windows only.
+    /// Those are left out of times and rate.
     pub bound_left_out: bool,
+    /// Windows in which a thread stood still, and for how long; always left out.
+    pub still_windows: usize,
+    pub stood_still_s: f64,
+    /// How many windows were left out; none when all would have to be.
+    pub left_out_windows: usize,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -135,22 +159,6 @@ pub struct ThreadUse {
     pub cpu_sys_s: f64,
     pub busy: f64,
     pub run_queue_s: f64,
-}
-
-/// A stretch of time, in seconds after the start and microseconds.
-#[derive(Debug, Clone, Serialize)]
-pub struct WindowRow {
-    pub at_s: f64,
-    pub length_s: f64,
-    pub sent: u64,
-    pub completed: u64,
-    pub failed: u64,
-    pub response_p50_us: f64,
-    pub response_p99_us: f64,
-    pub response_max_us: f64,
-    pub send_lag_p99_us: f64,
-    pub busiest_thread: f64,
-    pub client_bound: bool,
 }
 
 /// Connections that read slowly, beside the load.
@@ -181,27 +189,27 @@ pub struct Idle {
 impl SlotResult {
     pub fn new(plan: &Plan, measured: &Measured) -> Self {
         let (order, recorder) = (&plan.order, &measured.recorder);
-        let rate = measured.kept_completed as f64 / measured.kept_s.max(1e-9);
         SlotResult {
             schema: SCHEMA,
             id: order.id.clone(),
-            target: plan.origins.join(", "),
+            target: plan.targets.join(", "),
             kind: order.load.kind,
             protocol: order.load.protocol,
             ended_by: ended_by(measured.ended_by),
-            measured_s: round(measured.measured_s, 6),
-            drain_s: round(measured.drain_s, 6),
+            lead_in_s: order.lead_in_s,
+            measured_s: rounded(measured.measured_s, 6),
+            drain_s: rounded(measured.drain_s, 6),
             requests: requests(measured),
             by_status: by_status(recorder),
             failures: failures(&recorder.failures),
             failure_samples: recorder.samples.iter().cloned().collect(),
-            bytes: Bytes { head: recorder.head_bytes, body: recorder.body_bytes },
-            connections: Connections { opened: recorder.opened, reused_requests: recorder.reused },
+            bytes: bytes(recorder),
+            connections: connections(recorder),
             keepalive: KeptAlive {
                 asked: order.load.keepalive,
                 server_closed: recorder.server_closed,
             },
-            rate_rps: round(rate, 3),
+            rate_rps: rounded(measured.rate_rps, 3),
             response_time_us: times(&measured.response_time),
             service_time_us: times(&recorder.service_time()),
             first_byte_time_us: times(&recorder.first_byte_time()),
@@ -209,7 +217,8 @@ impl SlotResult {
             tls_handshake_us: layers::handshakes(plan, recorder).map(|timing| times(&timing)),
             send_lag_us: lag(&recorder.lag),
             client: client(measured, order.leave_out_client_bound),
-            windows: measured.windows.iter().map(window_row).collect(),
+            windows: measured.windows.clone(),
+            whole: whole(measured),
             tls: layers::tls(plan, recorder),
             http2: layers::http2(plan, recorder),
             slow_readers: slow_readers(plan, &measured.beside.slow),
@@ -232,6 +241,7 @@ fn requests(measured: &Measured) -> Requests {
     Requests {
         sent: recorder.sent,
         completed: recorder.completed,
+        carried: recorder.carried,
         unanswered: recorder.unanswered,
         drained: recorder.drained,
         unsent: leftover.waiting,
@@ -240,9 +250,31 @@ fn requests(measured: &Measured) -> Requests {
     }
 }
 
+fn whole(measured: &Measured) -> Whole {
+    let recorder = &measured.whole;
+    Whole {
+        length_s: rounded(measured.whole_s, 6),
+        sent: recorder.sent,
+        completed: recorder.completed,
+        by_status: by_status(recorder),
+        failures: failures(&recorder.failures),
+        failure_samples: recorder.samples.iter().cloned().collect(),
+        bytes: bytes(recorder),
+        connections: connections(recorder),
+        server_closed: recorder.server_closed,
+    }
+}
+
+fn bytes(recorder: &Recorder) -> Bytes {
+    Bytes { head: recorder.head_bytes, body: recorder.body_bytes }
+}
+
+fn connections(recorder: &Recorder) -> Connections {
+    Connections { opened: recorder.opened, reused_requests: recorder.reused }
+}
+
 fn by_status(recorder: &Recorder) -> BTreeMap<String, u64> {
-    let seen = recorder.by_status.iter().enumerate().filter(|(_, count)| **count > 0);
-    seen.map(|(status, count)| (status.to_string(), *count)).collect()
+    recorder.by_status.iter().map(|(status, count)| (status.to_string(), count)).collect()
 }
 
 fn failures(counts: &FailureCounts) -> BTreeMap<&'static str, u64> {
@@ -280,42 +312,30 @@ fn lag(timing: &Timing) -> Lag {
 
 fn client(measured: &Measured, leave_out: bool) -> Client {
     let usage = &measured.usage;
+    let windows = measured.windows.iter().filter(|window| !window.lead_in);
     let sum = |of: fn(&Usage) -> f64| usage.iter().map(of).sum::<f64>();
     let busy = |cpu_s: f64, threads: usize| {
-        round((cpu_s / (measured.measured_s * threads as f64).max(1e-9)).min(1.0), 4)
+        rounded((cpu_s / (measured.measured_s * threads as f64).max(1e-9)).min(1.0), 4)
     };
     let per_thread = usage.iter().map(|thread| ThreadUse {
-        cpu_user_s: round(thread.cpu_user_s, 6),
-        cpu_sys_s: round(thread.cpu_sys_s, 6),
+        cpu_user_s: rounded(thread.cpu_user_s, 6),
+        cpu_sys_s: rounded(thread.cpu_sys_s, 6),
         busy: busy(thread.cpu_s(), 1),
-        run_queue_s: round(thread.run_queue_s, 6),
+        run_queue_s: rounded(thread.run_queue_s, 6),
     });
     Client {
         threads: usage.len(),
-        cpu_user_s: round(sum(|u| u.cpu_user_s), 6),
-        cpu_sys_s: round(sum(|u| u.cpu_sys_s), 6),
+        cpu_user_s: rounded(sum(|u| u.cpu_user_s), 6),
+        cpu_sys_s: rounded(sum(|u| u.cpu_sys_s), 6),
         busy: busy(sum(Usage::cpu_s), usage.len()),
-        run_queue_s: round(sum(|u| u.run_queue_s), 6),
+        run_queue_s: rounded(sum(|u| u.run_queue_s), 6),
         per_thread: per_thread.collect(),
-        windows: measured.windows.len(),
-        bound_windows: measured.windows.iter().filter(|window| window.client_bound).count(),
+        windows: windows.clone().count(),
+        bound_windows: windows.clone().filter(|window| window.client_bound).count(),
         bound_left_out: leave_out,
-    }
-}
-
-fn window_row(window: &Window) -> WindowRow {
-    WindowRow {
-        at_s: round(window.at_s, 6),
-        length_s: round(window.length_s, 6),
-        sent: window.sent,
-        completed: window.completed,
-        failed: window.failed,
-        response_p50_us: window.response_p50_us,
-        response_p99_us: window.response_p99_us,
-        response_max_us: window.response_max_us,
-        send_lag_p99_us: window.send_lag_p99_us,
-        busiest_thread: round(window.busiest, 4),
-        client_bound: window.client_bound,
+        still_windows: windows.clone().filter(|window| window.stood_still).count(),
+        stood_still_s: rounded(windows.map(|window| window.still_s).sum(), 6),
+        left_out_windows: measured.left_out_windows,
     }
 }
 
@@ -341,9 +361,4 @@ fn idle_connections(plan: &Plan, beside: &Beside) -> Option<Idle> {
         connect_failures: recorder.failures.get(Failure::Connect),
         failure_samples: recorder.samples.iter().cloned().collect(),
     })
-}
-
-fn round(value: f64, digits: i32) -> f64 {
-    let scale = 10f64.powi(digits);
-    (value * scale).round() / scale
 }

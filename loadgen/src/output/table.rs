@@ -116,8 +116,14 @@ fn client(result: &SlotResult) -> String {
         0 => String::new(),
         bound => format!("; the client was the limit in {bound} of {} windows", client.windows),
     };
+    let still = match client.still_windows {
+        0 => String::new(),
+        still => {
+            format!("; it stood still for {:.3} s, in {still} windows", client.stood_still_s)
+        }
+    };
     format!(
-        "{} thread(s) {:.0} % busy, {} CPU per request{lag}{bound}",
+        "{} thread(s) {:.0} % busy, {} CPU per request{lag}{bound}{still}",
         client.threads,
         client.busy * 100.0,
         time(cpu_s * 1e6 / result.requests.sent.max(1) as f64),

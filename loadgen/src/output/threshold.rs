@@ -95,7 +95,7 @@ impl FromStr for Threshold {
         };
         let bound = if figure.is_time() {
             let unit_given = bound.ends_with(|c: char| c.is_ascii_alphabetic());
-            let seconds = crate::units::seconds(bound)?;
+            let seconds = crate::units::seconds::<{ crate::units::DAY_S }>(bound)?;
             if !unit_given {
                 return Err(format!("{bound:?} has no unit; write {bound}ms or {bound}us"));
             }

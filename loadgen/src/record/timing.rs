@@ -10,7 +10,7 @@ const DIGITS: u8 = 3;
 
 /// Its memory is taken when it is first needed, and grows with the longest time seen: most
 /// recorders never meet some kinds of time, and slots are short.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Timing {
     histogram: Option<Histogram<u64>>,
 }

@@ -17,6 +17,7 @@ pub struct Ask {
     pub request: usize,
     /// When the timetable of an open loop had it.
     pub due_ns: Option<u64>,
-    /// When it could have been sent: it was due and its lane free.
+    /// When it could have been sent, since it was due and its lane free; 0 once it was turned to,
+    /// and where nothing is ever due.
     pub ready_ns: u64,
 }

@@ -6,6 +6,7 @@
 //! lock per request.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::profile::Profile;
@@ -69,16 +70,24 @@ struct Book {
 pub struct Timetable {
     /// Requests in all, when counted.
     count: u64,
+    /// What is due in this time is told by [`Self::close`].
+    told_ns: Range<u64>,
     max_backlog: usize,
     book: Mutex<Book>,
 }
 
 impl Timetable {
-    pub fn new(arriving: Arriving, count: Option<u64>, max_backlog: u32) -> Self {
+    pub fn new(
+        arriving: Arriving,
+        count: Option<u64>,
+        max_backlog: u32,
+        told_ns: Range<u64>,
+    ) -> Self {
         let leftover = Leftover::none();
         let book = Book { arriving, next: None, backlog: VecDeque::new(), leftover };
         let count = count.unwrap_or(u64::MAX);
-        let table = Timetable { count, max_backlog: max_backlog as usize, book: Mutex::new(book) };
+        let max_backlog = max_backlog as usize;
+        let table = Timetable { count, told_ns, max_backlog, book: Mutex::new(book) };
         {
             let mut book = table.lock();
             table.advance(&mut book, 0);
@@ -100,13 +109,19 @@ impl Timetable {
         }
     }
 
+    /// Nothing that was due before `end_ns` waits to be taken.
+    pub fn is_taken_until(&self, end_ns: u64) -> bool {
+        let book = self.lock();
+        book.backlog.front().or(book.next.as_ref()).is_none_or(|due| due.at_ns >= end_ns)
+    }
+
     /// What nobody took until `end_ns`.
     pub fn close(&self, end_ns: u64) -> Leftover {
         let mut book = self.lock();
         self.collect(&mut book, end_ns.saturating_sub(1));
         while let Some(due) = book.backlog.pop_front() {
             // A thread that looked just after the end has seen what was due then.
-            if due.at_ns < end_ns {
+            if due.at_ns < end_ns && self.told_ns.contains(&due.at_ns) {
                 book.leftover.waiting += 1;
                 book.leftover.waited.record(end_ns - due.at_ns);
             }
@@ -123,6 +138,7 @@ impl Timetable {
             self.advance(book, due.number + 1);
             if book.backlog.len() > self.max_backlog
                 && let Some(oldest) = book.backlog.pop_front()
+                && self.told_ns.contains(&oldest.at_ns)
             {
                 book.leftover.dropped += 1;
                 book.leftover.waited.record(now_ns.saturating_sub(oldest.at_ns));
@@ -149,7 +165,8 @@ mod tests {
     use super::*;
 
     fn table(times: &[f64], count: Option<u64>, max_backlog: u32) -> Timetable {
-        Timetable::new(Arriving::Times(Vec::from(times).into_iter()), count, max_backlog)
+        let times = Arriving::Times(Vec::from(times).into_iter());
+        Timetable::new(times, count, max_backlog, 0..u64::MAX)
     }
 
     #[test]
@@ -184,6 +201,17 @@ mod tests {
         assert_eq!(table.take(3).map(|due| due.number), Some(2));
         let leftover = table.close(10);
         assert_eq!((leftover.dropped, leftover.waiting, leftover.waited.count()), (2, 1, 3));
+    }
+
+    #[test]
+    fn tells_only_of_its_window() {
+        let times = Arriving::Times(vec![0.0, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9].into_iter());
+        let table = Timetable::new(times, None, 2, 1..4);
+        // The first two are dropped, and one of them was due before the window.
+        assert_eq!(table.take(3).map(|due| due.number), Some(2));
+        assert!(!table.is_taken_until(4) && table.is_taken_until(3));
+        let leftover = table.close(4);
+        assert_eq!((leftover.dropped, leftover.waiting), (1, 1));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{HELLO, Server, expect, order, run};
+use crate::support::{HELLO, Server, expect, number, order, run};
 use crate::{COUNT, all_complete, all_fail};
 
 #[test]
@@ -253,4 +253,40 @@ fn wrong_answers() {
     let result = run(&order(&server.url(), 600, more));
     // Of 600 answers the first, the 257th and the 513th are checksummed.
     expect(&result, &[("/failures/body", 2), ("/requests/completed", 598)]);
+}
+
+/// A server that always has something to say keeps neither the others nor the slot's end waiting.
+#[test]
+fn endless_answers_beside_others() {
+    let beginnings: [(&[u8], &[u8]); 2] = [
+        (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+    ];
+    for (head, piece) in beginnings {
+        let server = Server::start(move |mut client| {
+            if client.number > 1 {
+                return client.answer_all(HELLO);
+            }
+            client.request();
+            client.write(head);
+            let pieces = piece.repeat(10_000);
+            while std::io::Write::write_all(&mut client.stream, &pieces).is_ok() {}
+        });
+        let load = json!({"connections": 4, "timeout_s": 0.2});
+        let more = json!({"duration_s": 0.6, "count": null, "load": load});
+        let result = run(&order(&server.url(), 1, more));
+        expect(&result, &[("/failures/timeout", 2)]);
+        assert_eq!(result["ended_by"], "duration");
+        assert!(number(&result, "/requests/completed") > 0, "{result:#}");
+    }
+}
+
+/// Such a body is dropped in the kernel, and what follows it would be the next answer.
+#[test]
+fn bytes_behind_a_large_body_are_seen() {
+    let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n".to_vec();
+    answer.extend(vec![b'x'; 200_000]);
+    answer.extend(HELLO);
+    let result = run(&order(&Server::answering(answer).url(), COUNT, json!({})));
+    expect(&result, &[("/requests/completed", 0), ("/failures/malformed", COUNT)]);
 }

@@ -1,10 +1,15 @@
 //! Connections: how servers end them, and how long they are kept.
 
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpListener};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use loadgen::engine::Plan;
+use loadgen::order::parse::parse;
+use loadgen::target::Address;
 use serde_json::json;
 
-use crate::support::{HELLO, Server, expect, number, order, run};
+use crate::support::{HELLO, Server, engine, expect, number, order, run, run_on, run_plan};
 use crate::{COUNT, all_fail};
 
 const LAST: &[u8] =
@@ -149,4 +154,65 @@ fn an_answer_before_the_whole_request() {
                          "expect": {"status": [413]}});
     let result = run(&order(&server.url(), 3, json!({"requests": [request]})));
     expect(&result, &[("/requests/sent", 3), ("/by_status/413", 3)]);
+}
+
+/// What a server does to its idle connections while another one is loaded is not that one's.
+#[test]
+fn idle_connections_stay_with_their_server() {
+    let closing = Server::start(|mut client| {
+        client.request();
+        client.write(HELLO);
+        std::thread::sleep(Duration::from_millis(200));
+    });
+    let other = Server::answering(HELLO);
+    let load = |idle: u32| json!({"load": {"idle_connections": idle}});
+    let mut engine = engine(1);
+    let first = order(&closing.url(), 1, load(5));
+    expect(&run_on(&mut engine, &first), &[("/idle_connections/held", 5)]);
+    let more = json!({"duration_s": 0.5, "count": null, "load": {"idle_connections": 2}});
+    let result = run_on(&mut engine, &order(&other.url(), 1, more));
+    expect(&result, &[("/idle_connections/held", 2), ("/idle_connections/server_closed", 0)]);
+    expect(&result, &[("/connections/opened", 1), ("/keepalive/server_closed", 0)]);
+    assert_eq!(other.connections.load(Ordering::Relaxed), 3);
+    assert_eq!(closing.connections.load(Ordering::Relaxed), 6);
+    expect(&run_on(&mut engine, &first), &[("/idle_connections/held", 5)]);
+    assert_eq!(closing.connections.load(Ordering::Relaxed), 12);
+}
+
+/// A name may have addresses at which nobody listens.
+#[test]
+fn the_next_address_is_tried() {
+    let dead = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("one");
+    let server = Server::answering(HELLO);
+    for keepalive in ["always", "never"] {
+        let more = json!({"load": {"connections": 2, "keepalive": keepalive}});
+        let text = order(&server.url(), COUNT, more).to_string();
+        let mut plan = Plan::new(parse(&text).expect("a good order")).expect("a plan");
+        plan.origins[0].addresses.insert(0, Address::Tcp(dead));
+        let result = run_plan(&mut engine(1), plan);
+        expect(&result, &[("/requests/completed", COUNT), ("/failures/connect", 0)]);
+    }
+    // Only when none answers is it a failure, told with all of them.
+    let mut plan = Plan::new(
+        parse(&order(&server.url(), 1, json!({"load": {"timeout_s": 0.1}})).to_string())
+            .expect("a good order"),
+    )
+    .expect("a plan");
+    plan.origins[0].addresses = vec![Address::Tcp(dead), Address::Tcp(dead)];
+    let result = run_plan(&mut engine(1), plan);
+    assert!(number(&result, "/failures/connect") > 0, "{result:#}");
+}
+
+/// While its only connection rests after a failure, a request that is due waits for us.
+#[test]
+fn rests_are_lag() {
+    let server = Server::start(|mut client| {
+        client.request();
+    });
+    let arrivals = json!({"stages": [{"rate_per_s": 2000.0}]});
+    let load = json!({"loop": "open", "arrivals": arrivals, "connections": 1});
+    let result = run(&order(&server.url(), 5, json!({"load": load})));
+    expect(&result, &[("/failures/reset", 5)]);
+    // The first two rests take one and two milliseconds.
+    assert!(result["send_lag_us"]["max"].as_f64() >= Some(1000.0), "{result:#}");
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use loadgen::engine::{Engine, Plan, Threads};
-use loadgen::order;
+use loadgen::order::parse::parse;
 use loadgen::output::result::SlotResult;
 use serde_json::{Value, json};
 
@@ -147,8 +147,12 @@ pub fn engine(threads: usize) -> Engine {
 
 /// Runs an order and checks what always holds.
 pub fn run_on(engine: &mut Engine, order: &Value) -> Value {
-    let order = order::parse(&order.to_string()).expect("a good order");
-    let plan = Arc::new(Plan::new(order).expect("a plan"));
+    let order = parse(&order.to_string()).expect("a good order");
+    run_plan(engine, Plan::new(order).expect("a plan"))
+}
+
+pub fn run_plan(engine: &mut Engine, plan: Plan) -> Value {
+    let plan = Arc::new(plan);
     let measured = engine.run(&plan, &mut |_| {}).expect("a result");
     let result = serde_json::to_value(SlotResult::new(&plan, &measured)).expect("JSON");
     let of = |path: &str| number(&result, path);
@@ -156,7 +160,7 @@ pub fn run_on(engine: &mut Engine, order: &Value) -> Value {
     let failed: u64 = failures.values().filter_map(Value::as_u64).sum();
     let failed_sent = failed - of("/failures/connect");
     let accounted = of("/requests/completed") + failed_sent + of("/requests/unanswered");
-    assert_eq!(of("/requests/sent"), accounted, "{result}");
+    assert_eq!(of("/requests/sent") + of("/requests/carried"), accounted, "{result}");
     let answered: u64 = result["by_status"]
         .as_object()
         .expect("an object")
@@ -165,7 +169,10 @@ pub fn run_on(engine: &mut Engine, order: &Value) -> Value {
         .sum();
     let wrong = of("/failures/status") + of("/failures/body");
     assert_eq!(answered, of("/requests/completed") + wrong, "{result}");
-    assert_eq!(of("/service_time_us/count"), of("/requests/completed"), "{result}");
+    // A lead-in moves the edges, and a machine under load makes windows in which we stood still.
+    if result["lead_in_s"] == 0.0 && of("/client/left_out_windows") == 0 {
+        assert_eq!(of("/service_time_us/count"), of("/requests/completed"), "{result}");
+    }
     result
 }
 

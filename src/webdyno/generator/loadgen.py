@@ -20,7 +20,7 @@ PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 0.1, 3600.0
-"""What the engine takes."""
+"""Of thirds that tell something; the engine takes windows from 0.01 s."""
 ROUNDING_S = 1e-6
 """So that a slot has three thirds, and no fourth of a nanosecond."""
 

@@ -12,7 +12,7 @@ from webdyno.model.base import Amount, Count, Foreign
 
 
 class Requests(Foreign):
-    """Where the requests went; sent = completed + failures after sending + unanswered."""
+    """Where the requests went; sent + carried = completed + failures after sending + unanswered."""
 
     sent: Count | None = None
     completed: Count
@@ -21,6 +21,8 @@ class Requests(Foreign):
     """Still in flight at the slot's end."""
     drained: Count = 0
     """Of the unanswered, those that were answered validly after the slot's end."""
+    carried: Count = 0
+    """On their way when the window began; none without a lead-in."""
 
 
 class Failures(Foreign):
@@ -105,11 +107,15 @@ class Client(Foreign):
     cpu_sys_s: Amount
     busy: Amount
     """Share of its threads' time spent on the CPU, 0 to 1: the busiest thread's."""
+    stood_still_s: Amount = 0.0
+    """Seconds in which a thread stood still: stopped, without a CPU, or its machine was paused; 0
+    where the load generator can't tell."""
+    still_windows: Count = 0
+    """Windows in which that was so long that they measure nothing; rate and times are without."""
+    left_out_windows: Count = 0
+    """Windows that rate and times are without; 0 also where no other would be left."""
     busy_waits: bool = False
     """True when it asks the kernel over and over, so that `busy` doesn't tell how hard it works."""
-    stood_still_s: Amount = 0.0
-    """For how long one of its threads did nothing at all though it had to; 0 where it can't tell.
-    """
 
 
 class Window(Foreign):
@@ -120,6 +126,26 @@ class Window(Foreign):
     length_s: Amount
     completed: Count
     """Answered in time and validly."""
+    lead_in: bool = False
+    """Before the window that rate and times are about."""
+    cpu_s: Amount | None = None
+    """CPU time of the client's threads."""
+    stood_still: bool = False
+    """A thread of the client stood still for so long that this measures nothing."""
+
+
+class Whole(Foreign):
+    """Lead-in, window and what followed: what costs are divided by, and what has to be valid."""
+
+    length_s: Amount
+    sent: Count
+    completed: Count
+    """Answered validly, whenever that was."""
+    by_status: dict[str, Count]
+    failures: Failures
+    failure_samples: list[str] = []
+    bytes: Bytes = Bytes()
+    connections: Connections = Connections()
 
 
 class LoadResult(Foreign):
@@ -128,7 +154,10 @@ class LoadResult(Foreign):
     schema_version: int = Field(alias="schema")
     target: str
     loop: Literal["closed", "open"]
+    lead_in_s: Amount = 0.0
+    """Seconds of load before the window."""
     measured_s: Amount
+    """Length of the window that rate and times are about."""
     drain_s: Amount = 0.0
     requests: Requests
     by_status: dict[str, Count]
@@ -149,5 +178,7 @@ class LoadResult(Foreign):
     client: Client
     windows: list[Window] = []
     """The slot in thirds, where it isn't too short for that; of webdyno's own generator only."""
+    whole: Whole | None = None
+    """Of webdyno's own generator only."""
     printed: str | None = None
     """The output of a generator that is a command for people; None of webdyno's own."""

@@ -50,13 +50,13 @@ def foretell(experiment: Experiment, catalogue: Catalogue) -> str:
     points = len(plan_points(experiment))
     what = f"{count(blocks_needed(experiment), 'block')} of {len(experiment.arms)} arms"
     what += f" at each of {points} points" if points > 1 else ""
-    if least <= budget_s * (1 + TOLERANCE):
-        most = duration(max(least, budget_s))
-        return f"takes {duration(least)} to {most}, more only in place of spoilt blocks ({what})"
-    return (
-        f"takes about {duration(least)} ({what}): its budget of {duration(budget_s)} is too short "
-        f"for a verdict; it goes on all the same. --budget {least}s would do"
-    )
+    if least > budget_s * (1 + TOLERANCE):
+        return (
+            f"takes about {duration(least)} ({what}): its budget of {duration(budget_s)} is too "
+            f"short for a verdict; it goes on all the same. --budget {least}s would do"
+        )
+    to_most = f" to {duration(budget_s)}" if least < budget_s else ""
+    return f"takes about {duration(least)}{to_most} ({what}), longer only where blocks are spoilt"
 
 
 def surprise(experiments: Sequence[Experiment], first_block_s: float) -> str | None:

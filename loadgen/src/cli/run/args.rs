@@ -4,7 +4,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use super::layers::LayerArgs;
-use crate::order::{KeepAlive, Process, Stage, ThinkDistribution};
+use crate::order::check::{
+    HIGHEST_RATE, LONGEST_SLOT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, SHORTEST_WINDOW_S,
+    STEEPEST_ZIPF,
+};
+use crate::order::{KeepAlive, Process, Sha256Hex, Stage, ThinkDistribution};
 use crate::output::threshold::Threshold;
 use crate::units::{self, CpuList, Sources};
 
@@ -25,7 +29,8 @@ Exit codes:
   0  all answers were valid and no threshold was crossed
   1  some requests failed, none was answered, or a --fail-on threshold was crossed
   2  wrong usage, or the run could not start
-  3  the client was the limit in some windows, so the numbers are about it, not the server";
+  3  the client was the limit in some windows, so the numbers are about it, not the server
+  4  what was measured could not be written: standard output or a file is full or closed";
 
 /// Load a server and print what was measured.
 ///
@@ -44,8 +49,13 @@ pub struct Args {
     pub connections: u32,
     /// Length of the run: 500ms, 10s, 2m; a bare number is seconds [default: 10s, unless
     /// something else ends the run]
-    #[arg(short, long, value_name = "TIME", value_parser = units::length, help_heading = "Load")]
+    #[arg(short, long, value_name = "TIME", value_parser = units::length::<LONGEST_SLOT_S>,
+          help_heading = "Load")]
     pub duration: Option<f64>,
+    /// Load before the run, which enters neither rate nor times: 500ms, 2s [default: none]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_SLOT_S>,
+          help_heading = "Load")]
+    pub lead_in: Option<f64>,
     /// Number of requests to send; with --conn-rate, of connections [default: no limit]
     #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Load",
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -61,11 +71,11 @@ pub struct Args {
     #[arg(long, value_name = "HOW", help_heading = "Load")]
     pub keepalive: Option<KeepAlive>,
     /// Longest wait for a connection, and for an answer: 500ms, 5s
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::length,
-          help_heading = "Load")]
+    #[arg(long, value_name = "TIME", default_value = "5s",
+          value_parser = units::length::<LONGEST_WAIT_S>, help_heading = "Load")]
     pub timeout: f64,
     /// Closed loop: pause between an answer and the next request: 10ms, 1s [default: none]
-    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_WAIT_S>, help_heading = "Load")]
     pub think: Option<f64>,
     /// How pauses spread around --think: constant or exponential [default: constant]
     #[arg(long, value_name = "HOW", value_parser = distribution, help_heading = "Load")]
@@ -75,7 +85,7 @@ pub struct Args {
     pub seed: u64,
 
     /// Requests due per second [default: a closed loop]
-    #[arg(short, long, value_name = "PER_SECOND", value_parser = units::rate,
+    #[arg(short, long, value_name = "PER_SECOND", value_parser = units::above_0::<HIGHEST_RATE>,
           allow_negative_numbers = true, help_heading = "Open loop")]
     pub rate: Option<f64>,
     /// A stage: LENGTH:RATE or LENGTH:FROM-TO in requests per second (10s:500, 1m:0-1000);
@@ -87,7 +97,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Open loop")]
     pub times: Option<PathBuf>,
     /// New connections due per second, each with --requests-per-conn requests [default: none]
-    #[arg(long, value_name = "PER_SECOND", value_parser = units::rate,
+    #[arg(long, value_name = "PER_SECOND", value_parser = units::above_0::<HIGHEST_RATE>,
           allow_negative_numbers = true, help_heading = "Open loop")]
     pub conn_rate: Option<f64>,
     /// Requests on each connection of --conn-rate, one after the other [default: 1]
@@ -118,21 +128,23 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub request_file: Option<PathBuf>,
     /// Ask by Zipf's law with this exponent: the first request most often [default: all alike]
-    #[arg(long, value_name = "EXPONENT", help_heading = "Requests")]
+    #[arg(long, value_name = "EXPONENT", value_parser = units::above_0::<STEEPEST_ZIPF>,
+          help_heading = "Requests")]
     pub zipf: Option<f64>,
     /// An access log in combined format to replay against the URL, with its own times, or at
     /// --rate [default: none]
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub replay: Option<PathBuf>,
     /// How much faster than it was the log is replayed [default: 1]
-    #[arg(long, value_name = "FACTOR", help_heading = "Requests")]
+    #[arg(long, value_name = "FACTOR", value_parser = units::above_0::<1_000_000>,
+          help_heading = "Requests")]
     pub replay_speed: Option<f64>,
     /// Each connection sends back the cookies it is given [default: they are ignored]
     #[arg(long, help_heading = "Requests")]
     pub cookies: bool,
 
     /// A status that is right: 200; may be repeated [default: any 2xx]
-    #[arg(long, value_name = "STATUS", help_heading = "Checks")]
+    #[arg(long, value_name = "STATUS", value_parser = units::status, help_heading = "Checks")]
     pub expect_status: Vec<u16>,
     /// Length of the right body in bytes [default: any]
     #[arg(long, value_name = "BYTES", help_heading = "Checks")]
@@ -140,7 +152,7 @@ pub struct Args {
     /// SHA-256 of the right body in hexadecimal; checked on the first answer and one in 256
     /// [default: any]
     #[arg(long, value_name = "HEX", help_heading = "Checks")]
-    pub expect_sha256: Option<String>,
+    pub expect_sha256: Option<Sha256Hex>,
     /// Exit with 1 when a figure crosses a limit: 'p99>50ms', 'rate<1000', 'failures>0'; of
     /// p50 p90 p99 p99.9 max mean (response time), rate (per second), failures, unanswered;
     /// may be repeated [default: none]
@@ -150,8 +162,8 @@ pub struct Args {
     #[arg(long, help_heading = "Checks")]
     pub leave_out_client_bound: bool,
     /// Length of the windows in which the client watches itself, and of the rows of --csv
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::seconds,
-          help_heading = "Checks")]
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Checks",
+          value_parser = window)]
     pub window: f64,
 
     /// Local addresses to connect from, in turn: 127.0.0.2 or 127.0.0.2-127.0.0.9; may be
@@ -220,6 +232,13 @@ impl Args {
             || !self.stages.is_empty()
             || self.times.is_some()
             || self.replay.is_some()
+    }
+}
+
+fn window(text: &str) -> Result<f64, String> {
+    match units::seconds::<LONGEST_WINDOW_S>(text)? {
+        short if short < SHORTEST_WINDOW_S => Err(format!("is shorter than {SHORTEST_WINDOW_S} s")),
+        window => Ok(window),
     }
 }
 

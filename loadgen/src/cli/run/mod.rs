@@ -15,32 +15,34 @@ use std::sync::atomic::AtomicBool;
 
 pub use args::Args;
 
-use super::{CLIENT_BOUND, FAILED, OK, signals};
+use super::exit::{CLIENT_BOUND, FAILED, OK, Stop, print, tell, unwritten};
+use super::signals;
 use crate::engine::{Engine, Measured, Plan, Threads, Window};
 use crate::output::live::LiveLine;
 use crate::output::result::SlotResult;
 use crate::output::{csv, hdr, table};
 
-pub fn main(args: &Args) -> Result<u8, String> {
+pub fn main(args: &Args) -> Result<u8, Stop> {
     if let Some(conflict) = conflicts::find(args) {
-        return Err(conflict);
+        return Err(conflict.into());
     }
     let (order, notes) = order::build(args)?;
-    crate::order::check(&order)?;
-    notes.iter().for_each(|note| eprintln!("loadgen: {note}"));
+    crate::order::check::check(&order)?;
+    notes.iter().for_each(|note| tell(note));
     let plan = Arc::new(Plan::new(order)?);
     // A file that can't be written must not cost the figures.
     let csv = Sink::create("--csv", args.csv.as_deref())?;
     let hdr = Sink::create("--hdr", args.hdr.as_deref())?;
     let measured = measure(args, &plan)?;
     let result = SlotResult::new(&plan, &measured);
-    if args.json {
-        println!("{}", serde_json::to_string(&result).map_err(|error| error.to_string())?);
-    } else {
-        print!("{}", table::render(&result, &measured.response_time));
-    }
+    let text = match args.json {
+        true => serde_json::to_string(&result).map_err(|error| error.to_string())? + "\n",
+        false => table::render(&result, &measured.response_time),
+    };
+    let printed = print(&text);
     csv.write(|| csv::render(&measured.windows))?;
     hdr.write(|| hdr::render(&measured.response_time))?;
+    printed?;
     Ok(verdict(args, &measured, &result))
 }
 
@@ -52,8 +54,7 @@ fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
     };
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
-    signals::watch(signals, interrupt, engine.wakers(), Arc::default())
-        .map_err(|error| error.to_string())?;
+    signals::watch(signals, interrupt, Arc::default()).map_err(|error| error.to_string())?;
     let mut live = LiveLine::new(!args.quiet && io::stderr().is_terminal());
     let mut on_window = |window: &Window| live.show(window);
     let measured = engine.run(plan, &mut on_window).map_err(|error| error.to_string());
@@ -65,7 +66,7 @@ fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
 fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
     let crossed: Vec<_> = args.fail_on.iter().filter(|limit| limit.is_crossed(result)).collect();
     for limit in &crossed {
-        eprintln!("loadgen: {limit} is true: it is {}", limit.actual(result));
+        tell(&format!("{limit} is true: it is {}", limit.actual(result)));
     }
     if !crossed.is_empty()
         || measured.recorder.failures.total() > 0
@@ -73,13 +74,21 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
     {
         return FAILED;
     }
-    let bound = result.client.bound_windows;
-    let left_out = args.leave_out_client_bound && bound < result.client.windows;
-    if bound > 0 && !left_out {
-        eprintln!(
-            "loadgen: the client was the limit in {bound} of {} windows; give it more threads \
-             (-t) or CPUs, or leave those windows out (--leave-out-client-bound)",
-            result.client.windows
+    let client = &result.client;
+    let bound = if args.leave_out_client_bound { 0 } else { client.bound_windows };
+    if bound > 0 {
+        tell(&format!(
+            "the client was the limit in {bound} of {} windows; give it more threads (-t) or CPUs, \
+             or leave those windows out (--leave-out-client-bound)",
+            client.windows
+        ));
+        return CLIENT_BOUND;
+    }
+    // Where none could be left out, all were bad.
+    if client.bound_windows + client.still_windows > 0 && client.left_out_windows == 0 {
+        tell(
+            "the client was the limit, or stood still, all the time; stop other programs on its \
+             CPUs, or run for longer (-d)",
         );
         return CLIENT_BOUND;
     }
@@ -90,20 +99,20 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
 struct Sink(Option<(String, File)>);
 
 impl Sink {
-    fn create(flag: &str, path: Option<&Path>) -> Result<Sink, String> {
+    fn create(flag: &str, path: Option<&Path>) -> Result<Sink, Stop> {
         let Some(path) = path else { return Ok(Sink(None)) };
         let name = format!("{flag} {}", path.display());
         match File::create(path) {
             Ok(file) => Ok(Sink(Some((name, file)))),
-            Err(error) => Err(format!("{name}: {error}")),
+            Err(error) => Err(format!("{name}: {error}").into()),
         }
     }
 
-    fn write(self, render: impl FnOnce() -> String) -> Result<(), String> {
+    fn write(self, render: impl FnOnce() -> String) -> Result<(), Stop> {
         match self.0 {
             None => Ok(()),
             Some((name, mut file)) => {
-                file.write_all(render().as_bytes()).map_err(|error| format!("{name}: {error}"))
+                file.write_all(render().as_bytes()).map_err(|error| unwritten(&name, &error))
             }
         }
     }

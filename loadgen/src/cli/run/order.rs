@@ -34,6 +34,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         id: String::new(),
         requests,
         load: load(args, arrivals),
+        lead_in_s: args.lead_in.unwrap_or(0.0),
         duration_s,
         count,
         allow_remote: args.allow_remote,
@@ -114,7 +115,7 @@ fn end(
     }
 }
 
-fn request(url: &str, body: Option<String>, args: &Args) -> Request {
+fn request(url: &str, body: Option<Vec<u8>>, args: &Args) -> Request {
     let plain = Request {
         url: url.to_owned(),
         method: args.method.clone(),
@@ -132,14 +133,14 @@ fn with_flags(mut request: Request, args: &Args) -> Request {
         request.expect.status = Some(args.expect_status.clone());
     }
     request.expect.body_bytes = args.expect_bytes;
-    request.expect.body_sha256 = args.expect_sha256.clone();
+    request.expect.body_sha256 = args.expect_sha256;
     request
 }
 
-fn body(text: &str) -> Result<String, String> {
+fn body(text: &str) -> Result<Vec<u8>, String> {
     match text.strip_prefix('@') {
-        Some(file) => fs::read_to_string(file).map_err(|error| format!("--data {text}: {error}")),
-        None => Ok(text.to_owned()),
+        Some(file) => fs::read(file).map_err(|error| format!("--data {text}: {error}")),
+        None => Ok(text.into()),
     }
 }
 

@@ -1,0 +1,107 @@
+//! Whether an answer is the one that was expected.
+
+use sha2::{Digest, Sha256};
+
+use crate::order::{Expect, Sha256Hex};
+
+/// After the first answer to a request, one in this many has its body read and checksummed.
+pub const CHECKSUM_EVERY: u32 = 256;
+
+/// What is wrong with an answer whose framing was sound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mismatch {
+    Status,
+    BodyBytes,
+    BodySha256,
+}
+
+/// An [`Expect`] made ready for comparing.
+#[derive(Debug, Clone)]
+pub struct Expectation {
+    status: Option<Box<[u16]>>,
+    body_bytes: Option<u64>,
+    sha256: Option<Sha256Hex>,
+}
+
+impl Expectation {
+    pub fn new(expect: &Expect) -> Self {
+        Expectation {
+            status: expect.status.clone().map(Vec::into_boxed_slice),
+            body_bytes: expect.body_bytes,
+            sha256: expect.body_sha256,
+        }
+    }
+
+    /// Some bodies must be read in full.
+    pub fn wants_checksum(&self) -> bool {
+        self.sha256.is_some()
+    }
+
+    /// Judges an answer; `hash` is given for those whose body was read in full.
+    pub fn judge(&self, status: u16, body_bytes: u64, hash: Option<Sha256>) -> Option<Mismatch> {
+        let status_is_right = match &self.status {
+            None => (200..300).contains(&status),
+            Some(right) => right.contains(&status),
+        };
+        if !status_is_right {
+            return Some(Mismatch::Status);
+        }
+        if self.body_bytes.is_some_and(|wanted| wanted != body_bytes) {
+            return Some(Mismatch::BodyBytes);
+        }
+        let (Some(wanted), Some(hash)) = (&self.sha256, hash) else {
+            return None;
+        };
+        (hash.finalize().as_slice() != wanted.0).then_some(Mismatch::BodySha256)
+    }
+
+    /// The statuses that are right, in words.
+    pub fn status_text(&self) -> String {
+        match &self.status {
+            None => "2xx".into(),
+            Some(right) => right.iter().map(u16::to_string).collect::<Vec<_>>().join(" or "),
+        }
+    }
+
+    pub fn body_bytes(&self) -> Option<u64> {
+        self.body_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    fn expectation(json: &str) -> Expectation {
+        Expectation::new(&serde_json::from_str(json).expect("an expect object"))
+    }
+
+    #[test]
+    fn any_2xx_unless_told_otherwise() {
+        let any = expectation("{}");
+        assert_eq!(any.judge(204, 0, None), None);
+        assert_eq!(any.judge(304, 0, None), Some(Mismatch::Status));
+        let exact = expectation(r#"{"status":[304,404]}"#);
+        assert_eq!(exact.judge(404, 0, None), None);
+        assert_eq!(exact.judge(200, 0, None), Some(Mismatch::Status));
+    }
+
+    #[test]
+    fn length_always_and_checksum_where_the_body_was_read() {
+        let all = expectation(&format!(r#"{{"body_bytes":0,"body_sha256":"{EMPTY}"}}"#));
+        assert_eq!(all.judge(200, 1, None), Some(Mismatch::BodyBytes));
+        assert_eq!(all.judge(200, 0, None), None);
+        assert_eq!(all.judge(200, 0, Some(Sha256::new())), None);
+        let other = Sha256::new_with_prefix(b"x");
+        assert_eq!(all.judge(200, 0, Some(other)), Some(Mismatch::BodySha256));
+    }
+
+    #[test]
+    fn a_checksum_has_64_digits() {
+        assert!(EMPTY.parse::<Sha256Hex>().is_ok());
+        assert!("e3b0".parse::<Sha256Hex>().is_err());
+        assert!("é".repeat(32).parse::<Sha256Hex>().is_err());
+    }
+}

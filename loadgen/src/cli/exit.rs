@@ -1,0 +1,51 @@
+//! How the program ends, and what it prints before.
+
+use std::io::{self, Write};
+
+/// Everything went as asked.
+pub const OK: u8 = 0;
+/// Some requests failed, or none was answered.
+pub const FAILED: u8 = 1;
+/// The command line or an order is wrong, or the run couldn't start.
+pub const USAGE: u8 = 2;
+/// The client was the limit in some windows.
+pub const CLIENT_BOUND: u8 = 3;
+/// What was measured could not be written: a file or disk is full, or nobody reads.
+pub const UNWRITTEN: u8 = 4;
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub struct Stop {
+    pub code: u8,
+    pub message: String,
+}
+
+impl From<String> for Stop {
+    fn from(message: String) -> Self {
+        Stop { code: USAGE, message }
+    }
+}
+
+impl From<&str> for Stop {
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
+    }
+}
+
+/// Something could not be written to `to`.
+pub fn unwritten(to: &str, error: &io::Error) -> Stop {
+    Stop { code: UNWRITTEN, message: format!("{to}: {error}; give it a place that takes it") }
+}
+
+/// Prints to standard output, at once.
+pub fn print(text: &str) -> Result<(), Stop> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| unwritten("standard output", &error))
+}
+
+/// Tells people something; where that can't be written, it is of no use.
+pub fn tell(text: &str) {
+    let _ = writeln!(io::stderr(), "loadgen: {text}");
+}

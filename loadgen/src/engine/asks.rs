@@ -1,0 +1,229 @@
+//! What a thread is to ask next, and the lanes that wait to ask it: the users of a slot.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::order::{Think, ThinkDistribution};
+use crate::schedule::{Alias, Ask, Choice, Share, Timetable, exponential};
+
+/// Where a thread's requests come from.
+#[derive(Debug)]
+pub enum Supply {
+    /// Closed loop: as fast as answers come, from a common stock.
+    Stock(Share),
+    /// Open loop: from the common timetable.
+    Timetable(Arc<Timetable>),
+}
+
+/// What a thread is given for a slot.
+#[derive(Debug)]
+pub struct Part {
+    pub supply: Supply,
+    pub choice: Choice,
+    pub slow_choice: Alias,
+    /// Connections of this thread, by what they are for.
+    pub connections: usize,
+    pub slow: usize,
+    pub idle: usize,
+    pub thread: usize,
+    pub seed: u64,
+}
+
+#[derive(Debug)]
+pub struct Asks {
+    supply: Supply,
+    choice: Choice,
+    slow_choice: Alias,
+    rng: fastrand::Rng,
+    /// Lanes that still have something to do.
+    active: usize,
+    /// Open loop: lanes with nothing to do, those that failed last in front; and the request
+    /// taken for the last of them.
+    free: VecDeque<usize>,
+    held: Option<Ask>,
+    start_ns: u64,
+    /// What is due from here on is not asked.
+    end_ns: u64,
+}
+
+impl Asks {
+    pub fn new(part: Part, lanes: usize) -> Asks {
+        Asks {
+            supply: part.supply,
+            choice: part.choice,
+            slow_choice: part.slow_choice,
+            rng: fastrand::Rng::with_seed(part.seed),
+            active: lanes,
+            free: VecDeque::new(),
+            held: None,
+            start_ns: 0,
+            end_ns: u64::MAX,
+        }
+    }
+
+    /// The load begins, and ends at the latest then.
+    pub fn begin(&mut self, start_ns: u64, end_ns: u64) {
+        (self.start_ns, self.end_ns) = (start_ns, end_ns);
+    }
+
+    pub fn is_open(&self) -> bool {
+        matches!(self.supply, Supply::Timetable(_))
+    }
+
+    /// No lane has anything to do any more.
+    pub fn is_over(&self) -> bool {
+        self.active == 0
+    }
+
+    /// Nothing that was due before `end_ns` waits to be taken on.
+    pub fn is_taken_until(&self, end_ns: u64) -> bool {
+        match &self.supply {
+            Supply::Stock(_) => true,
+            Supply::Timetable(table) => {
+                self.held_due_ns().is_none_or(|due_ns| due_ns >= end_ns)
+                    && table.is_taken_until(end_ns - self.start_ns)
+            }
+        }
+    }
+
+    /// Closed loop: the next request, unless there is none for this lane any more.
+    pub fn next_of_stock(&mut self) -> Option<Ask> {
+        let Supply::Stock(share) = &mut self.supply else { return None };
+        if !share.take_one() {
+            self.active -= 1;
+            return None;
+        }
+        Some(self.next_undue())
+    }
+
+    /// The next request that no timetable has.
+    pub fn next_undue(&mut self) -> Ask {
+        Ask { request: self.choice.pick(None), due_ns: None, ready_ns: 0 }
+    }
+
+    /// The next request of a slow reader.
+    pub fn next_slow(&mut self) -> Ask {
+        Ask { request: self.slow_choice.pick(), due_ns: None, ready_ns: 0 }
+    }
+
+    pub fn pause_ns(&mut self, think: &Think) -> u64 {
+        let factor = match think.distribution {
+            ThinkDistribution::Constant => 1.0,
+            ThinkDistribution::Exponential => exponential(&mut self.rng),
+        };
+        (think.mean_s * factor * 1e9) as u64
+    }
+
+    /// Open loop: a lane waits for something to be due. One whose connection was lost is asked
+    /// last, so that no request has to wait while others could send it.
+    pub fn wait(&mut self, lane: usize, was_lost: bool) {
+        match was_lost {
+            true => self.free.push_front(lane),
+            false => self.free.push_back(lane),
+        }
+    }
+
+    /// Takes a place in the timetable for a free lane.
+    pub fn take(&mut self, now_ns: u64, free_since_ns: u64) {
+        let Supply::Timetable(table) = &self.supply else { return };
+        if self.held.is_some() || self.free.is_empty() {
+            return;
+        }
+        match table.take(now_ns - self.start_ns) {
+            Some(due) => {
+                let due_ns = self.start_ns + due.at_ns;
+                let request = self.choice.pick(Some(due.number));
+                let ready_ns = due_ns.max(free_since_ns);
+                self.held = Some(Ask { request, due_ns: Some(due_ns), ready_ns });
+            }
+            // After the last request every lane ends when it gets free.
+            None => {
+                self.active -= self.free.len();
+                self.free.clear();
+            }
+        }
+    }
+
+    /// When the request that was taken is due.
+    pub fn held_due_ns(&self) -> Option<u64> {
+        self.held?.due_ns
+    }
+
+    /// The request that is due now, and the lane for it; `can` tells which lanes could send one.
+    pub fn next_due(
+        &mut self,
+        now_ns: u64,
+        can: impl FnMut(&usize) -> bool,
+    ) -> Option<(usize, Ask)> {
+        let is_due = |due_ns: u64| due_ns <= now_ns && due_ns < self.end_ns;
+        let ask = self.held.filter(|ask| ask.due_ns.is_none_or(is_due))?;
+        let place = self.free.iter().rposition(can)?;
+        let lane = self.free.remove(place)?;
+        self.held = None;
+        Some((lane, ask))
+    }
+
+    /// Nothing more is asked; gives what was taken.
+    pub fn end(&mut self) -> Option<Ask> {
+        self.free.clear();
+        self.held.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Arriving;
+
+    fn asks(times_s: &[f64], lanes: usize) -> Asks {
+        let times = Arriving::Times(Vec::from(times_s).into_iter());
+        let table = Timetable::new(times, None, 9, 0..u64::MAX);
+        let alias = Alias::new(&[1.0], 0);
+        let part = Part {
+            supply: Supply::Timetable(Arc::new(table)),
+            choice: Choice::Weighted(alias.clone()),
+            slow_choice: alias,
+            connections: lanes,
+            slow: 0,
+            idle: 0,
+            thread: 0,
+            seed: 0,
+        };
+        Asks::new(part, lanes)
+    }
+
+    fn next_lane(asks: &mut Asks, now_ns: u64, can: impl FnMut(&usize) -> bool) -> Option<usize> {
+        asks.take(now_ns, 0);
+        asks.next_due(now_ns, can).map(|(lane, _)| lane)
+    }
+
+    #[test]
+    fn lanes_that_lost_their_connection_are_asked_last() {
+        let mut asks = asks(&[0.0; 4], 4);
+        for (lane, was_lost) in [(0, false), (1, true), (2, false), (3, true)] {
+            asks.wait(lane, was_lost);
+        }
+        let lanes: Vec<_> = (0..4).map_while(|_| next_lane(&mut asks, 1, |_| true)).collect();
+        assert_eq!(lanes, [2, 0, 1, 3]);
+    }
+
+    #[test]
+    fn lanes_without_room_are_passed_over() {
+        let mut asks = asks(&[0.0, 0.0], 2);
+        asks.wait(0, false);
+        asks.wait(1, false);
+        assert_eq!(next_lane(&mut asks, 1, |lane| *lane == 0), Some(0));
+        assert_eq!(next_lane(&mut asks, 1, |_| false), None);
+    }
+
+    #[test]
+    fn nothing_is_asked_early_or_after_the_end() {
+        let mut asks = asks(&[10e-9, 20e-9], 2);
+        asks.begin(100, 120);
+        asks.wait(0, false);
+        asks.wait(1, false);
+        assert_eq!(next_lane(&mut asks, 109, |_| true), None);
+        assert_eq!(next_lane(&mut asks, 110, |_| true), Some(1));
+        assert_eq!(next_lane(&mut asks, 130, |_| true), None);
+    }
+}

@@ -1,0 +1,299 @@
+//! HTTP/1.1 on one connection: a request written, its answer read.
+//!
+//! A read that empties a socket makes the kernel send an ACK of its own, which costs as much as
+//! a request. Where the next request follows at once, an answer that has arrived in full is
+//! therefore left in the kernel until that request is sent and carries the ACK
+//! (`tcp_cleanup_rbuf` in the kernel's net/ipv4/tcp.c). While we wait for the rest of an answer
+//! nothing is left there, so that servers get their ACKs as from any other client.
+
+use std::io;
+
+use rustix::net::RecvFlags;
+use sha2::{Digest, Sha256};
+
+use super::plan::Ready;
+use super::wire::{Got, Wire};
+use crate::check::CHECKSUM_EVERY;
+use crate::http1::cookies::CookieJar;
+use crate::http1::head::{Framing, Malformed};
+use crate::http1::response::{HeadCache, Response};
+
+pub const READ_BYTES: usize = 64 * 1024;
+const DROP_BYTES: usize = 4 * 1024 * 1024;
+/// From this length on, dropping a body in the kernel costs less than reading it.
+const DROP_FROM_BYTES: u64 = 16 * 1024;
+/// Up to this length (`TCP_MSS_DEFAULT`), the kernel acknowledges an answer that came in several
+/// segments when it is read; longer ones when they arrive.
+const ACKED_WHEN_READ_BYTES: u64 = 536;
+
+/// Buffers one thread shares among its connections.
+#[derive(Debug)]
+pub struct Scratch {
+    read: Vec<u8>,
+    /// Never touched: the kernel drops what would go there. Only its length matters.
+    dropped: Vec<u8>,
+    /// How much of `read` the last read filled.
+    filled: usize,
+}
+
+impl Scratch {
+    pub fn new() -> Self {
+        Scratch { read: vec![0; READ_BYTES], dropped: vec![0; DROP_BYTES], filled: 0 }
+    }
+
+    /// What was read last.
+    pub fn last_read(&self) -> &[u8] {
+        &self.read[..self.filled]
+    }
+}
+
+/// What a thread remembers of one request during a slot.
+#[derive(Debug, Default)]
+pub struct Memory {
+    head: HeadCache,
+    /// A short answer came in several segments, so that reading such a one sends an ACK.
+    in_pieces: bool,
+    asked: u32,
+}
+
+impl Memory {
+    /// A checksum to compute, when the body of the next answer is to be read in full. `counts`
+    /// not where it isn't for this request to change which of the others are checksummed.
+    pub fn next_hash(&mut self, request: &Ready, counts: bool) -> Option<Box<Sha256>> {
+        if !request.expectation.wants_checksum() {
+            return None;
+        }
+        let wanted = self.asked.is_multiple_of(CHECKSUM_EVERY);
+        self.asked = self.asked.wrapping_add(u32::from(counts));
+        wanted.then(Box::default)
+    }
+}
+
+/// How far a write got.
+#[derive(Debug)]
+pub enum Sending {
+    All,
+    Some,
+    Nothing,
+    Broken(io::Error),
+}
+
+/// What one read brought.
+#[derive(Debug)]
+pub enum Received {
+    /// Nothing was there.
+    Nothing,
+    /// A part of the answer. `drained`: nothing more is there now.
+    Part {
+        drained: bool,
+    },
+    /// The answer's end, and nothing after it.
+    Answer,
+    Malformed(Malformed),
+    /// The server closed; `cut` as in [`Got::End`].
+    Closed {
+        cut: bool,
+    },
+    Lost(io::Error),
+}
+
+/// Cookies of one connection, and the request that carries them.
+#[derive(Debug, Default)]
+struct Cookies {
+    jar: CookieJar,
+    request: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+pub struct Exchange {
+    pub response: Response,
+    /// When the first byte of the answer was seen; 0 before.
+    pub first_byte_ns: u64,
+    /// We asked the server to close after the request in flight.
+    pub last: bool,
+    /// Checksum of the body, when it is to be read in full.
+    hash: Option<Box<Sha256>>,
+    /// Bytes of the request that were taken to be sent.
+    written: usize,
+    /// Bytes that were taken in but still lie in the kernel.
+    unread: usize,
+    cookies: Option<Box<Cookies>>,
+}
+
+impl Exchange {
+    /// Makes ready for a request.
+    pub fn begin(&mut self, request: &Ready, hash: Option<Box<Sha256>>, last: bool, cookies: bool) {
+        self.written = 0;
+        self.first_byte_ns = 0;
+        self.last = last;
+        self.hash = hash;
+        self.response.reset(request.is_head, cookies);
+        if let Some(cookies) = &mut self.cookies {
+            cookies.request = request.rendered.with_cookies(last, &cookies.jar);
+        }
+    }
+
+    /// Writes what is left of the request.
+    pub fn send(&mut self, wire: &mut Wire, request: &Ready) -> Sending {
+        let bytes = self.bytes(request);
+        match wire.write(&bytes[self.written..]) {
+            Ok(count) => {
+                self.written += count;
+                match count {
+                    _ if self.is_sent(wire, request) => Sending::All,
+                    0 => Sending::Nothing,
+                    _ => Sending::Some,
+                }
+            }
+            Err(error) => Sending::Broken(error),
+        }
+    }
+
+    /// Goes on with a request that didn't fit at once.
+    pub fn go_on_sending(&mut self, wire: &mut Wire, request: &Ready) {
+        // A broken pipe shows when reading, where an early answer may still wait.
+        let _ = wire.flush();
+        if !self.is_sent(wire, request) {
+            let _ = self.send(wire, request);
+        }
+    }
+
+    /// The request has left completely.
+    pub fn is_sent(&self, wire: &Wire, request: &Ready) -> bool {
+        self.written == self.bytes(request).len() && wire.is_flushed()
+    }
+
+    fn bytes<'a>(&'a self, request: &'a Ready) -> &'a [u8] {
+        match &self.cookies {
+            Some(cookies) if !cookies.request.is_empty() => &cookies.request,
+            _ => request.rendered.bytes(self.last),
+        }
+    }
+
+    /// Reads once, or drops body bytes in the kernel where nobody needs them. `defers`: the next
+    /// request follows at once, and then [`Self::discard`].
+    pub fn receive(
+        &mut self,
+        wire: &mut Wire,
+        scratch: &mut Scratch,
+        memory: &mut Memory,
+        defers: bool,
+    ) -> Received {
+        let opaque = self.response.opaque();
+        let drops = wire.can_drop && self.hash.is_none();
+        if opaque >= DROP_FROM_BYTES && drops {
+            return self.receive_dropping(wire, opaque, scratch);
+        }
+        let whole = !drops || self.response.has_begun();
+        let room = if whole { READ_BYTES } else { first_read_bytes(&memory.head) };
+        let peeks = defers && memory.in_pieces && wire.can_drop && !self.last;
+        let flags = if peeks { RecvFlags::PEEK } else { RecvFlags::empty() };
+        self.receive_up_to(room, flags, wire, scratch, memory)
+    }
+
+    pub fn receive_up_to(
+        &mut self,
+        room: usize,
+        flags: RecvFlags,
+        wire: &mut Wire,
+        scratch: &mut Scratch,
+        memory: &mut Memory,
+    ) -> Received {
+        let (count, drained) = match wire.read(&mut scratch.read[..room], flags) {
+            Ok(Got::Bytes { count, drained }) => (count, drained),
+            Ok(Got::Nothing) => return Received::Nothing,
+            Ok(Got::End { cut }) => return Received::Closed { cut },
+            Err(error) => return Received::Lost(error),
+        };
+        scratch.filled = count;
+        self.unread = if flags.contains(RecvFlags::PEEK) { count } else { 0 };
+        let hash = &mut self.hash;
+        let sink = |data: &[u8]| {
+            if let Some(hash) = hash {
+                hash.update(data);
+            }
+        };
+        let received = match self.response.feed(&scratch.read[..count], &mut memory.head, sink) {
+            Err(malformed) => Received::Malformed(malformed),
+            Ok(used) if used < count => Received::Malformed(Malformed::Surplus),
+            Ok(_) if !self.response.is_done() => Received::Part { drained },
+            Ok(_) if !drained && self.more_follows(wire, scratch) => {
+                Received::Malformed(Malformed::Surplus)
+            }
+            Ok(_) => Received::Answer,
+        };
+        let stays = self.response.is_done() && self.response.keep_alive();
+        if !stays || matches!(received, Received::Malformed(_)) {
+            self.discard(wire, scratch);
+        }
+        received
+    }
+
+    /// `MSG_TRUNC` on TCP: the kernel frees the bytes without copying them (tcp(7)). It is asked
+    /// for one byte more than is to come, which tells whether there is one.
+    fn receive_dropping(
+        &mut self,
+        wire: &mut Wire,
+        opaque: u64,
+        scratch: &mut Scratch,
+    ) -> Received {
+        let room = opaque.saturating_add(1).min(DROP_BYTES as u64) as usize;
+        match wire.read(&mut scratch.dropped[..room], RecvFlags::TRUNC) {
+            Ok(Got::Bytes { count, .. }) if count as u64 > opaque => {
+                Received::Malformed(Malformed::Surplus)
+            }
+            Ok(Got::Bytes { count, drained }) => {
+                self.response.skip(count as u64);
+                match self.response.is_done() {
+                    true => Received::Answer,
+                    false => Received::Part { drained },
+                }
+            }
+            Ok(Got::Nothing) => Received::Nothing,
+            Ok(Got::End { cut }) => Received::Closed { cut },
+            Err(error) => Received::Lost(error),
+        }
+    }
+
+    /// An answer filled the buffer to its last byte: something more may be there.
+    fn more_follows(&mut self, wire: &mut Wire, scratch: &mut Scratch) -> bool {
+        self.discard(wire, scratch);
+        matches!(wire.read(&mut scratch.dropped[..1], RecvFlags::PEEK), Ok(Got::Bytes { .. }))
+    }
+
+    /// Takes out of the kernel what was left there.
+    pub fn discard(&mut self, wire: &mut Wire, scratch: &mut Scratch) {
+        while self.unread > 0 {
+            let room = self.unread.min(DROP_BYTES);
+            match wire.read(&mut scratch.dropped[..room], RecvFlags::TRUNC) {
+                Ok(Got::Bytes { count, .. }) => self.unread -= count,
+                // It was there; a connection that breaks now shows it at its next use.
+                _ => self.unread = 0,
+            }
+        }
+    }
+
+    /// Ends the exchange with what the answer had: the checksum, if the body was read in full.
+    pub fn end(&mut self, memory: &mut Memory, done_ns: u64) -> Option<Box<Sha256>> {
+        let bytes = self.response.head_bytes() + self.response.body_bytes();
+        if self.first_byte_ns != done_ns && bytes <= ACKED_WHEN_READ_BYTES {
+            memory.in_pieces = true;
+        }
+        let head = self.response.take_kept_head();
+        if !head.is_empty() {
+            self.cookies.get_or_insert_default().jar.keep(&head);
+        }
+        self.hash.take()
+    }
+}
+
+/// Where the answer's body is worth dropping, the first read takes just the head.
+fn first_read_bytes(cache: &HeadCache) -> usize {
+    match cache.last() {
+        Some(head) => match head.framing {
+            Framing::Length(length) if length >= DROP_FROM_BYTES => head.len,
+            _ => READ_BYTES,
+        },
+        None => READ_BYTES,
+    }
+}

@@ -1,0 +1,281 @@
+//! One thread's connections, open between slots. Each belongs to an origin for its life, and to the
+//! slot whose epoch it carries: what happens to a connection of another epoch is nobody's count.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use rustix::event::epoll::{Event, EventData, EventFlags};
+use rustix::net::RecvFlags;
+use rustls::ClientConfig;
+
+use super::exchange::Exchange;
+use super::flight::Flight;
+use super::link::Link;
+use super::plan::Origin;
+use super::wire::{Got, Wire};
+use crate::order::Protocol;
+use crate::tls;
+
+/// Index of a connection in its [`Pool`].
+pub type ConnId = usize;
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Role {
+    #[default]
+    Load,
+    /// Reads slowly, beside the load.
+    Slow,
+    /// Asks once and is then held open, beside the load.
+    Idle,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum State {
+    #[default]
+    Closed,
+    /// Waiting before the next try to connect.
+    Resting,
+    Connecting,
+    /// Connected, but not ready: TLS or HTTP/2 begin.
+    Opening,
+    /// Nothing is in flight; with HTTP/2: requests may be.
+    Idle,
+    /// A request is in flight.
+    Busy,
+}
+
+/// HTTP/2 on a connection.
+#[derive(Default)]
+pub struct Multi {
+    pub link: Option<Link>,
+    /// Requests that wait for the link, or for a stream of it.
+    pub waiting: VecDeque<Flight>,
+}
+
+#[derive(Default)]
+pub struct Conn {
+    pub state: State,
+    pub role: Role,
+    /// Which user of the slot this connection serves; with HTTP/2 the first of them.
+    pub number: usize,
+    /// Index into the plan's origins.
+    pub origin: usize,
+    epoch: u32,
+    /// Tells events of this socket from those of the one it replaced.
+    generation: u32,
+    pub wire: Option<Wire>,
+    /// HTTP/1.1: what to send, or what is in flight.
+    pub flight: Option<Flight>,
+    pub exchange: Exchange,
+    pub multi: Option<Box<Multi>>,
+    /// When connecting began, and when the socket was connected.
+    pub began_ns: u64,
+    pub connected_ns: u64,
+    /// How long a TLS handshake took, and whether it resumed a session.
+    pub handshake: Option<(u64, bool)>,
+    /// Which of the origin's addresses is tried, and how many others failed before.
+    pub address: usize,
+    pub failed_addresses: usize,
+    /// Requests sent over this socket.
+    pub requests: u32,
+    /// Failures since the last answer; of an idle connection: how often it was lost.
+    pub strikes: u32,
+    pub rests_until_ns: u64,
+    /// The socket is told of room to write.
+    pub watches_room: bool,
+    /// A slow reader that waits until it may read on.
+    pub paused: bool,
+}
+
+impl Conn {
+    /// Gives a connection its place in a slot.
+    fn assign(&mut self, role: Role, number: usize, origin: usize, epoch: u32) {
+        (self.role, self.number, self.origin, self.epoch) = (role, number, origin, epoch);
+        self.strikes = 0;
+        self.rests_until_ns = 0;
+        self.requests = 0;
+        self.paused = false;
+    }
+
+    /// Closes the socket; what was in flight must have been accounted for.
+    pub fn close(&mut self) {
+        self.wire = None;
+        if let Some(multi) = &mut self.multi {
+            multi.link = None;
+        }
+        self.exchange = Exchange::default();
+        self.state = State::Closed;
+        self.generation = self.generation.wrapping_add(1);
+        self.watches_room = false;
+        self.requests = 0;
+        self.paused = false;
+    }
+
+    pub fn link(&mut self) -> Option<&mut Link> {
+        self.multi.as_mut()?.link.as_mut()
+    }
+
+    /// Requests that were sent and not answered.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Flight> {
+        let link = self.multi.as_ref().and_then(|multi| multi.link.as_ref());
+        let streams = link.into_iter().flat_map(Link::flights);
+        self.flight.iter().filter(|flight| flight.sent_ns > 0).chain(streams)
+    }
+
+    /// Looks at an open connection on which nothing is in flight: false when the server closed
+    /// it, or sent what nobody asked for.
+    pub fn is_quiet(&mut self, flags: EventFlags) -> bool {
+        let hangup = is_hangup(flags);
+        if let Some(link) = self.link() {
+            link.arrived(hangup);
+            // Once more for what the frames bring about, such as an answer to a PING.
+            link.move_frames();
+            link.move_frames();
+            return link.is_usable();
+        }
+        match &mut self.wire {
+            Some(wire) if wire.agreed().is_some() => {
+                matches!(wire.read(&mut [0], RecvFlags::empty()), Ok(Got::Nothing))
+            }
+            _ => !hangup && !flags.contains(EventFlags::IN),
+        }
+    }
+}
+
+/// The socket will say no more: it was closed by the other side or is broken.
+pub fn is_hangup(flags: EventFlags) -> bool {
+    flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR)
+}
+
+#[derive(Default)]
+pub struct Pool {
+    conns: Vec<Conn>,
+    owned: HashMap<Origin, Vec<ConnId>>,
+    /// TLS sessions of one server are worth nothing at another.
+    tls: HashMap<Origin, Arc<ClientConfig>>,
+    epoch: u32,
+}
+
+impl Pool {
+    /// A new slot begins: no connection belongs to it yet.
+    pub fn begin_slot(&mut self) {
+        self.epoch += 1;
+    }
+
+    /// The slot's connections to an origin, so many for each role, numbered throughout; open ones
+    /// come from earlier slots, and what is open beyond these is closed.
+    pub fn claim(&mut self, origin: &Origin, index: usize, roles: &[(Role, usize)]) -> Vec<ConnId> {
+        let count = roles.iter().map(|(_, count)| count).sum();
+        let ids = self.owned.entry(origin.clone()).or_default();
+        while ids.len() < count {
+            ids.push(self.conns.len());
+            let multi = (origin.protocol == Protocol::Http2).then(Box::default);
+            self.conns.push(Conn { multi, ..Conn::default() });
+        }
+        let roles = roles.iter().flat_map(|(role, count)| std::iter::repeat_n(*role, *count));
+        for (number, (id, role)) in ids.iter().zip(roles).enumerate() {
+            self.conns[*id].assign(role, number, index, self.epoch);
+        }
+        ids[count..].iter().for_each(|id| self.conns[*id].close());
+        ids[..count].to_vec()
+    }
+
+    /// How TLS is done with an origin, if it is.
+    pub fn tls(
+        &mut self,
+        origin: &Origin,
+        any: Option<&ClientConfig>,
+    ) -> Option<Arc<ClientConfig>> {
+        let ((_, options), any) = origin.tls.as_ref().zip(any)?;
+        let own = || Arc::new(tls::with_own_sessions(any, options.resumption));
+        Some(Arc::clone(self.tls.entry(origin.clone()).or_insert_with(own)))
+    }
+
+    /// Closes the connections to origins that are not among these.
+    pub fn close_others(&mut self, kept: &[Origin]) {
+        for (origin, ids) in &self.owned {
+            if !kept.contains(origin) {
+                ids.iter().for_each(|id| self.conns[*id].close());
+            }
+        }
+    }
+
+    /// The connection of this slot that an event is about. One of another slot is looked after
+    /// here, and closed where its server closed it.
+    pub fn happened(&mut self, event: &Event) -> Option<ConnId> {
+        let data = event.data.u64();
+        let (id, generation) = ((data & 0xffff_ffff) as usize, (data >> 32) as u32);
+        let conn = self.conns.get_mut(id)?;
+        if conn.generation != generation {
+            return None;
+        }
+        if conn.epoch != self.epoch {
+            if conn.state == State::Idle && !conn.is_quiet(event.flags) {
+                conn.close();
+            }
+            return None;
+        }
+        Some(id)
+    }
+
+    /// What events of a connection's socket carry.
+    pub fn key(&self, id: ConnId) -> EventData {
+        EventData::new_u64(u64::from(self.conns[id].generation) << 32 | id as u64)
+    }
+}
+
+impl Index<ConnId> for Pool {
+    type Output = Conn;
+
+    #[inline]
+    fn index(&self, id: ConnId) -> &Conn {
+        &self.conns[id]
+    }
+}
+
+impl IndexMut<ConnId> for Pool {
+    #[inline]
+    fn index_mut(&mut self, id: ConnId) -> &mut Conn {
+        &mut self.conns[id]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Address;
+
+    fn origin(port: u16) -> Origin {
+        let addresses = vec![Address::Tcp(([127, 0, 0, 1], port).into())];
+        Origin { addresses, protocol: Protocol::Http1, tls: None }
+    }
+
+    #[test]
+    fn connections_have_one_owner_and_the_epoch_of_their_slot() {
+        let mut pool = Pool::default();
+        pool.begin_slot();
+        let first = pool.claim(&origin(1), 0, &[(Role::Load, 3), (Role::Idle, 2)]);
+        let old = Event { data: pool.key(first[4]), flags: EventFlags::IN };
+        assert_eq!(pool.happened(&old), Some(first[4]));
+        pool[first[4]].state = State::Idle;
+        pool.begin_slot();
+        let second = pool.claim(&origin(2), 0, &[(Role::Load, 4)]);
+        assert!(first.iter().all(|id| !second.contains(id)));
+        // The other origin's: nobody's event, and closed.
+        assert_eq!((pool.happened(&old), pool[first[4]].state), (None, State::Closed));
+    }
+
+    #[test]
+    fn a_smaller_slot_closes_the_rest() {
+        let mut pool = Pool::default();
+        pool.begin_slot();
+        let ids = pool.claim(&origin(1), 0, &[(Role::Load, 3)]);
+        ids.iter().for_each(|id| pool[*id].state = State::Idle);
+        pool.begin_slot();
+        assert_eq!(pool.claim(&origin(1), 0, &[(Role::Load, 1)]), ids[..1]);
+        let states: Vec<State> = ids.iter().map(|id| pool[*id].state).collect();
+        assert_eq!(states, [State::Idle, State::Closed, State::Closed]);
+    }
+}

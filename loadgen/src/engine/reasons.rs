@@ -1,0 +1,110 @@
+//! What people are told about failures: the cause, and the remedy where there is one.
+
+use std::io;
+
+use rustls::{AlertDescription, CertificateError, Error as TlsError};
+
+use super::link::LinkEnd;
+use super::plan::{Origin, Ready};
+use crate::check::Mismatch;
+use crate::order::Protocol;
+use crate::record::Failure;
+
+const SHOWN_BYTES: usize = 60;
+
+/// What is wrong with an answer.
+pub fn mismatch(mismatch: Mismatch, request: &Ready, status: u16, body_bytes: u64) -> String {
+    let (url, expected) = (&request.url, &request.expectation);
+    match mismatch {
+        Mismatch::Status => format!("{url}: status {status} instead of {}", expected.status_text()),
+        Mismatch::BodyBytes => {
+            let wanted = expected.body_bytes().unwrap_or_default();
+            format!("{url}: body of {body_bytes} bytes instead of {wanted}")
+        }
+        Mismatch::BodySha256 => format!("{url}: body with another SHA-256"),
+    }
+}
+
+/// Appends the beginning of what was read, printable.
+pub fn with_bytes(text: String, read: &[u8]) -> String {
+    if read.is_empty() {
+        return text;
+    }
+    let shown = &read[..read.len().min(SHOWN_BYTES)];
+    format!("{text}; read: {}", shown.escape_ascii())
+}
+
+/// A connection broke while an answer was read.
+pub fn lost(error: &io::Error) -> (Failure, String) {
+    match error.kind() {
+        // TLS could not make sense of what came.
+        io::ErrorKind::InvalidData => {
+            (Failure::Malformed, format!("the answer is not TLS: {error}"))
+        }
+        _ => (Failure::Reset, format!("connection lost: {error}")),
+    }
+}
+
+/// Why there is no TLS; true when trying again would change nothing.
+pub fn no_tls(origin: &Origin, error: &io::Error) -> (String, bool) {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
+        Some(TlsError::InvalidCertificate(reason)) => {
+            let why = untrusted(reason);
+            let remedy = "or take any certificate (--insecure, \"insecure\")";
+            (format!("the server's certificate is not to be trusted: {why}; {remedy}"), true)
+        }
+        Some(TlsError::AlertReceived(AlertDescription::NoApplicationProtocol)) => no_alpn(origin),
+        _ => (format!("TLS handshake: {error}"), false),
+    }
+}
+
+/// The server doesn't speak over TLS what it was asked to.
+pub fn no_alpn(origin: &Origin) -> (String, bool) {
+    let why = match origin.protocol {
+        Protocol::Http1 => "the server offers no HTTP/1.1 over TLS (ALPN http/1.1)",
+        Protocol::Http2 => {
+            "the server doesn't offer HTTP/2 over TLS (ALPN h2); switch it on there, or leave out \
+             --http2 (\"protocol\": \"http2\")"
+        }
+    };
+    (why.into(), true)
+}
+
+/// Why HTTP/2 didn't begin; true when trying again would change nothing.
+pub fn no_http2(origin: &Origin, end: Option<LinkEnd>) -> (String, bool) {
+    match end {
+        // What came is not HTTP/2. Over TLS the server has said that it would be.
+        Some(LinkEnd::Lost(Some(error)))
+            if !error.is_io() && !error.is_remote() && origin.tls.is_none() =>
+        {
+            let why = "the server doesn't speak HTTP/2 over cleartext with prior knowledge";
+            let remedy = "switch it on there, or leave out --http2 (\"protocol\": \"http2\")";
+            (format!("{why} ({error}); {remedy}"), true)
+        }
+        Some(LinkEnd::Lost(Some(error))) => (format!("HTTP/2: {error}"), false),
+        _ => ("closed before HTTP/2 had begun".into(), false),
+    }
+}
+
+/// What is wrong with a certificate, and the remedy.
+fn untrusted(reason: &CertificateError) -> String {
+    use CertificateError as Reason;
+    match reason {
+        // A bad signature: the issuer has the name of somebody trusted, but not the key.
+        Reason::UnknownIssuer | Reason::BadSignature => {
+            "nobody trusted has issued it; give its authority (--cacert, \"ca_file\")".into()
+        }
+        Reason::Expired | Reason::ExpiredContext { .. } => "it has expired; renew it".into(),
+        Reason::NotValidYet | Reason::NotValidYetContext { .. } => {
+            "it is not valid yet; wait, or set this machine's clock".into()
+        }
+        Reason::NotValidForName | Reason::NotValidForNameContext { .. } => {
+            "it is for another name; ask for a name it has".into()
+        }
+        // The library has no name of its own for this one.
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            "it is an authority's (CA:TRUE), not a server's; make one with CA:FALSE".into()
+        }
+        other => format!("{other}; give the server another one"),
+    }
+}

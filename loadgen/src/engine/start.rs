@@ -1,0 +1,41 @@
+//! Where the threads of a slot wait for each other.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, OnceLock};
+
+use crate::clock::now_ns;
+
+/// All threads begin together, and the load goes on until none needs it any more.
+#[derive(Debug)]
+pub struct Start {
+    barrier: Barrier,
+    at_ns: OnceLock<u64>,
+    /// By thread: all that it had to tell is known.
+    told: Vec<AtomicBool>,
+}
+
+impl Start {
+    pub fn of(threads: usize) -> Self {
+        let told = (0..threads).map(|_| AtomicBool::new(false)).collect();
+        Start { barrier: Barrier::new(threads), at_ns: OnceLock::new(), told }
+    }
+
+    /// Until all threads are here.
+    pub fn wait(&self) {
+        self.barrier.wait();
+    }
+
+    /// The same, and the time at which they all begin.
+    pub fn together(&self) -> u64 {
+        self.barrier.wait();
+        *self.at_ns.get_or_init(now_ns)
+    }
+
+    pub fn tell(&self, thread: usize) {
+        self.told[thread].store(true, Ordering::Relaxed);
+    }
+
+    pub fn all_told(&self) -> bool {
+        self.told.iter().all(|told| told.load(Ordering::Relaxed))
+    }
+}

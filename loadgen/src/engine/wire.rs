@@ -1,0 +1,282 @@
+//! What a connection is to the protocols above: something to read from and to write to, without
+//! waiting. TLS is a filter in it, so that everything above is the same with and without.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
+    ipproto, recv, send, socket_with, sockopt,
+};
+use rustls::{ClientConnection, HandshakeKind};
+
+use crate::target::Address;
+
+/// The receive buffer of a slow reader, so that the server feels it.
+pub const SMALL_WINDOW_BYTES: usize = 4096;
+
+/// What is special about a connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Address to connect from.
+    pub source: Option<IpAddr>,
+    /// Size of the receive buffer.
+    pub window_bytes: Option<usize>,
+    /// Send what doesn't fill a segment at once.
+    pub no_delay: bool,
+}
+
+/// What a read brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Got {
+    Nothing,
+    /// `drained`: nothing more is there now.
+    Bytes {
+        count: usize,
+        drained: bool,
+    },
+    /// The other side closed; with TLS it may have failed to say so (`cut`), so that what came
+    /// may not be all.
+    End {
+        cut: bool,
+    },
+}
+
+#[derive(Debug)]
+pub struct Wire {
+    fd: OwnedFd,
+    tls: Option<Box<ClientConnection>>,
+    /// The kernel can drop what arrives unread.
+    pub can_drop: bool,
+}
+
+impl Wire {
+    /// Begins to connect; tells whether that is done already. Otherwise the outcome follows as an
+    /// event.
+    pub fn open(address: &Address, options: Options) -> io::Result<(Wire, bool)> {
+        match address {
+            Address::Tcp(address) => open_tcp(address, options),
+            Address::Unix(path) => {
+                let fd = socket(AddressFamily::UNIX, None)?;
+                let connected = begin(connect(&fd, &SocketAddrUnix::new(path)?))?;
+                Ok((Wire { fd, tls: None, can_drop: false }, connected))
+            }
+        }
+    }
+
+    /// Everything from here on goes through TLS.
+    pub fn secure(&mut self, tls: ClientConnection) {
+        self.tls = Some(Box::new(tls));
+        self.can_drop = false;
+    }
+
+    /// The outcome of connecting.
+    pub fn connected(&self) -> io::Result<()> {
+        sockopt::socket_error(&self.fd)??;
+        Ok(())
+    }
+
+    /// Goes on with the TLS handshake; true when it is done, at once where there is no TLS.
+    pub fn handshake(&mut self) -> io::Result<bool> {
+        let Some(tls) = &mut self.tls else { return Ok(true) };
+        loop {
+            if !flush(tls, &self.fd)? {
+                return Ok(false);
+            }
+            if !tls.is_handshaking() {
+                return Ok(true);
+            }
+            match tls.read_tls(&mut Socket::of(&self.fd)) {
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed")),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+            if let Err(error) = tls.process_new_packets() {
+                // The server is told why, if that can be done at once.
+                let _ = flush(tls, &self.fd);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+        }
+    }
+
+    /// After a handshake: what the server chose to speak, and whether a session was resumed.
+    pub fn agreed(&self) -> Option<(Option<&[u8]>, bool)> {
+        let tls = self.tls.as_ref()?;
+        Some((tls.alpn_protocol(), tls.handshake_kind() == Some(HandshakeKind::Resumed)))
+    }
+
+    /// Writes as much as fits; how much was taken. An error means that nothing of it has left.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else {
+            return match send(&self.fd, bytes, SendFlags::NOSIGNAL) {
+                Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+                outcome => Ok(outcome?),
+            };
+        };
+        let (mut taken, mut left_before) = (0, false);
+        while taken < bytes.len() {
+            let count = tls.writer().write(&bytes[taken..])?;
+            taken += count;
+            match flush(tls, &self.fd) {
+                Ok(true) if count > 0 => left_before = true,
+                Ok(_) => break,
+                // What has left may have been answered: reading tells.
+                Err(_) if left_before => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Writes what waits in the TLS layer; true when nothing waits.
+    pub fn flush(&mut self) -> io::Result<bool> {
+        self.tls.as_mut().map_or(Ok(true), |tls| flush(tls, &self.fd))
+    }
+
+    /// Everything that was taken to be written has left.
+    pub fn is_flushed(&self) -> bool {
+        self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
+    }
+
+    /// Reads once. `flags` are for wires that can drop.
+    pub fn read(&mut self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<Got> {
+        if self.tls.is_some() {
+            return self.read_tls(buffer);
+        }
+        match recv(&self.fd, &mut *buffer, flags) {
+            Ok((_, 0)) => Ok(Got::End { cut: false }),
+            Ok((_, count)) => Ok(Got::Bytes { count, drained: count < buffer.len() }),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Got::Nothing),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn read_tls(&mut self, buffer: &mut [u8]) -> io::Result<Got> {
+        let Some(tls) = &mut self.tls else { return Ok(Got::Nothing) };
+        let mut drained = false;
+        loop {
+            match tls.reader().read(buffer) {
+                Ok(0) => return Ok(Got::End { cut: false }),
+                Ok(count) => {
+                    return Ok(Got::Bytes { count, drained: drained && count < buffer.len() });
+                }
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Ok(Got::End { cut: true });
+                }
+                Err(_) if drained => return Ok(Got::Nothing),
+                Err(_) => {}
+            }
+            let mut socket = Socket::of(&self.fd);
+            match tls.read_tls(&mut socket) {
+                Ok(_) => drained = socket.drained,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Got::Nothing);
+                }
+                Err(error) => return Err(error),
+            }
+            tls.process_new_packets()
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        }
+    }
+}
+
+impl AsFd for Wire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A socket as the TLS library wants it.
+struct Socket<'a> {
+    fd: &'a OwnedFd,
+    /// The last read brought all there was.
+    drained: bool,
+}
+
+impl Socket<'_> {
+    fn of(fd: &OwnedFd) -> Socket<'_> {
+        Socket { fd, drained: false }
+    }
+}
+
+impl Read for Socket<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = buffer.len();
+        let (_, count) = recv(self.fd, buffer, RecvFlags::empty())?;
+        self.drained = count > 0 && count < room;
+        Ok(count)
+    }
+}
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.fd, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn flush(tls: &mut ClientConnection, fd: &OwnedFd) -> io::Result<bool> {
+    while tls.wants_write() {
+        match tls.write_tls(&mut Socket::of(fd)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+fn open_tcp(address: &SocketAddr, options: Options) -> io::Result<(Wire, bool)> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let fd = socket(family, Some(ipproto::TCP))?;
+    if options.no_delay {
+        sockopt::set_tcp_nodelay(&fd, true)?;
+    }
+    if let Some(bytes) = options.window_bytes {
+        sockopt::set_socket_recv_buffer_size(&fd, bytes)?;
+    }
+    if let Some(source) = options.source {
+        if source.is_ipv4() {
+            choose_port_later(&fd)?;
+        }
+        bind(&fd, &SocketAddr::new(source, 0))?;
+    }
+    let connected = begin(connect(&fd, address))?;
+    Ok((Wire { fd, tls: None, can_drop: true }, connected))
+}
+
+fn socket(family: AddressFamily, protocol: Option<rustix::net::Protocol>) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    Ok(socket_with(family, SocketType::STREAM, flags, protocol)?)
+}
+
+/// `IP_BIND_ADDRESS_NO_PORT` (ip(7)): the port is chosen when connecting, so that the same one
+/// serves for several destinations.
+fn choose_port_later(fd: &OwnedFd) -> io::Result<()> {
+    let one: libc::c_int = 1;
+    // SAFETY: the option's value is one valid `c_int`.
+    let outcome = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const one).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn begin(outcome: Result<(), Errno>) -> io::Result<bool> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(Errno::INPROGRESS) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

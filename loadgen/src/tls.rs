@@ -1,0 +1,177 @@
+//! TLS by rustls: whom we trust, and which sessions we resume.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{
+    ClientConfig, ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
+};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, NamedGroup, RootCertStore, SignatureScheme};
+
+use crate::order::{Protocol, Tls};
+
+/// The identifier of HTTP/2 over TLS (RFC 9113 section 3.2).
+pub const ALPN_HTTP2: &[u8] = b"h2";
+const ALPN_HTTP1: &[u8] = b"http/1.1";
+
+/// What a client of one origin needs; errors name the field of the order.
+pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, String> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("load.tls: {error}"))?;
+    let mut config = if tls.insecure {
+        let anybody = Arc::new(Anybody(provider));
+        builder.dangerous().with_custom_certificate_verifier(anybody).with_no_client_auth()
+    } else {
+        builder.with_root_certificates(trusted(tls.ca_file.as_deref())?).with_no_client_auth()
+    };
+    let alpn = match protocol {
+        Protocol::Http1 => ALPN_HTTP1,
+        Protocol::Http2 => ALPN_HTTP2,
+    };
+    config.alpn_protocols = vec![alpn.to_vec()];
+    Ok(config)
+}
+
+/// The same configuration with sessions of its own: sessions of one server are worth nothing at
+/// another, even when both have the same name and differ in the port only.
+pub fn with_own_sessions(config: &ClientConfig, resumption: bool) -> ClientConfig {
+    let mut own = config.clone();
+    own.resumption = match resumption {
+        true => Resumption::store(Arc::new(Sessions::default())),
+        false => Resumption::disabled(),
+    };
+    own
+}
+
+fn trusted(ca_file: Option<&Path>) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    match ca_file {
+        None => {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+        }
+        Some(file) => {
+            let wrong = |error: &dyn std::fmt::Display| {
+                format!("load.tls.ca_file: {}: {error}", file.display())
+            };
+            let certificates =
+                CertificateDer::pem_file_iter(file).map_err(|error| wrong(&error))?;
+            for certificate in certificates {
+                let certificate = certificate.map_err(|error| wrong(&error))?;
+                roots.add(certificate).map_err(|error| wrong(&error))?;
+            }
+            if roots.is_empty() {
+                return Err(wrong(&"has no certificate in PEM form"));
+            }
+        }
+    }
+    if roots.is_empty() {
+        return Err("load.tls: this system trusts no certificate; give ca_file (--cacert), or \
+                    set \"insecure\": true (--insecure)"
+            .into());
+    }
+    Ok(roots)
+}
+
+/// Takes any certificate, but only with a signature that belongs to it.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+const MOST_TICKETS: usize = 1024;
+
+#[derive(Debug, Default)]
+struct Kept {
+    group: Option<NamedGroup>,
+    tls12: Option<Tls12ClientSessionValue>,
+    tls13: VecDeque<Tls13ClientSessionValue>,
+}
+
+/// Sessions to resume, of one server. rustls's own store keeps 8 tickets, too few for hundreds of
+/// connections that are opened at once.
+#[derive(Debug, Default)]
+struct Sessions(Mutex<Kept>);
+
+impl Sessions {
+    fn with<T>(&self, act: impl FnOnce(&mut Kept) -> T) -> T {
+        // Every change is one step, so what is kept is whole even after a panic.
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl ClientSessionStore for Sessions {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.with(|kept| kept.group = Some(group));
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.with(|kept| kept.group)
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.with(|kept| kept.tls12 = Some(value));
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.with(|kept| kept.tls12.clone())
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.with(|kept| kept.tls12 = None);
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        self.with(|kept| {
+            if kept.tls13.len() == MOST_TICKETS {
+                kept.tls13.pop_front();
+            }
+            kept.tls13.push_back(value);
+        });
+    }
+
+    /// The newest, which the server is most likely to still know.
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.with(|kept| kept.tls13.pop_back())
+    }
+}

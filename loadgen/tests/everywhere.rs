@@ -1,0 +1,363 @@
+//! What holds for every protocol alike: plain HTTP/1.1, TLS, HTTP/2 over TLS and over cleartext.
+
+mod layers;
+mod support;
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use layers::frames::Frames;
+use layers::secure::Secure;
+use serde_json::{Value, json};
+use support::{Client, Server, engine, expect, number, order, run, run_on};
+
+const BODY: &[u8] = b"Hello, World!";
+const COUNT: u64 = 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layer {
+    Plain,
+    Tls,
+    Http2Tls,
+    Http2,
+}
+
+const ALL: [Layer; 4] = [Layer::Plain, Layer::Tls, Layer::Http2Tls, Layer::Http2];
+
+/// A connection as the server sees it, whatever it speaks.
+trait Session {
+    /// The next request; `None` when the client closed.
+    fn next(&mut self) -> Option<u32>;
+    fn answer(&mut self, id: u32, status: u16, body: &[u8]);
+    /// An answer that announces more than comes.
+    fn cut(&mut self, id: u32);
+
+    fn answer_all(&mut self) {
+        while let Some(id) = self.next() {
+            self.answer(id, 200, BODY);
+        }
+    }
+}
+
+impl<S: Read + Write> Session for Client<S> {
+    fn next(&mut self) -> Option<u32> {
+        self.request().map(|_| 0)
+    }
+
+    fn answer(&mut self, _: u32, status: u16, body: &[u8]) {
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len());
+        self.write(&[head.as_bytes(), body].concat());
+    }
+
+    fn cut(&mut self, _: u32) {
+        self.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
+    }
+}
+
+impl<S: Read + Write> Session for Frames<S> {
+    fn next(&mut self) -> Option<u32> {
+        self.request()
+    }
+
+    fn answer(&mut self, id: u32, status: u16, body: &[u8]) {
+        self.head(id, status, Some(body.len()), body.is_empty());
+        if !body.is_empty() {
+            self.data(id, body, true);
+        }
+    }
+
+    fn cut(&mut self, id: u32) {
+        self.head(id, 200, Some(100), false);
+        self.data(id, b"only this", true);
+    }
+}
+
+/// A server, and an order to it.
+struct Site {
+    layer: Layer,
+    server: Server,
+    secure: Option<layers::certificates::Authority>,
+}
+
+impl Site {
+    /// `script` gets each connection and its number.
+    fn start(
+        layer: Layer,
+        script: impl Fn(&mut dyn Session, usize) + Send + Sync + 'static,
+    ) -> Site {
+        let (server, secure) = match layer {
+            Layer::Plain => (
+                Server::start(move |mut client| {
+                    let number = client.number;
+                    script(&mut client, number);
+                }),
+                None,
+            ),
+            Layer::Http2 => (
+                Server::start(move |client| {
+                    if let Some(mut frames) = Frames::begin(client.stream, &[]) {
+                        script(&mut frames, client.number);
+                    }
+                }),
+                None,
+            ),
+            Layer::Tls | Layer::Http2Tls => {
+                let alpn: &[&str] = if layer == Layer::Tls { &[] } else { &["h2"] };
+                let secure = Secure::start(alpn, move |mut session| {
+                    let number = session.number;
+                    if layer == Layer::Tls {
+                        script(&mut session, number);
+                    } else if let Some(mut frames) = Frames::begin(session.stream, &[]) {
+                        script(&mut frames, number);
+                    }
+                });
+                (secure.server, Some(secure.authority))
+            }
+        };
+        Site { layer, server, secure }
+    }
+
+    fn answering(layer: Layer) -> Site {
+        Site::start(layer, |session, _| session.answer_all())
+    }
+
+    fn order(&self, count: u64, more: Value) -> Value {
+        let scheme = if self.secure.is_some() { "https" } else { "http" };
+        let mut order = order(&format!("{scheme}://{}/", self.server.address), count, more);
+        if let Some(authority) = &self.secure {
+            order["load"]["tls"] = json!({"ca_file": authority.file()});
+        }
+        if matches!(self.layer, Layer::Http2 | Layer::Http2Tls) {
+            order["load"]["protocol"] = json!("http2");
+        }
+        order
+    }
+}
+
+fn open(rate: f64, more: Value) -> Value {
+    let mut load = json!({"loop": "open", "connections": 4,
+                          "arrivals": {"stages": [{"rate_per_s": rate}]}});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        load[key] = value.clone();
+    }
+    json!({"load": load})
+}
+
+#[test]
+fn answers_are_counted_checked_and_timed() {
+    for layer in ALL {
+        let site = Site::answering(layer);
+        let mut order = site.order(100, json!({"load": {"connections": 3}}));
+        let sha256 = layers::nginx::sha256(BODY);
+        order["requests"][0]["expect"] = json!({"body_bytes": 13, "body_sha256": sha256});
+        let result = run_on(&mut engine(2), &order);
+        expect(
+            &result,
+            &[
+                ("/requests/sent", 100),
+                ("/requests/completed", 100),
+                ("/bytes/body", 1300),
+                ("/connections/opened", 3),
+                ("/connections/reused_requests", 97),
+                ("/connect_time_us/count", 3),
+                ("/first_byte_time_us/count", 100),
+                ("/whole/completed", 100),
+            ],
+        );
+        order["requests"][0]["expect"] = json!({"body_sha256": "0".repeat(64)});
+        expect(&run(&order), &[("/requests/completed", 99), ("/failures/body", 1)]);
+    }
+}
+
+#[test]
+fn wrong_and_cut_answers_fail_alike() {
+    for layer in ALL {
+        let site = Site::start(layer, |session, _| {
+            while let Some(id) = session.next() {
+                session.answer(id, 404, b"no");
+            }
+        });
+        let counts =
+            [("/failures/status", COUNT), ("/by_status/404", COUNT), ("/connections/opened", 1)];
+        expect(&run(&site.order(COUNT, json!({}))), &counts);
+        let site = Site::start(layer, move |session, _| {
+            while let Some(id) = session.next() {
+                session.cut(id);
+                if matches!(layer, Layer::Plain | Layer::Tls) {
+                    return;
+                }
+            }
+        });
+        let result = run(&site.order(COUNT, json!({})));
+        expect(&result, &[("/requests/sent", COUNT), ("/failures/truncated", COUNT)]);
+    }
+}
+
+#[test]
+fn a_server_that_says_nothing_times_out() {
+    for layer in ALL {
+        let site = Site::start(layer, |session, _| while session.next().is_some() {});
+        let more = json!({"load": {"connections": 4, "timeout_s": 0.2}});
+        let result = run(&site.order(8, more));
+        expect(&result, &[("/failures/timeout", 8), ("/response_time_us/count", 8)]);
+        assert!(result["response_time_us"]["min"].as_f64() >= Some(199_000.0), "{result:#}");
+    }
+}
+
+#[test]
+fn connections_stay_between_slots_and_no_more_than_are_asked_for() {
+    for layer in ALL {
+        let open = Arc::new(AtomicUsize::new(0));
+        let now = Arc::clone(&open);
+        let site = Site::start(layer, move |session, _| {
+            now.fetch_add(1, Ordering::SeqCst);
+            session.answer_all();
+            now.fetch_sub(1, Ordering::SeqCst);
+        });
+        let mut engine = engine(1);
+        for (connections, opened) in [(10, 10), (10, 0), (2, 0), (3, 1)] {
+            let load = json!({"load": {"connections": connections}});
+            let result = run_on(&mut engine, &site.order(COUNT, load));
+            expect(&result, &[("/requests/completed", COUNT), ("/connections/opened", opened)]);
+            while open.load(Ordering::SeqCst) != connections {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}
+
+#[test]
+fn keepalive_limits_of_ours() {
+    for layer in ALL {
+        let site = Site::answering(layer);
+        for (keepalive, opened) in [(json!("never"), 20), (json!(6), 4)] {
+            let result = run(&site.order(COUNT, json!({"load": {"keepalive": keepalive}})));
+            expect(
+                &result,
+                &[
+                    ("/requests/completed", COUNT),
+                    ("/connections/opened", opened),
+                    ("/keepalive/server_closed", 0),
+                ],
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_is_unanswered_and_drained() {
+    for layer in ALL {
+        let site = Site::start(layer, |session, number| {
+            while let Some(id) = session.next() {
+                if number > 0 {
+                    std::thread::sleep(Duration::from_millis(300));
+                    session.answer(id, 200, BODY);
+                }
+            }
+        });
+        let more = json!({"duration_s": 0.15, "count": null,
+                          "load": {"connections": 3, "timeout_s": 0.8}});
+        let mut engine = engine(1);
+        let order = site.order(1, more);
+        let result = run_on(&mut engine, &order);
+        let unanswered =
+            [("/requests/sent", 3), ("/requests/unanswered", 3), ("/requests/drained", 2)];
+        expect(&result, &unanswered);
+        // What followed the window is in the whole only.
+        let whole = [("/whole/sent", 3), ("/whole/completed", 2), ("/whole/failures/timeout", 1)];
+        expect(&result, &whole);
+        // The connections with answers are kept, the other one isn't.
+        expect(&run_on(&mut engine, &order), &[("/connections/opened", 1)]);
+    }
+}
+
+#[test]
+fn an_open_loop_sends_what_is_due_and_omits_nothing() {
+    for layer in ALL {
+        let site = Site::answering(layer);
+        let result = run_on(&mut engine(2), &site.order(200, open(1000.0, json!({}))));
+        expect(&result, &[("/requests/completed", 200), ("/response_time_us/count", 200)]);
+        expect(&result, &[("/requests/dropped", 0), ("/client/threads", 2)]);
+        let site = Site::start(layer, |session, _| while session.next().is_some() {});
+        let mut more = open(100.0, json!({"connections": 2, "timeout_s": 0.6}));
+        (more["count"], more["duration_s"]) = (Value::Null, json!(0.3));
+        let result = run(&site.order(1, more));
+        expect(
+            &result,
+            &[
+                ("/requests/sent", 2),
+                ("/requests/unanswered", 2),
+                ("/requests/unsent", 28),
+                ("/response_time_us/count", 30),
+            ],
+        );
+    }
+}
+
+/// Twenty pauses of 200 µs take 4 ms; with a timer that counts milliseconds they would take 20.
+#[test]
+fn pauses_have_no_grain() {
+    for layer in ALL {
+        let site = Site::answering(layer);
+        let result = run(&site.order(COUNT, json!({"load": {"think": {"mean_s": 0.0002}}})));
+        expect(&result, &[("/requests/completed", COUNT)]);
+        assert!(result["measured_s"].as_f64() >= Some(0.0038), "{result:#}");
+    }
+}
+
+/// 64 connections at a server that takes a known time: they are answered in bursts, and a window
+/// that is a multiple of that time has a known number of them, wherever it begins.
+#[test]
+fn the_rate_of_a_window_has_no_bias() {
+    for (service_s, lead_in_s, window_s) in [(0.01, 0.1, 0.8), (0.1, 0.25, 0.8), (0.6, 0.9, 1.2)] {
+        let site = Site::start(Layer::Plain, move |session, _| {
+            while let Some(id) = session.next() {
+                std::thread::sleep(Duration::from_secs_f64(service_s));
+                session.answer(id, 200, BODY);
+            }
+        });
+        let more = json!({"lead_in_s": lead_in_s, "duration_s": window_s, "count": null,
+                          "window_s": 0.05, "load": {"connections": 64}});
+        let result = run(&site.order(1, more));
+        let wanted = 64.0 * window_s / service_s;
+        let completed = number(&result, "/requests/completed") as f64;
+        // A server that is woken late can only be slower.
+        assert!((wanted * 0.7..=wanted * 1.1).contains(&completed), "{wanted}: {result:#}");
+        expect(&result, &[("/requests/carried", 64), ("/requests/unanswered", 64)]);
+        let of = |path: &str| number(&result, path);
+        assert_eq!(of("/requests/sent") + 64, of("/requests/completed") + 64);
+        assert_eq!(of("/whole/sent"), of("/whole/completed"));
+        assert!(of("/whole/completed") >= of("/requests/completed") + 64, "{result:#}");
+        let windows = result["windows"].as_array().expect("a list");
+        let early = windows.iter().filter(|window| window["lead_in"] == true).count();
+        assert_eq!(early, (lead_in_s / 0.05_f64).round() as usize, "{result:#}");
+    }
+}
+
+/// With a lead-in, times are those of the requests that were due in the window: none is left out,
+/// and none cut short at its end.
+#[test]
+fn an_open_loop_tells_of_all_that_was_due_in_the_window() {
+    for layer in ALL {
+        let site = Site::start(layer, |session, _| {
+            while let Some(id) = session.next() {
+                std::thread::sleep(Duration::from_millis(200));
+                session.answer(id, 200, BODY);
+            }
+        });
+        let mut more = open(50.0, json!({"connections": 30}));
+        (more["lead_in_s"], more["duration_s"], more["count"]) =
+            (json!(0.4), json!(0.5), Value::Null);
+        let result = run_on(&mut engine(2), &site.order(1, more));
+        expect(&result, &[("/response_time_us/count", 25), ("/requests/unsent", 0)]);
+        expect(&result, &[("/service_time_us/count", 25)]);
+        assert!(result["response_time_us"]["min"].as_f64() >= Some(199_000.0), "{result:#}");
+        let of = |path: &str| number(&result, path);
+        assert_eq!(of("/requests/drained"), of("/requests/unanswered"), "{result:#}");
+        assert!(of("/requests/unanswered") >= 5, "{result:#}");
+        let ends = of("/requests/completed") + of("/requests/unanswered");
+        assert_eq!(of("/requests/sent") + of("/requests/carried"), ends, "{result:#}");
+    }
+}
