@@ -66,7 +66,7 @@ pub struct Life<'a> {
     /// Of the load, in the present window.
     pub recorder: Recorder,
     pub beside: Beside,
-    asks: Asks,
+    pub asks: Asks,
     /// Connections by origin and number; those of slow readers follow those of the load.
     conns: Vec<Vec<ConnId>>,
     idle: Vec<ConnId>,
@@ -85,7 +85,7 @@ pub struct Life<'a> {
     /// Open loop: of requests that are due in this time, times are recorded; and how many of
     /// them are on their way.
     told_ns: Range<u64>,
-    pub owed: usize,
+    owed: usize,
     /// Answers to what was sent before this are late: the window is over.
     over_since_ns: Option<u64>,
     /// No request times out before.
@@ -160,7 +160,7 @@ impl<'a> Life<'a> {
 
     /// Opens idle connections and, in an open loop, those that serve many requests.
     pub fn open_ahead(&mut self) {
-        self.look();
+        self.sight.look();
         self.check_timeouts_ns = self.sight.now_ns + self.plan.timeout_ns;
         for (nth, id) in self.wanted_ahead().into_iter().enumerate() {
             if self.pool[id].state == State::Closed {
@@ -196,11 +196,6 @@ impl<'a> Life<'a> {
             let opened = if self.asks.is_open() { 0 } else { self.number_of(lane) };
             self.at(start_ns + pace_ns(opened), Timer::Free(lane));
         }
-    }
-
-    /// No lane has anything to do any more.
-    pub fn is_over(&self) -> bool {
-        self.asks.is_over()
     }
 
     /// Everything due before `end_ns` has been answered, or has failed.
@@ -376,10 +371,6 @@ impl<'a> Life<'a> {
         }
     }
 
-    fn look(&mut self) -> u64 {
-        self.sight.look()
-    }
-
     // A lane is free and takes a request on.
 
     /// A lane has nothing in flight since `since_ns`.
@@ -424,7 +415,7 @@ impl<'a> Life<'a> {
     /// Open loop: what is due must not wait until all events are handled.
     fn send_due(&mut self) {
         if self.asks.held_due_ns().is_some() {
-            self.look();
+            self.sight.look();
             self.dispatch();
         }
     }
@@ -502,7 +493,7 @@ impl<'a> Life<'a> {
     }
 
     fn connect(&mut self, id: ConnId) {
-        let began_ns = self.look();
+        let began_ns = self.sight.look();
         let sources = &self.plan.sources;
         let source = (!sources.is_empty()).then(|| sources[self.connects % sources.len()]);
         self.connects += 1;
@@ -542,7 +533,7 @@ impl<'a> Life<'a> {
             return self.watch(id, true);
         }
         self.prepare(id);
-        let sent_ns = self.look();
+        let sent_ns = self.sight.look();
         match self.write(id) {
             Sending::Nothing if !connected => self.watch(id, true),
             Sending::Broken(error) => self.not_connected(id, &error.to_string()),
@@ -699,7 +690,7 @@ impl<'a> Life<'a> {
             return;
         }
         self.prepare(id);
-        let sent_ns = self.look();
+        let sent_ns = self.sight.look();
         match self.write(id) {
             Sending::All => self.sent(id, sent_ns),
             Sending::Some | Sending::Nothing => {
@@ -832,7 +823,7 @@ impl<'a> Life<'a> {
                 Received::Part { .. } if slow => return self.pause(id),
                 Received::Part { drained } if drained && !hangup => return,
                 // More may have come since the wait ended.
-                Received::Part { .. } => done_ns = self.look(),
+                Received::Part { .. } => done_ns = self.sight.look(),
                 Received::Answer => return self.on_answer(id, done_ns, hangup),
                 Received::Malformed(malformed) => {
                     return self.lost(id, Failure::Malformed, &malformed.to_string());
@@ -939,7 +930,7 @@ impl<'a> Life<'a> {
             if !more && !link.dirty {
                 return self.end_link(id);
             }
-            done_ns = self.look();
+            done_ns = self.sight.look();
         }
         self.handle_again(id, EventFlags::IN);
     }
@@ -1141,7 +1132,7 @@ impl<'a> Life<'a> {
         for id in late {
             // What came while this thread was busy with other connections is no timeout.
             if matches!(self.pool[id].state, State::Idle | State::Busy) {
-                let seen_ns = self.look();
+                let seen_ns = self.sight.look();
                 self.on_event(id, EventFlags::IN, seen_ns);
             }
             let since_ns = self.waits_since_ns(id);
