@@ -38,7 +38,7 @@ from webdyno.model.records import (
     SlotRecord,
 )
 from webdyno.model.run import RunHead
-from webdyno.run.order import block_order
+from webdyno.run.block import block_order
 
 START = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 HELLO = b"Hello, World!"
@@ -78,7 +78,7 @@ class SimulatedArm:
         return 1.0 if self.wrong_status is None else 1.0 - self.wrong_share
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SimulatedRun:
     """What a run's folder would hold."""
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from webdyno.audit.commands import find_command
-from webdyno.audit.lines import Line
+from webdyno.readers.lines import Line
 
 WRITTEN: dict[str, dict[str, Any]] = {
     "ab -kc 100 -n 1000 http://web.test/page.html": {

@@ -4,8 +4,8 @@ import io
 from pathlib import Path
 
 from webdyno.audit import Audit, Finding, audit, read_lines
-from webdyno.audit.output import Output
 from webdyno.audit.reader import read
+from webdyno.readers.output import Output
 
 RECORDED = Path(__file__).with_name("outputs")
 """What the tools printed against a private nginx: ab 2.3, httperf 0.9.0, wrk 4.1.0, wrk2,

@@ -13,8 +13,7 @@ import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.bench import NetnsBench
-from webdyno.bench.netns_cable import shaping
-from webdyno.bench.netns_side import Sides
+from webdyno.bench.netns_network import Sides, shaping
 from webdyno.generator import find_loadgen
 from webdyno.model.bench import BenchSettings
 from webdyno.model.mistake import Trouble

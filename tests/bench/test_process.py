@@ -68,6 +68,25 @@ def test_a_server_is_pinned_in_its_own_session_and_unprivileged(
     assert not psutil.pid_exists(process.pid)
 
 
+def test_a_catalogue_has_no_say_in_what_root_runs(workspace: Workspace, tmp_path: Path) -> None:
+    """With LD_PRELOAD or the like it could put code of its own into a warden."""
+    process = Bench().spawn(
+        ["sleep", "600"],
+        cwd=workspace.path,
+        env=ENVIRONMENT | {"LD_WHATEVER": "of the catalogue"},
+        log=tmp_path / "log",
+        workspace=workspace,
+    )
+    try:
+        server, warden = psutil.Process(process.pid), psutil.Process(process.warden_pid)
+        wait_until(lambda: server.name() == "sleep")
+        assert server.environ() == ENVIRONMENT | {"LD_WHATEVER": "of the catalogue"}
+        assert "LD_WHATEVER" not in warden.environ()
+        assert "of the catalogue" not in " ".join(warden.cmdline())
+    finally:
+        process.stop()
+
+
 def test_stopping_is_graceful_first(workspace: Workspace, tmp_path: Path) -> None:
     script = "trap 'echo goodbye; exit 7' TERM; echo up; while :; do sleep 0.01; done"
     process = spawn(workspace, tmp_path, "sh", "-c", script)

@@ -1,13 +1,16 @@
 """Where servers have their files: the first temporary directory that is fit for them."""
 
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from webdyno.bench import workspace
-from webdyno.bench.workspace import home_folder
+from webdyno.bench import others_running, workspace
+from webdyno.bench.users import ServerUser, open_log, server_user
+from webdyno.bench.workspace import LOCK, Workspace, home_folder, open_lock
 from webdyno.model.mistake import Trouble
 
 
@@ -60,3 +63,88 @@ def test_where_none_will_do_it_says_why(
     assert f"no temporary directory is fit for servers: {place} {says}; /tmp {says};" in str(
         trouble.value
     )
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("what", ["pipe", "link", "folder"])
+@pytest.mark.usefixtures("place")
+def test_what_is_no_lock_is_never_waited_for(what: str) -> None:
+    """Every start looks for the locks of killed ones."""
+    with Workspace() as first:
+        left = first.path.parent / "left"
+        left.mkdir()
+        if what == "pipe":
+            os.mkfifo(left / LOCK)
+        elif what == "link":
+            (left / LOCK).symlink_to("/dev/zero")
+        elif what == "folder":
+            (left / LOCK).mkdir()
+        with Workspace():
+            assert not left.exists()
+            assert first.path.exists()
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_is_no_lock(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lock")
+    with pytest.raises(Trouble, match="lock is no file; remove it"):
+        open_lock(tmp_path / "lock")
+
+
+@pytest.mark.usefixtures("place")
+def test_a_workspace_stays_ours() -> None:
+    with Workspace() as made:
+        found = made.path.stat()
+        assert (found.st_uid, found.st_mode & 0o777) == (os.geteuid(), 0o755)
+
+
+def test_another_run_is_noticed_and_our_own_is_not(place: Path) -> None:
+    script = "import webdyno.bench as b; w = b.Bench().workspace(); print(1, flush=True); input()"
+    with Workspace():
+        assert os.getpid() not in {run.pid for run in others_running()}
+        environment = os.environ | {"TMPDIR": str(place)}
+        with subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        ) as other:
+            assert other.stdout
+            other.stdout.readline()
+            (found,) = (run for run in others_running() if run.pid == other.pid)
+            assert "Bench().workspace()" in found.command
+            other.communicate("\n")
+        assert other.pid not in {run.pid for run in others_running()}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_place_that_the_servers_user_can_change_is_passed_over(place: Path) -> None:
+    user = server_user()
+    assert user
+    os.chown(place, user.uid, user.gid)
+    assert user.may_exchange(place / "not/there/yet") == place
+    assert place not in home_folder().parents
+    os.chown(place, 0, 0)
+    place.chmod(0o777)
+    assert place not in home_folder().parents
+    place.chmod(0o1777)
+    assert place in home_folder().parents
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_log_is_a_file_of_its_own(tmp_path: Path) -> None:
+    user = ServerUser("nobody", 65534, 65534)
+    theirs, link, hard, pipe = (tmp_path / name for name in ("theirs", "link", "hard", "pipe"))
+    theirs.write_text("root's own")
+    link.symlink_to(theirs)
+    hard.hardlink_to(theirs)
+    os.mkfifo(pipe)
+    for path in (theirs, link, hard, pipe):
+        with pytest.raises((Trouble, OSError)):
+            open_log(path, user)
+    assert theirs.stat().st_uid == 0
+    for _ in range(2):
+        with open_log(tmp_path / "log", user) as log:
+            log.write(b"line")
+    assert (tmp_path / "log").stat().st_uid == user.uid

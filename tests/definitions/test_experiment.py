@@ -49,14 +49,17 @@ def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
     ("override", "says"),
     [
         ("load.conections=3", "unknown key load.conections; did you mean connections"),
-        ("load.connections=0", "load.connections should be greater than 0, not 0"),
+        ("load.connections=0", "load.connections should be 1 or more, not 0"),
         ("load.keepalive=maybe", "should be 'always' or 'never'"),
         ("arms.nginx.stack=ngnix", "no stack 'ngnix'; did you mean nginx"),
         ("arms.apache.paths=['/x']", "no arm 'apache'; did you mean apache-event?"),
         ("arms.nginx.knobs.worker=1", "no knob 'worker'; did you mean workers"),
-        ("arms.nginx.knobs.workers=0", "knob workers must lie in 1 to 1024, not 0"),
-        ("arms.nginx.knobs.workers=many", "is a whole number from 1 to 1024, not 'many'"),
-        ("arms.nginx.knobs.sendfile=1", "knob sendfile is true or false, not 1"),
+        ("arms.nginx.knobs.workers=0", "workers should be between 1 and 1024, not 0"),
+        (
+            "arms.nginx.knobs.workers=many",
+            "workers should be a whole number from 1 to 1024, not 'many'",
+        ),
+        ("arms.nginx.knobs.sendfile=1", "sendfile should be true or false, not 1"),
         ("arms.nginx=5", "arms.nginx should be"),
         ("title.x=3", "title holds a value"),
         ("site=statc", "no site 'statc'; did you mean static?"),
@@ -85,9 +88,12 @@ def test_factors_are_varied_at_every_level(catalogue: Catalogue) -> None:
 @pytest.mark.parametrize(
     ("factor", "says"),
     [
-        ("load.connections=1,0", "load.connections should be greater than 0, not 0"),
+        ("load.connections=1,0", "load.connections should be 1 or more, not 0"),
         ("load.conections=1,2", "unknown key load.conections; did you mean connections"),
-        ("arms.nginx.knobs.workers=1,many", "is a whole number from 1 to 1024, not 'many'"),
+        (
+            "arms.nginx.knobs.workers=1,many",
+            "workers should be a whole number from 1 to 1024, not 'many'",
+        ),
         ("arms.nginx.stack=nginx,ngnix", "no stack 'ngnix'; did you mean nginx"),
         ("load.connections", "should look like KEY=LEVEL,LEVEL"),
         ("load.connections=1,,2", "should look like KEY=LEVEL,LEVEL"),
@@ -106,7 +112,7 @@ def test_a_mistake_in_a_file_is_named_with_its_line(catalogue: Catalogue, tmp_pa
         'title = "t"\nquestion = "q"\nsite = "static"\n\n'
         '[arms.a]\nstack = "nginx"\n\n[arms.b]\nstack = "nginx"\nknobs.workers = 0.5\n'
     )
-    with pytest.raises(Mistake, match=r"mine\.toml:10: knob workers is a whole number"):
+    with pytest.raises(Mistake, match=r"mine\.toml:10: workers should be a whole number"):
         catalogue.experiment(str(path))
 
 

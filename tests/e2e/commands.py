@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random, SystemRandom
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
 QUICK = (
@@ -92,7 +93,12 @@ def environment(folder: Path) -> dict[str, str]:
         with suppress(PermissionError):
             if not parent.stat().st_mode & 0o001:
                 parent.chmod(parent.stat().st_mode | 0o011)
-    return os.environ | {"TMPDIR": str(scratch(folder)), "COLUMNS": "100"}
+    return {
+        "XDG_STATE_HOME": str(scratch(folder) / "state"),
+        **os.environ,
+        "TMPDIR": str(scratch(folder)),
+        "COLUMNS": "100",
+    }
 
 
 def scratch(folder: Path) -> Path:
@@ -128,6 +134,13 @@ def _processes_of(folder: Path) -> Iterator[str]:
                 yield f"{process.name}: {command} in {place}"
 
 
+def seeded(name: str) -> Random:
+    """Give a source of random moments, its seed printed: WEBDYNO_TEST_SEED repeats a test."""
+    seed = int(os.environ.get("WEBDYNO_TEST_SEED") or SystemRandom().getrandbits(32))
+    print(f"{name}: WEBDYNO_TEST_SEED={seed}")  # noqa: T201 (pytest shows it of a test that fails)
+    return Random(seed)
+
+
 def wait_for(path: Path, lines: int) -> None:
     """Wait until a file has that many lines."""
     deadline = time.monotonic() + PATIENCE_S
@@ -137,3 +150,19 @@ def wait_for(path: Path, lines: int) -> None:
                 return
         time.sleep(0.02)
     raise AssertionError(f"{path} has not got {lines} lines")
+
+
+def master_processes(folder: Path, title: bytes) -> list[int]:
+    """The processes with this title that were started from a test's folder."""
+    return [
+        int(process.name)
+        for process in Path("/proc").glob("[0-9]*")
+        if title in _command(process) and str(scratch(folder)).encode() in _command(process)
+    ]
+
+
+def _command(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,6 +1,7 @@
 """`webdyno up`, `stacks`, `doctor` and `load` as users type them."""
 
 import json
+import shutil
 import signal
 import socket
 import urllib.request
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import left_behind, scratch, started_webdyno, webdyno
+from webdyno.definitions.catalogue import BUILT_IN
 
 
 @pytest.mark.measures
@@ -26,7 +28,7 @@ def test_up_serves_until_it_is_told_to_end(blow: signal.Signals, tmp_path: Path)
         process.communicate(timeout=30)
         assert process.returncode == 0
     assert left_behind(tmp_path) == []
-    assert list(scratch(tmp_path).glob("webdyno-up-*")) == []
+    assert list(scratch(tmp_path).glob("webdyno-*/live/*")) == []
 
 
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:
@@ -45,3 +47,28 @@ def test_stacks_and_doctor_tell_what_there_is(tmp_path: Path) -> None:
     doctor = webdyno("doctor", folder=tmp_path)
     assert doctor.returncode == 0
     assert "processor" in doctor.stdout
+
+
+@pytest.mark.parametrize("port", ["-1", "0", "65536"])
+def test_a_port_that_is_none_is_told(tmp_path: Path, port: str) -> None:
+    done = webdyno("up", "nginx", f"--port={port}", folder=tmp_path)
+    assert done.returncode == 2
+    assert "port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_somebody_elses_catalogue_is_not_run_unasked(tmp_path: Path) -> None:
+    service = tmp_path / "mine/services/nginx"
+    shutil.copytree(BUILT_IN / "services/nginx", service)
+    version = (
+        "command = ['sh', '-c', 'echo nginx version: nginx/1; id >&2; touch /tmp/webdyno-was-run']"
+    )
+    text = (service / "service.toml").read_text()
+    line = next(line for line in text.splitlines() if line.startswith("command") and "-V" in line)
+    (service / "service.toml").write_text(text.replace(line, version))
+    done = webdyno("duel", "nginx", "nginx", "--catalog=mine", "--out=run", folder=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "touch /tmp/webdyno-was-run" in done.stderr
+    assert "add --yes" in done.stderr
+    assert not Path("/tmp/webdyno-was-run").exists()  # noqa: S108
+    assert not (tmp_path / "run").exists()

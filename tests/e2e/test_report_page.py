@@ -8,9 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from report import runs
-from webdyno.judge import judge
-from webdyno.judge.sweep import judge_sweep
-from webdyno.report import render_report, render_sweep
+from webdyno.report.page import write_report
 
 Scheme = Literal["light", "dark"]
 
@@ -50,13 +48,7 @@ class Pages(dict[str, Path]):
         """Write it."""
         folder = self._folder / kind
         folder.mkdir()
-        run = KINDS[kind]()
-        if KINDS[kind] in runs.SWEEPS:
-            sweep = judge_sweep(run.head, run.records)
-            self[kind] = render_sweep(folder, run.head, run.records, sweep)
-        else:
-            judgement = judge(run.head, run.records)
-            self[kind] = render_report(folder, run.head, run.records, judgement)
+        self[kind] = write_report(folder, runs.seen(KINDS[kind]()))
         return self[kind]
 
 
@@ -86,13 +78,6 @@ class Visit:
         self.page.on("request", lambda request: self.asked_for.append(request.url))
         self.page.goto(file.as_uri())
 
-    def wait_for_charts(self) -> None:
-        """Return when every chart that isn't folded away has become a living one."""
-        self.page.wait_for_function(
-            "[...document.querySelectorAll('[data-chart]')]"
-            ".every(it => it.dataset.state || it.closest('details:not([open])'))"
-        )
-
     def drawn(self) -> set[str]:
         """Names of the charts in which something can be seen."""
         charts = self.page.locator("[data-chart]")
@@ -117,7 +102,6 @@ def test_page_is_whole_quiet_and_fits(
     scheme: Scheme,
 ) -> None:
     visit = Visit(browser, pages[kind], width, scheme)
-    visit.wait_for_charts()
     assert visit.said == []
     assert [url for url in visit.asked_for if not url.startswith("data:")] == [pages[kind].as_uri()]
     assert visit.overflow_px() <= 0
@@ -137,25 +121,22 @@ def test_a_sweep_shows_every_metric_and_each_point_on_demand(
     browser: Browser, pages: Pages
 ) -> None:
     visit = Visit(browser, pages["two_factors"], 1280, "light")
-    visit.wait_for_charts()
     before = visit.drawn()
     metrics = ("ratios", "rate_rps", "server_cpu_us", "response_p50_us", "memory_mib")
-    assert {f"sweep-{metric}-{panel}" for metric in metrics for panel in (0, 1)} <= before
+    assert {f"{metric}-{panel}" for metric in metrics for panel in (0, 1)} <= before
     assert not any(name.startswith("point-") for name in before)
     visit.page.locator("details.point summary").nth(2).click()
-    visit.wait_for_charts()
-    assert {"point-2-ratios", "point-2-latency", "point-2-host-client"} <= visit.drawn() - before
+    assert {"point-2-latency", "point-2-host-client"} <= visit.drawn() - before
     assert visit.said == []
     visit.page.context.close()
 
 
 def test_an_arm_is_picked_out_in_all_panels_of_a_figure(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["two_factors"], 1280, "light")
-    visit.wait_for_charts()
     figure = visit.page.locator("#figure-rate_rps")
     figure.get_by_role("button", name="nginx").click()
     for panel in figure.locator("[data-chart]").all():
-        panel.locator(".mark-symbol path[opacity='0.12']").first.wait_for(state="attached")
+        assert panel.locator(".mark-symbol path.muted").count() == 3
     visit.page.context.close()
 
 
@@ -169,7 +150,6 @@ def test_colours_follow_the_scheme(browser: Browser, pages: Pages) -> None:
     colours = {}
     for scheme in get_args(Scheme):
         visit = Visit(browser, pages["decided"], 1280, scheme)
-        visit.wait_for_charts()
         colours[scheme] = visit.page.evaluate(
             "selector => getComputedStyle(document.querySelector(selector)).fill",
             "[data-chart=slots] .mark-symbol path",
@@ -181,25 +161,22 @@ def test_colours_follow_the_scheme(browser: Browser, pages: Pages) -> None:
 
 def test_an_arm_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
-    visit.wait_for_charts()
     figure = visit.page.locator("#figure-slots")
-    muted = figure.locator(".mark-symbol path[opacity='0.12']")
+    muted = figure.locator(".mark-symbol path.muted")
     assert muted.count() == 0
     button = figure.get_by_role("button", name="nginx")
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
-    muted.first.wait_for(state="attached")
     assert muted.count() == 32  # the other arm's slots: 8 blocks of 4
     button.click()
-    muted.first.wait_for(state="detached")
+    assert muted.count() == 0
     visit.page.context.close()
 
 
 def test_a_point_tells_its_figures(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
-    visit.wait_for_charts()
     visit.page.locator("[data-chart=cpu] .mark-symbol path").first.hover()
-    tooltip = visit.page.locator("#vg-tooltip-element")
-    tooltip.wait_for(state="visible")
-    assert "apache-event" in tooltip.inner_text()
+    told = visit.page.locator(".told")
+    told.wait_for(state="visible")
+    assert told.inner_text().startswith("apache-event, block 0: ")
     visit.page.context.close()

@@ -1,40 +1,68 @@
-"""Runs that are killed and resumed end like runs that nobody disturbed."""
+"""Runs that are killed or fail, and are resumed, end like runs that nobody disturbed."""
 
+import json
 import os
-import random
+import shlex
+import shutil
 import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from e2e.commands import left_behind, started_webdyno, wait_for, webdyno
-from webdyno.judge.evidence import gather
-from webdyno.model.records import BlockRecord, Record, SlotRecord
+import pytest
+
+from e2e.commands import (
+    left_behind,
+    master_processes,
+    seeded,
+    started_webdyno,
+    wait_for,
+    webdyno,
+)
+from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.generator import find_loadgen
+from webdyno.judge.measured import Measured
+from webdyno.model.records import (
+    BlockRecord,
+    IncidentRecord,
+    Record,
+    SessionRecord,
+    SlotRecord,
+    StopRecord,
+)
 from webdyno.run.folder import RunFolder
 
 KILLS = 10
 BLOCKS = 8
-SHORT = (
-    "--set=measure.slot_s=0.05",
-    "--set=measure.warmup_s=0.05",
-    "--set=measure.slots_per_arm=2",
-    f"--set=measure.min_blocks={BLOCKS}",
-    f"--set=measure.max_blocks={BLOCKS}",
-    "--set=measure.seed=7",
-    # A client that is short of CPU, as beside other tests, says nothing about server CPU time.
-    "--set=measure.decide_on=server_cpu_us",
-)
+
+
+def short(fewest: int, most: int) -> tuple[str, ...]:
+    """Make blocks as short as they can be, and so many of them."""
+    return (
+        "--set=measure.slot_s=0.05",
+        "--set=measure.warmup_s=0.05",
+        "--set=measure.slots_per_arm=2",
+        f"--set=measure.min_blocks={fewest}",
+        f"--set=measure.max_blocks={most}",
+        "--set=measure.seed=7",
+        # A client that is short of CPU, as beside other tests, says nothing about server CPU time.
+        "--set=measure.decide_on=server_cpu_us",
+    )
+
+
+SHORT, SIX = short(BLOCKS, BLOCKS), short(6, 6)
 
 
 def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tuple[int, str]]]]:
     """What doesn't depend on the machine's mood: blocks with their orders and slots."""
     return [
         (block.record.block, block.record.order, [(slot.slot, slot.arm) for slot in block.slots])
-        for block in gather(records).blocks
+        for block in Measured.of(records).blocks
     ]
 
 
 def test_a_run_killed_ten_times_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+    moments = seeded("moments of kills")
     (calm := tmp_path / "calm").mkdir()
     (rough := tmp_path / "rough").mkdir()
     with started_webdyno("run", *SHORT, "--out=run", folder=calm) as undisturbed:
@@ -42,7 +70,7 @@ def test_a_run_killed_ten_times_ends_like_an_undisturbed_one(tmp_path: Path) -> 
         for _ in range(KILLS):
             with started_webdyno(*arguments, folder=rough) as process:
                 wait_for(rough / "run/slots.jsonl", lines=1)
-                time.sleep(random.uniform(0, 2.0))
+                time.sleep(moments.uniform(0, 2.0))
                 os.kill(process.pid, signal.SIGKILL)
             assert left_behind(rough) == []
             arguments = ["resume", "run"]
@@ -57,3 +85,128 @@ def test_a_run_killed_ten_times_ends_like_an_undisturbed_one(tmp_path: Path) -> 
     assert any(isinstance(it, SlotRecord) and it.phase == "warmup" for it in here)
     assert (rough / "run/report.html").exists()
     assert left_behind(tmp_path) == []
+
+
+def incidents(folder: Path) -> list[IncidentRecord]:
+    """What went wrong in the run of a test's folder."""
+    records = RunFolder.open(folder / "run").records()
+    return [record for record in records if isinstance(record, IncidentRecord)]
+
+
+def finished_blocks(folder: Path) -> list[int]:
+    """The blocks of the run in a test's folder, in their order."""
+    records = RunFolder.open(folder / "run").records()
+    return [record.block for record in records if isinstance(record, BlockRecord)]
+
+
+def test_after_a_server_died_the_run_is_told_to_go_on_and_does(tmp_path: Path) -> None:
+    with started_webdyno("run", *SIX, "--out=run", folder=tmp_path) as process:
+        wait_for(tmp_path / "run/slots.jsonl", 12)
+        for pid in master_processes(tmp_path, b"nginx: master"):
+            os.kill(pid, signal.SIGKILL)
+        told, _ = process.communicate(timeout=60)
+    assert [incident.arm for incident in incidents(tmp_path)] == ["nginx"]
+    assert "every finished slot is kept in run" in told
+    (hint,) = [line for line in told.splitlines() if " resume run " in line]
+    assert len(finished_blocks(tmp_path)) < 6
+
+    goes_on = shlex.split(hint.partition("   goes on")[0])
+    done = webdyno(*goes_on[1:], folder=tmp_path)
+    assert done.returncode in {0, 1}, done.stderr
+    assert finished_blocks(tmp_path) == list(range(1, 7))
+    records = RunFolder.open(tmp_path / "run").records()
+    assert sum(isinstance(record, SessionRecord) for record in records) == 2
+    assert isinstance(records[-1], StopRecord)
+    assert left_behind(tmp_path) == []
+
+
+FLAKY_ENGINE = """#!/bin/sh
+if [ "$1" = serve ] && [ "$(ls {fails} | wc -l)" -gt 0 ]; then
+    read -r order
+    rm "{fails}/$(ls {fails} | head -n 1)"
+    exit 7
+fi
+exec {engine} "$@"
+"""
+
+
+def flaky_engine(folder: Path, failures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put an engine in the place of ours that dies in its first slot, so many times."""
+    (fails := folder / "fails").mkdir()
+    for number in range(failures):
+        (fails / str(number)).touch()
+    wrapper = folder / "loadgen"
+    wrapper.write_text(FLAKY_ENGINE.format(fails=fails, engine=find_loadgen()))
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("WEBDYNO_LOADGEN", str(wrapper))
+
+
+def test_an_engine_that_ends_once_costs_its_block_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flaky_engine(tmp_path, 1, monkeypatch)
+    done = webdyno("run", *SIX, "--out=run", folder=tmp_path)
+    assert done.returncode in {0, 1}, done.stderr
+    assert "ended unexpectedly (exit code 7); block 1 is begun anew" in done.stderr
+    (incident,) = incidents(tmp_path)
+    assert (incident.arm, incident.block) == (None, 1)
+    assert finished_blocks(tmp_path) == list(range(1, 7))
+
+
+def test_an_engine_that_always_ends_is_told_with_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flaky_engine(tmp_path, 9, monkeypatch)
+    done = webdyno("run", *SIX, "--out=run", folder=tmp_path)
+    assert done.returncode == 3
+    assert "ended unexpectedly (exit code 7)" in done.stderr
+    assert "nothing was measured yet" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(incidents(tmp_path)) == 2
+    assert left_behind(tmp_path) == []
+
+
+def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_folder(
+    tmp_path: Path,
+) -> None:
+    own = tmp_path / "my catalogue"
+    shutil.copytree(BUILT_IN / "services/nginx", own / "services/odd")
+    shutil.copytree(BUILT_IN / "stacks/nginx", own / "stacks/odd")
+    stack = own / "stacks/odd/stack.toml"
+    stack.write_text(stack.read_text().replace('service = "nginx"', 'service = "odd"'))
+    arguments = (f"--catalog={own}", "--set=arms.nginx.stack=odd", "--out=my run", "--yes")
+    with started_webdyno("run", *SIX, *arguments, folder=tmp_path) as process:
+        wait_for(tmp_path / "my run/slots.jsonl", 5)
+        process.send_signal(signal.SIGINT)
+        told, _ = process.communicate(timeout=60)
+    assert " resume 'my run'   goes on" in told
+    shutil.rmtree(own)
+    done = webdyno("resume", "my run", "--yes", folder=tmp_path)
+    assert done.returncode in {0, 1}, done.stderr
+    folder = RunFolder.open(tmp_path / "my run")
+    assert len(Measured.of(folder.records()).blocks) == 6
+
+    head = json.loads((folder.path / "run.json").read_text())
+    head["machine"]["cpu_model"] = "another one"
+    (folder.path / "run.json").write_text(json.dumps(head))
+    refused = webdyno("resume", "my run", "--yes", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "cpu_model: another one before" in refused.stderr
+    anew = shlex.split(refused.stderr.splitlines()[-1].partition("anew: ")[2])[1:]
+    with started_webdyno(*anew, "--out=again", "--yes", folder=tmp_path) as process:
+        wait_for(tmp_path / "again/slots.jsonl", 4)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert RunFolder.open(tmp_path / "again").head.experiment == folder.head.experiment
+
+
+def test_a_finished_run_is_measured_further_when_asked(tmp_path: Path) -> None:
+    quick = (*short(6, 30), "--set=measure.precision=0.0001", "--budget=1s")
+    assert webdyno("run", *quick, "--out=run", folder=tmp_path).returncode in {0, 1}
+    before = len(finished_blocks(tmp_path))
+    again = webdyno("resume", "run", folder=tmp_path)
+    assert "has come to its end" in again.stderr
+    assert len(finished_blocks(tmp_path)) == before
+    more = webdyno("resume", "run", "--budget=3s", folder=tmp_path)
+    assert more.returncode in {0, 1}, more.stderr
+    assert len(finished_blocks(tmp_path)) > before

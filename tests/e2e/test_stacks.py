@@ -146,7 +146,7 @@ def open_scratch() -> Iterator[Path]:
     """A folder that everybody may write to, unlike pytest's."""
     folder = Path(f"/tmp/webdyno-test-{os.getpid()}")  # noqa: S108
     folder.mkdir()
-    folder.chmod(0o777)
+    folder.chmod(0o1777)
     yield folder
     shutil.rmtree(folder)
 
@@ -292,6 +292,46 @@ def test_a_server_that_ends_at_once_is_told_with_its_log(bench: Bench, tmp_path:
     assert "nginx ended by itself with exit code 1; the end of its log" in str(death.value)
     assert any("unknown directive" in line for line in death.value.log_tail)
     assert death.value.service == "nginx"
+
+
+def test_a_server_that_goes_into_the_background_is_told_why_it_has_to_end(
+    bench: Bench, tmp_path: Path
+) -> None:
+    own = own_nginx(tmp_path / "own", **{"daemon off;": ""})
+    stack, site = own.stack("nginx"), own.site("static")
+    with pytest.raises(StackDied, match=r"nginx went into the background: .*daemon off;"):
+        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("how", ["program", "interpreter"])
+def test_a_program_that_the_servers_user_cannot_reach(
+    bench: Bench, tmp_path: Path, open_folder: Path, how: str
+) -> None:
+    private = open_folder / "private"
+    private.mkdir(mode=0o700)
+    program = private / "gunicorn" if how == "program" else open_folder / "gunicorn"
+    program.write_text(f"#!{private}/python\n" if how == "interpreter" else "#!/bin/sh\n")
+    program.chmod(0o755)
+    start = f'start = ["{program}"]\ncheck = []\n#'
+    own = own_nginx(tmp_path / "own", **{"start =": start, "check =": "#"})
+    stack, site = own.stack("nginx"), own.site("static")
+    with pytest.raises(StackDied) as death:
+        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+    assert f"may not enter the folder {private}" in str(death.value)
+    assert bench.user
+    assert f"{bench.user.name}, as whom servers run" in str(death.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_writes_no_logs_where_the_servers_user_could_lead_them_astray(
+    catalogue: Catalogue, bench: Bench, open_folder: Path
+) -> None:
+    open_folder.chmod(0o777)
+    stack, site = catalogue.stack("nginx"), catalogue.site("static")
+    with pytest.raises(Trouble, match=r"can change .*; root writes its logs only .* --out"):
+        start_stack(stack, {}, site, folder=open_folder / "run", bench=bench)
+    assert list(open_folder.iterdir()) == []
 
 
 def test_a_server_that_never_listens_is_stopped_and_told(

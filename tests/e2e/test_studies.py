@@ -3,8 +3,12 @@
 import signal
 from pathlib import Path
 
-from builders import SimulatedArm, simulated_run
+import pytest
+
+from builders import START, SimulatedArm, simulated_run
 from e2e.commands import left_behind, started_webdyno, wait_for, webdyno
+from webdyno.generator import find_loadgen
+from webdyno.model.records import StopRecord
 from webdyno.run.folder import RunFolder
 
 
@@ -31,6 +35,7 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     with RunFolder.create(tmp_path / "s/hdm-front-proxy", simulated.head) as folder:
         for record in simulated.records:
             folder.append(record)
+        folder.append(StopRecord(block=8, stopped_at=START, reason="budget", why="for a test"))
     done = webdyno("studies", "hdm-front-proxy", "--out=s", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 × can't be told" in done.stdout
@@ -43,11 +48,42 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
 def test_an_interrupted_study_shows_what_it_has(tmp_path: Path) -> None:
     arguments = ("studies", "hdm-front-proxy", "--budget=30s", "--out=s")
     with started_webdyno(*arguments, folder=tmp_path) as process:
-        wait_for(tmp_path / "s/hdm-front-proxy/slots.jsonl", lines=1)
+        wait_for(tmp_path / "s/hdm-front-proxy/slots.jsonl", lines=2)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == 130, told
     assert "1 × can't be told" in told
-    assert "interrupted; the same command with --out s measures what is missing" in told
+    assert "interrupted; to measure what is missing: " in told
+    assert "studies hdm-front-proxy --budget 30s --out s" in told
     assert (tmp_path / "s/claims.md").exists()
     assert left_behind(tmp_path) == []
+
+
+def test_what_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
+    arguments = ("studies", "hdm-front-proxy", "--budget=30s", "--out=s")
+    slots = tmp_path / "s/hdm-front-proxy/slots.jsonl"
+    with started_webdyno(*arguments, folder=tmp_path) as process:
+        wait_for(slots, lines=2)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    before = slots.read_bytes()
+    with started_webdyno(*arguments, folder=tmp_path) as process:
+        wait_for(slots, lines=before.count(b"\n") + 3)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert slots.read_bytes().startswith(before)
+    assert left_behind(tmp_path) == []
+
+
+def test_a_study_whose_experiments_all_fail_ends_with_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "loadgen"
+    broken.write_text(f'#!/bin/sh\n[ "$1" = serve ] && exit 7\nexec {find_loadgen()} "$@"\n')
+    broken.chmod(0o755)
+    monkeypatch.setenv("WEBDYNO_LOADGEN", str(broken))
+    done = webdyno("studies", "hdm-front-proxy", "--budget=30s", "--out=s", folder=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "failed: hdm-front-proxy; to measure what is missing: " in done.stderr
+    assert "ended unexpectedly" in (tmp_path / "s/claims.md").read_text()
+    assert "Traceback" not in done.stderr

@@ -4,18 +4,22 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from e2e.commands import (
     QUICK,
     left_behind,
+    master_processes,
     run_blocks,
     scratch,
     started_webdyno,
@@ -31,7 +35,13 @@ from webdyno.run.folder import RunFolder
 
 pytestmark = pytest.mark.measures
 
-LONGER_SLOTS = ("--set=measure.slot_s=0.3", "--set=measure.slots_per_arm=4")
+LONGER_SLOTS = (
+    "--set=measure.slot_s=0.3",
+    "--set=measure.warmup_s=0.1",
+    "--set=measure.slots_per_arm=4",
+    "--budget=1s",
+)
+"""In the place of QUICK."""
 QUOTA_US, PERIOD_US = 10_000, 100_000
 CPU_CONTROLLER = Path("/sys/fs/cgroup/cpu")
 
@@ -57,7 +67,7 @@ def odd_nginx(folder: Path, right: str, odd: str) -> list[str]:
     shutil.copytree(BUILT_IN / "stacks/nginx", stack)
     file = stack / "stack.toml"
     file.write_text(file.read_text().replace('service = "nginx"', 'service = "odd"'))
-    return [f"--catalog={folder / 'catalog'}", "--set=arms.nginx.stack=odd"]
+    return [f"--catalog={folder / 'catalog'}", "--yes", "--set=arms.nginx.stack=odd"]
 
 
 def test_a_server_that_closes_kept_connections(tmp_path: Path) -> None:
@@ -75,7 +85,7 @@ def test_a_listen_queue_that_is_too_short(tmp_path: Path) -> None:
     listen = "listen {{ server.host }}:{{ server.port }}"
     odd = odd_nginx(tmp_path, listen, f"{listen} backlog=1")
     crowd = ("--set=load.connections=200", "--set=load.keepalive=never")
-    run_blocks(1, "run", *QUICK, *LONGER_SLOTS, *odd, *crowd, folder=tmp_path)
+    run_blocks(1, "run", *LONGER_SLOTS, *odd, *crowd, folder=tmp_path)
     assert "nginx" in {finding.arm for finding in found_in(tmp_path)["listen-overflow"]}
 
 
@@ -84,7 +94,7 @@ def test_other_work_on_the_servers_cpus(tmp_path: Path) -> None:
     if cpus.shared:
         pytest.skip("client and servers share the CPUs here, so nothing on them is foreign")
     with hog(cpus.servers):
-        run_blocks(1, "run", *QUICK, *LONGER_SLOTS, folder=tmp_path)
+        run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
     # Where the hypervisor holds all CPUs back, Apache's threads can leave the others too little.
     found = {finding.arm: finding.severity for finding in found_in(tmp_path)["other-work"]}
     assert found["nginx"] == "invalid"
@@ -134,13 +144,13 @@ def test_a_client_held_to_a_tenth_of_a_core(
     wrapper.write_text(f'#!/bin/sh\necho $$ > {quota}/cgroup.procs\nexec {find_loadgen()} "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("WEBDYNO_LOADGEN", str(wrapper))
-    run_blocks(1, "run", *QUICK, *LONGER_SLOTS, folder=tmp_path)
+    run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
     held = found_in(tmp_path)["client-held-back"]
     assert "invalid" in {finding.severity for finding in held}
 
 
 def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
-    with started_webdyno("run", *QUICK, *LONGER_SLOTS, "--out=run", folder=tmp_path) as process:
+    with started_webdyno("run", *LONGER_SLOTS, "--out=run", folder=tmp_path) as process:
         wait_for(tmp_path / "run/slots.jsonl", 3)
         masters = master_processes(tmp_path, b"nginx: master")
         assert masters
@@ -151,17 +161,76 @@ def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
-def master_processes(folder: Path, title: bytes) -> list[int]:
-    """The processes with this title that were started from a test's folder."""
-    return [
-        int(process.name)
-        for process in Path("/proc").glob("[0-9]*")
-        if title in _command(process) and str(scratch(folder)).encode() in _command(process)
-    ]
+def test_a_client_that_is_stopped_again_and_again(tmp_path: Path) -> None:
+    with restless(tmp_path, "loadgen"):
+        run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
+    assert found_in(tmp_path)["client-stood-still"]
 
 
-def _command(process: Path) -> bytes:
+def test_servers_that_are_stopped_again_and_again(tmp_path: Path) -> None:
+    with restless(tmp_path, "nginx"):
+        run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
+    assert "nginx" in {finding.arm for finding in found_in(tmp_path)["servers-stopped"]}
+
+
+@contextmanager
+def restless(folder: Path, name: str) -> Iterator[None]:
+    """Stops processes of a test's folder that have this name, and lets them go on, by turns."""
+    end = threading.Event()
+
+    def stop_and_go() -> None:
+        while not end.wait(0.2):
+            for told in (signal.SIGSTOP, signal.SIGCONT):
+                for process in psutil.process_iter():
+                    with suppress(psutil.Error):
+                        if process.name() == name and _is_ours(process, folder):
+                            process.send_signal(told)
+                time.sleep(0.15)
+
+    thread = threading.Thread(target=stop_and_go)
+    thread.start()
     try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def _is_ours(process: psutil.Process, folder: Path) -> bool:
+    """Whether a process is of a run in this folder: it or its files are in there."""
+    places = (str(folder), str(scratch(folder)))
+    return any(place in text for place in places for text in (process.cwd(), *process.cmdline()))
+
+
+def test_another_programs_full_listen_queue_spoils_nothing(tmp_path: Path) -> None:
+    with crowded_listener():
+        run_blocks(1, "run", *QUICK, folder=tmp_path)
+    assert not {"listen-overflow", "syn-retransmits"} & set(found_in(tmp_path))
+    run = RunFolder.open(tmp_path / "run")
+    dropped = [
+        record.readings.network.listen_drops
+        for record in run.records()
+        if record.kind == "slot" and record.readings
+    ]
+    assert sum(dropped) > 0
+
+
+@contextmanager
+def crowded_listener() -> Iterator[None]:
+    """A listener beside the run that drops connection after connection."""
+    end = threading.Event()
+
+    def crowd(address: tuple[str, int]) -> None:
+        while not end.wait(0.01):
+            with socket.socket() as client, suppress(BlockingIOError):
+                client.setblocking(False)
+                client.connect(address)
+
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
+        thread = threading.Thread(target=crowd, args=(listener.getsockname(),))
+        thread.start()
+        try:
+            yield
+        finally:
+            end.set()
+            thread.join()

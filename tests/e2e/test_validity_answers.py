@@ -19,6 +19,7 @@ def faulty(fault: str) -> list[str]:
     """Settings that put a server with a fault in Apache's place."""
     return [
         f"--catalog={FAULTY}",
+        "--yes",
         "--set=arms.apache-event.stack=faulty",
         f"--set=arms.apache-event.knobs.fault={fault}",
     ]
@@ -48,9 +49,9 @@ def test_an_answer_in_another_coding_ends_the_run_before_any_load(tmp_path: Path
     done = webdyno("run", *QUICK, *faulty("compressed"), "--out=run", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     assert left_behind(tmp_path) == []
-    finding = found_of("apache-event", tmp_path)["different-body"]
+    finding = found_of("apache-event", tmp_path)["no-answer"]
     assert finding.severity == "invalid"
-    assert "another body than the site's" in finding.what
+    assert "its body came in the encoding 'gzip', which nobody asked for" in finding.what
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="memory limits take root")
@@ -61,7 +62,7 @@ def test_a_memory_limit_that_is_reached(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
     found = found_of("apache-event", tmp_path)
     assert found["memory-limit"].severity == "invalid"
-    assert "memory limit of 31 MiB" in found["memory-limit"].what
+    assert "memory limit of 32 MB" in found["memory-limit"].what
 
 
 def test_more_requests_are_due_than_can_be_answered(tmp_path: Path) -> None:

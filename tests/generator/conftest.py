@@ -7,15 +7,18 @@ import pytest
 
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.model.knob import KnobValue
 from webdyno.stack import start_stack
 
 
 @contextmanager
-def serving(stack: str, site: str, folders: pytest.TempPathFactory) -> Iterator[str]:
+def serving(
+    stack: str, site: str, folders: pytest.TempPathFactory, **knobs: KnobValue
+) -> Iterator[str]:
     """Start a stack of the catalogue, give its URL, and stop it."""
     catalogue, folder = Catalogue.load(), folders.mktemp(stack)
     wanted, served = catalogue.stack(stack), catalogue.site(site)
-    with start_stack(wanted, {}, served, folder=folder, bench=Bench()) as running:
+    with start_stack(wanted, knobs, served, folder=folder, bench=Bench()) as running:
         yield running.url
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from generator.conftest import serving
 from webdyno.generator import (
     Expectation,
     GeneratorError,
@@ -104,3 +105,31 @@ def test_an_engine_that_is_not_there_is_a_mistake(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("WEBDYNO_LOADGEN", "/nowhere/loadgen")
     with pytest.raises(Mistake, match="WEBDYNO_LOADGEN"):
         find_loadgen()
+
+
+def test_headers_go_with_every_request_and_packed_bodies_are_not_held_against_the_page() -> None:
+    plain = order("http://127.0.0.1/100.txt", body_bytes=100, body_sha256="0" * 64)
+    load = Load(headers={"Accept-Encoding": "gzip", "Cookie": "a=1"})
+    packed = order("http://127.0.0.1/100.txt")
+    (request,) = order_json(dataclasses.replace(packed, load=load))["requests"]
+    assert request["headers"] == load.headers
+    (expect,) = (request.expect for request in plain.requests)
+    assert expect.under(Load()) == expect
+    assert expect.under(Load(headers={"Accept-Encoding": "identity"})) == expect
+    assert expect.under(load) == Expectation(200)
+
+
+def test_answers_come_compressed_where_requests_accept_it(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with (
+        serving("nginx", "static", tmp_path_factory, gzip=True) as packing,
+        Loadgen([CPU]) as loadgen,
+    ):
+        asked = order(f"{packing}/100KB.txt")
+        plain = loadgen.slot(asked)
+        accepting = Load(connections=4, headers={"Accept-Encoding": "gzip"})
+        packed = loadgen.slot(dataclasses.replace(asked, load=accepting))
+    assert plain.failures.total == packed.failures.total == 0
+    assert (plain.bytes.body or 0) / plain.requests.completed > 100_000
+    assert 0 < (packed.bytes.body or 0) / packed.requests.completed < 80_000

@@ -16,8 +16,7 @@ import numpy as np
 
 from webdyno.judge.comparison import ALPHA, DELTA, fewest_blocks, shown_estimate
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
-from webdyno.judge.slots import PILOT_BLOCKS, choice
-from webdyno.judge.variance import random_effects
+from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
 from webdyno.judge.verdict import Question, answer
 from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Verdict

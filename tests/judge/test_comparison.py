@@ -4,19 +4,21 @@ import numpy as np
 import pytest
 
 from builders import SimulatedArm, simulated_run
+from webdyno.judge import judge
 from webdyno.judge.comparison import compare_arms, fewest_blocks, log_ratios, shown_estimate
-from webdyno.judge.evidence import gather
-from webdyno.judge.metrics import metric_rule
+from webdyno.judge.judgement import headline
+from webdyno.judge.measured import Measured
 from webdyno.model.experiment import Measure
-from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.judgement import Comparison, Judgement, Verdict
+from webdyno.model.metrics import MetricRule, metric_rule
 
-RATE = metric_rule("rate_rps")
+RATE, SWITCHES = metric_rule("rate_rps"), metric_rule("context_switches")
 
 
 def compared(arms: dict[str, SimulatedArm], blocks: int, noise: float = 0.01) -> list[Comparison]:
     """Comparisons of simulated arms by rate."""
     run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
-    return compare_arms(gather(run.records), list(arms), RATE, run.head.experiment.measure)
+    return compare_arms(Measured.of(run.records), list(arms), RATE, run.head.experiment.measure)
 
 
 def test_the_ratio_is_of_the_arm_to_the_baseline() -> None:
@@ -91,3 +93,109 @@ def test_intervals_that_end_a_run_early_are_widened() -> None:
     assert not imprecise
     assert shown.half_width == pytest.approx(1.08 * unwidened.half_width)
     assert first.half_width > 0
+
+
+def by_switches(a: float, b: float, noise: float = 0.02) -> Comparison:
+    """A comparison by context switches per request: those of an arm, and of the baseline."""
+    rng = np.random.default_rng(1)
+
+    class Counted(Measured):
+        def values(self, arm: str, _: MetricRule) -> dict[int, float]:
+            mean = {"a": a, "b": b}[arm]
+            return {n: mean * float(np.exp(rng.normal(0, noise))) for n in range(8)}
+
+    (found,) = compare_arms(Counted((), (), ()), ["b", "a"], SWITCHES, Measure())
+    return found
+
+
+def test_a_ratio_of_next_to_nothing_is_no_difference() -> None:
+    """One switch in a hundred requests against one in two hundred: twice as many, of nothing."""
+    found = by_switches(0.010, 0.005)
+    assert found.ratio is not None
+    assert found.ratio.low > 1.9
+    assert (found.verdict, found.negligible) == (Verdict.EQUIVALENT, True)
+    assert "less than 0.05 context switches per request" in found.why
+    assert headline([found]).endswith("equivalent, the difference being too small to matter")
+
+
+def test_the_same_ratio_of_something_is_a_difference() -> None:
+    found = by_switches(1.0, 0.5)
+    assert (found.verdict, found.negligible) == (Verdict.SLOWER, False)
+
+
+def test_an_interval_that_reaches_beyond_the_floor_is_undecided() -> None:
+    found = by_switches(0.06, 0.03, noise=0.8)
+    assert (found.verdict, found.negligible) == (Verdict.UNDECIDED, False)
+
+
+def test_equals_are_no_more_negligible_than_equivalent() -> None:
+    found = by_switches(0.0100, 0.0100, noise=0.001)
+    assert (found.verdict, found.negligible) == (Verdict.EQUIVALENT, False)
+
+
+def test_extreme_ratios_have_an_interval_all_the_same() -> None:
+    found = by_switches(1e300, 1e-300, noise=5.0)
+    assert found.ratio is not None
+    assert np.isfinite(found.ratio.high)
+
+
+def judged(arms: dict[str, SimulatedArm], noise: float, blocks: int = 8) -> Judgement:
+    """The judgement of arms, of which those with the same stack are doubles."""
+    run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
+    return judge(run.head, run.records)
+
+
+def by_rate(judgement: Judgement) -> dict[str, Comparison]:
+    """The comparisons of rates by arm."""
+    return {c.a: c for c in judgement.comparisons if c.metric == "rate_rps"}
+
+
+def test_the_noise_between_equals_is_the_smallest_difference_that_counts() -> None:
+    arms = {
+        "nginx": SimulatedArm(),
+        "again": SimulatedArm(),
+        "apache": SimulatedArm(stack="apache", rate_rps=20_000),
+    }
+    found = by_rate(judged(arms, noise=0.05))
+    assert found["again"].same_arm
+    assert not found["apache"].same_arm
+    assert found["again"].ratio is not None
+    half_width = found["again"].ratio.high / found["again"].ratio.estimate - 1
+    assert half_width > 0.02
+    assert found["apache"].delta == pytest.approx(half_width)
+    assert found["apache"].verdict is Verdict.SLOWER
+    assert found["apache"].ratio is not None
+    assert found["apache"].ratio.confidence == 0.95
+
+
+def test_on_a_quiet_machine_delta_stays_at_two_per_cent() -> None:
+    arms = {
+        "nginx": SimulatedArm(),
+        "again": SimulatedArm(),
+        "apache": SimulatedArm(stack="apache"),
+    }
+    assert by_rate(judged(arms, noise=0.002))["apache"].delta == 0.02
+
+
+def test_equals_that_come_out_different_widen_delta_and_are_told() -> None:
+    arms = {
+        "nginx": SimulatedArm(),
+        "again": SimulatedArm(rate_rps=44_000),
+        "apache": SimulatedArm(stack="apache", rate_rps=42_000),
+    }
+    judgement = judged(arms, noise=0.003)
+    found = by_rate(judgement)
+    assert found["apache"].delta == pytest.approx(0.1, abs=0.015)
+    assert found["apache"].verdict is Verdict.EQUIVALENT
+    finding = next(
+        f for f in judgement.findings if f.rule == "same-arm" and "rate_rps" in f.metrics
+    )
+    assert finding.severity == "note"
+    assert "defined like nginx" in finding.what
+
+
+def test_only_equals_are_compared_as_usual() -> None:
+    judgement = judged({"nginx": SimulatedArm(), "again": SimulatedArm()}, noise=0.003)
+    assert judgement.verdict is Verdict.EQUIVALENT
+    assert by_rate(judgement)["again"].same_arm
+    assert judgement.findings == []

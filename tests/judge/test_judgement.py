@@ -1,15 +1,21 @@
 """The whole judgement, as people and programs read it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import SimulatedArm, simulated_run
-from webdyno.judge import judge
+from builders import START, SimulatedArm, simulated_run
+from judge.validity.broken import readings_with
+from webdyno.judge import judge, ratios_so_far
+from webdyno.judge.runs import compare_runs
 from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Judgement, Verdict
+from webdyno.model.metrics import METRICS
+from webdyno.model.readings import ServerStatus
+from webdyno.model.records import StopRecord
 
 
 def judged(arms: dict[str, SimulatedArm], blocks: int = 12, noise: float = 0.02) -> Judgement:
@@ -123,3 +129,53 @@ def test_a_judgement_is_whole_and_always_the_same(seed: int, blocks: int, ratio:
     for comparison in found.comparisons:
         assert comparison.ratio is not None
         assert 0 < comparison.ratio.low <= comparison.ratio.estimate <= comparison.ratio.high
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("blocks", [0, 6])
+def test_a_verdict_on_what_nothing_tells_of_is_undecided(name: str, blocks: int) -> None:
+    """As when a run is interrupted before its first block, or no probe was at work."""
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=blocks)
+    measure = Measure.model_construct(**{**dict(Measure(seed=1)), "decide_on": name})
+    experiment = run.head.experiment.model_copy(update={"measure": measure})
+    head = run.head.model_copy(update={"experiment": experiment})
+    found = judge(head, run.records)
+    compared = {it.metric: it for it in found.comparisons}
+    assert found.verdict is compared[name].verdict
+    if not blocks or name in {"memory_mib", "context_switches"}:
+        assert found.verdict is Verdict.UNDECIDED
+        assert compared[name].ratio is None
+    assert compare_runs((head, run.records), (head, run.records)).changes
+
+
+def test_the_ratio_so_far_is_that_of_the_judgement() -> None:
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=7)
+    (so_far,) = ratios_so_far(run.head.experiment, run.records)
+    assert so_far in judge(run.head, run.records).comparisons
+
+
+def test_the_ratio_so_far_takes_only_the_deciding_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=2)
+
+    def too_dear(_: object) -> float:
+        raise AssertionError("another metric was computed")
+
+    for name in set(METRICS) - {"rate_rps"}:
+        monkeypatch.setitem(METRICS, name, replace(METRICS[name], block_value=too_dear))
+    assert ratios_so_far(run.head.experiment, run.records)
+
+
+def test_why_it_ended_and_what_was_counted_beside_is_told() -> None:
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=6)
+    stop = StopRecord(
+        block=6, stopped_at=START, reason="precision", why="the ratio is known to ±2 %"
+    )
+    status = {"cache": ServerStatus(hits=30, misses=10), "nginx": ServerStatus(requests=40)}
+    records = [readings_with(status=status)(it) if it.kind == "slot" else it for it in run.records]
+    found = judge(run.head, [*records, stop])
+    assert found.stopped_because == "the ratio is known to ±2 %"
+    assert [(it.arm, it.ready_s, it.hit_share) for it in found.facts] == [
+        ("nginx", 0.05, {"cache": 0.75}),
+        ("apache", 0.05, {"cache": 0.75}),
+    ]
+    assert judge(run.head, [stop, *records]).stopped_because is None

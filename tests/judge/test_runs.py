@@ -50,7 +50,7 @@ def test_an_arm_that_became_slower_decides() -> None:
     slower = ARMS | {"apache": SimulatedArm(rate_rps=16_000)}
     found = compared(run(ARMS, 1), run(slower, 2))
     assert found.verdict is Verdict.SLOWER
-    assert "apache: 0.803× the requests per second of before" in found.headline
+    assert "apache: 0.804× the requests per second of before" in found.headline
     by_subject = rates(found)
     assert by_subject["nginx"].verdict is Verdict.EQUIVALENT
     assert by_subject["apache / nginx"].verdict is Verdict.SLOWER

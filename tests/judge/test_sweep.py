@@ -25,7 +25,7 @@ def test_each_point_is_judged_by_its_own_records() -> None:
     verdicts = [at.judgement.verdict for at in found.points]
     assert verdicts == [Verdict.SLOWER, Verdict.EQUIVALENT, Verdict.FASTER]
     assert all(at.judgement.blocks == 8 for at in found.points)
-    assert "slower at 1 of 3 points (load.connections = 1)" in found.headline
+    assert "slower at 1 of 3 points (connections = 1)" in found.headline
 
 
 def test_points_that_agree_are_said_shortly() -> None:

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from webdyno.probe.listeners import drops_by_listener, drops_since
 from webdyno.probe.network import NetworkReading
 from webdyno.probe.proc_files import counters, number_after
 
@@ -61,3 +62,36 @@ def test_a_full_listen_queue_is_seen() -> None:
     use = NetworkReading.read().since(before)
     assert use.listen_overflows >= 1
     assert use.listen_drops >= use.listen_overflows
+
+
+def overflow(server: socket.socket) -> None:
+    """Ask for more connections than its queue takes."""
+    for _ in range(12):
+        with socket.socket() as client:
+            client.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                client.connect(server.getsockname())
+
+
+def listening() -> socket.socket:
+    """A listener with a short queue, of which nobody takes connections."""
+    return socket.create_server(("127.0.0.1", 0), backlog=1)
+
+
+def test_drops_are_counted_by_listener() -> None:
+    with listening() as ours, listening() as theirs, listening() as quiet:
+        before = drops_by_listener()
+        if before is None:
+            pytest.skip("this kernel doesn't tell")
+        overflow(ours)
+        overflow(theirs)
+        overflow(theirs)
+        after = drops_by_listener()
+        of = {
+            name: drops_since(before, after, {it.getsockname()[1]})
+            for name, it in (("ours", ours), ("theirs", theirs), ("quiet", quiet))
+        }
+    assert of["ours"]
+    assert of["theirs"]
+    assert of["quiet"] == 0
+    assert drops_since(None, after, {80}) is None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from webdyno.probe import CpuReading
-from webdyno.probe.processes import ServiceReading
+from webdyno.probe.processes import ProcessReading, ServiceReading
 
 SCRIPT = """
 import os, sys, threading, time
@@ -105,3 +105,12 @@ def test_a_process_that_is_gone_is_left_out() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     assert ServiceReading.read([gone.pid], CPU).processes == {}
+
+
+def test_a_counter_that_steps_back_counts_as_nothing() -> None:
+    """As that of another process that got the number of one that ended."""
+    before = ServiceReading(CPU, {7: ProcessReading(9, 9, 9, 9, (9, 9), 1, 0)})
+    after = ServiceReading(CPU, {7: ProcessReading(1, 12, 0, 0, (0, 10), 1, 0)})
+    use = after.since(before)
+    assert (use.switches_voluntary, use.switches_involuntary) == (0, 3)
+    assert (use.disk_read_bytes, use.disk_written_bytes) == (0, 1)

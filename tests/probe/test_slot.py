@@ -1,15 +1,26 @@
 """All probes around a slot, on real servers."""
 
+import gzip
 import os
+import signal
+import subprocess
+import threading
+import time
 import urllib.request
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.model.readings import Readings, StoppedUse
 from webdyno.probe import SlotProbe
-from webdyno.stack import start_stack
+from webdyno.probe.interrupts import kept_apart
+from webdyno.probe.scene import Scene
+from webdyno.probe.slot import PROBES
+from webdyno.stack import RunningStack, start_stack
 
 REQUESTS = 200
 
@@ -39,3 +50,89 @@ def test_the_loaded_arm_is_told_from_the_idle_one(tmp_path: Path) -> None:
     assert readings.other_arms_cpu_s["idle"] < servers.cpu_s / 2
     assert readings.host.context_switches >= use.switches_voluntary
     assert readings.shared_cpus == bench.split.shared
+    assert readings.front == "nginx"
+    assert readings.network.dropped == 0
+    assert readings.stopped == StoppedUse()
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[RunningStack]:
+    """Nginx with a static site."""
+    catalogue, bench = Catalogue.load(), Bench()
+    stack, site = catalogue.stack("nginx"), catalogue.site("static")
+    with start_stack(stack, {}, site, folder=folder, bench=bench) as up:
+        yield up
+
+
+def test_the_host_is_sampled_inside_the_slot(tmp_path: Path) -> None:
+    with running(tmp_path) as up:
+        with SlotProbe("a", {"a": up}, Bench(), None) as probe:
+            time.sleep(0.35)
+        use = probe.readings().host
+    assert 1 <= len(use.samples) <= 4
+    assert all(0 <= sample.servers_busy <= 1 for sample in use.samples)
+    assert all(sample.running >= 0 for sample in use.samples)
+    assert 0 < use.samples[0].at_s < use.took_s
+
+
+def test_stopped_servers_and_clients_are_told(tmp_path: Path) -> None:
+    with running(tmp_path) as up, subprocess.Popen(["sleep", "60"]) as client:
+        with SlotProbe("a", {"a": up}, Bench(), client.pid) as probe:
+            worker = max(up.services()["nginx"].pids())
+            os.kill(worker, signal.SIGSTOP)
+            time.sleep(0.35)
+            os.kill(worker, signal.SIGCONT)
+            os.kill(client.pid, signal.SIGSTOP)
+            time.sleep(0.35)
+        stopped = probe.readings().stopped
+        client.kill()
+    assert stopped is not None
+    assert stopped.servers_s > 0.05
+    assert stopped.client_s > 0.05
+
+
+def test_a_slot_that_fails_leaves_no_sampler_behind(tmp_path: Path) -> None:
+    before = threading.active_count()
+    with running(tmp_path) as up, pytest.raises(ZeroDivisionError):  # noqa: SIM117
+        with SlotProbe("a", {"a": up}, Bench(), None):
+            raise ZeroDivisionError
+    assert threading.active_count() == before
+
+
+def joules(_: Scene) -> Generator[None, None, dict[str, float]]:
+    """A probe of a new kind."""
+    yield
+    return {"joules": 2.5}
+
+
+def test_a_probe_is_added_in_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROBES, "energy", joules)
+    with running(tmp_path) as up:
+        with SlotProbe("a", {"a": up}, Bench(), None) as probe:
+            pass
+        readings = probe.readings()
+    again = Readings.model_validate_json(readings.model_dump_json())
+    assert again == readings
+    assert again.part("energy") == {"joules": 2.5}
+    assert again.part("entropy") == {}
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_interrupts_kept_apart_are_the_servers_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, apart: bool
+) -> None:
+    monkeypatch.setattr("webdyno.probe.slot.kept_apart", lambda: apart)
+    with running(tmp_path) as up, SlotProbe("a", {"a": up}, Bench(), None) as probe:
+        time.sleep(0.05)
+    interrupts_s = probe.readings().host.servers.interrupts_s
+    servers = probe.servers()
+    assert servers.interrupts_s == (interrupts_s if apart else 0)
+    assert servers.cpu_s == servers.cpu_user_s + servers.cpu_sys_s + servers.interrupts_s
+
+
+def test_whether_interrupts_are_kept_apart_is_as_the_kernel_was_built() -> None:
+    try:
+        built = gzip.decompress(Path("/proc/config.gz").read_bytes()).decode()
+    except OSError:
+        pytest.skip("this kernel doesn't tell how it was built")
+    assert kept_apart() == ("CONFIG_IRQ_TIME_ACCOUNTING=y" in built)

@@ -1,13 +1,16 @@
 """The kinds of run that a report must be able to show."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import product
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.validity.broken import quiet_readings
+from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
 from webdyno.model.readings import HostSample, ServiceUse
 from webdyno.model.records import Record, SlotRecord
+from webdyno.report.view import RunView, run_view
 
 NGINX = SimulatedArm(rate_rps=77_000, server_cpu_us=11.3, response_p50_us=780)
 APACHE = SimulatedArm(
@@ -23,11 +26,13 @@ LONG_NAME = "nginx-front-apache-prefork-modphp with 32 children and a page cache
 """Longer than a column of a terminal or half a telephone's screen."""
 
 
+@cache
 def decided() -> SimulatedRun:
     """Two arms with a clear difference."""
     return simulated_run({"apache-event": APACHE, "nginx": NGINX}, blocks=8)
 
 
+@cache
 def several_arms() -> SimulatedRun:
     """Four arms, one of them with a long name, one close to the baseline."""
     return simulated_run(
@@ -41,12 +46,14 @@ def several_arms() -> SimulatedRun:
     )
 
 
+@cache
 def invalid() -> SimulatedRun:
     """One arm answers 404 to everything."""
     wrong = SimulatedArm(stack="apache-event", wrong_status=404, body=b"<title>Not Found</title>")
     return simulated_run({"nginx": NGINX, "apache": wrong}, blocks=6)
 
 
+@cache
 def undecided() -> SimulatedRun:
     """Two servers that are nearly alike, too noisy for an answer."""
     near = SimulatedArm(rate_rps=80_000, server_cpu_us=11.0, response_p50_us=750)
@@ -55,11 +62,13 @@ def undecided() -> SimulatedRun:
     )
 
 
+@cache
 def one_block() -> SimulatedRun:
     """Stopped when only one block was finished."""
     return simulated_run({"nginx": NGINX, "apache": APACHE}, blocks=1)
 
 
+@cache
 def no_block() -> SimulatedRun:
     """Stopped after the fairness certificate, before any slot."""
     run = one_block()
@@ -67,6 +76,7 @@ def no_block() -> SimulatedRun:
     return SimulatedRun(run.head, certificate)
 
 
+@cache
 def hostile() -> SimulatedRun:
     """Names and answers that mean something in HTML, scripts and CSV."""
     name = '</script><img src=x onerror="alert(1)">, {{ 7*7 }}'
@@ -74,6 +84,25 @@ def hostile() -> SimulatedRun:
     return simulated_run({"nginx": NGINX, name: wrong}, blocks=6, title="<b>& co</b>")
 
 
+MARKUP = ("[red]hot[/red]", "[/]", "[link=x]y")
+"""What rich would take for styles, or raise an error about."""
+
+
+@cache
+def hostile_markup() -> SimulatedRun:
+    """A title, an arm, levels and a server's error that mean something in a terminal."""
+    title, arm, level = MARKUP
+    gone = SimulatedArm(wrong_status=500, body=b"[/bold]")
+    run = simulated_run({"nginx": NGINX, arm: gone}, blocks=6, title=title)
+    paths: list[Level] = [["/a.txt"], [f"/{level}.txt"]]
+    experiment = run.head.experiment.model_copy(update={"factors": {"load.paths": paths}})
+    records = [
+        record.model_copy(update={"point": point}) for point in (0, 1) for record in run.records
+    ]
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), records)
+
+
+@cache
 def probed() -> SimulatedRun:
     """The clear difference with probes at work."""
     run = decided()
@@ -146,16 +175,19 @@ def _arms_at(levels: Sequence[Level]) -> dict[str, SimulatedArm]:
     }
 
 
+@cache
 def connections() -> SimulatedRun:
     """One factor in powers."""
     return sweep({"load.connections": [1, 4, 16, 64, 256]})
 
 
+@cache
 def two_factors() -> SimulatedRun:
     """A number and a choice."""
     return sweep({"load.connections": [1, 8, 64], "load.keepalive": ["always", "never"]})
 
 
+@cache
 def names() -> SimulatedRun:
     """A factor whose levels are words, another of switches."""
     return sweep(
@@ -164,6 +196,7 @@ def names() -> SimulatedRun:
     )
 
 
+@cache
 def broken_point() -> SimulatedRun:
     """A sweep that was stopped in its second point, with wrong answers at the first."""
     run = two_factors()
@@ -173,8 +206,14 @@ def broken_point() -> SimulatedRun:
     return SimulatedRun(run.head, [*first, *second[:-1]])
 
 
-SWEEPS = (connections, two_factors, names, broken_point)
+SWEEPS = (connections, two_factors, names, broken_point, hostile_markup)
 """Runs of experiments with factors."""
 
 ALL = (decided, probed, several_arms, invalid, undecided, one_block, no_block, hostile)
 Make = Callable[[], SimulatedRun]
+
+
+@cache
+def seen(run: SimulatedRun) -> RunView:
+    """What there is to see of a run."""
+    return run_view(run.head, run.records, judge_sweep(run.head, run.records))

@@ -1,3 +1,7 @@
+"""The charts of all kinds of runs, and the rows that they are drawn from."""
+
+import re
+
 import pytest
 
 from builders import SimulatedRun
@@ -5,22 +9,19 @@ from judge.validity.broken import readings_with
 from report import runs
 from webdyno.judge import judge
 from webdyno.model.calibration import Ceiling
+from webdyno.model.judgement import Interval
 from webdyno.model.records import SlotRecord
-from webdyno.report import chart_data as data
-from webdyno.report.charts import cpu_figure, latency_figure, ratio_figure, slots_figure
-from webdyno.report.evidence import evidence
-from webdyno.report.figure import Figure
+from webdyno.report.drawing import Figure
+from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
+from webdyno.report.point_charts import latency_rows, point_figures, slot_rows
+from webdyno.report.ratio_charts import ratio_figure, ratio_row
 
 
 def figures(run: SimulatedRun) -> dict[str, Figure]:
-    judgement = judge(run.head, run.records)
-    made = (
-        ratio_figure(evidence(run.head, judgement)),
-        latency_figure(run.head, run.records),
-        slots_figure(run.head, run.records, judgement),
-        cpu_figure(run.head, judgement),
-    )
-    return {figure.name: figure for figure in made if figure}
+    view = runs.seen(run)
+    ratios = ratio_figure(view.deciding[0]) if view.deciding else None
+    made = [*([ratios] if ratios else []), *point_figures(view.points[0])]
+    return {figure.name: figure for figure in made}
 
 
 @pytest.mark.parametrize(
@@ -44,19 +45,46 @@ def test_each_chart_has_words_for_those_who_cannot_see_it() -> None:
         assert figure.caption
 
 
-def test_ratios_are_those_of_the_judgement() -> None:
-    run = runs.decided()
-    judgement = judge(run.head, run.records)
-    rows = data.ratios(evidence(run.head, judgement))
-    assert [row["ratio"] for row in rows] == [
-        found.ratio.estimate for found in judgement.comparisons if found.ratio
-    ]
-    assert rows[0]["verdict"] == "faster"
+def test_only_what_decides_is_on_the_axis_of_ratios() -> None:
+    (panel,) = figures(runs.probed())["ratios"].panels
+    assert len(re.findall("aria-label", panel.svg)) == 1
+    assert "switches" not in panel.svg
+    assert "nginx ÷ apache-event: 1.9" in panel.alt
+
+
+def test_the_band_is_the_one_the_judge_used_for_each_arm() -> None:
+    run = runs.several_arms()  # nginx again is nginx's double, and noisy
+    table = runs.seen(run).deciding[0]
+    deltas = {found.a: found.delta for found in table.compared}
+    assert len(set(deltas.values())) > 1
+    for found in table.compared:
+        assert ratio_row(found)["even_high"] == 1 + found.delta
+    figure = ratio_figure(table)
+    assert figure
+    assert "±2 % or ±" in figure.caption
+
+
+def test_a_very_wide_interval_does_not_stretch_the_axis() -> None:
+    table = runs.seen(runs.decided()).deciding[0]
+    (row,) = [row for row in table.rows if row.comparison]
+    assert row.comparison
+    wide = row.comparison.model_copy(update={"ratio": Interval(low=4e-4, estimate=1.9, high=5e3)})
+    rows = [type(row)(row.arm, row.value, wide)]
+    figure = ratio_figure(type(table)(table.metric, rows))
+    assert figure
+    assert not re.search(r">(0\.0\d*|\d{2,})×<", figure.panels[0].svg)
+
+
+def test_hostile_names_stay_text_in_drawings() -> None:
+    for figure in figures(runs.hostile()).values():
+        for panel in figure.panels:
+            assert "<img" not in panel.svg
+            assert "<script" not in panel.svg
 
 
 def test_percentile_curves_rise_and_end_where_ten_answers_are_left() -> None:
     run = runs.decided()
-    rows = data.latency(run.records, list(run.head.experiment.arms))
+    rows = latency_rows(run.records, list(run.head.experiment.arms))
     for arm in run.head.experiment.arms:
         curve = [row for row in rows if row["arm"] == arm]
         times = [row["ms"] for row in curve]
@@ -67,26 +95,27 @@ def test_percentile_curves_rise_and_end_where_ten_answers_are_left() -> None:
         )
         assert times == sorted(times)
         assert curve[-1]["beyond"] * answers >= 9.99
-        assert {"p50", "p90", "p99", "p99.9"} <= {row["percentile"] for row in curve}
+        named = [row["told"].split(":")[0] for row in curve if "told" in row]
+        assert named == [f"{arm}, {share}" for share in ("p50", "p90", "p99", "p99.9", "p99.99")]
 
 
 @pytest.mark.parametrize(("times", "drawn"), [(1.2, True), (3.0, False)])
 def test_the_ceiling_of_the_client_is_shown_where_it_is_near(times: float, drawn: bool) -> None:
     run = runs.decided()
-    highest = max(row["rate"] for row in data.slot_rates(run.records, judge(run.head, run.records)))
+    highest = max(row["rate"] for row in slot_rows(run.records, judge(run.head, run.records)))
     ceiling = Ceiling(rate_rps=highest * times, limited_by="client")
     with_ceiling = readings_with(ceiling=ceiling)
     records = [with_ceiling(r) if isinstance(r, SlotRecord) else r for r in run.records]
     found = figures(SimulatedRun(run.head, records))["slots"]
     assert "webdyno calibrate" in found.caption
-    assert any("strokeDash" in str(panel.spec) for panel in found.panels) == drawn
+    assert any('stroke-dasharray="6,4"' in panel.svg for panel in found.panels) == drawn
     assert "webdyno calibrate" not in figures(run)["slots"].caption
 
 
 def test_slots_that_do_not_count_are_marked() -> None:
     run = runs.decided()
     unfinished = run.records[:-1]
-    rows = data.slot_rates(unfinished, judge(run.head, unfinished))
+    rows = slot_rows(unfinished, judge(run.head, unfinished))
     last = max(row["block"] for row in rows)
     assert {row["trouble"] for row in rows if row["block"] == last} == {"block not finished"}
     assert {row["trouble"] for row in rows if row["block"] != last} == {""}
@@ -94,6 +123,39 @@ def test_slots_that_do_not_count_are_marked() -> None:
 
 def test_slots_with_wrong_answers_are_marked_with_the_rule() -> None:
     run = runs.invalid()
-    rows = data.slot_rates(run.records, judge(run.head, run.records))
+    rows = slot_rows(run.records, judge(run.head, run.records))
     assert all("non-2xx" in row["trouble"] for row in rows if row["arm"] == "apache")
     assert all(row["trouble"] == "" for row in rows if row["arm"] == "nginx")
+
+
+@pytest.mark.parametrize(
+    ("levels", "powers"),
+    [
+        ([1, 8, 64], True),
+        ([1, 2, 4], True),
+        ([100, 200, 300, 400], False),
+        ([10, 20, 30, 40, 50], False),
+        ([0, 1, 10], False),
+        ([5], False),
+        ([1, 1000], True),
+    ],
+)
+def test_levels_in_powers_are_told_from_steps(levels: list[float], powers: bool) -> None:
+    assert in_powers(levels) == powers
+
+
+def test_a_factor_of_words_is_drawn_by_name() -> None:
+    run = runs.names()
+    axis = factor_axis(run.head.experiment)
+    assert (axis.scale, axis.names) == ("names", ["always", "never"])
+    rows = value_rows(runs.seen(run).points, axis, "rate_rps")
+    assert {row["facet"] for row in rows} == {"nginx sendfile = true", "nginx sendfile = false"}
+    assert {row["level"] for row in rows} == {"always", "never"}
+
+
+def test_a_panel_for_each_level_of_the_second_factor() -> None:
+    drawn = {
+        panel.name for it in factor_figures(runs.seen(runs.two_factors())) for panel in it.panels
+    }
+    assert {"ratios-0", "ratios-1", "rate_rps-1", "memory_mib-0"} <= drawn
+    assert "ratios-2" not in drawn

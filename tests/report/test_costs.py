@@ -2,14 +2,23 @@
 
 import pytest
 
+from builders import SimulatedRun
+from judge.validity.broken import readings_with, run_with
 from report import runs
-from webdyno.report.costs import costs
-from webdyno.report.host_chart import host_figure, host_rows
+from webdyno.judge import judge
+from webdyno.model.readings import ServerStatus
+from webdyno.model.records import SlotRecord
+from webdyno.report.costs import Cost, costs
+from webdyno.report.point_charts import host_figure, host_rows
+
+
+def counted(run: SimulatedRun) -> dict[str, list[Cost]]:
+    return costs(run.head, run.records, judge(run.head, run.records).facts)
 
 
 def test_counts_are_divided_by_answers() -> None:
     run = runs.probed()
-    per_request = {cost.what: cost.by_arm for cost in costs(run.head, run.records)["Per request"]}
+    per_request = {cost.what: cost.by_arm for cost in counted(run)["Per request"]}
     switches = {arm: float(it) for arm, it in per_request["context switches to wait"].items()}
     assert switches == pytest.approx({"apache-event": 0.4, "nginx": 0.8}, rel=0.01)
     assert float(per_request["page faults from memory"]["nginx"]) == pytest.approx(0.02, rel=0.01)
@@ -18,27 +27,43 @@ def test_counts_are_divided_by_answers() -> None:
 
 def test_services_are_told_apart_where_there_are_several() -> None:
     run = runs.probed()
-    per_request = {cost.what: cost.by_arm for cost in costs(run.head, run.records)["Per request"]}
+    per_request = {cost.what: cost.by_arm for cost in counted(run)["Per request"]}
     assert per_request["CPU time of apache, µs"]["nginx"] == "—"
     assert per_request["CPU time of php, µs"]["apache-event"] == "—"
 
 
 def test_states_and_the_host_are_shown_as_they_are() -> None:
     run = runs.probed()
-    found = costs(run.head, run.records)
+    found = counted(run)
     standing = {cost.what: cost.by_arm for cost in found["At the end of a slot, at most"]}
     assert standing["processes"] == {"apache-event": "3", "nginx": "6"}
     host = {cost.what: cost.by_arm for cost in found["This machine meanwhile"]}
     assert host["tasks waiting for a CPU, % of the time"]["nginx"] == "20.0"
 
 
-def test_without_probes_there_is_nothing_to_tell() -> None:
+def test_what_servers_found_in_their_caches_is_told() -> None:
+    status = {"memcached": ServerStatus(hits=300, misses=100)}
+    run = run_with(readings_with(status=status), arm="nginx")
+    other = run_with(readings_with(), arm="apache")
+    records = [
+        mine if isinstance(mine, SlotRecord) and mine.arm == "nginx" else theirs
+        for mine, theirs in zip(run.records, other.records, strict=True)
+    ]
+    (hits,) = counted(SimulatedRun(run.head, records))["Caches"]
+    assert hits.what == "keys asked for that memcached had, %"
+    assert hits.by_arm == {"nginx": "75", "apache": "—"}
+
+
+def test_without_probes_only_starts_are_told() -> None:
     run = runs.decided()
-    assert costs(run.head, run.records) == {}
-    assert host_figure(run.head, run.records) is None
+    (start,) = counted(run)["At the start"]
+    assert start.by_arm == {"apache-event": "50", "nginx": "50"}
+    assert set(counted(run)) == {"At the start"}
+    assert host_figure(runs.seen(run).points[0]) is None
 
 
-def test_samples_become_points_in_time() -> None:
+def test_samples_become_a_mark_for_each_slot() -> None:
     rows = host_rows(runs.probed().records)
-    assert len(rows) == 8 * 8 * 4
-    assert (rows[0]["s"], rows[0]["servers"], rows[0]["running"]) == (0.1, 90.0, 3)
+    assert len(rows) == 8 * 8
+    assert (rows[0]["servers"], rows[0]["servers_low"]) == (pytest.approx(90), pytest.approx(90))
+    assert rows[0]["servers_told"].endswith("90 % busy")

@@ -5,17 +5,13 @@ import pytest
 
 from builders import SimulatedRun
 from report import runs
-from webdyno.judge import judge
-from webdyno.model.point import Point, PointJudgement
 from webdyno.report.summary import COLUMNS, summary_csv
 
 Lines = list[dict[str, str]]
 
 
 def read(run: SimulatedRun) -> Lines:
-    judgement = judge(run.head, run.records)
-    only = PointJudgement(point=Point(number=0, levels={}), judgement=judgement)
-    return list(csv.DictReader(StringIO(summary_csv(run.head, [only]))))
+    return list(csv.DictReader(StringIO(summary_csv(runs.seen(run)))))
 
 
 def test_each_metric_has_arms_ratios_and_their_blocks() -> None:
@@ -56,3 +52,10 @@ def test_every_kind_of_run_gives_whole_lines(make: runs.Make) -> None:
     for line in read(make()):
         assert set(line) == set(COLUMNS)
         assert line["kind"]
+
+
+def test_each_factor_is_a_column() -> None:
+    lines = read(runs.two_factors())
+    ratios = [it for it in lines if it["kind"] == "ratio" and it["metric"] == "rate_rps"]
+    levels = [(it["load.connections"], it["load.keepalive"]) for it in ratios]
+    assert levels == [(n, kept) for n in ("1", "8", "64") for kept in ("always", "never")]

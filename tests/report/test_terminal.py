@@ -1,3 +1,7 @@
+"""The report in the terminal: the same text for plain runs and sweeps."""
+
+import os
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -7,21 +11,22 @@ from rich.console import Console
 
 from builders import SimulatedRun
 from report import runs
-from webdyno.judge import judge
-from webdyno.report import print_report
+from webdyno.report.terminal import print_report
 
-FOLDER = Path("/runs/2026-03-14-static-hello")
+PAGE = Path("/runs/2026-03-14-static-hello/report.html")
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+REWRITE = "WEBDYNO_REWRITE_SNAPSHOTS"
 
 
 def printed(run: SimulatedRun, *, width: int = 100, terminal: bool = False) -> str:
     output = StringIO()
     console = Console(file=output, width=width, color_system="standard" if terminal else None)
-    print_report(console, FOLDER, run.head, run.records, judge(run.head, run.records))
+    print_report(console, runs.seen(run), PAGE)
     return output.getvalue()
 
 
-@pytest.mark.parametrize("make", runs.ALL, ids=lambda make: make.__name__)
-@pytest.mark.parametrize("width", [80, 100, 200])
+@pytest.mark.parametrize("make", [*runs.ALL, *runs.SWEEPS], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
 def test_lines_are_never_longer_than_the_terminal_or_100_columns(
     make: runs.Make, width: int
 ) -> None:
@@ -29,22 +34,53 @@ def test_lines_are_never_longer_than_the_terminal_or_100_columns(
     assert max(cell_len(line) for line in lines) <= min(width, 100)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [runs.decided, runs.two_factors, runs.invalid, runs.broken_point, runs.no_block],
+    ids=lambda make: make.__name__,
+)
+@pytest.mark.parametrize("width", [80, 100])
+def test_what_is_printed_reads_as_it_was_last_approved(make: runs.Make, width: int) -> None:
+    """With WEBDYNO_REWRITE_SNAPSHOTS=1 the texts are written anew; read them before a commit."""
+    lines = [line.rstrip() for line in printed(make(), width=width).splitlines()]
+    told = "\n".join(lines) + "\n"
+    file = SNAPSHOTS / f"{make.__name__}-{width}.txt"
+    if os.environ.get(REWRITE):
+        file.write_text(told, encoding="utf-8")
+    assert told == file.read_text(encoding="utf-8")
+
+
 def test_a_verdict_comes_with_its_evidence() -> None:
     report = printed(runs.decided())
-    assert "FASTER" in report
-    assert "nginx answers" in report
+    assert "FASTER   nginx answers" in report
     rate = next(line for line in report.splitlines() if line.startswith("  nginx "))
     assert "×" in rate
     assert rate.rstrip().endswith("faster")
     assert "Seed" in report
-    assert str(FOLDER / "report.html") in report
+    assert str(PAGE) in report
 
 
-def test_less_cpu_time_is_better_not_faster() -> None:
+def test_what_decides_comes_first_and_the_rest_is_not_shouted() -> None:
     report = printed(runs.decided())
-    cpu = report[report.index("Server CPU") : report.index("Response time")]
-    assert "better" in cpu
-    assert "faster" not in cpu
+    answer, beside = report.split("Beside it")
+    assert "Requests per second" in answer
+    assert "Server CPU" not in answer
+    assert "better" in beside
+    assert not set("▲▼") & set(beside)
+    assert "faster" not in beside
+
+
+def test_the_same_figures_in_sentence_and_table() -> None:
+    report = " ".join(printed(runs.decided()).split())
+    said = re.search(r"answers ([\d.]+)× .*?interval ([\d.]+) to ([\d.]+),", report)
+    assert said
+    assert f"{said[1]}× {said[2]}–{said[3]} ▲ faster" in report
+
+
+def test_what_arms_answered_differently_is_told() -> None:
+    report = printed(runs.decided())
+    assert "Not the same on all arms" in report
+    assert re.search(r'ETag +apache-event: "d-64d0"; nginx: —', report)
 
 
 def test_invalid_names_cause_and_remedy() -> None:
@@ -59,13 +95,20 @@ def test_undecided_says_what_is_still_needed() -> None:
     assert "more block" in printed(runs.undecided())
 
 
+def test_every_point_is_in_one_table() -> None:
+    told = printed(runs.two_factors())
+    assert re.search(r"connections +keepalive +value", told)
+    rows = re.findall(r"^  (\d+) +(always|never) +nginx .*×.* faster", told, re.MULTILINE)
+    assert {("8", "always"), ("64", "never")} <= set(rows)
+    assert "Varied" in told
+
+
 def test_colours_only_on_a_terminal() -> None:
     assert "\x1b[" in printed(runs.decided(), terminal=True)
     assert "\x1b[" not in printed(runs.decided())
 
 
 def test_markup_in_names_is_text() -> None:
-    head = runs.decided().head
-    experiment = head.experiment.model_copy(update={"title": "[red]hot[/red] [link=x]y"})
-    run = SimulatedRun(head.model_copy(update={"experiment": experiment}), [])
-    assert "[red]hot[/red] [link=x]y" in printed(run)
+    told = printed(runs.hostile_markup())
+    for text in runs.MARKUP:
+        assert text in told.replace("\n", "")

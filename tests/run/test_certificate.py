@@ -1,20 +1,28 @@
 """The certificate's requests: what a server answered is written down as it was."""
 
+import gzip
 import hashlib
 import threading
+import zlib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from webdyno.generator import Expectation
-from webdyno.run.certificate import ask
+from webdyno.model.experiment import Load
+from webdyno.run import certificate
+from webdyno.run.certificate import Undecodable, ask, decoded
 
 BODY = b"Hello, World!"
+ENCODED = {
+    "gzip": gzip.compress(BODY),
+    "deflate": zlib.compress(BODY),
+}
 
 
 class Site(BaseHTTPRequestHandler):
-    """Answers /hello well, resets /gone, and is not found elsewhere."""
+    """Answers /hello well and as asked for, resets /gone, and is not found elsewhere."""
 
     protocol_version = "HTTP/1.1"
 
@@ -25,6 +33,9 @@ class Site(BaseHTTPRequestHandler):
             return
         body = BODY if self.path == "/hello" else b"not here"
         self.send_response_only(200 if self.path == "/hello" else 404)
+        if encoding := self.headers.get("Accept-Encoding"):
+            body = ENCODED.get(encoding, body)
+            self.send_header("Content-Encoding", encoding)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -46,7 +57,7 @@ def url() -> Iterator[str]:
 
 def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
-    (answer,) = ask(url, [("/hello", expect)], timeout_s=5)
+    (answer,) = ask(url, [("/hello", expect)], Load())
     assert (answer.status, answer.body_sha256) == (200, expect.body_sha256)
     assert answer.headers == [("Content-Length", "13")]
     assert answer.head_bytes == len(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n")
@@ -54,18 +65,50 @@ def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
 
 
 def test_an_error_page_keeps_its_beginning(url: str) -> None:
-    (answer,) = ask(url, [("/missing", Expectation(200))], timeout_s=5)
+    (answer,) = ask(url, [("/missing", Expectation(200))], Load())
     assert (answer.status, answer.body_start) == (404, "not here")
 
 
 def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: str) -> None:
-    gone, hello = ask(url, [("/gone", Expectation(200)), ("/hello", Expectation(200))], timeout_s=5)
+    gone, hello = ask(url, [("/gone", Expectation(200)), ("/hello", Expectation(200))], Load())
     assert gone.status is None
     assert gone.error
     assert hello.status == 200
 
 
 def test_nobody_listening_is_told() -> None:
-    (answer,) = ask("http://127.0.0.1:9", [("/", Expectation(200))], timeout_s=5)
+    (answer,) = ask("http://127.0.0.1:9", [("/", Expectation(200))], Load())
     assert answer.status is None
     assert "refused" in (answer.error or "")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_compressed_body_is_kept_as_the_page_that_it_is(url: str, encoding: str) -> None:
+    expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
+    load = Load(headers={"Accept-Encoding": encoding})
+    (answer,) = ask(url, [("/hello", expect)], load)
+    assert (answer.encoding, answer.wire_bytes) == (encoding, len(ENCODED[encoding]))
+    assert (answer.body_bytes, answer.body_sha256) == (len(BODY), expect.body_sha256)
+
+
+def test_an_encoding_that_nobody_can_read_is_no_answer(url: str) -> None:
+    load = Load(headers={"Accept-Encoding": "gzip, deflate"})  # the server takes it literally
+    (answer,) = ask(url, [("/hello", Expectation(200))], load)
+    assert answer.status is None
+    assert "encoding" in (answer.error or "")
+
+
+def test_bodies_that_are_cut_off_or_never_end_are_no_pages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(Undecodable, match="cut off"):
+        decoded(ENCODED["gzip"][:-9], "gzip", {"gzip"})
+    monkeypatch.setattr(certificate, "MOST_DECODED_BYTES", 1000)
+    assert len(decoded(gzip.compress(bytes(999)), "gzip", {"gzip"})) == 999
+    with pytest.raises(Undecodable, match="very many"):
+        decoded(gzip.compress(bytes(1_000_000)), "gzip", {"gzip"})
+
+
+def test_an_encoding_that_nobody_asked_for_is_no_answer() -> None:
+    with pytest.raises(Undecodable, match="'gzip', which nobody asked for"):
+        decoded(gzip.compress(b"page"), "gzip", {"identity"})

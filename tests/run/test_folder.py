@@ -65,6 +65,32 @@ def test_a_bad_line_elsewhere_is_a_mistake_with_its_place(folder: RunFolder) -> 
         folder.records()
 
 
+@pytest.mark.parametrize(
+    "end",
+    [b"\n\n", b" \r\n\t\n", b"\0" * 4096, b'{"kind":"slo', b'{"kind":"slo\n', b"\xff\xfe\n\n"],
+    ids=["blank lines", "spaces", "zeros of a power cut", "torn", "torn, ended", "garbage"],
+)
+def test_what_a_kill_or_an_editor_leaves_at_the_end_loses_nothing(
+    folder: RunFolder, end: bytes
+) -> None:
+    folder.append(RUN.records[0])
+    folder.close()
+    with (folder.path / "slots.jsonl").open("ab") as file:
+        file.write(end)
+    assert folder.records() == RUN.records[:1]
+    folder.append(RUN.records[1])
+    assert folder.records() == RUN.records[:2]
+    assert (folder.path / "slots.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_a_blank_line_in_between_is_passed_over(folder: RunFolder) -> None:
+    folder.append(RUN.records[0])
+    with (folder.path / "slots.jsonl").open("ab") as file:
+        file.write(b"\n")
+    folder.append(RUN.records[1])
+    assert folder.records() == RUN.records[:2]
+
+
 def test_a_full_disk_is_told_and_leaves_whole_lines(tmp_path: Path) -> None:
     space = 1_000
 
@@ -80,7 +106,9 @@ def test_a_full_disk_is_told_and_leaves_whole_lines(tmp_path: Path) -> None:
     RunFolder.create(path, RUN.head).close()
     with RunFolder(path, RUN.head, write=write_until_full) as folder:
         folder.append(RUN.records[-1])
-        with pytest.raises(Trouble, match=r"No space left.*webdyno resume"):
+        with pytest.raises(
+            Trouble, match=r"slots.jsonl: can.t be written: No space left.*make room"
+        ):
             folder.append(RUN.records[1])
         assert folder.records() == [RUN.records[-1]]
         space = 1_000_000
@@ -138,7 +166,8 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         ("{", "not the head of a run"),
         ("[]", "format None"),
         ('{"format": 99}', "format 99"),
-        ('{"format": 1}', "webdyno_version: Field required"),
+        ('{"format": 1}', "webdyno_version is missing"),
+        ('{"format": 2}', "webdyno_version is missing"),
     ],
 )
 def test_a_folder_without_a_readable_head_is_refused(

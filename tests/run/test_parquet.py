@@ -1,5 +1,6 @@
 """Slots as a Parquet table."""
 
+import sys
 from pathlib import Path
 
 import duckdb
@@ -58,3 +59,11 @@ def test_a_run_without_slots_gives_an_empty_table(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(Trouble, match="can't be written"):
         write_parquet(RUN.records, tmp_path / "missing" / "slots.parquet")
+
+
+def test_a_missing_duckdb_is_told_with_the_extra_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(Trouble, match=r"webdyno\[parquet\]"):
+        write_parquet(RUN.records, tmp_path / "slots.parquet")

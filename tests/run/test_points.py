@@ -31,7 +31,7 @@ def test_all_combinations_come_once_and_the_last_factor_changes_fastest() -> Non
         (1, "always"), (1, "never"), (1, 10), (2, "always"), (2, "never"), (2, 10),
     ]  # fmt: skip
     assert plans[4].point.number == 4
-    assert plans[4].point.label == "load.connections = 2, load.keepalive = never"
+    assert plans[4].point.label == "connections = 2, keepalive = never"
 
 
 @given(st.lists(st.integers(1, 4), max_size=3))

@@ -14,6 +14,20 @@ def test_a_free_port_can_be_listened_on() -> None:
         server.bind(("127.0.0.1", free_port()))
 
 
+def test_no_port_is_given_twice() -> None:
+    taken: set[int] = set()
+    lowest_free = free_port()
+    with pytest.MonkeyPatch.context() as patch:
+        # So few ports that two draws meet at once, unless they know of each other.
+        patch.setattr("webdyno.stack.ports.LOWEST", lowest_free)
+        patch.setattr("webdyno.stack.ports._first_local_port", lambda: 0)
+        patch.setattr("webdyno.stack.ports.MOST_PORTS", 3)
+        patch.setattr("webdyno.stack.ports._can_listen", lambda *_: None)
+        for _ in range(3):
+            taken.add(free_port(taken=taken))
+    assert len(taken) == 3
+
+
 def test_a_port_in_use_is_named_with_its_holder() -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))

@@ -7,7 +7,7 @@ import pytest
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
 from webdyno.model.stack import Stack
-from webdyno.stack.roles import settle
+from webdyno.stack.roles import resolve_stack
 
 
 def service(name: str, **more: object) -> Service:
@@ -49,7 +49,7 @@ def stack(**more: object) -> Stack:
 
 
 def test_links_start_first_and_defaults_follow_the_cpus() -> None:
-    backend, web = settle(stack(), None, {}, server_cpus=3).roles
+    backend, web = resolve_stack(stack(), None, {}, server_cpus=3).roles
     assert (backend.name, web.name) == ("backend", "web")
     assert web.knobs == {"workers": 3}
     assert backend.by_socket
@@ -58,32 +58,34 @@ def test_links_start_first_and_defaults_follow_the_cpus() -> None:
 
 def test_a_name_that_two_services_share_is_the_fronts() -> None:
     assert set(stack().exposed_knobs()) == {"workers", "backend_workers", "listen"}
-    backend, web = settle(stack(), None, {"workers": 1, "backend_workers": 9}, server_cpus=3).roles
+    backend, web = resolve_stack(
+        stack(), None, {"workers": 1, "backend_workers": 9}, server_cpus=3
+    ).roles
     assert (web.knobs["workers"], backend.knobs["workers"]) == (1, 9)
 
 
 def test_a_stacks_own_knob_turns_several_at_once() -> None:
     both = stack(knobs={"size": {"sets": ["web.workers", "backend.workers"], "default": 5}})
     assert set(both.exposed_knobs()) == {"size", "listen"}
-    backend, web = settle(both, None, {}, server_cpus=3).roles
+    backend, web = resolve_stack(both, None, {}, server_cpus=3).roles
     assert (web.knobs["workers"], backend.knobs["workers"]) == (5, 5)
-    backend, web = settle(both, None, {"size": 7, "listen": "tcp"}, server_cpus=3).roles
+    backend, web = resolve_stack(both, None, {"size": 7, "listen": "tcp"}, server_cpus=3).roles
     assert (web.knobs["workers"], backend.knobs["workers"]) == (7, 7)
     assert not backend.by_socket
 
 
 def test_wrong_knobs_are_refused() -> None:
     with pytest.raises(Mistake, match="no knob 'nope'"):
-        settle(stack(), None, {"nope": 1}, server_cpus=1)
-    with pytest.raises(Mistake, match=r"listen is one of unix, tcp, not 'udp'"):
-        settle(stack(), None, {"listen": "udp"}, server_cpus=1)
+        resolve_stack(stack(), None, {"nope": 1}, server_cpus=1)
+    with pytest.raises(Mistake, match=r"listen should be one of unix, tcp, not 'udp'"):
+        resolve_stack(stack(), None, {"listen": "udp"}, server_cpus=1)
 
 
 def test_services_that_link_in_a_circle_are_refused() -> None:
     web = service("web", links={"app": "runs pages"})
-    parts = {
+    roles = {
         "a": {"service": web, "links": {"app": "b"}},
         "b": {"service": web, "links": {"app": "a"}},
     }
     with pytest.raises(Mistake, match="in a circle"):
-        settle(stack(services=parts, front="a"), None, {}, server_cpus=1)
+        resolve_stack(stack(services=roles, front="a"), None, {}, server_cpus=1)

@@ -4,8 +4,9 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from webdyno.audit.lines import Line
-from webdyno.audit.output import Command
+from webdyno.model.quantities import TIMES_S
+from webdyno.readers.lines import Line
+from webdyno.readers.output import Command
 
 _COMMAND = re.compile(
     r"(?:^|[\s`$#>(])(ab|httperf|wrk2?|h2load|hey|oha|siege|redis-benchmark)(?:\.exe)?\s+"
@@ -15,7 +16,6 @@ _LONG_DASH = re.compile(r"(?<!\S)[\u2013\u2014](?=\w)")
 """Typesetters turn `--` into one long dash."""
 
 _DURATION = re.compile(r"(\d{1,9})(ms|s|m|h|S|M|H)?$")
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, None: 1}
 
 OPTIONS: dict[str, dict[str, str]] = {
     "ab": {"n": "requests", "c": "concurrency", "t": "time_limit_s", "k": "keepalive"},
@@ -100,8 +100,7 @@ def _read(name: str, value: str) -> object:
     if number is None:
         return None
     if name == "time_limit_s":
-        unit = number[2].lower() if number[2] else None
-        return int(number[1]) * _SECONDS[unit]
+        return int(number[1]) * TIMES_S[(number[2] or "s").lower()]
     return int(number[1]) if number[2] is None else None
 
 

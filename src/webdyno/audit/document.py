@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from webdyno.audit.output import Command, Output
 from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache
 from webdyno.audit.tables import Table
+from webdyno.readers.output import Command, Output
 
 MOST_KEPT = 2000
 """Outputs, tables and so on that are held against each other: a text of any length is read, and

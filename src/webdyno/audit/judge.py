@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from webdyno.audit.document import Document
 from webdyno.audit.finding import Audit, Finding, Read, Severity
-from webdyno.audit.lines import Line
-from webdyno.audit.output import Command, Output
 from webdyno.audit.reader import read
 from webdyno.audit.rules import DOCUMENT_RULES, OUTPUT_RULES, Evidence, Rule, Seen
 from webdyno.audit.tables import Table
+from webdyno.readers.lines import Line
+from webdyno.readers.output import Command, Output
 
 MOST_FINDINGS = 50
 """Findings of one rule and severity that are listed; the rest is counted."""

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from webdyno.audit.lines import Line
-from webdyno.audit.tools.ab import LABELS
+from webdyno.readers.ab import LABELS
+from webdyno.readers.lines import Line
 
 _SHAPES = {
     "text": re.compile(rf"(?!(?:{'|'.join(LABELS)}):)\S.*[^:]$"),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webdyno.audit.lines import Line
+from webdyno.readers.lines import Line
 
 
 @dataclass(frozen=True)

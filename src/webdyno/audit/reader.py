@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from webdyno.audit.commands import find_command
-from webdyno.audit.lines import Line
 from webdyno.audit.mend import mended
-from webdyno.audit.output import Command, Output
 from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, hints
 from webdyno.audit.tables import Table, TableReader
-from webdyno.audit.tools import opened_by
-from webdyno.audit.tools.facts import Facts, Tool
-from webdyno.audit.tools.json_outputs import JsonReader
-from webdyno.audit.tools.redis import redis_quiet
-from webdyno.audit.tools.sheets import Sheet
+from webdyno.readers import opened_by
+from webdyno.readers.facts import Facts, Tool
+from webdyno.readers.json_outputs import JsonReader
+from webdyno.readers.lines import Line
+from webdyno.readers.output import Command, Output
+from webdyno.readers.redis import redis_quiet
+from webdyno.readers.sheets import Sheet
 
 Item = Output | Table | Command | CountedLoop | PageCache | ClientCpu
 

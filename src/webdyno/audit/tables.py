@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import median
 from typing import Literal
 
-from webdyno.audit.lines import Line
+from webdyno.readers.lines import Line
 
 Unit = Literal["rps", "kib_s"]
 

@@ -7,9 +7,18 @@ from webdyno.bench.machine import describe_machine
 from webdyno.bench.netns import NetnsBench
 from webdyno.bench.process import ServerProcess
 from webdyno.bench.this_machine import Bench
+from webdyno.bench.workspace import others_running
 from webdyno.model.bench import BenchSettings
 
-__all__ = ["Bench", "NetnsBench", "ServerProcess", "describe_machine", "open_bench", "split_cpus"]
+__all__ = [
+    "Bench",
+    "NetnsBench",
+    "ServerProcess",
+    "describe_machine",
+    "open_bench",
+    "others_running",
+    "split_cpus",
+]
 
 
 def open_bench(settings: BenchSettings, engine: Path) -> Bench:

@@ -6,8 +6,7 @@ from socket import socket
 from types import TracebackType
 from typing import Self
 
-from webdyno.bench.netns_cable import SERVERS, lay_cable
-from webdyno.bench.netns_side import PROGRAM_FOLDERS, Sides
+from webdyno.bench.netns_network import PROGRAM_FOLDERS, SERVERS, Sides, lay_cable
 from webdyno.bench.this_machine import Bench
 from webdyno.bench.users import ServerUser
 from webdyno.model.bench import BenchSettings

@@ -1,4 +1,4 @@
-"""A server process that was started on the bench, with a warden that ends it when webdyno ends."""
+"""Processes of the servers' user on the bench, with a warden that ends them when webdyno ends."""
 
 import json
 import os
@@ -16,11 +16,15 @@ from typing import Literal
 import psutil
 
 from webdyno.bench import warden
-from webdyno.bench.users import ServerUser
+from webdyno.bench.users import ServerUser, open_log
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
 
 WARDEN_START_WITHIN_S = 10.0
+WARDENS_ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+}
 STOP = b"."
 """Tells a warden to stop; its pipe's end without this tells that webdyno has died."""
 
@@ -50,10 +54,14 @@ class ServerProcess:
         """
         self.argv = list(argv)
         self.log = log
+        self.left_running = 0
+        """Processes that the first one left behind when it ended by itself; they were killed."""
         self._stop_within_s = stop_within_s
         order = {
-            "program": shutil.which(self.argv[0], path=env.get("PATH")) or self.argv[0],
+            "program": _program(self.argv[0], env.get("PATH")),
             "argv": self.argv,
+            "environment": dict(env),
+            "user": user.name if user else None,
             "uid": user.uid if user else None,
             "gid": user.gid if user else None,
             "groups": [user.gid] if user else None,
@@ -63,13 +71,11 @@ class ServerProcess:
             "stop_within_s": stop_within_s,
             "workspace": {"path": str(workspace.path), "lock": str(workspace.lock_path)},
         }
-        with log.open("ab") as output:
-            if user is not None:  # servers open it anew, by way of /dev/stderr
-                os.fchown(output.fileno(), user.uid, user.gid)
+        with open_log(log, user) as output:
             self._warden = subprocess.Popen(
-                [*entry, sys.executable, "-I", "-S", warden.__file__, json.dumps(order)],
+                [*entry, sys.executable, "-I", "-S", warden.__file__],
                 cwd=cwd,
-                env=dict(env),
+                env=WARDENS_ENVIRONMENT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,
@@ -78,7 +84,15 @@ class ServerProcess:
         if warden_cpus:
             with suppress(ProcessLookupError):
                 os.sched_setaffinity(self._warden.pid, warden_cpus)
+        self._give(json.dumps(order).encode())
         self.pid = self._read_pid()
+
+    def _give(self, order: bytes) -> None:
+        """Give the warden its order, which nobody else can read: passwords may stand in it."""
+        assert self._warden.stdin is not None  # noqa: S101 (it is a pipe, see above)
+        with suppress(BrokenPipeError):  # it is told when its answer is read
+            self._warden.stdin.write(b"%08d" % len(order) + order)
+            self._warden.stdin.flush()
 
     def _read_pid(self) -> int:
         output = self._warden.stdout
@@ -97,7 +111,17 @@ class ServerProcess:
 
     def poll(self) -> int | None:
         """Exit code once the server's first process and all others have ended, else None."""
-        return self._warden.poll()
+        code = self._warden.poll()
+        if code is not None and self._warden.stdout and not self._warden.stdout.closed:
+            self.left_running = int(self._warden.stdout.readline() or 0)
+            self._warden.stdout.close()
+        return code
+
+    def wait(self, within_s: float) -> int | None:
+        """Wait until it has ended, and give its exit code; None when that takes longer."""
+        with suppress(subprocess.TimeoutExpired):
+            self._warden.wait(within_s)
+        return self.poll()
 
     def pids(self) -> list[int]:
         """Processes of the server that live now, orphans included."""
@@ -131,3 +155,8 @@ class ServerProcess:
             time.sleep(0.05)
         self._warden.kill()
         self._warden.wait()
+
+
+def _program(name: str, path: str | None) -> str:
+    """Find a program whoever may run it; who runs it in vain is told why by his warden."""
+    return shutil.which(name, path=path) or shutil.which(name, os.F_OK, path) or name

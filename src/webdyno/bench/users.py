@@ -1,11 +1,24 @@
-"""The user whom servers run as."""
+"""The user whom servers run as, and files that pass between him and us.
+
+When we are root, nothing may be written, chmod-ed or chown-ed by its path where he could exchange
+that path for a symbolic link. So there are two kinds of folders: private ones, which nobody but us
+can enter and in which paths are what they seem, and those that he was given, in which we do nothing
+more. Filling comes before giving (`hand_over`); what he leaves is copied, never adopted
+(`bench.copies.take_back`), since he may still have its folders open.
+"""
 
 import os
 import pwd
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
+
+from webdyno.model.mistake import Trouble
 
 CANDIDATES = ("www-data", "nobody")
+PRIVATE, OPEN = 0o700, 0o755
 
 
 @dataclass(frozen=True)
@@ -15,6 +28,19 @@ class ServerUser:
     name: str
     uid: int
     gid: int
+
+    def may_exchange(self, path: Path) -> Path | None:
+        """Give the folder on the way to `path` in which this user could replace what is there."""
+        return next((folder for folder in (path, *path.parents) if self._may_write(folder)), None)
+
+    def _may_write(self, folder: Path) -> bool:
+        try:
+            found = folder.stat()
+        except FileNotFoundError:  # we are to make it
+            return False
+        by_group = found.st_gid == self.gid and found.st_mode & stat.S_IWGRP
+        by_others = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
+        return found.st_uid == self.uid or bool(by_group or by_others)
 
 
 def server_user() -> ServerUser | None:
@@ -30,7 +56,47 @@ def server_user() -> ServerUser | None:
     return ServerUser("nobody", 65534, 65534)
 
 
-def hand_over(path: Path, user: ServerUser | None) -> None:
-    """Make a file or folder belong to the servers' user."""
+def uid_of(user: ServerUser | None) -> int:
+    """Give the id of the servers' user, who may be ourselves."""
+    return user.uid if user else os.geteuid()
+
+
+def make_private(folder: Path) -> Path:
+    """Make a folder that nobody but us can enter, to be filled before others see it."""
+    folder.mkdir(mode=PRIVATE)
+    return folder
+
+
+def hand_over(folder: Path, user: ServerUser | None) -> None:
+    """Give a private folder, complete with its content, to the servers' user: the last we do to it.
+
+    It has to lie in a folder of ours. Its own owner comes last, so that he can't enter before.
+    """
     if user is not None:
-        os.chown(path, user.uid, user.gid)
+        for path in everything_below(folder):
+            os.chown(path, user.uid, user.gid, follow_symlinks=False)
+        os.chown(folder, user.uid, user.gid, follow_symlinks=False)
+    folder.chmod(OPEN)
+
+
+def everything_below(folder: Path) -> Iterator[Path]:
+    """Give all files, links and folders below a folder, without following links."""
+    for top, folders, files in os.walk(folder):
+        yield from (Path(top, name) for name in (*folders, *files))
+
+
+def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
+    """Open a log for appending; the servers' user may open it anew, by way of /dev/stderr.
+
+    Raise Trouble when what is there isn't a log of ours.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    log = os.fdopen(os.open(path, flags, 0o644), "ab")
+    found = os.fstat(log.fileno())
+    theirs = found.st_uid == uid_of(user) or not found.st_size
+    if not (stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and theirs):
+        log.close()
+        raise Trouble(f"{path} is in the way of a server's log; remove it")
+    if user is not None:
+        os.fchown(log.fileno(), user.uid, user.gid)
+    return log

@@ -1,16 +1,18 @@
 """Runs one server and sees to it that nothing of it outlives webdyno.
 
-Started by `webdyno.bench` as `python -I -S warden.py ORDER` in a session of its own; needs nothing
-but the standard library. Its standard input is a lifeline whose other end webdyno holds: when that
-closes, however webdyno ended, the server is asked to stop, then it and all its descendants are
-killed. Orphans of the server become children of the warden (it is their subreaper), so none gets
-away. Should the warden itself be killed, the server gets its stop signal from the kernel.
+Started by `webdyno.bench` as `python -I -S warden.py` in a session of its own; needs nothing but
+the standard library. Its standard input brings the order and is then a lifeline, whose other
+end webdyno holds: when that closes, however webdyno ended, the server is asked to stop, then it and
+all its descendants are killed. Orphans of the server become children of the warden (it is their
+subreaper), so none gets away. Should the warden itself be killed, the server gets its stop signal
+from the kernel.
 
-ORDER is JSON: program (its path), argv, uid, gid, groups (null: stay who we are), cpus,
-groups_to_join (paths of `cgroup.procs`), stop_signal, stop_within_s, workspace {path, lock}
-(removed if webdyno is gone).
-Prints the server's process id on one line; exits with the server's exit code, 128 + N after
-signal N.
+The order is its length in eight digits, then JSON: program (its path), argv, environment (of the
+server alone: a catalogue has no say in what we run with, as we may be root), user, uid, gid, groups
+(null: stay who we are), cpus, groups_to_join (paths of `cgroup.procs`), stop_signal, stop_within_s,
+workspace {path, lock} (removed if webdyno is gone).
+Prints the server's process id on one line and, when that process has ended by itself, how many
+others it left running on the next; exits with the server's exit code, 128 + N after signal N.
 """
 
 import contextlib
@@ -67,6 +69,9 @@ class Warden:
         died = self.asked_to_stop and not told_to_stop
         if self.exit_code is None:
             self._stop_gracefully()
+        elif not self.asked_to_stop:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(1, b"%d\n" % len(descendants(os.getpid())))
         self._kill_all()
         self._clean_up_if_alone(LOCK_WITHIN_S if died else 0.0)
         return self.exit_code if self.exit_code is not None else 1
@@ -82,7 +87,11 @@ class Warden:
         try:
             self._become_server(parent)
         except Exception as error:  # noqa: BLE001 (it would be lost)
-            os.write(2, f"webdyno: can't start {self.order['argv'][0]}: {error}\n".encode())
+            why: object = None
+            if isinstance(error, PermissionError):
+                why = refusal(self.order["program"], self.order["user"])
+            why = why or error
+            os.write(2, f"webdyno: can't start {self.order['argv'][0]}: {why}\n".encode())
         finally:
             os._exit(127)
         raise AssertionError("not reached")
@@ -115,7 +124,7 @@ class Warden:
         nothing = os.open("/dev/null", os.O_RDWR)
         os.dup2(nothing, 0)
         os.dup2(2, 1)
-        os.execve(order["program"], order["argv"], os.environ)
+        os.execve(order["program"], order["argv"], order["environment"])
 
     def _reap(self, readable: list[int]) -> bool:
         """Take in the exit codes of ended children; False when no child is left."""
@@ -153,7 +162,7 @@ class Warden:
         """Remove control groups and files when webdyno is gone and can't do it any more."""
         workspace = self.order["workspace"]
         try:
-            lock = os.open(workspace["lock"], os.O_RDONLY)
+            lock = os.open(workspace["lock"], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             # Shared: webdyno's own lock excludes it, those of other services' wardens don't.
             if not done_within(patience_s, fcntl.flock, lock, SHARED_AT_ONCE):
                 return
@@ -170,6 +179,26 @@ class Warden:
             # While it holds the groups of other services, their wardens are to remove it.
             above = os.path.dirname(group)  # noqa: PTH120
             done_within(SIBLINGS_WITHIN_S, remove_group, above)
+
+
+def refusal(program: str, user: str | None) -> str | None:
+    """Say what keeps us, by now the servers' user, from running a program: None if not rights."""
+    with contextlib.suppress(OSError), open(program, "rb") as script:  # noqa: PTH123
+        first, _, rest = script.readline(4096).partition(b"#!")
+        if not first and rest.split():  # its interpreter may be the one that is out of reach
+            return refusal(os.fsdecode(rest.split()[0]), user)
+    path = os.path.abspath(program)  # noqa: PTH100
+    folder = ""
+    for name in path.split("/")[1:]:
+        if not os.access(folder or "/", os.X_OK):
+            what = f"may not enter the folder {folder}"
+            break
+        folder += f"/{name}"
+    else:
+        if not os.path.exists(path) or os.access(path, os.X_OK):  # noqa: PTH110
+            return None
+        what = f"may not run {path}"
+    return f"{user or 'this user'}, as whom servers run, {what}; install it elsewhere, or allow it"
 
 
 def done_within(within_s: float, what: Callable[..., object], *arguments: object) -> bool:
@@ -211,5 +240,16 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def read_exactly(count: int) -> bytes:
+    """Read so many bytes of standard input, and none of what comes behind them."""
+    content = b""
+    while len(content) < count:
+        part = os.read(0, count - len(content))
+        if not part:
+            sys.exit(1)  # webdyno has ended
+        content += part
+    return content
+
+
 if __name__ == "__main__":
-    sys.exit(Warden(json.loads(sys.argv[1])).run())
+    sys.exit(Warden(json.loads(read_exactly(int(read_exactly(8))))).run())

@@ -2,9 +2,9 @@
 
 A run's folder may lie where the servers' user can't go (`/root`), and a socket's path may have 107
 bytes at most; so whatever lives only as long as a stack is kept in the first temporary directory
-that is fit for servers. A lock tells whether the webdyno that made a workspace still lives: the
-kernel drops it at its end, kill -9 included. Each new workspace sweeps away those whose maker is
-gone.
+that is fit for servers. The workspace stays ours: what servers may write to are folders in it that
+they are given. A lock tells whether the webdyno that made a workspace still lives: the kernel drops
+it at its end, kill -9 included. Each new workspace sweeps away those whose maker is gone.
 """
 
 import fcntl
@@ -15,16 +15,23 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
 
 from webdyno.bench.control_group import ControlGroup
 from webdyno.bench.memory import forget_limit
+from webdyno.bench.users import OPEN, server_user
 from webdyno.model.mistake import Trouble
 
 LOCK = "lock"
+LOCKS_HELD = Path("/proc/locks")
 SOCKET_PATH_BYTES = 107
 """Of a Unix socket's path, see unix(7): `sun_path` has 108 with the byte that ends it."""
 BELOW_HOME_BYTES = 60
-"""Left for a socket's path below our folder: `/live/WORKSPACE/ROLE/status.sock`."""
+"""Left for a socket's path below our folder: `/live/WORKSPACE/ROLE/status.sock`.
+
+A role's name has 24 at most.
+"""
 LEAST_FREE_BYTES = 64 * 2**20
 """An empty MariaDB and a small site; below that nothing starts."""
 
@@ -39,9 +46,9 @@ class Workspace:
         with _guard(home):
             _sweep(live)
             self.path = Path(tempfile.mkdtemp(dir=live, prefix=""))
-            self._lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDONLY, 0o600)
+            self._lock = open_lock(self.path / LOCK)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self.path.chmod(0o755)
+        self.path.chmod(OPEN)
 
     @property
     def name(self) -> str:
@@ -59,6 +66,57 @@ class Workspace:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+    def __enter__(self) -> Self:
+        """Give itself: the folder is there."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove the folder."""
+        self.remove()
+
+
+class OtherRun(NamedTuple):
+    """A process that has servers of webdyno up."""
+
+    pid: int
+    command: str
+
+
+def others_running() -> list[OtherRun]:
+    """Name the other processes that have servers of webdyno up now, whoever started them.
+
+    Between two blocks a run has none; the lock of a run's folder is for that run alone.
+    """
+    locked = _locks_held()
+    pids: set[int] = set()
+    for place in dict.fromkeys(_temporary_folders()):
+        for lock in place.glob(f"webdyno-*/live/*/{LOCK}"):
+            with suppress(OSError):
+                if pid := locked.get(lock.lstat().st_ino):
+                    pids.add(pid)
+    return [OtherRun(pid, _command_of(pid)) for pid in sorted(pids - {os.getpid()})]
+
+
+def open_lock(path: Path) -> int:
+    """Open a file for locking, made if need be; never wait for what isn't a file.
+
+    Raise Trouble when something else has its name.
+    """
+    flags = os.O_CREAT | os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        lock = os.open(path, flags, 0o600)
+    except OSError as error:
+        raise Trouble(f"{path}: can't be opened as a lock: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(lock).st_mode):
+        os.close(lock)
+        raise Trouble(f"{path} is no file; remove it")
+    return lock
 
 
 def home_folder() -> Path:
@@ -84,7 +142,7 @@ def open_folder(path: Path) -> Path:
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise Trouble(f"{path} belongs to somebody else; remove it or set TMPDIR")
-    path.chmod(0o755)
+    path.chmod(OPEN)
     return path
 
 
@@ -101,6 +159,8 @@ def _fault(place: Path, home: Path) -> str | None:
             return "can't be written to" if place.is_dir() else "is not a folder"
         if not all(path.stat().st_mode & stat.S_IXOTH for path in (place, *place.parents)):
             return "can't be entered by other users"
+        if (user := server_user()) and user.may_exchange(place):
+            return f"can be changed by {user.name}"
         system = os.statvfs(place)
     except OSError as error:
         return f"can't be used ({error.strerror})"
@@ -116,7 +176,7 @@ def _fault(place: Path, home: Path) -> str | None:
 @contextmanager
 def _guard(home: Path) -> Iterator[None]:
     """One at a time: nobody sweeps between another one's making a workspace and locking it."""
-    descriptor = os.open(home / "guard", os.O_CREAT | os.O_RDONLY, 0o600)
+    descriptor = open_lock(home / "guard")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -127,8 +187,8 @@ def _guard(home: Path) -> Iterator[None]:
 def _sweep(live: Path) -> None:
     for left in live.iterdir():
         try:
-            lock = os.open(left / LOCK, os.O_RDONLY)
-        except OSError:
+            lock = open_lock(left / LOCK)
+        except Trouble:
             shutil.rmtree(left, ignore_errors=True)
             continue
         try:
@@ -141,3 +201,28 @@ def _sweep(live: Path) -> None:
             group.end()
         forget_limit(left.name)
         shutil.rmtree(left, ignore_errors=True)
+
+
+def _locks_held() -> dict[int, int]:
+    """Give the process that holds a lock, by inode: proc_locks(5).
+
+    Not by device as well, since some file systems tell another one here.
+    """
+    try:
+        lines = LOCKS_HELD.read_text().splitlines()
+    except OSError:
+        return {}
+    locks = (line.split() for line in lines)
+    return {
+        int(words[5].split(":")[2]): int(words[4])
+        for words in locks
+        if words[1] == "FLOCK" and words[3] == "WRITE" and int(words[4]) > 0
+    }
+
+
+def _command_of(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    except OSError:
+        return "?"
+    return b" ".join(words).decode("utf-8", "replace")

@@ -13,18 +13,17 @@ import numpy as np
 from webdyno.bench import Bench
 from webdyno.calibrate.null_server import NullServer, null_server
 from webdyno.generator import Loadgen
+from webdyno.judge.validity.client import BUSY_LIMIT
+from webdyno.judge.validity.network import LINK_LIMIT
 from webdyno.model.calibration import Lag, Limit, MeasuredCeiling
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import LoadResult
+from webdyno.model.metrics import counted_answers
 from webdyno.model.mistake import Trouble
 from webdyno.probe.cpu import tree_cpu
 from webdyno.probe.network import NetworkReading
 
 SLOTS, SLOT_S, WARMUP_S = 3, 0.4, 0.1
-BUSY = 0.85
-"""Share of its time on the CPU from which on a thread counts as the limit."""
-FULL = 0.9
-"""Share of its bandwidth from which on the link counts as the limit."""
 LAG_RATE_PER_S = 1_000.0
 SLEEP_S, SLEEPS = 0.001, 500
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
@@ -109,17 +108,16 @@ def _slot(bench: Bench, client: Loadgen, server: NullServer, load: Load) -> _Slo
 
 
 def _rate_rps(result: LoadResult) -> float:
-    """Answers of the drain count too, as over a full link they can be most of them."""
-    answered = result.requests.completed + (result.requests.drained or 0)
-    return answered / (result.measured_s + result.drain_s)
+    answered, took_s = counted_answers(result)
+    return answered / took_s
 
 
 def _limit(slot: _Slot) -> Limit:
-    if slot.link_share > FULL:
+    if slot.link_share > LINK_LIMIT:
         return "link"
-    if slot.result.client.busy > BUSY:
+    if slot.result.client.busy > BUSY_LIMIT:
         return "client"
-    return "server" if slot.server_busy > BUSY else "unknown"
+    return "server" if slot.server_busy > BUSY_LIMIT else "unknown"
 
 
 @contextmanager

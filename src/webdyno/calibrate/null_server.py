@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from webdyno.bench import Bench, ServerProcess
+from webdyno.bench.users import uid_of
 from webdyno.generator import Expectation, LoadOrder, Request, find_loadgen
 from webdyno.model.experiment import Load
 from webdyno.model.mistake import Trouble
@@ -49,7 +50,7 @@ def null_server(bench: Bench, body_bytes: int) -> Iterator[NullServer]:
             log=workspace.path / "log",
             workspace=workspace,
         )
-        _wait(process, Address(bench.host, port, None), bench)
+        _wait(process, Address(bench.host, port, None, uid_of(bench.user)), bench)
         yield NullServer(process, f"http://{bench.host}:{port}/", body_bytes)
     finally:
         if process is not None:

@@ -1,12 +1,17 @@
 """The command line: one file per command. What is heavy is imported when a command needs it."""
 
+import os
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from io import TextIOWrapper
 
 from cyclopts import App
 
 from webdyno.cli.audit import audit
 from webdyno.cli.calibrate import calibrate
 from webdyno.cli.compare import compare
+from webdyno.cli.console import printable
 from webdyno.cli.doctor import doctor
 from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
@@ -22,10 +27,13 @@ from webdyno.cli.studies import studies
 from webdyno.cli.up import up
 from webdyno.model.mistake import Mistake, Trouble
 
+STDOUT, STANDARD_STREAMS = 1, 3
+
 EPILOGUE = """
 Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
-command, a file or a setting · 3 a server or tool failed on this machine · 4 worse than before, or
-5 too close to call (both only of `compare`) · 130 interrupted.
+command, a file or a setting · 3 a server, a tool or the disk failed on this machine · 4 worse than
+before, or 5 too close to call (both only of `compare`) · 130 interrupted · 141 nobody read the
+output to its end.
 """
 
 app = App(
@@ -55,22 +63,64 @@ for command in (
 
 def main() -> None:
     """Run the command line and end the process with the exit code that fits."""
-    code: int = Exit.MISTAKE
     end_by_signals()
+    _prepare_output()
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def _prepare_output() -> None:
+    """Make output possible where it was closed, or can't show all of our signs."""
+    for number in range(STANDARD_STREAMS):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # else the next file opened would get what is printed
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def run_command(words: Sequence[str]) -> int:
+    """Run a command line without its first word; give the exit code that fits."""
     try:
-        if sys.argv[1:2] == ["load"]:  # the engine reads its own flags, --help among them
-            load(*sys.argv[2:])
-        code = app(result_action="return_int_as_exit_code_else_zero")
+        if words[:1] == ["load"]:  # the engine reads its own flags, --help among them
+            load(*words[1:])
+        code: int = app(words, result_action="return_int_as_exit_code_else_zero")
+        if sys.stdout:
+            sys.stdout.flush()
     except Mistake as mistake:
-        _complain(str(mistake))
+        return _complain(str(mistake), Exit.MISTAKE)
     except Trouble as trouble:
-        _complain(str(trouble))
-        code = Exit.FAILED
+        return _complain(str(trouble), Exit.FAILED)
     except KeyboardInterrupt:
-        _complain("interrupted")
-        code = Exit.INTERRUPTED
-    sys.exit(code)
+        return _complain("interrupted", Exit.INTERRUPTED)
+    except BrokenPipeError:
+        return _unread()
+    except OSError as error:
+        _drop_what_cannot_be_printed()
+        return _complain(f"{error.filename or 'output'}: {error.strerror or error}", Exit.FAILED)
+    except SystemExit as end:
+        # rich ends the process with 1, which to us is an invalid verdict, when nobody reads on.
+        if isinstance(end.__context__, BrokenPipeError):
+            return _unread()
+        raise
+    return code
 
 
-def _complain(text: str) -> None:
-    print(f"webdyno: {text}", file=sys.stderr)  # noqa: T201
+def _complain(text: str, code: Exit) -> Exit:
+    with suppress(OSError):  # standard error can be closed or full as well
+        print(f"webdyno: {printable(text)}", file=sys.stderr, flush=True)  # noqa: T201
+    return code
+
+
+def _unread() -> Exit:
+    _drop_what_cannot_be_printed()
+    return Exit.NOT_READ
+
+
+def _drop_what_cannot_be_printed() -> None:
+    """Keep Python from trying again at its end, and from complaining then."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)

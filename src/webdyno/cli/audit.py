@@ -8,8 +8,8 @@ from io import BufferedReader
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.model.mistake import Mistake, Trouble
 
@@ -55,7 +55,7 @@ def audit(
         if json:
             print(found.model_dump_json(indent=2), flush=True)  # noqa: T201
         else:
-            console = Console()
+            console = plain_console()
             width = min(console.width, WIDTH)
             console.print(shown(found, name), width=width, highlight=False)
     return Exit.INVALID if found.serious else Exit.OK

@@ -8,13 +8,13 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget
-from webdyno.cli.quantities import parse_duration_s
+from webdyno.cli.quantities import parse_connections, parse_duration_s, parse_size
 from webdyno.model.calibration import Calibration
-from webdyno.model.mistake import Mistake
 
 BODIES = ("100B", "10KB", "100KB", "1MB")
-CONNECTIONS = (64,)
+CONNECTIONS = ("64",)
 SMALLEST = 100
 """Bytes of the answers that new connections are measured with."""
 
@@ -26,7 +26,7 @@ def calibrate(
         Parameter(help="Length of answers, such as 10KB; may be given again.", negative=()),
     ] = BODIES,
     connections: Annotated[
-        Sequence[int], Parameter(help="Connections; may be given again.", negative=())
+        Sequence[str], Parameter(help="Connections; may be given again.", negative=())
     ] = CONNECTIONS,
     budget: Budget = None,
     bench: BenchFlags = THIS_BENCH,
@@ -49,9 +49,9 @@ def calibrate(
     from webdyno.calibrate.measuring import measure_calibration
 
     budget_s = parse_duration_s(budget or "60s", "--budget")
-    if any(count < 1 for count in connections):
-        raise Mistake("--connections: a number from 1")
-    console = Console(stderr=True)
+    bodies = [parse_size(text, "--body") for text in body]
+    counts = [parse_connections(text, "--connections") for text in connections]
+    console = plain_console(stderr=True)
     with console.status("calibrating") as status:
 
         def tell(doing: str) -> None:
@@ -59,27 +59,14 @@ def calibrate(
             if not console.is_terminal:
                 print(doing, file=sys.stderr)  # noqa: T201
 
-        calibration = measure_calibration(
-            [_size(text) for text in body], connections, bench.settings(), budget_s, tell
-        )
+        calibration = measure_calibration(bodies, counts, bench.settings(), budget_s, tell)
     path = save_calibration(calibration)
     if json:
         print(calibration.model_dump_json(indent=2))  # noqa: T201
         return
-    out = Console()
+    out = plain_console()
     _show(out, calibration)
     out.print(f"\nkept in {path}", style="dim", soft_wrap=True)
-
-
-def _size(text: str) -> int:
-    from webdyno.model.size import read_size
-
-    try:
-        size = read_size(text)
-    except ValueError as error:
-        raise Mistake(f"--body {text}: {error}") from None
-    assert isinstance(size, int)  # noqa: S101 (it was text)
-    return size
 
 
 def _show(out: Console, calibration: Calibration) -> None:

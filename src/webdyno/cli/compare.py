@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
@@ -20,8 +20,10 @@ EXITS = {
 
 
 def compare(
-    before: Annotated[Path, Parameter(help="Folder of the run that is held against.")],
-    after: Annotated[Path, Parameter(help="Folder of the run that the question is about.")],
+    before: Annotated[Path, Parameter(help="The folder of the earlier run.")],
+    after: Annotated[
+        Path, Parameter(help="The folder of the later run: is it faster than the earlier one?")
+    ],
     *,
     json: Annotated[
         bool, Parameter(help="Print everything as JSON.", negative=(), show_default=False)
@@ -47,7 +49,7 @@ def compare(
     runs = [RunFolder.open(path) for path in (before, after)]
     first, second = [(run.head, run.records()) for run in runs]
     compared = compare_sweeps(first, second)
-    console = Console()
+    console = plain_console()
     if json:
         console.out(compared.model_dump_json(indent=2), highlight=False)
     else:

@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
 from webdyno.model.machine import Machine
@@ -44,9 +45,9 @@ def doctor(*, catalog: CatalogDirs = ()) -> None:
     for heading in ("", "what", "found", "what that means"):
         table.add_column(heading, overflow="fold")
     for check in checks:
-        mark = "[green]ok[/]" if check.good else "[yellow]![/]"
+        mark = Text("ok", "green") if check.good else Text("!", "yellow")
         table.add_row(mark, check.what, check.found, check.meaning)
-    Console().print(table)
+    plain_console().print(table)
 
 
 def _cpu_checks(machine: Machine) -> Iterator[Check]:

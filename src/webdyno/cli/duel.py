@@ -14,7 +14,7 @@ from webdyno.model.site import Site
 
 def duel(
     stack: Annotated[str, Parameter(help="The stack that the question is about.")],
-    baseline: Annotated[str, Parameter(help="The stack that it is held against.")],
+    baseline: Annotated[str, Parameter(help="The stack that it is compared with.")],
     *,
     site: Annotated[
         str | None, Parameter(help="What both serve; else the first that both can serve.")
@@ -27,7 +27,7 @@ def duel(
     catalog: CatalogDirs = (),
     yes: Yes = False,
 ) -> Exit:
-    """Hold one stack against another: the same site, the same load, one after the other in turns.
+    """Compare two stacks: both serve the same site under the same load, and take turns.
 
     For example
 
@@ -57,8 +57,7 @@ def _experiment(
             "title": f"{stack} against {baseline}",
             "question": f"How does {stack} compare with {baseline} at {asked} of {served.name}?",
             "site": served.name,
-            "load": {**served.suggests.get("load", {}), "paths": [asked]},
-            "measure": served.suggests.get("measure", {}),
+            "load": {"paths": [asked]},
             "arms": {names[0]: {"stack": baseline}, names[1]: {"stack": stack}},
         },
         flags={

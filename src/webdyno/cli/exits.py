@@ -15,3 +15,5 @@ class Exit(IntEnum):
     UNDECIDED = 5
     """Only of `webdyno compare`: nothing surely became worse, and nothing surely didn't."""
     INTERRUPTED = 130
+    NOT_READ = 141
+    """Nobody reads the output any more, as in `webdyno report RUN | head`: 128 + SIGPIPE."""

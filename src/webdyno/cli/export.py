@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.model.mistake import Trouble
 from webdyno.run.folder import RunFolder
@@ -41,7 +41,7 @@ def export(
         return _write_autobench(folder, autobench)
     file = parquet or run / PARQUET_FILE
     write_parquet(folder.records(), file)
-    Console().print(f"slots written to {file}", markup=False, highlight=False, soft_wrap=True)
+    plain_console().print(f"slots written to {file}", soft_wrap=True)
     return Exit.OK
 
 
@@ -53,5 +53,5 @@ def _write_autobench(folder: RunFolder, file: Path) -> Exit:
         file.write_text(sheet, encoding="utf-8")
     except OSError as error:
         raise Trouble(f"{file}: can't be written: {error.strerror}") from error
-    Console().print(f"rates written to {file}", markup=False, highlight=False, soft_wrap=True)
+    plain_console().print(f"rates written to {file}", soft_wrap=True)
     return Exit.OK

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
+from webdyno.definitions.value import written_value
+from webdyno.generator import programs
 from webdyno.model.bench import BenchSettings
-from webdyno.model.experiment import GeneratorName
+from webdyno.model.experiment import OWN_GENERATOR
 
 CatalogDirs = Annotated[
     Sequence[Path],
@@ -26,7 +27,7 @@ Yes = Annotated[
     bool,
     Parameter(
         name="--yes",
-        help="Install missing packages without asking.",
+        help="Agree to all that would be asked: missing packages, catalogues of other people.",
         negative=(),
         show_default=False,
     ),
@@ -59,7 +60,7 @@ class BenchFlags:
         Parameter(help="netns: client and servers in network namespaces, joined by a cable."),
     ] = None
     server_cores: Annotated[
-        int | None,
+        str | None,
         Parameter(help="Cores for the servers; the client has the others. Half unless given."),
     ] = None
     link: Annotated[
@@ -82,10 +83,11 @@ class BenchFlags:
         """Give the settings of a bench; raise Mistake, naming the flag, where there is one."""
         return build(BenchSettings, self._given(), lambda where: self._flag(*where))
 
-    def _given(self) -> dict[str, str | int]:
-        flags = {
+    def _given(self) -> dict[str, object]:
+        cores = self.server_cores
+        flags: dict[str, object] = {
             "kind": self.bench,
-            "server_cores": self.server_cores,
+            "server_cores": cores and written_value(cores, f"--server-cores {cores}"),
             "link": self.link,
             "delay": self.delay,
             "loss": self.loss,
@@ -111,9 +113,11 @@ class ExperimentFlags:
         Parameter(help="Stop when the ratio is known this well, such as 2% (or 0.02) either way."),
     ] = None
     generator: Annotated[
-        GeneratorName | None,
+        str | None,
         Parameter(
-            help="What makes the load: webdyno's own loadgen, or an instrument of older studies."
+            help="What makes the load: webdyno's own loadgen, or an instrument of older studies: "
+            + ", ".join(name for name in programs() if name != OWN_GENERATOR)
+            + "."
         ),
     ] = None
     bench: BenchFlags = THIS_BENCH
@@ -149,8 +153,7 @@ class ExperimentFlags:
         if self.generator is not None:
             yield Override(("generator",), self.generator, f"--generator {self.generator}")
         if self.budget is not None:
-            budget_s = parse_duration_s(self.budget, "--budget")
-            yield Override(("measure", "budget_s"), budget_s, f"--budget {self.budget}")
+            yield Override(("measure", "budget_s"), self.budget, f"--budget {self.budget}")
         if self.precision is not None:
             given = f"--precision {self.precision}"
             yield Override(("measure", "precision"), self.precision, given)

@@ -1,15 +1,20 @@
-"""What `run`, `duel` and `resume` have in common: measure with progress, then show the result."""
+"""What `run`, `duel`, `resume` and `studies` have in common: measure, then show the result."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+from webdyno.cli.agreement import agree_to_catalogues, provide_packages
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
-from webdyno.cli.packages import provide_packages
 from webdyno.cli.progress import RunProgress
-from webdyno.cli.result import show_result, tell_where
+from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
-from webdyno.generator import check_generator, generator_needs
+from webdyno.generator import program
+from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
+from webdyno.model.mistake import Trouble
 from webdyno.model.point import plan_points
+from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 
 
@@ -17,39 +22,82 @@ def measure(
     name: str, experiment: Experiment, catalogue: Catalogue, out: Path | None, *, yes: bool
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
-    for plan in plan_points(experiment):
-        check_generator(plan.experiment)
     _provide(experiment, catalogue, yes=yes)
+    from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
 
-    with begin_run(name, experiment, catalogue, out) as folder:
-        return _carry_on(folder, catalogue)
+    tell(f"{name} {foretell(experiment, catalogue)}")
+    return _measure_in(lambda: begin_run(name, experiment, catalogue, out))
 
 
-def measure_on(folder: RunFolder, catalogue: Catalogue, *, yes: bool) -> Exit:
-    """Go on with a run where it was interrupted."""
-    _provide(folder.head.experiment, catalogue, yes=yes)
-    with folder:
-        folder.hold()
-        return _carry_on(folder, catalogue)
+def measure_on(path: Path, more_s: float | None = None, *, yes: bool) -> Exit:
+    """Go on with a run where it was interrupted, or for so many seconds from now on."""
+    from webdyno.run.repeat import kept_catalogue
+    from webdyno.run.session import resume_run
+
+    experiment = RunFolder.open(path).head.experiment
+    _provide(experiment, kept_catalogue(path), yes=yes)
+    return _measure_in(lambda: resume_run(path), more_s)
+
+
+def tell(text: str) -> None:
+    """Say something that is no result, on standard error."""
+    plain_console(stderr=True).print(text, soft_wrap=True)
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
-    arms = experiment.arms.values()
-    stacks = [catalogue.stack(arm.stack) for arm in arms]
-    sites = [catalogue.site(arm.site or experiment.site) for arm in arms]
-    generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
-    tools = [need for name in generators for need in generator_needs(name)]
+    """Get a yes to what runs at any of the points, and what it needs on the machine."""
+    there = [plan.experiment for plan in plan_points(experiment)]
+    arms = [(arm, arm.site or each.site) for each in there for arm in each.arms.values()]
+    stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm, _ in arms)]
+    sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in arms)]
+    generators = dict.fromkeys(each.generator for each in there)
+    tools = [need for name in generators if (need := program(name).need)]
+    agree_to_catalogues(stacks, sites, yes=yes)
     provide_packages(stacks, sites, tools, yes=yes)
+    _tell_of_others()
 
 
-def _carry_on(folder: RunFolder, catalogue: Catalogue) -> Exit:
-    from webdyno.run.session import carry_on
+def _tell_of_others() -> None:
+    """Say who else is at it here: two runs on one machine measure each other."""
+    from webdyno.bench import others_running
 
-    try:
-        with RunProgress(folder.head) as progress:
-            carry_on(folder, catalogue, progress)
-    except KeyboardInterrupt:
-        tell_where(folder)
-        return Exit.INTERRUPTED
-    return show_result(folder)
+    for other in others_running():
+        tell(
+            f"process {other.pid} has servers of webdyno up as well ({other.command}); the two "
+            "disturb each other: better wait until that has ended"
+        )
+
+
+def _measure_in(opened: Callable[[], RunFolder], more_s: float | None = None) -> Exit:
+    """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
+    from webdyno.run.session import is_finished
+    from webdyno.run.session import measure as measure_blocks
+
+    with opened() as folder:
+        if more_s is None and is_finished(folder.head, folder.records()):
+            longer = command("resume", folder.path, "--budget", "60s")
+            tell(f"this run has come to its end; to measure for longer: {longer}")
+        try:
+            with RunProgress(folder.head) as progress:
+                measure_blocks(folder, progress, more_s)
+        except KeyboardInterrupt:
+            tell(f"\ninterrupted; {_what_is_kept(folder)}")
+            return Exit.INTERRUPTED
+        except Trouble as trouble:
+            raise Trouble(f"{trouble}\n{_what_is_kept(folder)}") from trouble
+        code = show_result(folder)
+        if not is_finished(folder.head, folder.records()):
+            tell(f"a server died; {_what_is_kept(folder)}")
+        return code
+
+
+def _what_is_kept(folder: RunFolder) -> str:
+    """Say where the slots of a run are that didn't come to its end, and what can be done."""
+    if not any(isinstance(record, SlotRecord) for record in folder.records()):
+        return f"nothing was measured yet, and {folder.path} can be removed"
+    return (
+        f"every finished slot is kept in {folder.path}\n"
+        f"    {command('resume', folder.path)}   goes on, with everything as it was\n"
+        f"    {command('report', folder.path)}   judges what is there"
+    )

@@ -1,17 +1,27 @@
-"""Lengths of time, as people write them on the command line."""
+"""Quantities that stand alone on the command line, outside an experiment."""
 
-import re
+from pydantic import TypeAdapter
 
-from webdyno.model.mistake import Mistake
+from webdyno.definitions.refusal import read_value
+from webdyno.definitions.value import written_value
+from webdyno.model.experiment import Connections
+from webdyno.model.quantities import Budget, Size
 
-UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-
-_DURATION = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>ms|s|m|h|)", re.ASCII)
+_BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
+_SIZE: TypeAdapter[int] = TypeAdapter(Size)
+_CONNECTIONS: TypeAdapter[int] = TypeAdapter(Connections)
 
 
 def parse_duration_s(text: str, flag: str) -> float:
     """Read `90s`, `1.5m`, `2h` or a bare number of seconds; raise Mistake naming the flag."""
-    found = _DURATION.fullmatch(text.strip())
-    if not found or float(found["number"]) == 0:
-        raise Mistake(f"{flag} {text}: not a length of time; write it like 90s, 5m or 1h")
-    return float(found["number"]) * UNITS_S[found["unit"]]
+    return read_value(_BUDGET, text, flag)
+
+
+def parse_size(text: str, flag: str) -> int:
+    """Read `512MB`, `1GiB` or a bare number of bytes; raise Mistake naming the flag."""
+    return read_value(_SIZE, text, flag)
+
+
+def parse_connections(text: str, flag: str) -> int:
+    """Read how many connections; raise Mistake naming the flag."""
+    return read_value(_CONNECTIONS, written_value(text, f"{flag} {text}"), flag)

@@ -1,48 +1,26 @@
-"""Shows what a run's folder says: judges it, writes the report beside it, prints the table."""
+"""Shows what a run's folder says: judges it, writes the report beside it, prints the answer."""
 
-from rich.console import Console
-
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.model.judgement import Verdict
-from webdyno.model.records import Record
 from webdyno.run.folder import RunFolder
 
 
 def show_result(folder: RunFolder) -> Exit:
-    """Judge a run, write `report.html` and `summary.csv` into its folder, print the verdict.
+    """Judge a run, write `report.html` and `summary.csv` into its folder, print the answer.
 
     Of an experiment with factors every point is judged; one without a verdict is enough for the
     exit code to say so.
     """
-    records = folder.records()
-    verdicts = _show_sweep if folder.head.experiment.factors else _show_report
-    return Exit.INVALID if Verdict.INVALID in verdicts(folder, records) else Exit.OK
-
-
-def _show_report(folder: RunFolder, records: list[Record]) -> list[Verdict]:
-    from webdyno.judge import judge
-    from webdyno.report import print_report, render_report
-
-    judgement = judge(folder.head, records)
-    render_report(folder.path, folder.head, records, judgement)
-    print_report(Console(), folder.path, folder.head, records, judgement)
-    return [judgement.verdict]
-
-
-def _show_sweep(folder: RunFolder, records: list[Record]) -> list[Verdict]:
     from webdyno.judge.sweep import judge_sweep
-    from webdyno.report import print_sweep, render_sweep
+    from webdyno.report.page import write_report
+    from webdyno.report.terminal import print_report
+    from webdyno.report.view import run_view
 
-    sweep = judge_sweep(folder.head, records)
-    render_sweep(folder.path, folder.head, records, sweep)
-    print_sweep(Console(), folder.path, folder.head, records, sweep)
-    return [at.judgement.verdict for at in sweep.points]
-
-
-def tell_where(folder: RunFolder) -> None:
-    """Say where the slots of an interrupted run are, and what can be done with them."""
-    Console(stderr=True).print(
-        f"\ninterrupted; every finished slot is in {folder.path}\n"
-        f"webdyno resume {folder.path}   goes on\n"
-        f"webdyno report {folder.path}   judges what is there"
-    )
+    records = folder.records()
+    judged = judge_sweep(folder.head, records)
+    view = run_view(folder.head, records, judged)
+    page = write_report(folder.path, view)
+    print_report(plain_console(), view, page)
+    verdicts = {at.judgement.verdict for at in judged.points}
+    return Exit.INVALID if Verdict.INVALID in verdicts else Exit.OK

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, Out, Yes
-from webdyno.cli.measure import measure
+from webdyno.cli.measure import measure, tell
 from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
+from webdyno.model.format import count, duration
 from webdyno.model.point import plan_points
 
 
@@ -35,6 +35,8 @@ def run(
 ) -> Exit:
     """Run an experiment: start its stacks, load them in turns, judge, and write a report.
 
+    Without a name it is static-hello: nginx against Apache with a small file.
+
     For example
 
         webdyno run
@@ -52,19 +54,20 @@ def run(
     catalogue = Catalogue.load(catalog)
     wanted = catalogue.experiment(experiment, flags.overrides())
     if not full and not flags.vary:
-        wanted = _within_budget(wanted)
+        wanted = _within_budget(wanted, catalogue)
     return measure(Path(experiment).stem, wanted, catalogue, out, yes=yes)
 
 
-def _within_budget(experiment: Experiment) -> Experiment:
+def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:
     """Leave out levels for which there is no time, and say so."""
-    from webdyno.run.thin import thinned
+    from webdyno.run.budget import thinned
 
-    kept = thinned(experiment, experiment.measure.budget_s)
+    budget_s = experiment.measure.budget_s
+    kept = thinned(experiment, catalogue, budget_s)
     all_points, points = (len(plan_points(each)) for each in (experiment, kept))
     if points < all_points:
-        Console(stderr=True).print(
-            f"{points} of {all_points} points fit into {experiment.measure.budget_s:g} s; "
+        tell(
+            f"{points} of {count(all_points, 'point')} fit into {duration(budget_s)}; "
             "a longer --budget measures more, --full all of them"
         )
     return kept

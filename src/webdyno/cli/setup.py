@@ -3,10 +3,10 @@
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from webdyno.cli.agreement import provide_packages
+from webdyno.cli.console import plain_console
 from webdyno.cli.flags import CatalogDirs, Yes
-from webdyno.cli.packages import provide_packages
 from webdyno.definitions import Catalogue
 
 
@@ -27,4 +27,4 @@ def setup(
     wanted = [catalogue.stack(name) for name in stacks] or list(catalogue.stacks.values())
     sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}
     provide_packages(wanted, list(sites.values()), yes=yes)
-    Console().print(f"everything is there for {', '.join(stack.name for stack in wanted)}")
+    plain_console().print(f"everything is there for {', '.join(stack.name for stack in wanted)}")

@@ -5,7 +5,9 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
 from webdyno.model.knob import KnobValue
@@ -26,7 +28,7 @@ def stacks(
         webdyno stacks apache-event
     """
     catalogue = Catalogue.load(catalog)
-    console = Console()
+    console = plain_console()
     if name is None:
         console.print(_overview(catalogue))
         console.print("\n'webdyno stacks NAME' shows a stack's knobs.", style="dim")
@@ -47,7 +49,7 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
     from webdyno.stack.packages import packages_of
 
     services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())
-    console.print(f"[bold]{stack.name}[/]: {stack.title}")
+    console.print(Text.assemble((stack.name, "bold"), f": {stack.title}"))
     console.print(f"services  {services}")
     console.print(f"packages  {', '.join(packages_of(stack))}")
     console.print(f"sites     {', '.join(_sites(catalogue, stack))}\n")

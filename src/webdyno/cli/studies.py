@@ -1,22 +1,24 @@
 """`webdyno studies`: published studies, repeated, and what of their claims holds here."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import Yes
-from webdyno.cli.measure import measure
+from webdyno.cli.measure import measure, measure_on, tell
 from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Catalogue, Override
 from webdyno.definitions.study import check_study, levels_first, read_studies
+from webdyno.model.command import command
 from webdyno.model.experiment import Level
+from webdyno.model.format import count, duration
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.study import ClaimRow, Outcome, Study
 from webdyno.run.folder import HEAD_FILE, RunFolder
@@ -31,7 +33,8 @@ def studies(
     ] = False,
     budget: Annotated[str, Parameter(help="Time for all of it, such as 60m.")] = "60m",
     out: Annotated[
-        Path | None, Parameter(help="Folder of the runs; runs in it are judged, not repeated.")
+        Path | None,
+        Parameter(help="Folder of the runs; finished ones in it are judged, others gone on with."),
     ] = None,
     yes: Yes = False,
 ) -> Exit:
@@ -39,7 +42,7 @@ def studies(
 
     Of an experiment's levels as many are measured as fit into its share of the time, those that
     claims name before the others. The table of claims is printed, and written as Markdown beside
-    the runs.
+    the runs. The exit code is 3 when an experiment failed, whatever became of the others.
 
     For example
 
@@ -51,7 +54,7 @@ def studies(
     """
     known = read_studies()
     if not names and not all_:
-        Console().print(_overview(known.values()))
+        plain_console().print(_overview(known.values()))
         return Exit.OK
     if unknown := [name for name in names if name not in known]:
         raise Mistake(f"there is no study named {unknown[0]!r}; there are {', '.join(known)}")
@@ -71,73 +74,120 @@ def _overview(known: Iterable[Study]) -> Table:
     return table
 
 
-def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
-    from webdyno.studies import markdown, rich_table
-
-    catalogue = Catalogue.load()
-    for study in wanted:
-        check_study(study, catalogue)
-    planned = [
-        plan
-        for study in wanted
-        for plan in _plans(study, catalogue)
-        if not (folder / plan.name / HEAD_FILE).exists()
-    ]
-    planned.sort(key=lambda plan: plan.need_s)  # the longest last: what it overruns costs no other
-    ends = time.monotonic() + budget_s
-    failures: dict[str, str] = {}
-    end = Exit.OK
-    for number, plan in enumerate(planned):
-        share = plan.need_s / sum(each.need_s for each in planned[number:])
-        share_s = max(1.0, share * (ends - time.monotonic()))
-        try:
-            code = _measure(plan, share_s, catalogue, folder / plan.name, yes=yes)
-        except Trouble as trouble:
-            failures[plan.name] = str(trouble).splitlines()[0]
-            Console(stderr=True).print(f"{plan.name}: {trouble}", markup=False)
-            continue
-        if code is Exit.INTERRUPTED:
-            end = code
-            break
-    rows = [row for study in wanted for row in _rows(study, folder, failures)]
-    console = Console()
-    console.print(rich_table(rows))
-    file = folder / CLAIMS_FILE
-    folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(markdown(rows), encoding="utf-8")
-    console.print(f"{_counts(rows)}; table in {file}", markup=False, soft_wrap=True)
-    if end is Exit.INTERRUPTED:
-        hint = f"interrupted; the same command with --out {folder} measures what is missing"
-        Console(stderr=True).print(hint, markup=False, soft_wrap=True)
-    return end
-
-
 class _Plan(NamedTuple):
-    """An experiment of a study that is to be run."""
+    """An experiment of a study that is to be measured."""
 
     name: str
+    run: Path
+    """The folder of its run."""
+    begun: bool
+    """Whether there are blocks of it already."""
     first: dict[str, list[Level]]
     """Levels that claims need."""
     need_s: float
     """How long they take; an experiment's share of the time that is left goes by it."""
 
 
-def _plans(study: Study, catalogue: Catalogue) -> Iterator[_Plan]:
-    from webdyno.run.thin import need_s
+def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
+    from webdyno.studies import claim_blocks, markdown
+
+    catalogue = Catalogue.load()
+    for study in wanted:
+        check_study(study, catalogue)
+    planned = [plan for study in wanted for plan in _plans(study, catalogue, folder)]
+    planned.sort(key=lambda plan: plan.need_s)  # the longest last: what it overruns costs no other
+    _tell_time(planned, budget_s)
+    failures: dict[str, str] = {}
+    interrupted = not _measure_all(planned, budget_s, catalogue, failures, yes=yes)
+    rows = [row for study in wanted for row in _rows(study, folder, failures)]
+    console = plain_console()
+    console.print(claim_blocks(rows))
+    file = _write_table(folder, markdown(rows))
+    console.print(f"{_counts(rows)}; table in {file}", soft_wrap=True)
+    if not failures and not interrupted:
+        return Exit.OK
+    names = [study.name for study in wanted]
+    again = command("studies", *names, "--budget", f"{budget_s:g}s", "--out", folder)
+    tell(f"{_what_is_missing(failures)}; to measure what is missing: {again}")
+    return Exit.INTERRUPTED if interrupted else Exit.FAILED
+
+
+def _measure_all(
+    planned: Sequence[_Plan],
+    budget_s: float,
+    catalogue: Catalogue,
+    failures: dict[str, str],
+    *,
+    yes: bool,
+) -> bool:
+    """Measure one experiment after the other, until one is interrupted: False then.
+
+    Those that fail are added to `failures`, with the reason.
+    """
+    ends = time.monotonic() + budget_s
+    for number, plan in enumerate(planned):
+        share = plan.need_s / sum(each.need_s for each in planned[number:])
+        share_s = max(1.0, share * (ends - time.monotonic()))
+        try:
+            if _measure(plan, share_s, catalogue, yes=yes) is Exit.INTERRUPTED:
+                return False
+        except KeyboardInterrupt:  # before its first block
+            return False
+        except (Mistake, Trouble) as trouble:
+            failures[plan.name] = str(trouble).splitlines()[0]
+            tell(f"{plan.name}: {trouble}")
+    return True
+
+
+def _what_is_missing(failures: Mapping[str, str]) -> str:
+    return f"failed: {', '.join(failures)}" if failures else "interrupted"
+
+
+def _tell_time(planned: Sequence[_Plan], budget_s: float) -> None:
+    """Say before the start what the levels that claims name take."""
+    need_s = sum(plan.need_s for plan in planned)
+    if need_s > budget_s:
+        tell(
+            f"{count(len(planned), 'experiment')}: at the levels that claims name they take about "
+            f"{duration(need_s)}; in {duration(budget_s)} some claims can't be told"
+        )
+
+
+def _write_table(folder: Path, text: str) -> Path:
+    file = folder / CLAIMS_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Trouble(f"{file}: can't be written: {error.strerror}") from error
+    return file
+
+
+def _plans(study: Study, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
+    """Give the study's experiments that aren't measured to their end yet."""
+    from webdyno.run.budget import need_s
+    from webdyno.run.session import is_finished
 
     for name in study.experiments:
+        run = folder / name
+        begun = (run / HEAD_FILE).exists()
+        if begun and is_finished((opened := RunFolder.open(run)).head, opened.records()):
+            continue
         experiment = catalogue.experiment(name)
         first = levels_first(study, name, experiment)
-        yield _Plan(name, first, need_s(experiment, first))
+        yield _Plan(name, run, begun, first, need_s(experiment, catalogue, first))
 
 
-def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, out: Path, *, yes: bool) -> Exit:
-    """Run an experiment at as many points as fit into its share of the time."""
-    from webdyno.run.thin import thinned
+def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) -> Exit:
+    """Run an experiment at as many points as fit into its share of the time, or go on with it."""
+    from webdyno.run.budget import thinned
 
+    if plan.begun:
+        return measure_on(plan.run, share_s, yes=yes)
     share = Override(("measure", "budget_s"), share_s, "--budget")
-    experiment = thinned(catalogue.experiment(plan.name, [share]), share_s, plan.first)
-    return measure(plan.name, experiment, catalogue, out, yes=yes)
+    experiment = catalogue.experiment(plan.name, [share])
+    fitting = thinned(experiment, catalogue, share_s, plan.first)
+    return measure(plan.name, fitting, catalogue, plan.run, yes=yes)
 
 
 def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow]:
@@ -146,14 +196,14 @@ def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow
     rows = []
     for claim in study.claims:
         run = folder / (claim.experiment or "")
-        if claim.experiment in failures:
-            why = failures[claim.experiment]
-            rows.append(ClaimRow(study=study.name, claim=claim, told=[], why=why))
-        elif claim.experiment and (run / HEAD_FILE).exists():
+        if claim.experiment and (run / HEAD_FILE).exists():
             opened = RunFolder.open(run)
-            rows.append(judge_claim(study.name, claim, opened.head, opened.records()))
+            row = judge_claim(study.name, claim, opened.head, opened.records())
         else:
-            rows.append(judge_claim(study.name, claim, None, []))
+            row = judge_claim(study.name, claim, None, [])
+        if row.outcome is Outcome.UNTOLD and claim.experiment in failures:
+            row = row.model_copy(update={"told": [], "why": failures[claim.experiment]})
+        rows.append(row)
     return rows
 
 

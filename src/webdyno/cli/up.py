@@ -1,17 +1,18 @@
 """`webdyno up`: one stack in the foreground, for curl and for curiosity."""
 
-import tempfile
 import time
-from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-from rich.console import Console
+from cyclopts import Parameter, validators
 
+from webdyno.cli.agreement import agree_to_catalogues, provide_packages
+from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import CatalogDirs, KnobSettings, Yes
-from webdyno.cli.packages import provide_packages
 from webdyno.definitions import Catalogue, check_fit, read_knobs
+from webdyno.model.mistake import Mistake
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
 
 GLANCE_S = 0.5
 """How often to look whether the servers still live."""
@@ -21,7 +22,13 @@ def up(
     stack: Annotated[str, Parameter(help="A stack of the catalogue, see `webdyno stacks`.")],
     *,
     site: Annotated[str | None, Parameter(help="What to serve; else the first that fits.")] = None,
-    port: Annotated[int | None, Parameter(help="Port on 127.0.0.1; else a free one.")] = None,
+    port: Annotated[
+        int | None,
+        Parameter(
+            help="Port on 127.0.0.1; else a free one.",
+            validator=validators.Number(gte=1, lte=65535),
+        ),
+    ] = None,
     set_: KnobSettings = (),
     catalog: CatalogDirs = (),
     yes: Yes = False,
@@ -39,20 +46,24 @@ def up(
 
     catalogue = Catalogue.load(catalog)
     wanted = catalogue.stack(stack)
-    served = catalogue.site(site) if site else catalogue.sites_for(wanted)[0]
+    served = catalogue.site(site) if site else _first_site(catalogue, wanted)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
     knobs = read_knobs(wanted, set_, served)
+    agree_to_catalogues([wanted], [served], yes=yes)
     provide_packages([wanted], [served], yes=yes)
-    console = Console()
+    console, bench = plain_console(), Bench()
     with (
-        tempfile.TemporaryDirectory(prefix="webdyno-up-") as folder,
+        bench.workspace() as scratch,
         start_stack(
-            wanted, knobs, served, folder=Path(folder), bench=Bench(), port=port
+            wanted, knobs, served, folder=scratch.path / "kept", bench=bench, port=port
         ) as running,
     ):
         try:
-            console.print(f"{stack} serves {served.name} at {running.url}{served.ready_path}")
-            console.print(f"configuration and logs: {folder} (removed at the end)", style="dim")
+            where = f"{running.url}{served.ready_path}"
+            console.print(f"{stack} serves {served.name} at {where}", markup=False, soft_wrap=True)
+            console.print(
+                f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"
+            )
             console.print("Ctrl-C ends it.", style="dim")
             while True:
                 time.sleep(GLANCE_S)
@@ -60,3 +71,11 @@ def up(
         except KeyboardInterrupt:
             console.print("\nstopped")
     return Exit.OK
+
+
+def _first_site(catalogue: Catalogue, stack: Stack) -> Site:
+    if fitting := catalogue.sites_for(stack):
+        return fitting[0]
+    raise Mistake(
+        f"there is no site that {stack.name} can serve: it serves {', '.join(stack.serves)}"
+    )

@@ -19,6 +19,7 @@ from webdyno.model.stack import Stack
 
 T = TypeVar("T")
 
+KINDS = ("services", "stacks", "sites", "experiments")
 BUILT_IN = Path(__file__).resolve().parent.parent / "catalog"
 
 
@@ -39,6 +40,11 @@ class Catalogue:
         for folder in folders:
             if not folder.is_dir():
                 raise Mistake(f"--catalog {folder}: there is no such folder")
+            if not any((folder / kind).is_dir() for kind in KINDS):
+                raise Mistake(
+                    f"--catalog {folder}: no catalogue, which has one of the folders "
+                    f"{', '.join(KINDS)}; docs/catalogue.md shows one"
+                )
         services = {
             path.parent.name: _read_service(path) for path in _files(folders, "services", "service")
         }
@@ -92,7 +98,8 @@ def _named(choices: Mapping[str, T], kind: str, name: str) -> T:
 
 
 def _files(folders: Iterable[Path], kind: str, name: str) -> list[Path]:
-    return [path for folder in folders for path in sorted((folder / kind).glob(f"*/{name}.toml"))]
+    found = (sorted((folder / kind).glob(f"*/{name}.toml")) for folder in folders)
+    return [path for paths in found for path in paths if path.is_file()]
 
 
 def _read_service(path: Path) -> Service:
@@ -132,8 +139,8 @@ def _with_service(
 ) -> object:
     if not isinstance(part, dict) or "service" not in part:
         return part
-    name = part["service"]
+    name = str(part["service"])
     if name not in services:
         place = file.place(("services", role, "service"))
-        raise Mistake(f"{place}: there is no service {name!r}; {nearest(str(name), services)}")
+        raise Mistake(f"{place}: there is no service {name!r}; {nearest(name, services)}")
     return {**part, "service": services[name]}

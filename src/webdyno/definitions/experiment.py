@@ -1,15 +1,19 @@
 """Reads an experiment, applies overrides from the command line, checks it against the catalogue."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple, Protocol
 
-from webdyno.definitions.fit import check_fit, check_knob
+from webdyno.definitions.fit import check_fit, check_headers, check_knob
 from webdyno.definitions.near import nearest
-from webdyno.definitions.override import Override, dotted, with_value
+from webdyno.definitions.override import FACTORS, Override, overridden, with_value
 from webdyno.definitions.refusal import Place, build
 from webdyno.definitions.toml_file import KeyPath
-from webdyno.model.experiment import Arm, Experiment
+from webdyno.generator import generator_fault, programs
+from webdyno.model.experiment import Arm, Experiment, Level
 from webdyno.model.mistake import Mistake
+from webdyno.model.point import Point, key_parts
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 
@@ -52,85 +56,154 @@ class CommandLine(NamedTuple):
 
 
 def read_experiment(source: Source, overrides: Sequence[Override], names: Names) -> Experiment:
-    """Read an experiment with overrides, and check it at each level of each of its factors.
+    """Read an experiment with overrides, and check it at every combination of its levels.
 
     Raise Mistake, with file and line or with the flag, for unknown keys, stacks, sites and knobs,
     for values out of range and for a stack that can't serve the site.
     """
     origin = {override.key: override.flag for override in overrides}
-    data = source.data
-    for override in overrides:
-        data = with_value(data, *override)
 
     def place(where: KeyPath) -> str:
         for depth in range(len(where), 0, -1):
             if where[:depth] in origin:
                 return origin[where[:depth]]
-        return source.place(where)
+        # What doesn't fit together may do so because of a flag, or for want of a key beside one.
+        around = where if any(_inside(key, where) for key in origin) else where[:-1]
+        flags = [flag for key, flag in origin.items() if around and _inside(key, around)]
+        return " with ".join([source.place(where), *dict.fromkeys(flags)])
 
+    data = overridden(source.data, overrides)
     _check_arm_names(source.data, data, origin)
-    experiment = _checked(data, place, names)
-    for key, levels in experiment.factors.items():
-        here = place(("factors", key))
+    data = _with_site_defaults(data, names)
+    for key, levels in _only_varied(data):
+        origin[key_parts(key)] = place((FACTORS, key))
+        data = with_value(data, key_parts(key), levels[0], place((FACTORS, key)))
+    checks = _Checks(names, place)
+    experiment = checks.at(data)
+    _check_levels(experiment, data, checks)
+    return experiment
+
+
+def _inside(key: KeyPath, table: KeyPath) -> bool:
+    return key[: len(table)] == table
+
+
+def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
+    """Add the settings that suit the site, and its first path, where there are no others."""
+    name = data.get("site")
+    site = names.sites.get(name) if isinstance(name, str) else None
+    if site is None:
+        return data
+    defaults: dict[str, dict[str, Any]] = {"load": {"paths": [site.ready_path]}, "measure": {}}
+    for table, default in defaults.items():
+        given = data.get(table, {})
+        if isinstance(given, dict):
+            suggested = site.suggests.get(table, {})  # type: ignore[call-overload]
+            data = {**data, table: {**default, **suggested, **given}}
+    return data
+
+
+def _only_varied(data: dict[str, Any]) -> list[tuple[str, list[Any]]]:
+    """Give factors that nothing is said of elsewhere; all but knobs need not have a default."""
+    varied = data.get(FACTORS)
+    return [
+        (key, levels)
+        for key, levels in (varied if isinstance(varied, dict) else {}).items()
+        if isinstance(levels, list) and levels
+        if key_parts(key)[0] != "arms" and not _has(data, key_parts(key))
+    ]
+
+
+def _has(data: dict[str, Any], key: KeyPath) -> bool:
+    found: Any = data
+    for part in key:
+        if not isinstance(found, dict) or part not in found:
+            return False
+        found = found[part]
+    return True
+
+
+def _check_levels(experiment: Experiment, data: dict[str, Any], checks: "_Checks") -> None:
+    """Check each level alone, to blame its factor, and then all of them together."""
+    varied = experiment.factors
+    for key, levels in varied.items():
         for level in levels:
-            changed = with_value(data | {"factors": {}}, dotted(key), level, here)
-            _checked(changed, _always(here), names)
-    return experiment
+            checks.blaming(checks.place((FACTORS, key))).at_levels(data, {key: level})
+    if len(varied) > 1:
+        for number, combination in enumerate(product(*varied.values())):
+            levels_there = dict(zip(varied, combination, strict=True))
+            there = Point(number=number, levels=levels_there)
+            checks.blaming(f"at {there.label}").at_levels(data, levels_there)
 
 
-def _always(place: str) -> Place:
-    """Blame the same place for whatever is wrong."""
-    return lambda _: place
+@dataclass(frozen=True)
+class _Checks:
+    """Builds an experiment of data, and holds it against the catalogue and the generators."""
 
+    names: Names
+    place: Place
 
-def _checked(data: dict[str, Any], place: Place, names: Names) -> Experiment:
-    experiment = build(Experiment, data, place)
-    for name, arm in experiment.arms.items():
-        _check_arm(("arms", name), arm, experiment, names, place)
-    for number, asked in enumerate(experiment.load.paths):
-        _check_path(asked, place(("load", "paths", number)))
-    return experiment
+    def blaming(self, place: str) -> "_Checks":
+        """Blame the same place for whatever is wrong."""
+        return _Checks(self.names, lambda _: place)
+
+    def at_levels(self, data: dict[str, Any], levels: Mapping[str, Level]) -> None:
+        """Check the data with factors at some levels."""
+        changed = {**data, FACTORS: {}}
+        for key, level in levels.items():
+            changed = with_value(changed, key_parts(key), level, self.place((FACTORS, key)))
+        self.at(changed)
+
+    def at(self, data: dict[str, Any]) -> Experiment:
+        """Check the data as they are."""
+        experiment = build(Experiment, data, self.place)
+        self._check_generator(experiment)
+        for name, arm in experiment.arms.items():
+            self._check_arm(("arms", name), arm, experiment)
+        check_headers(experiment, self.names.stacks, self.names.sites, self.place)
+        return experiment
+
+    def _check_generator(self, experiment: Experiment) -> None:
+        place = self.place(("generator",))
+        if experiment.generator not in programs():
+            raise Mistake(
+                f"{place}: there is no load generator {experiment.generator!r}; "
+                f"{nearest(experiment.generator, programs())}"
+            )
+        if fault := generator_fault(experiment):
+            raise Mistake(f"{place}: {fault}")
+
+    def _check_arm(self, where: KeyPath, arm: Arm, experiment: Experiment) -> None:
+        names, place = self.names, self.place
+        if arm.stack not in names.stacks:
+            raise Mistake(
+                f"{place((*where, 'stack'))}: there is no stack {arm.stack!r}; "
+                f"{nearest(arm.stack, names.stacks)}"
+            )
+        site_name = arm.site or experiment.site
+        site_place = place((*where, "site") if arm.site else ("site",))
+        if site_name not in names.sites:
+            raise Mistake(
+                f"{site_place}: there is no site {site_name!r}; {nearest(site_name, names.sites)}"
+            )
+        stack, site = names.stacks[arm.stack], names.sites[site_name]
+        spoken = programs()[experiment.generator].protocol
+        if stack.protocol != spoken:
+            raise Mistake(
+                f"{place((*where, 'stack'))}: stack {stack.name} speaks {stack.protocol}, "
+                f"generator {experiment.generator} speaks {spoken}"
+            )
+        check_fit(stack, site, names.stacks.values(), place((*where, "stack")))
+        for name, value in arm.knobs.items():
+            check_knob(stack, site, name, value, place((*where, "knobs", name)))
 
 
 def _check_arm_names(
     written: dict[str, Any], data: dict[str, Any], origin: Mapping[KeyPath, str]
 ) -> None:
     """An override for an arm that isn't there is a slip, unless it gives the arm a stack."""
-    arms = data.get("arms", {})
+    arms = written.get("arms")
     for key, override in origin.items():
-        if key[0] == "arms" and len(key) > 2 and "stack" not in arms[key[1]]:
-            known = nearest(str(key[1]), written.get("arms", {}))
+        if key[0] == "arms" and len(key) > 2 and not _has(data, (*key[:2], "stack")):
+            known = nearest(str(key[1]), arms if isinstance(arms, dict) else [])
             raise Mistake(f"{override}: there is no arm {key[1]!r}; {known}")
-
-
-def _check_arm(
-    where: KeyPath, arm: Arm, experiment: Experiment, names: Names, place: Place
-) -> None:
-    if arm.stack not in names.stacks:
-        raise Mistake(
-            f"{place((*where, 'stack'))}: there is no stack {arm.stack!r}; "
-            f"{nearest(arm.stack, names.stacks)}"
-        )
-    site_name = arm.site or experiment.site
-    site_place = place((*where, "site") if arm.site else ("site",))
-    if site_name not in names.sites:
-        raise Mistake(
-            f"{site_place}: there is no site {site_name!r}; {nearest(site_name, names.sites)}"
-        )
-    stack, site = names.stacks[arm.stack], names.sites[site_name]
-    if stack.protocol != experiment.protocol:
-        raise Mistake(
-            f"{place((*where, 'stack'))}: stack {stack.name} speaks {stack.protocol}, generator "
-            f"{experiment.generator} speaks {experiment.protocol}"
-        )
-    check_fit(stack, site, names.stacks.values(), place((*where, "stack")))
-    for name, value in arm.knobs.items():
-        check_knob(stack, site, name, value, place((*where, "knobs", name)))
-    for number, path in enumerate(arm.paths or []):
-        _check_path(path, place((*where, "paths", number)))
-
-
-def _check_path(path: str, at: str) -> None:
-    """A path need not be listed by the site, which then answers as it likes: the run will tell."""
-    if not path.startswith("/") or any(c.isspace() or not c.isprintable() for c in path):
-        raise Mistake(f"{at}: a path starts with / and has no spaces, unlike {path!r}")

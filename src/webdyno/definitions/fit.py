@@ -1,9 +1,10 @@
 """Whether stacks, sites and knobs fit together."""
 
-import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from webdyno.definitions.near import nearest
+from webdyno.definitions.value import shown_value, written_value
+from webdyno.model.experiment import Experiment
 from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
@@ -38,7 +39,7 @@ def check_knob(stack: Stack, site: Site | None, name: str, value: KnobValue, pla
     if name not in knobs:
         raise Mistake(f"{place}: stack {stack.name} has no knob {name!r}; {nearest(name, knobs)}")
     if fault := knobs[name].fault(value):
-        raise Mistake(f"{place}: knob {name} {fault}, not {value!r}")
+        raise Mistake(f"{place}: {name} {fault}, not {shown_value(value)}")
 
 
 def read_knobs(
@@ -50,17 +51,35 @@ def read_knobs(
         name, equals, text = setting.partition("=")
         if not equals:
             raise Mistake(f"--set {setting}: should look like KNOB=VALUE, such as workers=2")
-        value = toml_value(text)
+        flag = f"--set {setting}"
+        value = written_value(text, flag)
         if not isinstance(value, KnobValue):
-            raise Mistake(f"--set {setting}: the value of a knob is a number, word, true or false")
-        check_knob(stack, site, name, value, f"--set {setting}")
+            raise Mistake(f"{flag}: the value of a knob is a number, word, true or false")
+        if name in knobs:
+            raise Mistake(f"{flag}: {name} is set twice; give it once")
+        check_knob(stack, site, name, value, flag)
         knobs[name] = value
     return knobs
 
 
-def toml_value(text: str) -> object:
-    """Read a value as TOML has it; what isn't TOML is text."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+def check_headers(
+    experiment: Experiment,
+    stacks: Mapping[str, Stack],
+    sites: Mapping[str, Site],
+    place: Callable[[tuple[str | int, ...]], str],
+) -> None:
+    """Raise Mistake where arms differ by a knob that no request of the load lets them feel."""
+    sent = {name.lower() for name in experiment.load.headers}
+    for arm_name, arm in experiment.arms.items():
+        knobs = knobs_of(stacks[arm.stack], sites[arm.site or experiment.site])
+        for name, value in arm.knobs.items():
+            header = knobs[name].needs_header
+            others = (other.knobs.get(name) for other in experiment.arms.values())
+            if header is None or header.lower() in sent or value == knobs[name].default:
+                continue
+            if any(other != value for other in others):
+                raise Mistake(
+                    f"{place(('arms', arm_name, 'knobs', name))}: {name} makes no difference to "
+                    f"requests without {header}, and the load sends none; give it one with "
+                    f'headers.{header} = "…" under [load], or --set load.headers.{header}=…'
+                )

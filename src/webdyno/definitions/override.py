@@ -1,11 +1,14 @@
 """Settings of an experiment that the command line gives: `--set` and `--vary`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from webdyno.definitions.fit import toml_value
 from webdyno.definitions.toml_file import KeyPath
+from webdyno.definitions.value import written_value
 from webdyno.model.mistake import Mistake
+from webdyno.model.point import key_parts
+
+FACTORS = "factors"
 
 
 class Override(NamedTuple):
@@ -14,6 +17,12 @@ class Override(NamedTuple):
     key: KeyPath
     value: object
     flag: str
+
+    @property
+    def sets(self) -> KeyPath:
+        """The setting that it is about, be it given or varied."""
+        varied = self.key[0] == FACTORS and len(self.key) == 2
+        return key_parts(str(self.key[1])) if varied else self.key
 
 
 def settings(texts: Iterable[str]) -> list[Override]:
@@ -24,6 +33,20 @@ def settings(texts: Iterable[str]) -> list[Override]:
 def factors(texts: Iterable[str]) -> list[Override]:
     """Read `--vary KEY=LEVEL,LEVEL…`: a factor and its levels, values as in TOML."""
     return [_factor(text, f"--vary {text}") for text in texts]
+
+
+def overridden(data: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
+    """Give an experiment's data with other settings; what is set isn't varied any more.
+
+    Raise Mistake when two flags are about the same setting: which of them counts would be a guess.
+    """
+    seen: dict[KeyPath, str] = {}
+    for override in overrides:
+        if other := seen.get(override.sets):
+            raise Mistake(f"{override.flag}: {other} is about the same setting; give one of them")
+        seen[override.sets] = override.flag
+        data = with_value(_unvaried(data, override.sets), *override)
+    return data
 
 
 def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> dict[str, Any]:
@@ -37,20 +60,32 @@ def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> 
     return {**data, str(first): with_value(inner, tuple(rest), value, flag)}
 
 
-def dotted(key: str) -> KeyPath:
-    """Take a dotted key apart."""
-    return tuple(part.strip() for part in key.split("."))
+def _unvaried(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:
+    varied = data.get(FACTORS)
+    if not isinstance(varied, dict):
+        return data
+    return {**data, FACTORS: {it: varied[it] for it in varied if key_parts(it) != key}}
 
 
 def _setting(text: str, flag: str) -> Override:
     key, equals, value = text.partition("=")
-    if not equals or not all(key.split(".")):
+    if not equals or not _is_key(key):
         raise Mistake(f"{flag}: should look like KEY=VALUE, such as load.connections=16")
-    return Override(dotted(key), toml_value(value), flag)
+    return Override(key_parts(key), written_value(value, flag), flag)
 
 
 def _factor(text: str, flag: str) -> Override:
     key, equals, levels = text.partition("=")
-    if not equals or not all(key.split(".")) or not all(levels.split(",")):
+    if not equals or not _is_key(key) or not all(levels.split(",")):
         raise Mistake(f"{flag}: should look like KEY=LEVEL,LEVEL, such as load.connections=1,2,4")
-    return Override(("factors", key), [toml_value(level) for level in levels.split(",")], flag)
+    return Override(
+        (FACTORS, key), [written_value(level, flag) for level in levels.split(",")], flag
+    )
+
+
+MOST_PARTS = 10
+
+
+def _is_key(key: str) -> bool:
+    parts = key_parts(key)
+    return key.isprintable() and 0 < len(parts) <= MOST_PARTS and all(parts)

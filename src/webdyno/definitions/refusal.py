@@ -3,18 +3,45 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from webdyno.definitions.near import nearest
+from webdyno.definitions.value import shown_value
 from webdyno.model.mistake import Mistake
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 Place = Callable[[tuple[str | int, ...]], str]
 """Says where a key was written: `file.toml:12` or `--set KEY`."""
 
 SHOWN = 3
 """How many mistakes one message names."""
+
+LONGEST_KEY = 100
+
+WISHES = {
+    "bool_type": "be true or false",
+    "string_type": "be text",
+    "list_type": "be a list",
+    "dict_type": "be a table",
+    "model_type": "be a table",
+    "model_attributes_type": "be a table",
+    "int_type": "be a whole number",
+    "int_from_float": "be a whole number",
+    "int_parsing_size": "be a number of sensible size",
+    "float_type": "be a number",
+    "finite_number": "be a finite number",
+    "greater_than": "be more than {gt}",
+    "greater_than_equal": "be {ge} or more",
+    "less_than": "be less than {lt}",
+    "less_than_equal": "be {le} or less",
+    "multiple_of": "be a multiple of {multiple_of}",
+    "literal_error": "be {expected}",
+    "too_short": "have {min_length} or more entries",
+    "too_long": "have {max_length} entries or fewer",
+}
+"""What is asked for, by pydantic's name of the fault, in words that follow "should"."""
 
 
 def build(model: type[M], data: dict[str, Any], place: Place) -> M:
@@ -34,18 +61,49 @@ def build(model: type[M], data: dict[str, Any], place: Place) -> M:
     raise Mistake("\n".join(messages))
 
 
+def read_value(kind: TypeAdapter[T], value: object, flag: str) -> T:
+    """Read a flag's value as a type; raise Mistake that names the flag."""
+    try:
+        return kind.validate_python(value)
+    except ValidationError as error:
+        fault: Any = error.errors()[0]
+    raise Mistake(f"{flag} {value}: {_wish('it', [fault])}")
+
+
+def first_fault(error: ValidationError) -> str:
+    """Say what is wrong first with data that nobody wrote by hand: `load.rate_rps should be …`."""
+    fault: Any = error.errors()[0]
+    key = ".".join(str(part) for part in fault["loc"])[:LONGEST_KEY] or "it"
+    return f"{key} is missing" if fault["type"] == "missing" else _wish(key, [fault])
+
+
 def _message(where: tuple[str | int, ...], faults: list[Any], model: type[BaseModel]) -> str:
-    key = ".".join(str(part) for part in where) or model.__name__.lower()
+    key = ".".join(str(part) for part in where)[:LONGEST_KEY] or model.__name__.lower()
     fault = faults[0]
     if fault["type"] == "extra_forbidden":
+        key = f"{key!r}" if not key.isprintable() else key
         return f"unknown key {key}; {nearest(str(where[-1]), _siblings(fault['loc'], model))}"
     if fault["type"] == "missing":
         return f"{key} is missing"
+    return _wish(key, faults)
+
+
+def _wish(key: str, faults: list[dict[str, Any]]) -> str:
+    fault = faults[0]
     if fault["type"] == "value_error":
         return str(fault["ctx"]["error"])
-    wishes = [fault["msg"].removeprefix("Input should ").rstrip(".") for fault in faults]
-    given = "" if isinstance(fault["input"], dict) else f", not {fault['input']!r}"
-    return f"{key} should {' or '.join(dict.fromkeys(wishes))}{given}"
+    wishes = [_in_words(each).removeprefix("be ") for each in faults]
+    be = "be " if _in_words(fault).startswith("be ") else ""
+    return (
+        f"{key} should {be}{' or '.join(dict.fromkeys(wishes))}, not {shown_value(fault['input'])}"
+    )
+
+
+def _in_words(fault: dict[str, Any]) -> str:
+    words = WISHES.get(fault["type"])
+    if words is None:
+        return str(fault["msg"]).removeprefix("Input should ").rstrip(".")
+    return words.format(**fault.get("ctx", {}))
 
 
 def _in_data(loc: tuple[str | int, ...], data: object, *, keep_last: bool) -> tuple[str | int, ...]:
@@ -79,8 +137,11 @@ def _siblings(loc: tuple[str | int, ...], model: type[BaseModel]) -> list[str]:
 
 
 def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    while "$ref" in node:
-        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    while "$ref" in node or "anyOf" in node:
+        if "anyOf" in node:  # a table that may be left out
+            node = next((each for each in node["anyOf"] if "$ref" in each), {})
+        else:
+            node = schema["$defs"][node["$ref"].rpartition("/")[2]]
     return node
 
 

@@ -11,6 +11,9 @@ from webdyno.model.mistake import Mistake
 
 KeyPath = tuple[str | int, ...]
 
+MOST_BYTES = 4_000_000
+"""No file of settings is larger."""
+
 
 class TomlFile:
     """The data of a TOML file, and where to point at when something in it is wrong."""
@@ -18,16 +21,12 @@ class TomlFile:
     def __init__(self, path: Path) -> None:
         """Read a file; raise Mistake when it can't be read or isn't TOML."""
         self.path = path
-        try:
-            self._text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise Mistake(f"{path}: there is no such file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise Mistake(f"{path}: can't be read: {error}") from None
+        self._text = _read(path)
         try:
             self.data: dict[str, Any] = tomllib.loads(self._text)
-        except tomllib.TOMLDecodeError as error:
-            raise Mistake(f"{path}: is not valid TOML: {error}") from None
+        except (ValueError, RecursionError) as error:
+            why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise Mistake(f"{path}: is not valid TOML: {why}") from None
 
     def place(self, where: KeyPath) -> str:
         """Name file and line of a key, or of the nearest table around it that is in the file."""
@@ -35,6 +34,24 @@ class TomlFile:
         while where and where not in lines:
             where = where[:-1]
         return f"{self.path}:{lines[where]}" if where else f"{self.path}:1"
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise Mistake(f"{path}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Mistake(f"{path}: can't be read: {why.lower()}") from None
+    if len(content) > MOST_BYTES:
+        raise Mistake(f"{path}: is larger than {MOST_BYTES} bytes, so it is no file of settings")
+    try:
+        return content.decode("utf-8-sig")  # some editors begin with a byte-order mark
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise Mistake(f"{path}:{line}: is not UTF-8; save the file in that encoding") from None
 
 
 def _lines(text: str) -> dict[KeyPath, int]:

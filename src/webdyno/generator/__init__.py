@@ -1,13 +1,15 @@
 """Load generators: one interface, several programs behind it."""
 
-from webdyno.generator.interface import Expectation, Generator, GeneratorError, LoadOrder, Request
-from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
-from webdyno.generator.registry import (
-    check_generator,
-    generator_needs,
-    generator_version,
-    new_generator,
+from webdyno.generator.interface import (
+    Expectation,
+    Generator,
+    GeneratorError,
+    LoadOrder,
+    Program,
+    Request,
 )
+from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
+from webdyno.generator.registry import generator_fault, program, programs
 
 __all__ = [
     "Expectation",
@@ -15,11 +17,11 @@ __all__ = [
     "GeneratorError",
     "LoadOrder",
     "Loadgen",
+    "Program",
     "Request",
-    "check_generator",
     "find_loadgen",
-    "generator_needs",
-    "generator_version",
+    "generator_fault",
     "loadgen_version",
-    "new_generator",
+    "program",
+    "programs",
 ]

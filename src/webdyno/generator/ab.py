@@ -1,8 +1,8 @@
 """ab, ApacheBench: one thread, a closed loop, HTTP/1.0."""
 
-from webdyno.audit.output import Output
 from webdyno.generator.instrument import (
     Done,
+    Instrument,
     only_closed,
     times,
     us,
@@ -18,21 +18,32 @@ from webdyno.model.load_result import (
     Requests,
     Times,
 )
-from webdyno.model.service import Need
+from webdyno.readers.ab import AB
+from webdyno.readers.output import Output
+from webdyno.readers.run import Run
 
 MOST_RPS = 200_000
 """More than ab can do: it must be told a number of requests, which ends no slot before its time."""
 
+MOST_CONNECTIONS = 20_000
+"""As many as ab takes."""
 
-class ApacheBench:
+
+class ApacheBench(Instrument):
     """`ab -t`: the slot's length is rounded to whole seconds."""
 
     name = "ab"
-    need = Need(command=["ab"], apt="apache2-utils")
-    version_words = ("-V",)
+    package = "apache2-utils"
+    version_flag = "-V"
+    reader = AB
+    always_told = ("failed",)
 
     def fault(self, load: Load) -> str | None:
         """Say what of a load ab can't do."""
+        if load.connections > MOST_CONNECTIONS:
+            return f"opens {MOST_CONNECTIONS} connections at most, not {load.connections}"
+        if load.may_be_compressed:
+            return "speaks HTTP/1.0, in which not every server compresses"
         return only_closed(load)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
@@ -42,20 +53,21 @@ class ApacheBench:
         return [
             *("ab", "-q", "-r", "-s", str(whole_seconds(load.timeout_s))),
             *("-t", str(seconds), "-n", str(seconds * MOST_RPS), "-c", str(load.connections)),
+            *(word for name, value in load.headers.items() for word in ("-H", f"{name}: {value}")),
             *(["-k"] if load.keepalive == "always" else []),
             *(["-l"] if request.expect.body_bytes is None else []),
             request.url,
         ]
 
-    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
+    def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
         """Give what ab printed."""
         (request,) = order.requests
-        requests = output.requests or 0
+        output, requests = run.output, run.requests
         failures = Failures(
             connect=output.failed_connect or 0,
             reset=(output.failed_receive or 0) + (output.failed_exceptions or 0),
             status=output.non_2xx or 0,
-            body=_wrong_bodies(request.expect.body_bytes, output),
+            body=_wrong_bodies(request.expect.body_bytes, run),
         )
         # What has the wrong status mostly has the wrong length too: ab counts it twice.
         wrong = max(failures.status or 0, failures.body or 0) + (failures.reset or 0)
@@ -63,15 +75,15 @@ class ApacheBench:
             schema=1,
             target=request.url,
             loop="closed",
-            measured_s=output.duration_s or done.took_s,
+            measured_s=run.duration_s,
             requests=Requests(completed=max(requests - wrong, 0)),
             by_status=_by_status(requests, output.non_2xx or 0),
             failures=failures,
             bytes=_bytes(output),
             keepalive=KeepAliveResult(
-                asked=order.load.keepalive, server_closed=_closed(order.load, output)
+                asked=order.load.keepalive, server_closed=_closed(order.load, run)
             ),
-            rate_rps=output.rate_rps or 0.0,
+            rate_rps=run.rate_rps,
             service_time_us=times(output),
             connect_time_us=Times(
                 min=us(output.connect_min_ms),
@@ -83,13 +95,13 @@ class ApacheBench:
         )
 
 
-def _wrong_bodies(expected_bytes: int | None, output: Output) -> int | None:
+def _wrong_bodies(expected_bytes: int | None, run: Run) -> int | None:
     """Count wrong lengths: ab holds all answers against its first one, which may be wrong too."""
     if expected_bytes is None:
         return None
-    if output.document_bytes != expected_bytes:
-        return output.requests or 0
-    return output.failed_length or 0
+    if run.output.document_bytes != expected_bytes:
+        return run.requests
+    return run.output.failed_length or 0
 
 
 def _by_status(requests: int, non_2xx: int) -> dict[str, int]:
@@ -102,10 +114,12 @@ def _bytes(output: Output) -> Bytes:
     return Bytes(head=output.total_bytes - output.body_bytes, body=output.body_bytes)
 
 
-def _closed(load: Load, output: Output) -> int | None:
+def _closed(load: Load, run: Run) -> int | None:
     """Count answers after which the connection was not kept: ab counts the others, with -k."""
     if load.keepalive == "never":
         return 0
-    if output.keepalive_requests is None or output.requests is None:
-        return None
-    return max(output.requests - output.keepalive_requests, 0)
+    kept = run.output.keepalive_requests
+    return None if kept is None else max(run.requests - kept, 0)
+
+
+PROGRAM = ApacheBench()

@@ -1,7 +1,8 @@
 """httperf: one thread that opens connections at a rate, with a number of calls on each."""
 
-from webdyno.audit.output import Output
-from webdyno.generator.instrument import Done, only_plain, us
+from collections.abc import Mapping
+
+from webdyno.generator.instrument import Done, Instrument, only_plain, us
 from webdyno.generator.interface import LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
@@ -12,15 +13,18 @@ from webdyno.model.load_result import (
     Requests,
     Times,
 )
-from webdyno.model.service import Need
+from webdyno.readers.httperf import HTTPERF
+from webdyno.readers.run import Run
 
 
-class Httperf:
+class Httperf(Instrument):
     """`httperf --period`: an open loop of connections; the slot has as many as are due in it."""
 
     name = "httperf"
-    need = Need(command=["httperf"], apt="httperf")
-    version_words = ("--version",)
+    package = "httperf"
+    version_flag = "--version"
+    reader = HTTPERF
+    always_told = ("connections", "failed", "non_2xx")
 
     def fault(self, load: Load) -> str | None:
         """Say what of a load httperf can't do."""
@@ -44,18 +48,20 @@ class Httperf:
             f"--num-conns={max(1, round(rate * order.duration_s))}",
             f"--num-calls={load.keepalive}",
             f"--timeout={load.timeout_s:g}",
+            *([f"--add-header={_escaped(load.headers)}"] if load.headers else []),
         ]
 
-    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
+    def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
         """Give what httperf printed. Its times count from when a request was sent, not due."""
         load, (request,) = order.load, order.requests
-        answers, wrong = output.requests or 0, output.non_2xx or 0
+        output, answers = run.output, run.requests
+        wrong = output.non_2xx or 0
         other_body = request.expect.body_bytes not in {None, output.document_bytes}
         return LoadResult(
             schema=1,
             target=request.url,
             loop="open",
-            measured_s=output.duration_s or done.took_s,
+            measured_s=run.duration_s,
             requests=Requests(completed=max(answers - wrong, 0)),
             by_status=output.by_status,
             failures=Failures(
@@ -67,10 +73,19 @@ class Httperf:
             ),
             connections=Connections(opened=output.connections),
             keepalive=KeepAliveResult(asked=load.keepalive),
-            rate_rps=output.rate_rps or 0.0,
+            rate_rps=run.rate_rps,
             offered_rps=load.offered_rps,
             service_time_us=Times(mean=us(output.mean_ms)),
             connect_time_us=Times(p50=us(output.connect_median_ms)),
             client=done.client(threads=1, busy_waits=True),
             printed=done.text,
         )
+
+
+def _escaped(headers: Mapping[str, str]) -> str:
+    r"""Write headers as httperf takes them: lines with their ends as `\n`."""
+    lines = (f"{name}: {value}" for name, value in headers.items())
+    return "".join(line.replace("\\", "\\\\") + "\\n" for line in lines)
+
+
+PROGRAM = Httperf()

@@ -1,30 +1,35 @@
 """Load generators that are commands for people: one process per slot, its output read back."""
 
 import os
+import re
 import select
 import signal
 import subprocess
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import ClassVar, Self
 
-from webdyno.audit.lines import Line, plain
-from webdyno.audit.output import Output
-from webdyno.audit.reader import read
-from webdyno.generator.interface import GeneratorError, LoadOrder
+from webdyno.generator.interface import Generator, GeneratorError, LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import Client, LoadResult, Times
+from webdyno.model.mistake import Trouble
 from webdyno.model.paths import spell_out_all
 from webdyno.model.service import Need
+from webdyno.readers.facts import Tool
+from webdyno.readers.output import Output
+from webdyno.readers.run import Run, Unreadable, read_run
 
 PATIENCE_S = 15.0
 """How long an instrument may overstay a slot's duration and its time-out."""
 
 ON_LEASH = ("setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list")
 """Words before a command, CPUs to follow: it ends when webdyno does, and runs on those CPUs."""
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
 @dataclass(frozen=True)
@@ -50,47 +55,70 @@ class Done:
         )
 
 
-class Tool(Protocol):
-    """What is particular to an instrument."""
+class Instrument(ABC):
+    """What is particular to an instrument; a subclass describes one."""
 
-    @property
-    def name(self) -> str:
-        """Its command."""
+    name: ClassVar[str]
+    """Its command."""
+    package: ClassVar[str]
+    """The package of Debian and Ubuntu that has it."""
+    version_flag: ClassVar[str]
+    """Makes it print its version, whatever its exit code."""
+    reader: ClassVar[Tool]
+    """Reads what it prints."""
+    always_told: ClassVar[tuple[str, ...]] = ()
+    """Figures that it prints of every run, beside requests, duration and rate."""
+    protocol = "http"
+    tells_times = False
 
     @property
     def need(self) -> Need:
         """The program, and the package that has it."""
+        return Need(command=[self.name], apt=self.package)
 
-    @property
-    def version_words(self) -> tuple[str, ...]:
-        """Arguments that make it print its version."""
+    def version(self) -> str:
+        """Give its name and version; raise Trouble if it is missing."""
+        words = [self.name, self.version_flag]
+        try:
+            said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
+        except FileNotFoundError:
+            raise Trouble(
+                f"{self.name} isn't installed; on Debian: apt-get install {self.package}"
+            ) from None
+        number = _VERSION.search(said.stdout + said.stderr)
+        return f"{self.name} {number[0]}" if number else self.name
 
+    def new(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> Generator:
+        """Give a generator that runs it once per slot."""
+        return _OncePerSlot(self, cpus, entry)
+
+    @abstractmethod
     def fault(self, load: Load) -> str | None:
         """Say what of a load the instrument can't do; None when it can do it all."""
 
+    @abstractmethod
     def command(self, order: LoadOrder, cpus: int) -> list[str]:
         """Give the command line of one slot."""
 
-    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:
+    @abstractmethod
+    def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
         """Give what it reported, in the words of the engine's contract."""
 
 
-class Instrument:
+class _OncePerSlot:
     """Runs an instrument once per slot, pinned to `cpus`, in a session of its own."""
 
-    def __init__(self, tool: Tool, cpus: Sequence[int], entry: Sequence[str] = ()) -> None:
-        """`entry` are words before the command that let it run in a network of our own."""
-        self.name = tool.name
-        self._tool = tool
+    def __init__(self, instrument: Instrument, cpus: Sequence[int], entry: Sequence[str]) -> None:
+        self.name = instrument.name
+        self._instrument = instrument
         self._cpus = cpus
         self._entry = entry
 
     def __enter__(self) -> Self:
-        """Give itself: nothing runs between slots."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave nothing to end."""
+        """Nothing runs between slots."""
 
     @property
     def pid(self) -> int | None:
@@ -99,22 +127,19 @@ class Instrument:
 
     def slot(self, order: LoadOrder) -> LoadResult:
         """Load a server for one slot."""
-        words = self._tool.command(order, len(self._cpus))
+        its, cpus = self._instrument, len(self._cpus)
         leash = [*self._entry, *ON_LEASH, ",".join(map(str, self._cpus))]
-        done = _run([*leash, *words], order.duration_s + order.load.timeout_s + PATIENCE_S)
-        output = printed_output(done.text)
-        if output is None:
+        patience_s = order.duration_s + order.load.timeout_s + PATIENCE_S
+        done = _run([*leash, *its.command(order, cpus)], patience_s)
+        try:
+            run = read_run(its.reader, done.text, its.always_told)
+        except Unreadable as unreadable:
             end = " / ".join(done.text.strip().splitlines()[-3:])
             raise GeneratorError(
-                f"{self.name} gave no result for {order.id} (exit code {done.exit_code}): {end}"
-            )
-        return self._tool.result(order, output, done, len(self._cpus))
-
-
-def printed_output(text: str) -> Output | None:
-    """Read what an instrument printed of its one run."""
-    lines = (Line(number, plain(raw)) for number, raw in enumerate(text.splitlines(), 1))
-    return next((item for item in read(lines) if isinstance(item, Output)), None)
+                f"{self.name} gave no result for {order.id} (exit code {done.exit_code}), "
+                f"{unreadable}: {end}"
+            ) from None
+        return its.result(order, run, done, cpus)
 
 
 def _run(words: Sequence[str], patience_s: float) -> Done:

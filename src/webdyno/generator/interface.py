@@ -1,11 +1,13 @@
 """What the lab asks of any load generator: one slot of load, and an account of what happened."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
+from webdyno.model.service import Need
 
 
 class GeneratorError(Trouble):
@@ -21,6 +23,14 @@ class Expectation:
     """None where the length may differ from answer to answer."""
     body_sha256: str | None = None
     """None where the body may differ from answer to answer."""
+
+    def under(self, load: Load) -> "Expectation":
+        """Give what can be expected of answers on the wire under a load.
+
+        Length and sum are the page's: where bodies may come compressed, only the certificate, which
+        decodes them, can hold them against the page.
+        """
+        return Expectation(self.status) if load.may_be_compressed else self
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,7 @@ class LoadOrder:
 
 
 class Generator(Protocol):
-    """A program that makes load; it may keep connections open from one slot to the next."""
+    """A load generator at work; it may keep connections open from one slot to the next."""
 
     name: str
 
@@ -58,3 +68,38 @@ class Generator(Protocol):
 
     def __exit__(self, *_: object) -> None:
         """End the generator; safe to call twice."""
+
+
+class Program(Protocol):
+    """A program that makes load: what it is, what it can do and what it can tell.
+
+    A file of this package with one, as `PROGRAM`, is all that a new generator takes.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it in experiments and flags."""
+
+    @property
+    def protocol(self) -> str:
+        """What it speaks to the stacks: http, or redis."""
+
+    @property
+    def tells_times(self) -> bool:
+        """Whether it tells the distribution of response times, histograms and all."""
+
+    @property
+    def need(self) -> Need | None:
+        """What must be on the machine; None when webdyno brings it."""
+
+    def fault(self, load: Load) -> str | None:
+        """Say what of a load it can't do, in words that follow its name; None if it can do it."""
+
+    def version(self) -> str:
+        """Give its name and version, as recorded with a run; raise Trouble if it is missing."""
+
+    def new(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> Generator:
+        """Give a generator on those CPUs, not started yet.
+
+        `entry` are words before its command that let it run in a network of our own.
+        """

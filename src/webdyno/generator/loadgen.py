@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder
-from webdyno.model.experiment import Load
+from webdyno.model.experiment import OWN_GENERATOR, Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Mistake
 
@@ -53,7 +53,7 @@ def loadgen_version() -> str:
 class Loadgen:
     """A running `loadgen serve`, its threads pinned to `cpus`, one each."""
 
-    name = "loadgen"
+    name = OWN_GENERATOR
 
     def __init__(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> None:
         """`entry` are words before the command that let it run in a network of our own."""
@@ -141,10 +141,11 @@ class Loadgen:
 
 def order_json(order: LoadOrder) -> dict[str, Any]:
     """Give the order in the form of the engine's contract, version 1."""
+    headers = {"headers": order.load.headers} if order.load.headers else {}
     asked: dict[str, Any] = {
         "id": order.id,
         "requests": [
-            {"url": request.url, "expect": _expect_json(request.expect)}
+            {"url": request.url, "expect": _expect_json(request.expect)} | headers
             for request in order.requests
         ],
         "load": _load_json(order.load),
@@ -184,3 +185,26 @@ def _load_json(load: Load) -> dict[str, Any]:
     if load.slow_readers is not None:
         asked["slow_readers"] = load.slow_readers.model_dump()
     return asked
+
+
+class Engine:
+    """webdyno's own engine as one of the programs that make load: it can do and tells all."""
+
+    name = OWN_GENERATOR
+    protocol = "http"
+    tells_times = True
+    need = None
+
+    def fault(self, load: Load) -> None:
+        """Nothing that a load can ask for is beyond it."""
+
+    def version(self) -> str:
+        """Give the engine's name and version."""
+        return loadgen_version()
+
+    def new(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> Loadgen:
+        """Give an engine that isn't started yet."""
+        return Loadgen(cpus, entry)
+
+
+PROGRAM = Engine()

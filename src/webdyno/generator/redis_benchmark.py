@@ -1,7 +1,6 @@
 """redis-benchmark: one command again and again over kept connections, a closed loop."""
 
-from webdyno.audit.output import Output
-from webdyno.generator.instrument import Done, only_closed, times
+from webdyno.generator.instrument import Done, Instrument, only_closed, times
 from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import (
@@ -10,21 +9,26 @@ from webdyno.model.load_result import (
     LoadResult,
     Requests,
 )
-from webdyno.model.service import Need
+from webdyno.readers.redis import REDIS
+from webdyno.readers.run import Run
 
 REQUESTS_PER_S = 100_000
 """It ends after a number of requests, not a time: its own default for each second of a slot."""
 
 
-class RedisBenchmark:
+class RedisBenchmark(Instrument):
     """`redis-benchmark -t`: the path names one of its tests, such as /incr."""
 
     name = "redis-benchmark"
-    need = Need(command=["redis-benchmark"], apt="redis-tools")
-    version_words = ("--version",)
+    package = "redis-tools"
+    version_flag = "--version"
+    reader = REDIS
+    protocol = "redis"
 
     def fault(self, load: Load) -> str | None:
         """Say what of a load redis-benchmark can't do."""
+        if load.headers:
+            return "speaks no HTTP, so it has no headers"
         return only_closed(load)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:
@@ -40,7 +44,7 @@ class RedisBenchmark:
             *(["--threads", str(threads)] if threads > 1 else []),
         ]
 
-    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:
+    def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
         """Give what redis-benchmark printed; it ends at the first error, and counts none."""
         load, (request,) = order.load, order.requests
         if done.exit_code:
@@ -49,13 +53,13 @@ class RedisBenchmark:
             schema=1,
             target=request.url,
             loop="closed",
-            measured_s=output.duration_s or done.took_s,
-            requests=Requests(completed=output.requests or 0),
+            measured_s=run.duration_s,
+            requests=Requests(completed=run.requests),
             by_status={},
             failures=Failures(),
             keepalive=KeepAliveResult(asked=load.keepalive),
-            rate_rps=output.rate_rps or 0.0,
-            service_time_us=times(output),
+            rate_rps=run.rate_rps,
+            service_time_us=times(run.output),
             client=done.client(_threads(load, cpus)),
             printed=done.text,
         )
@@ -63,3 +67,6 @@ class RedisBenchmark:
 
 def _threads(load: Load, cpus: int) -> int:
     return min(cpus, load.connections)
+
+
+PROGRAM = RedisBenchmark()

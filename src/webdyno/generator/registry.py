@@ -1,64 +1,55 @@
-"""All load generators by name."""
+"""All load generators by name: whatever a file of this package has as its PROGRAM."""
 
-import re
-import subprocess
-from collections.abc import Sequence
+import pkgutil
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 
-from webdyno.generator.ab import ApacheBench
-from webdyno.generator.httperf import Httperf
-from webdyno.generator.instrument import Instrument, Tool
-from webdyno.generator.interface import Generator
-from webdyno.generator.loadgen import Loadgen, loadgen_version
-from webdyno.generator.redis_benchmark import RedisBenchmark
-from webdyno.generator.wrk import Wrk
-from webdyno.model.experiment import Experiment, GeneratorName
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.generator.interface import Program
+from webdyno.model.experiment import OWN_GENERATOR, Experiment
+from webdyno.model.metrics import metric_rule
+from webdyno.model.mistake import Mistake
 from webdyno.model.paths import spell_out_all
-from webdyno.model.service import Need
-
-INSTRUMENTS: dict[str, Tool] = {
-    tool.name: tool for tool in (ApacheBench(), Httperf(), Wrk(), RedisBenchmark())
-}
-
-_VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
-def new_generator(name: GeneratorName, cpus: Sequence[int], entry: Sequence[str] = ()) -> Generator:
-    """Give a generator, not started yet; `entry` lets it run in a network of our own."""
-    if name == "loadgen":
-        return Loadgen(cpus, entry)
-    return Instrument(INSTRUMENTS[name], cpus, entry)
+def programs() -> Mapping[str, Program]:
+    """Give every program that makes load by its name, webdyno's own first."""
+    return _found_in(tuple(sys.modules[__package__].__path__))
 
 
-def generator_needs(name: GeneratorName) -> list[Need]:
-    """Give what a generator needs on the machine beside webdyno itself."""
-    return [] if name == "loadgen" else [INSTRUMENTS[name].need]
+@cache
+def _found_in(folders: tuple[str, ...]) -> Mapping[str, Program]:
+    modules = (
+        import_module(f"{__package__}.{each.name}") for each in pkgutil.iter_modules(folders)
+    )
+    found = [module.PROGRAM for module in modules if hasattr(module, "PROGRAM")]
+    found.sort(key=lambda it: (it.name != OWN_GENERATOR, it.name))
+    return {it.name: it for it in found}
 
 
-def generator_version(name: GeneratorName) -> str:
-    """Give a generator's name and version, as recorded with a run; raise Trouble if it is missing.
-
-    The instruments say it whatever their exit code.
-    """
-    if name == "loadgen":
-        return loadgen_version()
-    words = [name, *INSTRUMENTS[name].version_words]
-    try:
-        said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
-    except FileNotFoundError:
-        package = INSTRUMENTS[name].need.apt
-        raise Trouble(f"{name} isn't installed; on Debian: apt-get install {package}") from None
-    number = _VERSION.search(said.stdout + said.stderr)
-    return f"{name} {number[0]}" if number else name
+def program(name: str) -> Program:
+    """Give a program by name; raise Mistake when there is none of that name."""
+    known = programs()
+    if name not in known:
+        raise Mistake(f"there is no load generator named {name!r}; choose from {', '.join(known)}")
+    return known[name]
 
 
-def check_generator(experiment: Experiment) -> None:
-    """Raise Mistake when an experiment's generator can't make its load."""
-    if experiment.generator == "loadgen":
-        return
-    tool = INSTRUMENTS[experiment.generator]
-    if fault := tool.fault(experiment.load):
-        raise Mistake(f"generator {tool.name} {fault}; or use generator = loadgen, which can")
-    for name, arm in experiment.arms.items():
-        if len(spell_out_all(arm.paths or [])) > 1:
-            raise Mistake(f"generator {tool.name} asks for one path only; arm {name} has more")
+def generator_fault(experiment: Experiment) -> str | None:
+    """Say why an experiment's generator can't make its load, or can't tell what decides."""
+    name = experiment.generator
+    its = program(name)
+    if fault := its.fault(experiment.load):
+        return f"generator {name} {fault}; or use generator = {OWN_GENERATOR}, which can"
+    for arm_name, arm in experiment.arms.items():
+        one_path = experiment.load.model_copy(update={"paths": arm.paths or experiment.load.paths})
+        if len(spell_out_all(arm.paths or [])) > 1 and its.fault(one_path):
+            return f"generator {name} asks for one path only; arm {arm_name} has more"
+    decide_on = experiment.measure.decide_on
+    if metric_rule(decide_on).needs == "times" and not its.tells_times:
+        return (
+            f"{name} doesn't tell the distribution of response times, which "
+            f'decide_on = "{decide_on}" needs; use generator = "{OWN_GENERATOR}"'
+        )
+    return None

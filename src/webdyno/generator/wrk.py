@@ -1,8 +1,8 @@
 """wrk: several threads, a closed loop."""
 
-from webdyno.audit.output import Output
 from webdyno.generator.instrument import (
     Done,
+    Instrument,
     only_closed,
     times,
     whole_seconds,
@@ -15,15 +15,17 @@ from webdyno.model.load_result import (
     LoadResult,
     Requests,
 )
-from webdyno.model.service import Need
+from webdyno.readers.run import Run
+from webdyno.readers.wrk import WRK
 
 
-class Wrk:
+class Wrk(Instrument):
     """`wrk --latency`: the slot's length is rounded to whole seconds."""
 
     name = "wrk"
-    need = Need(command=["wrk"], apt="wrk")
-    version_words = ("-v",)
+    package = "wrk"
+    version_flag = "-v"
+    reader = WRK
 
     def fault(self, load: Load) -> str | None:
         """Say what of a load wrk can't do."""
@@ -36,21 +38,23 @@ class Wrk:
             *("wrk", "--latency", "-t", str(_threads(load.connections, cpus))),
             *("-c", str(load.connections), "-d", f"{whole_seconds(order.duration_s)}s"),
             *("--timeout", f"{whole_seconds(load.timeout_s)}s"),
+            *(word for name, value in load.headers.items() for word in ("-H", f"{name}: {value}")),
             *(["-H", "Connection: close"] if load.keepalive == "never" else []),
             request.url,
         ]
 
-    def result(self, order: LoadOrder, output: Output, done: Done, cpus: int) -> LoadResult:
+    def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
         """Give what wrk printed; it looks at no body, and tells only what did go wrong."""
         load, (request,) = order.load, order.requests
-        answers, wrong = output.requests or 0, output.non_2xx or 0
+        output, answers = run.output, run.requests
+        wrong = output.non_2xx or 0
         known = output.failed or 0
         connect, timeout = output.failed_connect or 0, output.failed_timeout or 0
         return LoadResult(
             schema=1,
             target=request.url,
             loop="closed",
-            measured_s=output.duration_s or done.took_s,
+            measured_s=run.duration_s,
             requests=Requests(completed=max(answers - wrong, 0)),
             by_status={"2xx": answers - wrong} | ({"non-2xx": wrong} if wrong else {}),
             failures=Failures(
@@ -60,7 +64,7 @@ class Wrk:
                 status=wrong,
             ),
             keepalive=KeepAliveResult(asked=load.keepalive),
-            rate_rps=output.rate_rps or 0.0,
+            rate_rps=run.rate_rps,
             service_time_us=times(output),
             client=done.client(_threads(load.connections, cpus)),
             printed=done.text,
@@ -70,3 +74,6 @@ class Wrk:
 def _threads(connections: int, cpus: int) -> int:
     """Give the most threads that share the connections evenly: wrk drops what is left over."""
     return next(n for n in range(min(cpus, connections), 0, -1) if connections % n == 0)
+
+
+PROGRAM = Wrk()

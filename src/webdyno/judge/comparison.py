@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, expm1, log
+from math import exp, expm1, log, log1p
 
 import numpy as np
 
-from webdyno.judge.evidence import Evidence
 from webdyno.judge.interval import Estimate, Logs, estimate, sign_flip_p
-from webdyno.judge.metrics import MetricRule, values_by_block
+from webdyno.judge.measured import Measured
 from webdyno.judge.verdict import Question, answer, different
-from webdyno.model.experiment import Measure
-from webdyno.model.judgement import ArmValue, Comparison, Interval
+from webdyno.model.experiment import Experiment, Measure
+from webdyno.model.format import ratio, ratio_range
+from webdyno.model.judgement import ArmValue, Comparison, Finding, Interval, Metric, Verdict
+from webdyno.model.metrics import MetricRule
 
 ALPHA = 0.05
 DELTA = 0.02
@@ -19,9 +20,123 @@ SEQUENTIAL_FACTOR = 1.08
 """Widening of intervals that are narrow enough to stop at. A run that stops when its interval looks
 narrow stops rather too early than too late; without this, 95 % intervals cover the truth in 92.5 %
 of runs at the worst noise (docs/method.md, "The stop rule")."""
+LARGEST_LOG = 600.0
+"""Of a ratio; beyond it records are damaged, and floats soon at their end."""
 
 Values = Mapping[int, float]
 """A metric of an arm by block number."""
+
+
+def compare_with_baseline(
+    measured: Measured, experiment: Experiment, rule: MetricRule
+) -> list[Comparison]:
+    """Compare all arms with the first one, in their order. `measured` holds valid slots only.
+
+    An arm that is defined like the baseline (A/A) shows how far apart equals come out here. Where
+    some are such doubles and some aren't, the doubles set delta for the others: delta = max(2 %,
+    half-width of the A/A interval); where that interval excludes 1, its farther end. Doubles aren't
+    counted among the comparisons that Holm's correction is for.
+    """
+    baseline, *others = experiment.arms
+    doubles = [arm for arm in others if experiment.arms[arm] == experiment.arms[baseline]]
+    asked = [arm for arm in others if arm not in doubles]
+    if not doubles or not asked:
+        compared = compare_arms(measured, [baseline, *others], rule, experiment.measure)
+        return [_marked(comparison, same_arm=bool(doubles)) for comparison in compared]
+    same = compare_arms(measured, [baseline, *doubles], rule, experiment.measure)
+    delta = max(DELTA, *(_noise(comparison) for comparison in same))
+    found = compare_arms(measured, [baseline, *asked], rule, experiment.measure, delta=delta) + [
+        _marked(comparison, same_arm=True) for comparison in same
+    ]
+    return sorted(found, key=lambda comparison: others.index(comparison.a))
+
+
+def same_arm_findings(compared: Sequence[Comparison]) -> list[Finding]:
+    """Note doubles that came out different although other arms were asked about."""
+    if all(comparison.same_arm for comparison in compared):
+        return []
+    return [
+        Finding(
+            rule="same-arm",
+            severity="note",
+            arm=comparison.a,
+            what=f"arm {comparison.a} is defined like {comparison.b}, but their ratio came out as "
+            f"{ratio(comparison.ratio)} ({ratio_range(comparison.ratio)})",
+            remedy="Smaller differences than that mean nothing in this run, and count as "
+            "equivalent. Look for what changes from start to start, and run again.",
+            metrics=[comparison.metric],
+        )
+        for comparison in compared
+        if comparison.same_arm
+        and comparison.ratio
+        and comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
+    ]
+
+
+def _marked(comparison: Comparison, *, same_arm: bool) -> Comparison:
+    return comparison.model_copy(update={"same_arm": same_arm})
+
+
+def _noise(comparison: Comparison) -> float:
+    """How far from 1 equals may come out, as a share; 0 while that isn't known."""
+    found = comparison.ratio
+    if found is None:
+        return 0.0
+    if found.low > 1 or found.high < 1:
+        return max(found.high, 1 / found.low) - 1
+    half_width = max(log(found.high / found.estimate), log(found.estimate / found.low))
+    return expm1(half_width)
+
+
+def compare_arms(
+    measured: Measured,
+    arms: Sequence[str],
+    rule: MetricRule,
+    measure: Measure,
+    *,
+    delta: float = DELTA,
+) -> list[Comparison]:
+    """Compare every arm with the first one.
+
+    Holm's step-down: the clearest difference must hold at 5 % / m, the next one at 5 % / (m - 1)
+    and so on; after the first that doesn't hold, the rest are asked at its level.
+    """
+    values = {arm: measured.values(arm, rule) for arm in arms}
+    pairs = log_ratios(values)
+    p = {pair.arm: sign_flip_p(pair.d) for pair in pairs}
+    compared: dict[str, Comparison] = {}
+    left, all_hold = len(pairs), True
+    for pair in sorted(pairs, key=lambda pair: p[pair.arm]):
+        question = Question(
+            better=rule.metric.better,
+            delta=delta,
+            alpha=ALPHA / left,
+            fewest_blocks=fewest_blocks(measure, len(pairs)),
+            floor=floor_share(rule.metric, values[pair.arm], values[arms[0]]),
+            floor_text=floor_text(rule.metric),
+        )
+        shown = shown_estimate(pair.d, measure, 1 - question.alpha)[0] if len(pair.d) > 1 else None
+        all_hold = all_hold and different(shown, p[pair.arm], question)
+        if all_hold and left > 1:
+            left -= 1
+        found = answer(shown, p[pair.arm], len(pair.d), question)
+        compared[pair.arm] = Comparison(
+            metric=rule.name,
+            a=pair.arm,
+            b=arms[0],
+            ratio=interval_of(shown, 1 - question.alpha),
+            by_block=np.exp(pair.d).tolist(),
+            blocks=pair.blocks,
+            sign_flip_p=p[pair.arm] if len(pair.d) else None,
+            method=shown.method if shown else "t",
+            delta=question.delta,
+            negligible=found.negligible,
+            verdict=found.verdict,
+            why=found.why,
+            more_blocks=found.more_blocks,
+            more_minutes=found.more_blocks and found.more_blocks * measured.block_s / 60,
+        )
+    return [compared[arm] for arm in arms[1:]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +156,8 @@ def log_ratios(values: Mapping[str, Values]) -> list[LogRatios]:
 
 def _pair(arm: str, a: Values, b: Values) -> LogRatios:
     blocks = sorted(a.keys() & b.keys())
-    return LogRatios(arm, blocks, np.array([log(a[n] / b[n]) for n in blocks]))
+    d = np.array([log(a[n]) - log(b[n]) for n in blocks])
+    return LogRatios(arm, blocks, d.clip(-LARGEST_LOG, LARGEST_LOG))
 
 
 def fewest_blocks(measure: Measure, comparisons: int) -> int:
@@ -59,76 +175,45 @@ def shown_estimate(d: Logs, measure: Measure, confidence: float) -> tuple[Estima
     """Give the estimate with the interval to show, and whether that is as narrow as asked for."""
     raw = estimate(d, confidence)
     wide = raw.widened(SEQUENTIAL_FACTOR) if len(d) > measure.min_blocks else raw
-    precise = expm1(wide.half_width) <= measure.precision
+    precise = wide.half_width <= log1p(measure.precision)
     return (wide if precise else raw), precise
 
 
-def compare_arms(
-    evidence: Evidence,
-    arms: Sequence[str],
-    rule: MetricRule,
-    measure: Measure,
-    *,
-    delta: float = DELTA,
-) -> list[Comparison]:
-    """Compare every arm with the first one. `evidence` holds valid slots only.
-
-    Holm's step-down: the clearest difference must hold at 5 % / m, the next one at 5 % / (m - 1)
-    and so on; after the first that doesn't hold, the rest are asked at its level.
-    """
-    pairs = log_ratios({arm: values_by_block(evidence, arm, rule) for arm in arms})
-    p = {pair.arm: sign_flip_p(pair.d) for pair in pairs}
-    compared: dict[str, Comparison] = {}
-    left, all_hold = len(pairs), True
-    for pair in sorted(pairs, key=lambda pair: p[pair.arm]):
-        question = Question(
-            better=rule.metric.better,
-            delta=delta,
-            alpha=ALPHA / left,
-            fewest_blocks=fewest_blocks(measure, len(pairs)),
-        )
-        shown = shown_estimate(pair.d, measure, 1 - question.alpha)[0] if len(pair.d) > 1 else None
-        all_hold = all_hold and different(shown, p[pair.arm], question)
-        if all_hold and left > 1:
-            left -= 1
-        found = answer(shown, p[pair.arm], len(pair.d), question)
-        compared[pair.arm] = Comparison(
-            metric=rule.metric.name,
-            a=pair.arm,
-            b=arms[0],
-            ratio=_interval(shown, 1 - question.alpha),
-            by_block=np.exp(pair.d).tolist(),
-            blocks=pair.blocks,
-            sign_flip_p=p[pair.arm] if len(pair.d) else None,
-            method=shown.method if shown else "t",
-            delta=question.delta,
-            verdict=found.verdict,
-            why=found.why,
-            more_blocks=found.more_blocks,
-            more_minutes=found.more_blocks and found.more_blocks * evidence.block_s / 60,
-        )
-    return [compared[arm] for arm in arms[1:]]
-
-
-def arm_values(evidence: Evidence, arms: Sequence[str], rule: MetricRule) -> list[ArmValue]:
-    """Give each arm's own values, with the interval of their geometric mean over blocks."""
-    return [_arm_value(values_by_block(evidence, arm, rule), arm, rule) for arm in arms]
-
-
-def _arm_value(values: Values, arm: str, rule: MetricRule) -> ArmValue:
+def arm_value(measured: Measured, arm: str, rule: MetricRule) -> ArmValue:
+    """Give an arm's own values, with the interval of their geometric mean over blocks."""
+    values = measured.values(arm, rule)
     logs = np.log(list(values.values()))
     return ArmValue(
         arm=arm,
-        metric=rule.metric.name,
+        metric=rule.name,
         by_block=list(values.values()),
         blocks=list(values),
-        interval=_interval(estimate(logs, 1 - ALPHA), 1 - ALPHA) if len(logs) > 1 else None,
+        interval=interval_of(estimate(logs, 1 - ALPHA), 1 - ALPHA) if len(logs) > 1 else None,
     )
 
 
-def _interval(logs: Estimate | None, confidence: float) -> Interval | None:
+def interval_of(logs: Estimate | None, confidence: float) -> Interval | None:
+    """Give an interval of logarithms as one of the values themselves."""
     if logs is None:
         return None
-    return Interval(
-        low=exp(logs.low), estimate=exp(logs.centre), high=exp(logs.high), confidence=confidence
+    low, centre, high = (
+        exp(min(max(end, -LARGEST_LOG), LARGEST_LOG)) for end in (logs.low, logs.centre, logs.high)
     )
+    return Interval(low=low, estimate=centre, high=high, confidence=confidence)
+
+
+def floor_share(metric: Metric, a: Values, b: Values) -> float:
+    """Give the metric's floor as a share of the smaller of two arms' typical values; 0 if none.
+
+    Two values differ by less than the floor where the larger is less than 1 + share times the
+    smaller one.
+    """
+    if not metric.floor or not a or not b:
+        return 0.0
+    smaller = min(float(np.log(list(values.values())).mean()) for values in (a, b))
+    return metric.floor / exp(max(smaller, -LARGEST_LOG))
+
+
+def floor_text(metric: Metric) -> str:
+    """Say what the metric's floor is: `0.5 MiB`, `0.05 context switches per request`."""
+    return f"{metric.floor:g} {metric.unit or metric.label}"

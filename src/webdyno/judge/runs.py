@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import exp
+from math import log1p
 from typing import Literal
 
 import numpy as np
 
-from webdyno.judge.comparison import ALPHA, DELTA
+from webdyno.judge.comparison import ALPHA, DELTA, floor_share, floor_text, interval_of
+from webdyno.judge.differences import differences, mismatches
 from webdyno.judge.interval import Logs, welch
-from webdyno.judge.judgement import judge
-from webdyno.judge.points import PointRun, runs_by_point
-from webdyno.judge.run_differences import differences, mismatches
+from webdyno.judge.judgement import judge, spoils
+from webdyno.judge.sweep import PointRun, runs_by_point
 from webdyno.judge.verdict import by_interval
-from webdyno.judge.words import percent, ratio_range, ratio_text
 from webdyno.model.experiment import Level
-from webdyno.model.judgement import Finding, Interval, Judgement, Metric, Verdict
+from webdyno.model.format import percent, ratio, ratio_range
+from webdyno.model.judgement import Finding, Judgement, Metric, Verdict
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import (
@@ -25,6 +25,8 @@ from webdyno.model.run_comparison import (
     RunComparison,
     SweepComparison,
 )
+
+ABSENT = "not there"
 
 Run = tuple[RunHead, Sequence[Record]]
 
@@ -124,48 +126,59 @@ def _change(
     before, after = (_logs(judgement, metric.name, subject) for judgement in (first, second))
     fewest = min(len(before), len(after))
     found = welch(after, before, confidence) if fewest > 1 else None
+    floor = _floor(first, second, metric, subject)
     spoiling = _spoiling(first, metric, subject) or _spoiling(second, metric, subject)
     if spoiling is not None:
         verdict, why = Verdict.INVALID, f"No verdict: {spoiling.what}."
     elif found is None or fewest < enough:
         verdict, why = Verdict.UNDECIDED, f"Both runs need {enough} blocks; one has {fewest}."
     else:
-        verdict = by_interval(found, DELTA, metric.better)
-        why = f"By the interval of the change and ±{percent(DELTA)}."
-    interval = found and Interval(
-        low=exp(found.low), estimate=exp(found.centre), high=exp(found.high), confidence=confidence
-    )
+        limit = max(DELTA, floor)
+        verdict = by_interval(found, log1p(limit), metric.better)
+        within = floor_text(metric) if floor > DELTA else percent(DELTA)
+        why = f"By the interval of the change and ±{within}."
     return Change(
         metric=metric.name,
         subject=subject.name,
         of=subject.of,
-        change=interval,
+        change=interval_of(found, confidence),
         delta=DELTA,
         verdict=verdict,
         why=why,
     )
 
 
+def _floor(first: Judgement, second: Judgement, metric: Metric, subject: Subject) -> float:
+    """Give the metric's floor as a share of an arm's smaller value; ratios have none."""
+    if subject.of == "ratio":
+        return 0.0
+    before, after = (_values(it, metric.name, subject.arms[0]) for it in (first, second))
+    return floor_share(metric, before, after)
+
+
 def _logs(judgement: Judgement, metric: str, subject: Subject) -> Logs:
     """Give ln of the subject's value in each block; for ratios in blocks that have both values."""
-    values = {
-        value.arm: dict(zip(value.blocks, value.by_block, strict=True))
-        for value in judgement.arms
-        if value.metric == metric
-    }
-    mine = values.get(subject.arms[0], {})
+    mine = _values(judgement, metric, subject.arms[0])
     if subject.of == "arm":
         return np.log(list(mine.values()))
-    baseline = values.get(subject.arms[1], {})
-    return np.log([mine[block] / baseline[block] for block in mine if block in baseline])
+    baseline = _values(judgement, metric, subject.arms[1])
+    both = [block for block in mine if block in baseline]
+    return np.log([mine[block] for block in both]) - np.log([baseline[block] for block in both])
+
+
+def _values(judgement: Judgement, metric: str, arm: str) -> dict[int, float]:
+    """Give an arm's values by block; none where the metric wasn't told."""
+    return {
+        block: value
+        for found in judgement.arms
+        if (found.metric, found.arm) == (metric, arm)
+        for block, value in zip(found.blocks, found.by_block, strict=True)
+    }
 
 
 def _spoiling(judgement: Judgement, metric: Metric, subject: Subject) -> Finding | None:
-    for finding in judgement.findings:
-        concerns = not finding.metrics or metric.name in finding.metrics
-        if finding.severity == "invalid" and concerns and finding.arm in {None, *subject.arms}:
-            return finding
-    return None
+    spoiling = (it for it in judgement.findings if spoils(it, metric.name, subject.arms))
+    return next(spoiling, None)
 
 
 def _headline(deciding: Sequence[Change], unlike: Sequence[Difference], judged: Judgement) -> str:
@@ -181,8 +194,7 @@ def _headline(deciding: Sequence[Change], unlike: Sequence[Difference], judged: 
 def _sentence(change: Change, label: str) -> str:
     if change.change is None or change.verdict is Verdict.INVALID:
         return f"{change.subject}: {change.verdict}, {change.why[:1].lower()}{change.why[1:-1]}"
-    spread = (change.change.high - change.change.low) / 2
     return (
-        f"{change.subject}: {ratio_text(change.change.estimate, spread)}× the {label} of "
+        f"{change.subject}: {ratio(change.change)}× the {label} of "
         f"before ({ratio_range(change.change)}): {change.verdict}"
     )

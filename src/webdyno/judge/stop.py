@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from webdyno.judge.comparison import (
     ALPHA,
@@ -11,12 +10,12 @@ from webdyno.judge.comparison import (
     log_ratios,
     shown_estimate,
 )
-from webdyno.judge.evidence import Evidence, gather
-from webdyno.judge.metrics import metric_rule, values_by_block
+from webdyno.judge.measured import Measured
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
-from webdyno.judge.words import percent, plural
 from webdyno.model.experiment import Experiment, Measure
-from webdyno.model.records import Record
+from webdyno.model.format import count, percent
+from webdyno.model.metrics import metric_rule
+from webdyno.model.records import Record, StopReason
 
 HOPELESS_AFTER = 2
 """Blocks after which an arm without one valid slot isn't expected to have any."""
@@ -29,7 +28,7 @@ without them there would be no verdict."""
 class Stop:
     """Why to stop, as a word and as a sentence."""
 
-    reason: Literal["precision", "max-blocks", "budget", "nothing-valid"]
+    reason: StopReason
     why: str
 
 
@@ -42,15 +41,15 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     arm has nothing valid to show or more blocks were spoilt than can be replaced.
     """
     measure = experiment.measure
-    evidence = gather(records)
-    finished = len(evidence.blocks)
-    valid = valid_for(evidence, left_out_slots(evidence), measure.decide_on)
+    measured = Measured.of(records)
+    finished = len(measured.blocks)
+    valid = valid_for(measured, left_out_slots(measured), measure.decide_on)
     if finished >= HOPELESS_AFTER:
-        lasting = left_out_slots(evidence, LASTING_RULES)
-        counting = {slot.arm for slot in valid_for(evidence, lasting, measure.decide_on).slots}
+        lasting = left_out_slots(measured, LASTING_RULES)
+        counting = {slot.arm for slot in valid_for(measured, lasting, measure.decide_on).slots}
         for arm in experiment.arms:
             if arm not in counting:
-                why = f"arm {arm} has no valid slot in {plural(finished, 'block')}"
+                why = f"arm {arm} has no valid slot in {count(finished, 'block')}"
                 return Stop("nothing-valid", why)
     pairs = _pairs(valid, experiment)
     fewest = fewest_blocks(measure, len(pairs))
@@ -60,15 +59,15 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     if judgeable >= fewest and _precise(pairs, measure):
         return Stop("precision", f"the ratio is known to ±{percent(measure.precision)}")
     if finished >= measure.max_blocks:
-        return Stop("max-blocks", f"{plural(finished, 'block')} are the most that were asked for")
-    if elapsed_s + evidence.block_s > measure.budget_s:
+        return Stop("max-blocks", f"{count(finished, 'block')} are the most that were asked for")
+    if elapsed_s + measured.block_s > measure.budget_s:
         return Stop("budget", f"no other block fits into the budget of {measure.budget_s:g} s")
     return None
 
 
-def _pairs(valid: Evidence, experiment: Experiment) -> list[LogRatios]:
+def _pairs(valid: Measured, experiment: Experiment) -> list[LogRatios]:
     rule = metric_rule(experiment.measure.decide_on)
-    return log_ratios({arm: values_by_block(valid, arm, rule) for arm in experiment.arms})
+    return log_ratios({arm: valid.values(arm, rule) for arm in experiment.arms})
 
 
 def _precise(pairs: Sequence[LogRatios], measure: Measure) -> bool:

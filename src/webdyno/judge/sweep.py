@@ -1,16 +1,37 @@
 """A sweep: the same question at several points, each answered by itself."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from webdyno.judge.judgement import judge
-from webdyno.judge.points import runs_by_point
-from webdyno.judge.words import plural
+from webdyno.model.format import count
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.point import PointJudgement, SweepJudgement
+from webdyno.model.point import Point, PointJudgement, SweepJudgement, plan_points
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 
 SHOWN_POINTS = 3
+
+
+@dataclass(frozen=True)
+class PointRun:
+    """What a run's folder would hold if only this point had been measured."""
+
+    point: Point
+    head: RunHead
+    records: list[Record]
+
+
+def runs_by_point(head: RunHead, records: Sequence[Record]) -> list[PointRun]:
+    """Give each point's part of a run; an experiment without factors is a single point."""
+    return [
+        PointRun(
+            point=plan.point,
+            head=head.model_copy(update={"experiment": plan.experiment}),
+            records=[record for record in records if record.point in {None, plan.point.number}],
+        )
+        for plan in plan_points(head.experiment)
+    ]
 
 
 def judge_sweep(head: RunHead, records: Sequence[Record]) -> SweepJudgement:
@@ -46,12 +67,12 @@ def _sentence(arm: str, baseline: str, decide_on: str, judged: Sequence[PointJud
 
 
 def _all(points: int) -> str:
-    return "the only point" if points == 1 else f"all {plural(points, 'point')}"
+    return "the only point" if points == 1 else f"all {count(points, 'point')}"
 
 
 def _named(points: Sequence[str], total: int) -> str:
-    count = f"{len(points)} of {plural(total, 'point')}"
-    return f"{count} ({'; '.join(points)})" if len(points) <= SHOWN_POINTS else count
+    share = f"{len(points)} of {count(total, 'point')}"
+    return f"{share} ({'; '.join(points)})" if len(points) <= SHOWN_POINTS else share
 
 
 def _comparison(arm: str, decide_on: str, at: PointJudgement) -> Comparison:

@@ -1,7 +1,8 @@
-"""Where noise comes from: one-way random-effects analysis of variance over blocks and slots.
+"""Where noise comes from, and how many slots of each arm a block gets so as to keep it small.
 
-Kalibera & Jones, "Rigorous benchmarking in reasonable time", ISMM 2013: repeat where the variance
-is, weighed against what a repetition costs.
+One-way random-effects analysis of variance over blocks and slots. Kalibera & Jones, "Rigorous
+benchmarking in reasonable time", ISMM 2013: repeat where the variance is, weighed against what a
+repetition costs.
 """
 
 from collections.abc import Sequence
@@ -9,29 +10,79 @@ from math import inf, sqrt
 
 import numpy as np
 
-from webdyno.judge.evidence import Evidence
 from webdyno.judge.interval import Logs
-from webdyno.judge.metrics import MetricRule
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity import left_out_slots, valid_for
+from webdyno.model.experiment import FIRST_SLOTS, Experiment
 from webdyno.model.judgement import VarianceSplit
+from webdyno.model.metrics import MetricRule, metric_rule
+from webdyno.model.records import Record
 
-FEWEST_SLOTS, MOST_SLOTS = 2, 32
+FEWEST_TOLD, MOST_TOLD = 2, 32
+
+PILOT_BLOCKS = 6
+"""Blocks that the choice is made from: those that every run has."""
+
+MOST_SLOTS = 8
+"""Blocks shouldn't become so long that few fit into a budget. Nor have they ever fewer slots than
+the first ones: the blocks are limited as well, and each would tell less."""
+
+
+def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:
+    """Give the slots of each arm in the block that comes after the finished ones on record.
+
+    A function of the first blocks on record alone, so that a resumed run chooses alike; and of the
+    ratios' variances alone, not of the ratios, so that intervals stay right.
+    """
+    measure = experiment.measure
+    measured = Measured.of(records)
+    if measure.slots_per_arm is not None or len(measured.blocks) < PILOT_BLOCKS:
+        return measure.first_slots_per_arm
+    return _chosen(measured.first(PILOT_BLOCKS), experiment)
+
+
+def _chosen(pilot: Measured, experiment: Experiment) -> int:
+    valid = valid_for(pilot, left_out_slots(pilot), experiment.measure.decide_on)
+    rule = metric_rule(experiment.measure.decide_on)
+    baseline, *others = experiment.arms
+    splits = [
+        random_effects(groups)
+        for arm in others
+        if _tells(groups := _log_ratios(valid, arm, baseline, rule))
+    ]
+    if not splits:
+        return FIRST_SLOTS
+    restart, slot = np.array(splits).mean(axis=0)
+    return choice(restart, slot, *_costs_s(pilot, len(experiment.arms)))
+
+
+def choice(restart: float, slot: float, start_s: float, slot_s: float) -> int:
+    """Give the best number of slots within the bounds, from variances and costs of both levels."""
+    return min(max(best_slots(restart, slot, start_s, slot_s), FIRST_SLOTS), MOST_SLOTS)
+
+
+def _log_ratios(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> list[Logs]:
+    """Pair the arms' slots of a block in their order: what weighs on both alike is no noise."""
+    mine, theirs = (measured.slot_logs(name, rule) for name in (arm, baseline))
+    both = [(mine[number], theirs[number]) for number in mine if number in theirs]
+    return [a[: len(b)] - b[: len(a)] for a, b in both]
 
 
 def variance_splits(
-    evidence: Evidence, arms: Sequence[str], rule: MetricRule
+    measured: Measured, arms: Sequence[str], rule: MetricRule
 ) -> list[VarianceSplit]:
     """Split the variance of each arm's values per slot; arms with too few of them are left out."""
     splits = []
-    start_s, slot_s = costs_s(evidence, len(arms))
+    start_s, slot_s = _costs_s(measured, len(arms))
     for arm in arms:
-        groups = list(logs_by_block(evidence, arm, rule).values())
-        if not tells(groups):
+        groups = list(measured.slot_logs(arm, rule).values())
+        if not _tells(groups):
             continue
         restart, slot = random_effects(groups)
         splits.append(
             VarianceSplit(
                 arm=arm,
-                metric=rule.metric.name,
+                metric=rule.name,
                 restart_sd=sqrt(restart),
                 slot_sd=sqrt(slot),
                 slots_per_arm=best_slots(restart, slot, start_s, slot_s),
@@ -63,31 +114,20 @@ def best_slots(restart: float, slot: float, start_s: float, slot_s: float) -> in
     """
     worth = restart * slot_s
     best = sqrt(start_s * slot / worth) if worth > 0 else inf
-    return int(min(max(2 * round(min(best, MOST_SLOTS) / 2), FEWEST_SLOTS), MOST_SLOTS))
+    return int(min(max(2 * round(min(best, MOST_TOLD) / 2), FEWEST_TOLD), MOST_TOLD))
 
 
-def tells(groups: Sequence[Logs]) -> bool:
+def _tells(groups: Sequence[Logs]) -> bool:
     """Whether variance within and between blocks can be told apart."""
     return len(groups) > 1 and any(len(group) > 1 for group in groups)
 
 
-def logs_by_block(evidence: Evidence, arm: str, rule: MetricRule) -> dict[int, Logs]:
-    """Give ln(value) of each of the arm's slots, by number of those blocks that have any."""
-    groups = {}
-    for block in evidence.blocks:
-        values = [rule.block_value([slot]) for slot in block.of(arm)]
-        logs = np.log([value for value in values if value is not None])
-        if len(logs):
-            groups[block.record.block] = logs
-    return groups
-
-
-def costs_s(evidence: Evidence, arms: int) -> tuple[float, float]:
+def _costs_s(measured: Measured, arms: int) -> tuple[float, float]:
     """Give what an arm's fresh start (warm-up included) and one more slot cost, on average."""
-    slots = evidence.slots
+    slots = measured.slots
     if not slots:
         return 0.0, 0.0
     slots_s = sum(slot.load.measured_s + slot.load.drain_s for slot in slots)
-    blocks_s = sum(block.record.took_s for block in evidence.blocks)
-    starts = len(evidence.blocks) * arms
+    blocks_s = sum(block.record.took_s for block in measured.blocks)
+    starts = len(measured.blocks) * arms
     return max(blocks_s - slots_s, 0.0) / starts, slots_s / len(slots)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import log1p
 
 from webdyno.judge.interval import Estimate, t_quantile
-from webdyno.judge.words import percent
+from webdyno.model.format import confidence, percent, probability
 from webdyno.model.judgement import Verdict
 
 MOST_BLOCKS_FORESEEN = 1_000
@@ -21,6 +21,19 @@ class Question:
     alpha: float
     """Two-sided risk of calling equals different; 1 - alpha is the interval's confidence."""
     fewest_blocks: int
+    floor: float = 0.0
+    """So do those within 1/(1 + floor) to 1 + floor, being of less than `floor_text`."""
+    floor_text: str = ""
+
+    @property
+    def limit(self) -> float:
+        """The log ratio up to which there is no difference that matters."""
+        return log1p(max(self.delta, self.floor))
+
+    @property
+    def limit_text(self) -> str:
+        """The same in words."""
+        return self.floor_text if self.floor > self.delta else percent(self.delta)
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,7 @@ class Answer:
     verdict: Verdict
     why: str
     more_blocks: int | None = None
+    negligible: bool = False
 
 
 def different(found: Estimate | None, p: float, question: Question) -> bool:
@@ -40,49 +54,67 @@ def different(found: Estimate | None, p: float, question: Question) -> bool:
 def answer(found: Estimate | None, p: float, blocks: int, question: Question) -> Answer:
     """Give the verdict.
 
-    `equivalent`: the whole interval lies within ±delta. `faster`, `slower`: the interval and the
-    exact test both exclude "no difference", and the estimate lies outside ±delta. Else `undecided`.
+    `equivalent`: the whole interval lies within ±delta (or the metric's floor). `faster`, `slower`:
+    the interval and the exact test both exclude "no difference", and the estimate lies outside.
+    Else `undecided`.
     """
-    delta = percent(question.delta)
-    interval = f"{(1 - question.alpha) * 100:.3g} % interval"
+    interval = f"{confidence(1 - question.alpha)} interval"
+    limit = question.limit_text
     if found is None or blocks < question.fewest_blocks:
         return Answer(
             Verdict.UNDECIDED,
             f"A verdict needs at least {question.fewest_blocks} blocks; there are {blocks}.",
             question.fewest_blocks - blocks,
         )
-    verdict = by_interval(found, question.delta, question.better)
+    verdict = by_interval(found, question.limit, question.better)
+    if verdict is Verdict.EQUIVALENT and not _within(found, log1p(question.delta)):
+        return Answer(
+            verdict,
+            f"By the whole {interval} they differ by less than {limit}, which is too little to "
+            "matter, whatever the ratio.",
+            negligible=True,
+        )
     if verdict is Verdict.EQUIVALENT:
+        delta = percent(question.delta)
         return Answer(verdict, f"The whole {interval} lies within {delta} of 1.")
     if verdict is not Verdict.UNDECIDED and p <= question.alpha:
         return Answer(
             verdict,
-            f"The {interval} excludes 1, the exact sign-flip test confirms it (p = {p:.2g}), and "
-            f"the estimate lies outside ±{delta}.",
+            f"The {interval} excludes 1, the exact sign-flip test confirms it ({probability(p)}), "
+            f"and the estimate lies outside ±{limit}.",
         )
     if not found.excludes_zero():
-        why = f"The {interval} holds both no difference and differences of more than {delta}."
+        why = (
+            f"The {interval} includes 1, no difference, and also differences of more than {limit}: "
+            "both are still possible."
+        )
     elif p > question.alpha:
         why = (
             f"The {interval} excludes 1, but the exact sign-flip test doesn't confirm it "
-            f"(p = {p:.2g})."
+            f"({probability(p)})."
         )
     else:
         why = (
-            f"There is a difference, probably of less than {delta}, but the {interval} "
+            f"There is a difference, probably of less than {limit}, but the {interval} "
             "reaches further."
         )
     return Answer(Verdict.UNDECIDED, why, _more_blocks(found, blocks, question))
 
 
-def by_interval(found: Estimate, delta: float, better: str) -> Verdict:
-    """Give the verdict that an interval of a log ratio allows, whatever else is asked for."""
-    limit = log1p(delta)
-    if -limit <= found.low and found.high <= limit:
+def by_interval(found: Estimate, limit: float, better: str) -> Verdict:
+    """Give the verdict that an interval of a log ratio allows, whatever else is asked for.
+
+    Log ratios of up to `limit` to either side count as equivalent.
+    """
+    if _within(found, limit):
         return Verdict.EQUIVALENT
     if not found.excludes_zero() or abs(found.centre) <= limit:
         return Verdict.UNDECIDED
     return Verdict.FASTER if (found.centre > 0) == (better == "higher") else Verdict.SLOWER
+
+
+def _within(found: Estimate, limit: float) -> bool:
+    return -limit <= found.low and found.high <= limit
 
 
 def _more_blocks(found: Estimate, blocks: int, question: Question) -> int | None:
@@ -90,12 +122,11 @@ def _more_blocks(found: Estimate, blocks: int, question: Question) -> int | None
 
     None when it would take more than anybody would wait for.
     """
-    limit = log1p(question.delta)
-    distance = abs(found.centre)
+    limit, distance = question.limit, abs(found.centre)
     wanted = distance if distance > limit else limit - distance
-    confidence = 1 - question.alpha
-    spread = found.half_width * blocks**0.5 / t_quantile(blocks, confidence)
+    level = 1 - question.alpha
+    spread = found.half_width * blocks**0.5 / t_quantile(blocks, level)
     for n in range(blocks + 1, blocks + MOST_BLOCKS_FORESEEN + 1):
-        if t_quantile(n, confidence) * spread / n**0.5 <= wanted:
+        if t_quantile(n, level) * spread / n**0.5 <= wanted:
             return n - blocks
     return None

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from webdyno.model.base import Model
-from webdyno.model.quantities import read_delay, read_rate, read_share
+from webdyno.model.quantities import RATE, SHARE, TIME, Quantity
 
 
 class BenchSettings(Model):
@@ -14,16 +14,16 @@ class BenchSettings(Model):
     kind: Literal["this-machine", "netns"] = "this-machine"
     """this-machine: client and servers meet on the loopback interface.
     netns: each side has a network namespace of its own; a virtual cable joins them."""
-    server_cores: Annotated[int, Field(ge=1)] | None = None
+    server_cores: Annotated[int, Field(ge=1, le=4096)] | None = None
     """How many of the machine's cores the servers get; the client has the others. About half of
     them unless given; fewer where a fast server leaves the client behind."""
-    link: Annotated[float, BeforeValidator(read_rate), Field(ge=1_000)] | None = None
+    link: Annotated[float, Quantity(RATE, 1_000, 1e12)] | None = None
     """What the cable carries each way in bits per second, as text such as "100mbit"; Ethernet
     headers count. No limit unless given."""
-    delay: Annotated[float, BeforeValidator(read_delay), Field(ge=0, le=10)] = 0.0
+    delay: Annotated[float, Quantity(TIME, 0, 10)] = 0.0
     """What the cable adds to a round trip in seconds, as text such as "20ms": half of it each
     way."""
-    loss: Annotated[float, BeforeValidator(read_share), Field(ge=0, le=0.5)] = 0.0
+    loss: Annotated[float, Quantity(SHARE, 0, 0.5)] = 0.0
     """Share of the packets that get lost each way, as text such as "0.1%"."""
 
     @model_validator(mode="after")

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
-from webdyno.model.base import Model
+from webdyno.model.base import Amount, Count, Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.machine import Machine
 
@@ -18,17 +18,17 @@ Limit = Literal["client", "link", "server", "unknown"]
 class Ceiling(Model):
     """What the client reached against the null server."""
 
-    rate_rps: float
+    rate_rps: Amount
     limited_by: Limit
 
 
 class MeasuredCeiling(Ceiling):
     """A ceiling, with the load that it was measured with."""
 
-    body_bytes: int
-    connections: int
+    body_bytes: Count
+    connections: Count
     keepalive: Literal["always", "never"]
-    client_busy: float
+    client_busy: Amount
     """Share of its time that the client's busiest thread was on the CPU."""
 
     @property
@@ -40,21 +40,21 @@ class MeasuredCeiling(Ceiling):
 class Lag(Model):
     """How late something happened, in microseconds."""
 
-    p50_us: float
-    p99_us: float
-    max_us: float
+    p50_us: Amount
+    p99_us: Amount
+    max_us: Amount
 
 
 class Noise(Model):
     """By how much two equal arms differ here, on one metric."""
 
     metric: str
-    blocks: int
-    block_sd: float
+    blocks: Count
+    block_sd: Amount
     """Standard deviation of ln(A/A) between blocks."""
-    block_s: float
+    block_s: Amount
     """How long a block of an ordinary run of two arms takes."""
-    visible: dict[str, float]
+    visible: dict[str, Amount]
     """By length of the run ("1 min"): half-width of the 95 % interval of a ratio, as a share;
     extrapolated from `block_sd` by t(n - 1) · sd / √n for the n blocks that fit."""
 

@@ -1,59 +1,96 @@
-"""An experiment: which arms are compared, under which load, how often and until when."""
+"""An experiment: which arms are compared, under which load, how often and until when.
 
+What is said of each key here is what `docs/experiment.md` says.
+"""
+
+import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, Strict, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.knob import KnobValue
-from webdyno.model.paths import WrittenPath
-from webdyno.model.quantities import read_share
-from webdyno.model.size import Size
+from webdyno.model.metrics import DecidingMetric
+from webdyno.model.names import Name, OneLine
+from webdyno.model.paths import WrittenPaths
+from webdyno.model.quantities import SHARE, SIZE, Budget, Pause, Quantity, Seconds, Size
 
 FIRST_SLOTS = 4
+MOST_CONNECTIONS = 1_000_000
+MOST_POINTS = 1_000
+"""Combinations of levels in one experiment."""
 
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Connections = Annotated[int, Strict(), Field(ge=1, le=MOST_CONNECTIONS)]
+Requests = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
-KeepAlive = Literal["always", "never"] | PositiveInt
+KeepAlive = Literal["always", "never"] | Requests
 """Whether connections are reused; a number closes each connection after that many requests."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+_FIELD_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,4000}[\x21-\x7e])?")
+OWN_HEADERS = frozenset(
+    {"host", "connection", "content-length", "transfer-encoding", "te", "upgrade"}
+)
+"""What the load generator itself says in its requests."""
+READABLE_ENCODINGS = frozenset({"gzip", "deflate", "identity"})
+"""Encodings of bodies that the certificate can look into."""
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise ValueError(f"{name!r:.60} is no name of a header, such as Accept-Encoding")
+        if name.lower() in OWN_HEADERS:
+            raise ValueError(f"the load generator itself sends {name}; leave it out of headers")
+        if not _FIELD_VALUE.fullmatch(value):
+            raise ValueError(f"{name}: {value!r:.60} is no value of a header: ASCII in one line")
+    if len({name.lower() for name in headers}) < len(headers):
+        raise ValueError("headers has the same name twice, in other letters")
+    return headers
 
 
 class SlowReaders(Model):
     """Clients beside the load that take their answers in slowly, as mobile phones do."""
 
-    connections: PositiveInt
-    bytes_per_s: PositiveInt
-    """Of each connection."""
+    connections: Connections
+    """How many."""
+    bytes_per_s: Annotated[int, Quantity(SIZE, 1, 10**12)]
+    """What each of them reads per second."""
 
 
 class Load(Model):
     """What the clients do during a slot."""
 
-    paths: Annotated[list[WrittenPath], Field(min_length=1)] = ["/"]
-    """Asked for in equal shares; each must be a path of the site, or stand for many of them:
-    `/many/{1..2000}.txt`."""
+    paths: WrittenPaths = ["/"]
+    """Asked for in equal shares; `/many/{1..2000}.txt` stands for many. An arm may have its own."""
     zipf: Annotated[float, Field(ge=0, le=10)] | None = None
     """Ask for the paths by Zipf's law with this exponent instead, the first one most often."""
+    headers: Annotated[dict[str, str], AfterValidator(_sendable)] = {}
+    """Sent with each request. With `Accept-Encoding` answers may come compressed: bodies are then
+    looked at before the load, decoded; under load only their status counts."""
     loop: Literal["closed", "open"] = "closed"
     """closed: each connection sends its next request when the last one was answered.
     open: requests are due at a rate, whether or not the server keeps up."""
-    rate_per_s: Annotated[float, Field(gt=0)] | None = None
+    rate_per_s: Annotated[float, Field(ge=0.001, le=100_000_000)] | None = None
     """Open loop: what is due per second, in units of `due`."""
     due: Literal["request", "connection"] = "request"
     """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
     arrivals: Literal["poisson", "constant"] = "poisson"
     """Open loop: times between what is due, random as of independent users, or all the same."""
-    think_s: Annotated[float, Field(ge=0)] = 0.0
+    think_s: Pause = 0.0
     """Closed loop: mean pause between an answer and the connection's next request."""
-    connections: PositiveInt = 64
+    connections: Connections = 64
     """Connections over all client threads; in an open loop the most that may be in use."""
     keepalive: KeepAlive = "always"
+    """Whether connections are reused; a number closes each after that many requests."""
     timeout_s: Seconds = 5.0
     """A request that isn't answered within this time is a failure."""
-    idle_connections: Annotated[int, Field(ge=0)] = 0
+    idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
     """Connections held open beside the load, without a request."""
     slow_readers: SlowReaders | None = None
+    """Clients beside the load that take their answers in slowly, as mobile phones do."""
 
     @model_validator(mode="after")
     def _loop_fits(self) -> "Load":
@@ -65,7 +102,18 @@ class Load(Model):
             raise ValueError('think_s needs loop = "closed"; an open loop has its timetable')
         if self.due == "connection" and not isinstance(self.keepalive, int):
             raise ValueError('due = "connection" needs keepalive = N, the requests on each')
+        if unknown := self.accepted_encodings - READABLE_ENCODINGS:
+            raise ValueError(
+                f"webdyno can't look into bodies in the encoding {', '.join(sorted(unknown))}; "
+                f"accept {', '.join(sorted(READABLE_ENCODINGS))}"
+            )
         return self
+
+    def shares(self, paths: int) -> list[float]:
+        """Give how often each of so many paths is asked for, as shares that add up to 1."""
+        weights = [rank ** -(self.zipf or 0.0) for rank in range(1, paths + 1)]
+        total = sum(weights)
+        return [weight / total for weight in weights]
 
     @property
     def offered_rps(self) -> float | None:
@@ -75,45 +123,66 @@ class Load(Model):
         per_connection = self.due == "connection" and isinstance(self.keepalive, int)
         return self.rate_per_s * (int(self.keepalive) if per_connection else 1)
 
+    @property
+    def accepted_encodings(self) -> set[str]:
+        """Encodings of bodies that requests accept; none unless a header says so."""
+        said = next((v for k, v in self.headers.items() if k.lower() == "accept-encoding"), "")
+        return {part.partition(";")[0].strip().lower() for part in said.split(",") if part.strip()}
+
+    @property
+    def may_be_compressed(self) -> bool:
+        """Whether answers may come compressed, so that bytes on the wire aren't the page's."""
+        return bool(self.accepted_encodings - {"identity"})
+
 
 class Arm(Model):
     """One stack with its knobs and site."""
 
     stack: str
+    """A stack of the catalogue."""
     site: str | None = None
     """The experiment's site unless named here."""
-    paths: Annotated[list[WrittenPath], Field(min_length=1)] | None = None
+    paths: WrittenPaths | None = None
     """The load's paths unless named here."""
     knobs: dict[str, KnobValue] = {}
+    """Settings of the stack and its site, see `webdyno stacks NAME`; their own defaults else."""
     memory: Size | None = None
-    """Limit for all its services together, such as "512MB"; none unless given."""
-    cpus: PositiveInt | None = None
+    """Limit for all its services together; none unless given."""
+    cpus: Annotated[int, Field(ge=1, le=4096)] | None = None
     """How many of the servers' CPUs it gets; all of them unless given."""
 
 
 class Measure(Model):
     """How the comparison is made: blocks, slots and the stop rule of the method."""
 
-    decide_on: Literal[
-        "rate_rps", "server_cpu_us", "response_p50_us", "response_p99_us", "memory_mib"
-    ] = "rate_rps"
+    decide_on: DecidingMetric = "rate_rps"
     """The metric that the verdict is about; the others are shown beside it."""
     slot_s: Seconds = 0.5
-    slots_per_arm: Annotated[int, Field(ge=2, multiple_of=2)] | None = None
+    """Length of a slot: one stretch of load on one arm."""
+    slots_per_arm: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
     """Slots of each arm in a block; even, so that ABBA order is balanced. Unless given, blocks
     begin with 4, and after the first six it is chosen from the noise seen, from 4 to 8."""
-    warmup_s: Annotated[float, Field(ge=0)] = 1.0
+    warmup_s: Pause = 1.0
     """Load on each arm before the first slot of a block that counts."""
-    precision: Annotated[float, BeforeValidator(read_share), Field(gt=0, lt=1)] = 0.02
-    """Stop when the interval of the ratio is at most this far to each side of the estimate;
-    a share, or text such as "2%"."""
-    budget_s: Seconds = 90.0
+    precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
+    """Stop when the interval of the ratio is at most this far to each side of the estimate."""
+    budget_s: Budget = 90.0
     """Stop after this much time all the same, though never before `min_blocks` blocks."""
-    min_blocks: Annotated[int, Field(ge=6)] = 6
+    min_blocks: Annotated[int, Field(ge=6, le=10_000)] = 6
     """Six blocks are the fewest for which an exact two-sided test can reach p < 0.05."""
-    max_blocks: Annotated[int, Field(ge=6)] = 30
-    seed: int | None = None
+    max_blocks: Annotated[int, Field(ge=6, le=10_000)] = 30
+    """Stop after as many blocks, however wide the interval is."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of all random orders; drawn and recorded when it isn't given."""
+
+    @model_validator(mode="after")
+    def _most_is_most(self) -> "Measure":
+        if self.min_blocks > self.max_blocks:
+            raise ValueError(
+                f"min_blocks = {self.min_blocks} is more than max_blocks = {self.max_blocks}; "
+                "raise max_blocks as well"
+            )
+        return self
 
     @property
     def first_slots_per_arm(self) -> int:
@@ -121,39 +190,68 @@ class Measure(Model):
         return self.slots_per_arm or FIRST_SLOTS
 
 
-GeneratorName = Literal["loadgen", "ab", "httperf", "wrk", "redis-benchmark"]
-"""Programs that make load: webdyno's own, and the instruments of older studies."""
+GeneratorName = str
+"""Name of a program that makes load: webdyno's own, or an instrument of older studies."""
+
+OWN_GENERATOR = "loadgen"
 
 Level = KnobValue | list[str]
 """One value of a factor; a list where the setting is one, such as `load.paths`."""
 
 
+def _two_at_least(arms: dict[str, Arm]) -> dict[str, Arm]:
+    if len(arms) < 2:
+        raise ValueError(
+            "an experiment compares arms and needs two at least, [arms.A] and [arms.B], the first "
+            "one being the baseline; 'webdyno up' and 'webdyno load' look at one stack alone"
+        )
+    return arms
+
+
+def _few_points(factors: Mapping[str, list[Level]]) -> Mapping[str, list[Level]]:
+    points = 1
+    for key, levels in factors.items():
+        equal = [level for at, level in enumerate(levels) if _among(level, levels[:at])]
+        if equal:
+            raise ValueError(f"{key} has the level {equal[0]!r} twice; each is measured once")
+        points *= len(levels)
+    if points > MOST_POINTS:
+        raise ValueError(
+            f"these are {points} combinations of levels; {MOST_POINTS} are the most, so leave "
+            "some levels out"
+        )
+    return factors
+
+
+def _among(level: Level, others: list[Level]) -> bool:
+    """Whether a level is one of others; true and 1 are two things."""
+    return any(
+        level == other and isinstance(level, bool) == isinstance(other, bool) for other in others
+    )
+
+
 class Experiment(Model):
     """A question about web stacks, complete enough to be run again by somebody else."""
 
-    title: str
-    question: str
+    title: OneLine
+    """What it is about, in a few words."""
+    question: OneLine
+    """What it answers, as a sentence with a question mark."""
     site: str
-    generator: GeneratorName = "loadgen"
+    """What all arms serve: a site of the catalogue."""
+    generator: GeneratorName = OWN_GENERATOR
+    """What makes the load: webdyno's own loadgen, or an instrument of older studies."""
     load: Load = Load()
+    """What the clients do."""
     measure: Measure = Measure()
+    """How the comparison is made."""
     bench: BenchSettings = BenchSettings()
-    arms: Annotated[dict[str, Arm], Field(min_length=2)]
+    """Where it runs."""
+    arms: Annotated[dict[Name, Arm], AfterValidator(_two_at_least)]
     """By name, in the order in which they are shown; the first one is the baseline."""
-    factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = {}
+    factors: Annotated[
+        dict[str, Annotated[list[Level], Field(min_length=1, max_length=MOST_POINTS)]],
+        AfterValidator(_few_points),
+    ] = {}
     """What is varied: a setting's dotted key, as for --set, and its levels. The arms are compared
     at every combination of levels; the measuring time is shared out among these points."""
-
-    @property
-    def protocol(self) -> str:
-        """What its generator speaks to the stacks."""
-        return "redis" if self.generator == "redis-benchmark" else "http"
-
-    @model_validator(mode="after")
-    def _generator_tells(self) -> "Experiment":
-        if self.generator != "loadgen" and self.measure.decide_on.startswith("response_"):
-            raise ValueError(
-                f"{self.generator} doesn't tell the distribution of response times, which "
-                f'decide_on = "{self.measure.decide_on}" needs; use generator = "loadgen"'
-            )
-        return self

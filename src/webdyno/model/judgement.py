@@ -32,6 +32,8 @@ class Metric(Model):
     label: str
     unit: str
     better: Literal["higher", "lower"]
+    floor: float = 0.0
+    """Differences of less than this, in the metric's unit, don't matter, whatever their ratio."""
 
 
 class ArmValue(Model):
@@ -65,6 +67,9 @@ class Comparison(Model):
     """True when both arms are defined alike (A/A): whatever they differ by is the noise here."""
     delta: float
     """Ratios within 1/(1 + delta) to 1 + delta count as equivalent."""
+    negligible: bool = False
+    """True when the arms differ by less than the metric's floor: whatever the ratio, `equivalent`.
+    """
     verdict: Verdict
     """`faster` means that a is better on this metric, whether more or less is better."""
     why: str
@@ -114,6 +119,16 @@ class VarianceSplit(Model):
     """How many slots a block should have for the narrowest interval in a given time."""
 
 
+class ArmFacts(Model):
+    """What else was counted of an arm and belongs to no metric."""
+
+    arm: str
+    ready_s: float | None
+    """From the start of its servers to the first right answer: the median of all blocks."""
+    hit_share: dict[str, float] = {}
+    """By role, of services that count it: share of the keys asked for that were found, 0 to 1."""
+
+
 class Judgement(Model):
     """The whole answer to the experiment's question."""
 
@@ -129,5 +144,9 @@ class Judgement(Model):
     """Of the deciding metric, by arm; empty before there are two blocks."""
     left_out: list[LeftOutSlot] = []
     """Slots that count for nothing, or not for every metric."""
+    facts: list[ArmFacts] = []
+    """By arm; empty before there is a block."""
+    stopped_because: str | None = None
+    """Why no more was measured, in words; None where measuring was interrupted or goes on."""
     blocks: int
     """Finished blocks that counted."""

@@ -1,9 +1,9 @@
 """Knobs: typed, bounded settings of services, stacks and sites."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from webdyno.model.base import Model
 
@@ -19,6 +19,8 @@ class _Knob(Model):
     """What it does, in a sentence."""
     when: dict[str, list[KnobValue]] = {}
     """Values of other knobs of the same service with which it has an effect."""
+    needs_header: str | None = None
+    """The header without which requests don't feel it, such as Accept-Encoding."""
 
     def idle(self, fixed: Mapping[str, KnobValue]) -> bool:
         """Whether it has no effect, given the knobs that are fixed."""
@@ -33,7 +35,7 @@ class SwitchKnob(_Knob):
 
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
-        return None if isinstance(value, bool) else "is true or false"
+        return None if isinstance(value, bool) else "should be true or false"
 
     def range(self) -> str:
         """The allowed values, for people."""
@@ -48,19 +50,39 @@ class NumberKnob(_Knob):
     max: int | float
     default: int | float | Literal["server-cpus"]
 
+    @model_validator(mode="after")
+    def _default_fits(self) -> "NumberKnob":
+        if self.min > self.max:
+            raise ValueError(f"min = {self.min} is more than max = {self.max}")
+        return _with_right_default(self)
+
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
         if value == SERVER_CPUS and self.type == "whole":
             return None
-        if isinstance(value, bool | str) or (self.type == "whole" and value != int(value)):
-            return f"is a {self.type} number from {self.range()}"
-        if not self.min <= value <= self.max:
-            return f"must lie in {self.range()}"
+        if isinstance(value, bool | str) or (self.type == "whole" and not _is_whole(value)):
+            number = "whole number" if self.type == "whole" else "number"
+            return f"should be a {number} from {self.range()}"
+        if not self.min <= value <= self.max:  # and so for what is not a number
+            return f"should be between {self.min} and {self.max}"
         return None
 
     def range(self) -> str:
         """The allowed values, for people."""
         return f"{self.min} to {self.max}"
+
+
+K = TypeVar("K", bound="NumberKnob | ChoiceKnob")
+
+
+def _with_right_default(knob: K) -> K:
+    if fault := knob.fault(knob.default):
+        raise ValueError(f"default {fault}, not {knob.default!r}")
+    return knob
+
+
+def _is_whole(value: float) -> bool:
+    return isinstance(value, int) or value.is_integer()
 
 
 class ChoiceKnob(_Knob):
@@ -70,9 +92,15 @@ class ChoiceKnob(_Knob):
     choices: Annotated[list[str], Field(min_length=2)]
     default: str
 
+    @model_validator(mode="after")
+    def _default_fits(self) -> "ChoiceKnob":
+        if len(set(self.choices)) < len(self.choices):
+            raise ValueError("choices has the same word twice")
+        return _with_right_default(self)
+
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
-        return None if value in self.choices else f"is one of {self.range()}"
+        return None if value in self.choices else f"should be one of {self.range()}"
 
     def range(self) -> str:
         """The allowed values, for people."""

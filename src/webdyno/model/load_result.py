@@ -8,33 +8,33 @@ from typing import Literal
 
 from pydantic import Field
 
-from webdyno.model.base import Foreign
+from webdyno.model.base import Amount, Count, Foreign
 
 
 class Requests(Foreign):
     """Where the requests went; sent + carried = completed + failures after sending + unanswered."""
 
-    sent: int | None = None
-    completed: int
+    sent: Count | None = None
+    completed: Count
     """Answered in time and validly, inside the slot."""
-    unanswered: int | None = None
+    unanswered: Count | None = None
     """Still in flight at the slot's end."""
-    drained: int = 0
+    drained: Count = 0
     """Of the unanswered, those that were answered validly after the slot's end."""
-    carried: int = 0
+    carried: Count = 0
     """On their way when the window began; none without a lead-in."""
 
 
 class Failures(Foreign):
     """Requests that went wrong, by what went wrong first; None where it would go unnoticed."""
 
-    connect: int | None = None
-    timeout: int | None = None
-    reset: int | None = None
-    truncated: int | None = None
-    malformed: int | None = None
-    status: int | None = None
-    body: int | None = None
+    connect: Count | None = None
+    timeout: Count | None = None
+    reset: Count | None = None
+    truncated: Count | None = None
+    malformed: Count | None = None
+    status: Count | None = None
+    body: Count | None = None
 
     @property
     def total(self) -> int:
@@ -49,44 +49,44 @@ class Failures(Foreign):
 class Bytes(Foreign):
     """Bytes of answers received, TCP and IP headers not counted."""
 
-    head: int | None = None
-    body: int | None = None
+    head: Count | None = None
+    body: Count | None = None
 
 
 class Connections(Foreign):
     """How connections were used."""
 
-    opened: int | None = None
-    reused_requests: int | None = None
+    opened: Count | None = None
+    reused_requests: Count | None = None
     """Requests that were not the first on their connection."""
 
 
 class IdleConnections(Foreign):
     """Connections beside the load that ask once and then rest."""
 
-    asked: int
-    held: int
+    asked: Count
+    held: Count
     """Answered, and open at the slot's end."""
 
 
 class KeepAliveResult(Foreign):
     """Keep-alive as asked for and as obtained."""
 
-    asked: str | int
-    server_closed: int | None = None
+    asked: str | Count
+    server_closed: Count | None = None
     """Connections that the server closed although they were to be kept."""
 
 
 class Times(Foreign):
     """A distribution of times in microseconds; null where nothing was measured."""
 
-    min: float | None = None
-    mean: float | None = None
-    p50: float | None = None
-    p90: float | None = None
-    p99: float | None = None
-    p99_9: float | None = None
-    max: float | None = None
+    min: Amount | None = None
+    mean: Amount | None = None
+    p50: Amount | None = None
+    p90: Amount | None = None
+    p99: Amount | None = None
+    p99_9: Amount | None = None
+    max: Amount | None = None
     histogram: str | None = None
     """HDR V2 encoding, base64."""
 
@@ -94,24 +94,25 @@ class Times(Foreign):
 class SendLag(Foreign):
     """How late requests were sent after they were due, in microseconds."""
 
-    p50: float | None = None
-    p99: float | None = None
-    max: float | None = None
+    p50: Amount | None = None
+    p99: Amount | None = None
+    max: Amount | None = None
 
 
 class Client(Foreign):
     """What the load generator itself used."""
 
-    threads: int
-    cpu_user_s: float
-    cpu_sys_s: float
-    busy: float
+    threads: Count
+    cpu_user_s: Amount
+    cpu_sys_s: Amount
+    busy: Amount
     """Share of its threads' time spent on the CPU, 0 to 1: the busiest thread's."""
-    stood_still_s: float = 0.0
-    """Seconds in which a thread stood still: stopped, without a CPU, or its machine was paused."""
-    still_windows: int = 0
+    stood_still_s: Amount = 0.0
+    """Seconds in which a thread stood still: stopped, without a CPU, or its machine was paused; 0
+    where the load generator can't tell."""
+    still_windows: Count = 0
     """Windows in which that was so long that they measure nothing; rate and times are without."""
-    left_out_windows: int = 0
+    left_out_windows: Count = 0
     """Windows that rate and times are without; 0 also where no other would be left."""
     busy_waits: bool = False
     """True when it asks the kernel over and over, so that `busy` doesn't tell how hard it works."""
@@ -120,14 +121,14 @@ class Client(Foreign):
 class Window(Foreign):
     """A part of the slot."""
 
-    at_s: float
+    at_s: Amount
     """Since the slot's beginning."""
-    length_s: float
-    completed: int
+    length_s: Amount
+    completed: Count
     """Answered in time and validly."""
     lead_in: bool = False
     """Before the window that rate and times are about."""
-    cpu_s: float | None = None
+    cpu_s: Amount | None = None
     """CPU time of the client's threads."""
     stood_still: bool = False
     """A thread of the client stood still for so long that this measures nothing."""
@@ -136,11 +137,11 @@ class Window(Foreign):
 class Whole(Foreign):
     """Lead-in, window and what followed: what costs are divided by, and what has to be valid."""
 
-    length_s: float
-    sent: int
-    completed: int
+    length_s: Amount
+    sent: Count
+    completed: Count
     """Answered validly, whenever that was."""
-    by_status: dict[str, int]
+    by_status: dict[str, Count]
     failures: Failures
     failure_samples: list[str] = []
     bytes: Bytes = Bytes()
@@ -153,22 +154,22 @@ class LoadResult(Foreign):
     schema_version: int = Field(alias="schema")
     target: str
     loop: Literal["closed", "open"]
-    lead_in_s: float = 0.0
+    lead_in_s: Amount = 0.0
     """Seconds of load before the window."""
-    measured_s: float
+    measured_s: Amount
     """Length of the window that rate and times are about."""
-    drain_s: float = 0.0
+    drain_s: Amount = 0.0
     requests: Requests
-    by_status: dict[str, int]
+    by_status: dict[str, Count]
     failures: Failures
     failure_samples: list[str] = []
     bytes: Bytes = Bytes()
     connections: Connections = Connections()
     idle_connections: IdleConnections | None = None
     keepalive: KeepAliveResult
-    rate_rps: float
+    rate_rps: Amount
     """Completed and valid answers per second."""
-    offered_rps: float | None = None
+    offered_rps: Amount | None = None
     """The rate that was asked for; None in a closed loop."""
     response_time_us: Times = Times()
     service_time_us: Times = Times()

@@ -33,3 +33,5 @@ class Machine(Model):
     """
     network: str | None = None
     """What joins client and servers, and by which means; None: the loopback interface."""
+    identity: str | None = None
+    """Tells machines of one make apart; nothing else can be learnt from it."""

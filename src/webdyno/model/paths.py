@@ -1,29 +1,43 @@
-"""Many paths written as one: `/many/{1..2000}.txt`, as a shell's braces count."""
+"""Paths as people write them: `/many/{1..2000}.txt` for many, `/hällo.txt` with any letters."""
 
 import re
 from collections.abc import Iterable
 from typing import Annotated
+from urllib.parse import quote
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
-RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
 MOST_PATHS = 100_000
+
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def spell_out(pattern: str) -> list[str]:
     """Give the paths that a pattern stands for, in counting order; a plain path is one.
 
+    They are as they are asked for: what isn't ASCII is percent-encoded.
     Raise ValueError for more than one range, or one that doesn't count up.
     """
     before, *rest = RANGE.split(pattern)
     if not rest:
-        return [pattern]
+        return [encoded(pattern)]
     if len(rest) > 3:
         raise ValueError(f"{pattern!r} has more than one range")
     first, last, after = int(rest[0]), int(rest[1]), rest[2]
     if not first <= last < first + MOST_PATHS:
         raise ValueError(f"{pattern!r} should count up, to {MOST_PATHS} paths at most")
+    before, after = encoded(before), encoded(after)
     return [f"{before}{number}{after}" for number in range(first, last + 1)]
+
+
+def encoded(path: str) -> str:
+    """Percent-encode what can't stand in a request as it is (RFC 3986); the rest stays.
+
+    So does a percent sign that begins an encoded character: whoever wrote it has encoded the path.
+    """
+    path = _LONE_PERCENT.sub("%25", path)
+    return re.sub(r"[^\x21-\x7e]+", lambda part: quote(part[0], errors="surrogatepass"), path)
 
 
 def spell_out_all(patterns: Iterable[str]) -> list[str]:
@@ -31,10 +45,26 @@ def spell_out_all(patterns: Iterable[str]) -> list[str]:
     return [path for pattern in patterns for path in spell_out(pattern)]
 
 
-def _counts_up(pattern: str) -> str:
-    spell_out(pattern)
-    return pattern
+def _can_be_asked_for(path: str) -> str:
+    if not path.startswith("/") or any(c.isspace() or not c.isprintable() for c in path):
+        raise ValueError(f"a path starts with / and has no spaces (write %20), unlike {path!r:.80}")
+    if "#" in path:
+        raise ValueError(f"clients never send what follows a #, as in {path!r:.80}; leave it out")
+    spell_out(path)
+    return path
 
 
-WrittenPath = Annotated[str, AfterValidator(_counts_up)]
+def _not_too_many(patterns: list[str]) -> list[str]:
+    asked = 0
+    for pattern in patterns:
+        asked += len(spell_out(pattern))
+        if asked > MOST_PATHS:
+            raise ValueError(f"the paths are more than {MOST_PATHS} in all; ask for fewer")
+    return patterns
+
+
+WrittenPath = Annotated[str, AfterValidator(_can_be_asked_for)]
 """A path, or a pattern that stands for many."""
+
+WrittenPaths = Annotated[list[WrittenPath], Field(min_length=1), AfterValidator(_not_too_many)]
+"""What a load asks for."""

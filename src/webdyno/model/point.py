@@ -1,9 +1,11 @@
 """The points of an experiment with factors: where its arms are compared."""
 
+import re
 from itertools import product
 
 from webdyno.model.base import Model
 from webdyno.model.experiment import Experiment, Level
+from webdyno.model.format import levels as levels_text
 from webdyno.model.judgement import Judgement
 
 
@@ -17,8 +19,8 @@ class Point(Model):
 
     @property
     def label(self) -> str:
-        """`load.connections = 64, load.keepalive = always`."""
-        return ", ".join(f"{key} = {value}" for key, value in self.levels.items())
+        """`connections = 64, keepalive = always`."""
+        return levels_text(self.levels)
 
 
 class PointPlan(Model):
@@ -48,6 +50,22 @@ class SweepJudgement(Model):
         return "; ".join(self.sentences)
 
 
+_KEY_PART = re.compile(r'"([^"]*)"|([^."]*)')
+
+
+def key_parts(key: str) -> tuple[str, ...]:
+    """Take a dotted key apart; what has a dot in it stands in quotation marks."""
+    parts, at = [], 0
+    while at <= len(key):
+        found = _KEY_PART.match(key, at)
+        assert found  # noqa: S101 (it may match nothing, but matches everywhere)
+        at = found.end() + 1
+        parts.append((found[1] or found[2] or "").strip())
+        if key[found.end() : at] not in {".", ""}:
+            return ("",)  # something behind the closing quotation mark
+    return tuple(parts)
+
+
 def plan_points(experiment: Experiment) -> list[PointPlan]:
     """Give every combination of levels once, the last factor changing fastest.
 
@@ -68,7 +86,7 @@ def plan_points(experiment: Experiment) -> list[PointPlan]:
 def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
     settings = experiment.model_dump(exclude={"factors"}, exclude_unset=True)
     for key, level in point.levels.items():
-        *tables, name = key.split(".")
+        *tables, name = key_parts(key)
         table = settings
         for inner in tables:
             table = table.setdefault(inner, {})

@@ -1,32 +1,163 @@
-"""Quantities as people write them in files and flags, with their units."""
+"""Quantities as people write them, in files and flags alike: a number with a unit.
+
+The same words mean the same everywhere: `500ms`, `1.5 GiB`, `100mbit`, `2%`, in capital letters or
+small ones. A number without a unit is in the unit that runs are recorded in: seconds, bytes, bits
+per second, a share of one.
+"""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
 
+from pydantic import GetCoreSchemaHandler, ValidatorFunctionWrapHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+TIMES_S = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+SIZES = {
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+}
 RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
-TIMES_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-SHARES = {"%": 0.01, "": 1.0}
+SHARES = {"%": 0.01}
+
+_WRITTEN = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([a-zµ%]*)(/s)?", re.ASCII)
 
 
-def read_rate(value: object) -> object:
-    """Read `100mbit` as bits per second; let everything else through for the type to judge."""
-    return _read(value, r"(bit|kbit|mbit|gbit)(?:/s)?", RATES, "a rate looks like 100mbit or 1gbit")
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of quantity."""
+
+    base: str
+    """The unit of a number without one, in words."""
+    units: Mapping[str, float]
+    examples: str
+    shown: tuple[tuple[float, str], ...]
+    """Units for people, the largest first."""
+    zero: str
+    """Nothing, in words."""
+    whole: bool = False
+    """Whether there are no fractions of its base unit."""
+    per_second: bool = False
+    """Whether `/s` may stand behind the unit."""
+
+    def read(self, text: str) -> float | None:
+        """Read a number with its unit; None when the text is none of this kind."""
+        found = _WRITTEN.fullmatch(text.strip().lower())
+        if not found or (found[3] and not self.per_second):
+            return None
+        scale = self.units.get(found[2]) if found[2] else 1
+        return None if scale is None else float(found[1]) * scale
+
+    def words(self, value: float) -> str:
+        """Write a value in the largest unit of which it is a whole number: `90 s`, `32 MB`."""
+        if value == 0:
+            return self.zero
+        for scale, unit in self.shown:
+            count = value / scale
+            if 1 <= count < 10_000 and abs(count - round(count)) < 1e-9 * count:
+                return f"{round(count)} {unit}"
+        scale, unit = next((it for it in self.shown if value >= it[0]), self.shown[-1])
+        count = value / scale
+        return f"{count:.0f} {unit}" if count >= 1000 else f"{count:.4g} {unit}"
 
 
-def read_delay(value: object) -> object:
-    """Read `20ms` as seconds; let everything else through for the type to judge."""
-    return _read(value, "(us|ms|s)", TIMES_S, "a delay looks like 20ms or 0.5s")
+TIME = Kind(
+    "seconds",
+    TIMES_S,
+    "90s, 500ms or 5m",
+    ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    zero="0 s",
+)
+SIZE = Kind(
+    "bytes",
+    SIZES,
+    "512MB or 1GiB",
+    (
+        *((10**9, "GB"), (2**30, "GiB"), (10**6, "MB"), (2**20, "MiB"), (10**3, "kB")),
+        *((2**10, "KiB"), (1, "B")),
+    ),
+    zero="0 B",
+    whole=True,
+)
+RATE = Kind(
+    "bits per second",
+    RATES,
+    "100mbit or 1gbit",
+    ((10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s"), (1, "bit/s")),
+    zero="0 bit/s",
+    per_second=True,
+)
+SHARE = Kind("share of one", SHARES, "2% or 0.02", ((0.01, "%"),), zero="0 %")
 
 
-def read_share(value: object) -> object:
-    """Read `2%` or `0.02` as a share of one; let everything else through for the type to judge."""
-    return _read(value, "(%|)", SHARES, "a share looks like 2% or 0.02")
+@dataclass(frozen=True)
+class Quantity:
+    """Marks a number of a model as a quantity: text with a unit is read, its bounds are kept."""
+
+    kind: Kind
+    least: float
+    most: float
+    above: bool = False
+    """Whether it must be more than `least`."""
+
+    def __get_pydantic_core_schema__(
+        self, source: type, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Read text before pydantic's own check of the type, and hold the number in its bounds."""
+        whole = source is int
+        number = core_schema.int_schema(strict=True)
+        real = core_schema.float_schema(strict=True, allow_inf_nan=False)
+        del handler
+        return core_schema.no_info_wrap_validator_function(self._check, number if whole else real)
+
+    def _check(self, value: object, typed: ValidatorFunctionWrapHandler) -> float:
+        number: float = typed(self._read(value) if isinstance(value, str) else value)
+        enough = number > self.least if self.above else number >= self.least
+        if not enough or number > self.most:
+            raise PydanticCustomError("quantity", "{wish}", {"wish": f"be {self.range()}"})
+        return number
+
+    def _read(self, text: str) -> float:
+        number = self.kind.read(text)
+        if number is None:
+            wish = f"look like {self.kind.examples}"
+            raise PydanticCustomError("quantity", "{wish}", {"wish": wish})
+        return round(number) if self.kind.whole and number.is_integer() else number
+
+    def range(self) -> str:
+        """Say within which bounds it must be."""
+        least, most = self.kind.words(self.least), self.kind.words(self.most)
+        return f"more than {least} and at most {most}" if self.above else f"from {least} to {most}"
 
 
-def _read(value: object, unit: str, units: Mapping[str, float], remedy: str) -> object:
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*{unit}", value.strip().lower(), re.ASCII)
-    if match is None:
-        raise ValueError(f"{remedy}, unlike {value!r}")
-    return float(match[1]) * units[match[2]]
+HOUR_S = 3600.0
+MOST_BYTES = 10**12
+
+Seconds = Annotated[float, Quantity(TIME, 0, HOUR_S, above=True)]
+"""A length of time that isn't nothing."""
+Pause = Annotated[float, Quantity(TIME, 0, HOUR_S)]
+"""A length of time that may be nothing."""
+Budget = Annotated[float, Quantity(TIME, 0, 30 * 24 * HOUR_S, above=True)]
+"""Time for a whole run."""
+Size = Annotated[int, Quantity(SIZE, 1, MOST_BYTES)]
+"""A number of bytes."""
+
+PAGE_BYTES = 4096
+
+
+def memory_words(limit_bytes: int) -> str:
+    """Write a limit as it was asked for: the kernel rounds it down to whole pages of memory."""
+    near = (
+        count * scale
+        for scale, _ in SIZE.shown
+        if scale >= 10**6
+        and (count := -(-limit_bytes // scale))
+        and 0 <= count * scale - limit_bytes < PAGE_BYTES
+    )
+    return SIZE.words(next(near, limit_bytes))

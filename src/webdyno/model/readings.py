@@ -4,34 +4,36 @@ Counts are differences over the slot, the drain of its last answers included; st
 processes) are as found at its end.
 """
 
-from webdyno.model.base import Model
+from pydantic import ConfigDict, Field
+
+from webdyno.model.base import Amount, Count, Model
 from webdyno.model.calibration import Ceiling
 
 
 class ServiceUse(Model):
     """One service of the loaded arm: all its processes."""
 
-    cpu_user_s: float
-    cpu_sys_s: float
-    switches_voluntary: int
+    cpu_user_s: Amount
+    cpu_sys_s: Amount
+    switches_voluntary: Count
     """Context switches because a thread waited for something."""
-    switches_involuntary: int
+    switches_involuntary: Count
     """Context switches because something else was to run."""
-    faults_minor: int
+    faults_minor: Count
     """Page faults without, and `faults_major` with reading from a disk."""
-    faults_major: int
-    disk_read_bytes: int | None
+    faults_major: Count
+    disk_read_bytes: Count | None
     """None where we may not see it."""
-    disk_written_bytes: int | None
-    processes: int
-    threads: int
-    started: int
+    disk_written_bytes: Count | None
+    processes: Count
+    threads: Count
+    started: Count
     """Processes that were not there at the slot's beginning."""
-    ended: int
+    ended: Count
     """Processes that were gone at its end; their counts are missing above, CPU time excepted."""
-    pss_bytes: int | None
+    pss_bytes: Count | None
     """Memory, pages shared by n processes counted as 1/n of a page each."""
-    peak_rss_bytes: int
+    peak_rss_bytes: Count
     """Sum of each process's largest resident set so far; shared pages count several times."""
 
 
@@ -41,69 +43,74 @@ class ServerStatus(Model):
     The first five are counts of the slot, the others are as found at its end.
     """
 
-    requests: int | None = None
-    connections: int | None = None
+    requests: Count | None = None
+    connections: Count | None = None
     """Connections that it accepted."""
-    dropped: int | None = None
+    dropped: Count | None = None
     """Connections that it closed at once, because it had as many as it may have."""
-    hits: int | None = None
+    hits: Count | None = None
     """Keys that were asked for and found, and `misses` not found."""
-    misses: int | None = None
-    busy: int | None = None
+    misses: Count | None = None
+    busy: Count | None = None
     """Workers (processes or threads) with a request; in Apache's prefork and worker MPMs also those
     with a connection that is kept."""
-    workers: int | None = None
+    workers: Count | None = None
     """All its workers."""
-    most_busy: int | None = None
+    most_busy: Count | None = None
     """Most workers that had a request at the same time, since its start."""
-    most_waiting: int | None = None
+    most_waiting: Count | None = None
     """Longest listen queue since its start, as far as it looked: php-fpm once a second."""
 
 
 class MemoryLimitUse(Model):
     """A memory limit of the loaded arm, and how near it came to that."""
 
-    limit_bytes: int
-    peak_bytes: int
+    limit_bytes: Count
+    peak_bytes: Count
     """Largest use since the servers' start."""
-    oom_kills: int
+    oom_kills: Count
     """Processes killed in this slot because the limit was reached."""
-    reclaims: int
+    reclaims: Count
     """How often in this slot the limit was hit and memory had to be taken back."""
 
 
 class NetworkUse(Model):
-    """The servers' network namespace: other programs in it count as well."""
+    """The servers' network namespace: other programs in it count as well, but for `dropped`."""
 
-    received_bytes: int
-    received_packets: int
-    sent_bytes: int
-    sent_packets: int
-    listen_overflows: int
+    received_bytes: Count
+    received_packets: Count
+    sent_bytes: Count
+    sent_packets: Count
+    dropped: Count | None = None
+    """Connection attempts that the listeners of the loaded arm's own services dropped, as when
+    their queues were full; None where the kernel doesn't tell."""
+    own_namespace: bool = False
+    """True where nobody but servers and load is in it."""
+    listen_overflows: Count
     """Connections that found a full accept queue."""
-    listen_drops: int
+    listen_drops: Count
     """Connection attempts that a listener dropped for any reason, overflows included."""
-    retransmits: int
+    retransmits: Count
     """TCP segments sent again, SYNs included."""
-    syn_retransmits: int
-    link_bytes_per_s: float | None = None
+    syn_retransmits: Count
+    link_bytes_per_s: Amount | None = None
     """What the link between client and servers carries at most; None where it has no limit."""
-    time_wait: int
+    time_wait: Count
     """Sockets in TIME_WAIT at the slot's end."""
-    ephemeral_ports: int
+    ephemeral_ports: Count
     """How many local ports outgoing connections to one address can use."""
 
 
 class CpuUse(Model):
     """A set of CPUs: seconds of CPU time by kind, all CPUs added up."""
 
-    user_s: float
-    system_s: float
-    interrupts_s: float
+    user_s: Amount
+    system_s: Amount
+    interrupts_s: Amount
     """Hard and soft interrupts: most of it is the network's work for the running program."""
-    idle_s: float
+    idle_s: Amount
     """Waiting for disks included."""
-    steal_s: float
+    steal_s: Amount
     """Time that the hypervisor gave to others."""
 
     @property
@@ -120,34 +127,42 @@ class CpuUse(Model):
 class PressureUse(Model):
     """Seconds in which at least one task on the host waited for a resource (PSI, `some`)."""
 
-    cpu_s: float
-    memory_s: float
-    io_s: float
+    cpu_s: Amount
+    memory_s: Amount
+    io_s: Amount
+
+
+class StoppedUse(Model):
+    """Seconds in which somebody had stopped processes, by a signal or a debugger."""
+
+    client_s: Amount = 0.0
+    servers_s: Amount = 0.0
+    """In which at least one process of the loaded arm that was looked at stood still."""
 
 
 class HostSample(Model):
     """The host at a moment inside the slot, as vmstat shows it."""
 
-    at_s: float
+    at_s: Amount
     """Since the slot's beginning."""
-    running: int
+    running: Count
     """Tasks that run or could run: the run queue."""
-    servers_busy: float
+    servers_busy: Amount
     """Share of the servers' CPUs that wasn't idle since the last sample, 0 to 1."""
-    client_busy: float
+    client_busy: Amount
 
 
 class HostUse(Model):
     """The host during the slot."""
 
-    took_s: float
+    took_s: Amount
     """Between the two readings."""
     servers: CpuUse
     """The CPUs that servers may use."""
     client: CpuUse
-    context_switches: int
+    context_switches: Count
     """On all CPUs."""
-    load_1m: float
+    load_1m: Amount
     """Tasks that run or wait, averaged over the last minute."""
     pressure: PressureUse | None
     """None where the kernel doesn't tell."""
@@ -155,7 +170,14 @@ class HostUse(Model):
 
 
 class Readings(Model):
-    """Everything that the probes read of one slot."""
+    """Everything that the probes read of one slot: a part for each probe.
+
+    Parts that have no field here come from probes that this version doesn't know, or that add no
+    more than figures; `part` gives them.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, dict[str, Amount | Count | str | None]] = Field(init=False)
 
     services: dict[str, ServiceUse]
     """Of the loaded arm, by role."""
@@ -166,14 +188,20 @@ class Readings(Model):
     missing."""
     front: str | None = None
     """The role that clients talk to."""
-    other_arms_cpu_s: dict[str, float] = {}
+    other_arms_cpu_s: dict[str, Amount] = {}
     """CPU time of the arms that should have been idle, by arm."""
     memory: MemoryLimitUse | None = None
     """None without a limit."""
+    stopped: StoppedUse | None = None
+    """None where that wasn't looked at."""
     shared_cpus: bool = False
     """True when client and servers had to share CPUs."""
     ceiling: Ceiling | None = None
     """What the client reached against the null server with such a load; None where unknown."""
-    client_waiting: float | None = None
+    client_waiting: Amount | None = None
     """Largest share of the slot, 0 to 1, in which a thread of the load generator could have run but
     its CPU (or quota) was taken; None where that isn't known."""
+
+    def part(self, name: str) -> dict[str, float | int | str | None]:
+        """Give the figures of a probe that has no field of its own here; none where it wasn't."""
+        return (self.__pydantic_extra__ or {}).get(name, {})

@@ -5,33 +5,56 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from webdyno.model.base import Model
+from webdyno.model.base import Amount, Count, Model
 from webdyno.model.load_result import LoadResult
+from webdyno.model.machine import Machine
 from webdyno.model.readings import Readings
+
+StopReason = Literal["precision", "max-blocks", "budget", "nothing-valid", "different-answers"]
+"""Why a point was measured no further: the ratio is known well enough, the most blocks or the time
+are used up, or more of them would tell nothing."""
+
+
+class SessionRecord(Model):
+    """A start of measuring, the first or a resumed one: by what and where it goes on."""
+
+    kind: Literal["session"] = "session"
+    point: None = None
+    block: None = None
+    """It counts for all points and blocks that follow."""
+    started_at: datetime
+    webdyno_version: str
+    machine: Machine
+    versions: dict[str, dict[str, str]]
+    """By arm, by service: what the server says its version is."""
+    load_generator: str
 
 
 class ServerUse(Model):
     """What an arm's servers used during a slot, the drain of its last answers included."""
 
-    cpu_user_s: float
-    cpu_sys_s: float
+    cpu_user_s: Amount
+    cpu_sys_s: Amount
+    interrupts_s: Amount = 0.0
+    """Of interrupts on the servers' CPUs, where the kernel keeps that time apart from the program's
+    that was interrupted: most of it is the network's work for the servers."""
     means: Literal["cgroup-v2", "cgroup-v1", "procfs"]
     """What was read: a control group's counters, or the process tree in /proc."""
 
     @property
     def cpu_s(self) -> float:
-        """User and system time together."""
-        return self.cpu_user_s + self.cpu_sys_s
+        """User and system time together, with the network's work for the servers."""
+        return self.cpu_user_s + self.cpu_sys_s + self.interrupts_s
 
 
 class SlotRecord(Model):
     """One uninterrupted stretch of load on one arm."""
 
     kind: Literal["slot"] = "slot"
-    point: int = 0
+    point: Count = 0
     """Number of the point in a sweep; 0 in an experiment without factors."""
-    block: int
-    slot: int
+    block: Count
+    slot: Count
     """Position within the block, from 0, warm-ups included."""
     arm: str
     phase: Literal["warmup", "measure"]
@@ -46,17 +69,22 @@ class Answer(Model):
     """One answer of an arm to a request of the certificate."""
 
     path: str
-    expected_status: int
+    expected_status: Count
     expected_sha256: str | None
     """None where the body may differ from answer to answer."""
-    expected_bytes: int | None
-    status: int | None
+    expected_bytes: Count | None
+    status: Count | None
     """None when there was no answer; `error` says why."""
     error: str | None = None
     http_version: str | None = None
     headers: list[tuple[str, str]] = []
-    head_bytes: int = 0
-    body_bytes: int = 0
+    head_bytes: Count = 0
+    encoding: str = ""
+    """What the body came compressed by; empty when it came as it is."""
+    wire_bytes: Count | None = None
+    """Length of the body as it came; None in records of runs that knew no compression."""
+    body_bytes: Count = 0
+    """Length of the body, decoded; so are its sum and its start."""
     body_sha256: str = ""
     body_start: str = ""
     """The first 200 bytes as text, to show an error page."""
@@ -66,8 +94,8 @@ class CertificateRecord(Model):
     """What each arm answered to the same requests before the load: the fairness certificate."""
 
     kind: Literal["certificate"] = "certificate"
-    point: int = 0
-    block: int
+    point: Count = 0
+    block: Count
     answers: dict[str, list[Answer]]
     """By arm."""
     settings: dict[str, dict[str, str]] = {}
@@ -75,12 +103,13 @@ class CertificateRecord(Model):
 
 
 class IncidentRecord(Model):
-    """Something that should not have happened: a server that died or never became ready."""
+    """Something that should not have happened, such as a server that died or never became ready."""
 
     kind: Literal["incident"] = "incident"
-    point: int = 0
-    block: int
-    arm: str
+    point: Count = 0
+    block: Count
+    arm: str | None
+    """Whose servers failed; None: the load generator did."""
     happened_at: datetime
     what: str
     log_tail: list[str] = []
@@ -90,18 +119,32 @@ class BlockRecord(Model):
     """A block that came to its end. Slots of a block without this line are left out of verdicts."""
 
     kind: Literal["block"] = "block"
-    point: int = 0
-    block: int
+    point: Count = 0
+    block: Count
     order: list[str]
     """The arms of the slots that count, in their order."""
     started_at: datetime
-    took_s: float
-    ready_s: dict[str, float]
+    took_s: Amount
+    ready_s: dict[str, Amount]
     """By arm: from start to the first right answer."""
 
 
+class StopRecord(Model):
+    """The stop rule held: the point is measured no further, unless somebody asks for more."""
+
+    kind: Literal["stop"] = "stop"
+    point: Count = 0
+    block: Count
+    """The last finished one; 0 when none was."""
+    stopped_at: datetime
+    reason: StopReason
+    why: str
+    """The reason in words."""
+
+
 Record = Annotated[
-    SlotRecord | CertificateRecord | IncidentRecord | BlockRecord, Field(discriminator="kind")
+    SessionRecord | SlotRecord | CertificateRecord | IncidentRecord | BlockRecord | StopRecord,
+    Field(discriminator="kind"),
 ]
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)
 """Reads a line of `slots.jsonl`."""

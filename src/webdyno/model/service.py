@@ -1,15 +1,45 @@
 """A service: one kind of server process, the template of its configuration, how to run it."""
 
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+import regex
+from pydantic import AfterValidator, Field, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.files import InsidePath, PackageName, PlainName
 from webdyno.model.knob import Knob, KnobValue
 
-Arguments = list[str]
-"""A command line; each word is a Jinja2 template, and one that renders to nothing is left out."""
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("there is a NUL byte in it, which no program can be given")
+    return text
+
+
+def _variable_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError(f"{name!r} is no name of a variable: letters, digits and _ make one")
+    return name
+
+
+def _has_a_group(pattern: str) -> str:
+    try:
+        groups = regex.compile(pattern).groups
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+    if not groups:
+        raise ValueError(f"{pattern!r} has no group: ( and ) around the part that is the version")
+    return pattern
+
+
+Text = Annotated[str, AfterValidator(_without_nul)]
+"""A Jinja2 template."""
+Arguments = list[Text]
+"""A command line; each word is a template, and one that renders to nothing is left out."""
+Variable = Annotated[str, AfterValidator(_variable_name)]
+"""Name of an environment variable."""
 
 
 class Need(Model):
@@ -19,7 +49,7 @@ class Need(Model):
     """Names of programs, the first found counts; `*` matches versions, the newest counts."""
     file: list[str] = []
     """Paths with `*`; the first that matches counts."""
-    apt: str
+    apt: PackageName
     """The package of Debian and Ubuntu that has it."""
     when: dict[str, KnobValue] = {}
     """Needed only while the service's knobs have these values."""
@@ -37,7 +67,7 @@ class Version(Model):
     """How a service says its version."""
 
     command: Arguments
-    pattern: str
+    pattern: Annotated[str, Field(max_length=1000), AfterValidator(_has_a_group)]
     """A regular expression whose first group is the version."""
 
 
@@ -49,18 +79,18 @@ class StatusSource(Model):
     """How a service tells what it counts itself."""
 
     kind: StatusKind
-    socket: str | None = None
+    socket: InsidePath | None = None
     """A Unix socket in its folder, for this alone; where it listens anyway unless given."""
-    path: str = "/"
+    path: Text = "/"
     """What is asked for, a template: a page's path; of no use to memcached and redis."""
-    workers: str | None = None
+    workers: Text | None = None
     """How many workers it has, a template. A server that tells of more has counted wrongly."""
 
 
 class Service(Model):
     """`service.toml` of a folder in `catalog/services`."""
 
-    name: str
+    name: PlainName
     """Name of its folder."""
     folder: Path
     """Where its templates lie."""
@@ -71,12 +101,12 @@ class Service(Model):
     """By the name under which templates find the path: `{{ needs.binary }}`."""
     links: dict[str, str] = {}
     """Other services that it can make use of: name in its templates, and what for."""
-    files: dict[str, str] = {}
+    files: dict[InsidePath, InsidePath] = {}
     """Configuration: file name in the service's folder, and the template it is rendered from.
 
     `OTHER/FILE` is a template of a neighbouring folder, for what several services share.
     """
-    folders: list[str] = []
+    folders: list[InsidePath] = []
     """Folders that the server expects in its own folder, made before it starts."""
     check: Arguments = []
     """Says whether the rendered configuration is right; exit code 0 if so."""
@@ -86,12 +116,12 @@ class Service(Model):
     """Commands that fill an empty data folder, one after the other before the first start."""
     filled_with: Literal["site-files"] | None = None
     """site-files: once it runs, the site's files are stored in it, each under its path."""
-    start: Arguments
+    start: Annotated[Arguments, Field(min_length=1)]
     """Stays in the foreground."""
-    environment: dict[str, str] = {}
+    environment: dict[Variable, Text] = {}
     """Variables for all its commands, templates like arguments."""
     stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM"
-    stop_within_s: float = 5.0
+    stop_within_s: Annotated[float, Field(gt=0, le=600)] = 5.0
     """After this time the process and its children are killed."""
     version: Version
     modules: dict[str, Version] = {}
@@ -99,5 +129,11 @@ class Service(Model):
     knobs: dict[str, Knob] = {}
     status: StatusSource | None = None
     """None where it doesn't tell."""
-    settings: dict[str, str] = {}
+    settings: dict[str, Text] = {}
     """What the fairness certificate says of it: name, and value as a template."""
+
+    @model_validator(mode="after")
+    def _data_is_a_folder(self) -> "Service":
+        if self.data is not None and self.data not in self.folders:
+            raise ValueError(f"data: {self.data!r} is none of the folders")
+        return self

@@ -6,19 +6,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.files import InsidePath, PlainName, RoleName
 from webdyno.model.knob import Knob, KnobValue
-from webdyno.model.paths import WrittenPath, spell_out
-from webdyno.model.service import Arguments, Need
-from webdyno.model.stack import Part
+from webdyno.model.paths import MOST_PATHS, WrittenPath, encoded, spell_out
+from webdyno.model.service import Arguments, Need, Text, Variable
+from webdyno.model.stack import RoleDefinition
 
 
 class Page(Model):
     """The right answer to a path."""
 
-    status: int = 200
+    status: Annotated[int, Field(ge=200, le=599)] = 200
     body_bytes: NonNegativeInt | None = None
     """None where the length may differ from answer to answer."""
     body_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
@@ -40,8 +41,8 @@ class MadeFile(Model):
     """A file that is made when the site is set up: its text, or that many bytes of made-up text."""
 
     text: str | None = None
-    size_bytes: NonNegativeInt | None = None
-    count: PositiveInt = 1
+    size_bytes: Annotated[int, Field(ge=0, le=2**30)] | None = None
+    count: Annotated[int, Field(ge=1, le=MOST_PATHS)] = 1
     """With `{n}` in its path: that many files, numbered from 1."""
 
     @model_validator(mode="after")
@@ -67,7 +68,7 @@ class Site(Model):
     of applications that aren't served as files.
     """
 
-    name: str
+    name: PlainName
     """Name of its folder."""
     folder: Path
     title: str
@@ -75,7 +76,7 @@ class Site(Model):
     """What a stack must be able to serve: static, php, node, rack; `php|node` is either."""
     paths: dict[WrittenPath, Page] = {}
     """The first one shows that a stack is ready; `/many/{1..2000}.txt` stands for all of them."""
-    files: dict[str, MadeFile] = {}
+    files: dict[InsidePath, MadeFile] = {}
     """By path under the document root."""
     web: Web = Web()
     php_extensions: list[str] = []
@@ -86,12 +87,12 @@ class Site(Model):
     """The name of a requirement, a folder that the document root starts as a copy of."""
     without: list[str] = []
     """Entries of that folder that are left out of the copy."""
-    services: dict[str, Part] = {}
+    services: dict[RoleName, RoleDefinition] = {}
     """Data services it needs, by role; a stack's own service of the same role takes its place."""
     setup: list[Arguments] = []
     """Commands that run once, as the servers' user, while its data services run: what they leave
     in document root, state folder and data services is what every block starts from."""
-    environment: dict[str, str] = {}
+    environment: dict[Variable, Text] = {}
     """Variables for all services and commands, as templates; how its code learns where things are.
     """
     knobs: dict[str, Knob] = {}
@@ -101,7 +102,7 @@ class Site(Model):
 
     def page(self, path: str) -> Page:
         """Give the right answer to a path; one that isn't listed has to answer 200, no more."""
-        return self._pages.get(path, Page())
+        return self._pages.get(encoded(path), Page())
 
     @cached_property
     def _pages(self) -> dict[str, Page]:

@@ -6,11 +6,12 @@ from typing import Annotated, NamedTuple
 from pydantic import Field, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.files import PlainName, RoleName
 from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.service import Service
 
 
-class Part(Model):
+class RoleDefinition(Model):
     """A service in its role within a stack or site."""
 
     service: Service
@@ -21,7 +22,7 @@ class Part(Model):
     """Which role stands behind each link of the service."""
 
     @model_validator(mode="after")
-    def _knobs_and_links_exist(self) -> "Part":
+    def _knobs_and_links_exist(self) -> "RoleDefinition":
         for name, value in self.knobs.items():
             if name not in self.service.knobs:
                 raise ValueError(f"service {self.service.name} has no knob {name!r}")
@@ -54,7 +55,7 @@ class KnobTarget(NamedTuple):
 class Stack(Model):
     """`stack.toml` of a folder in `catalog/stacks`."""
 
-    name: str
+    name: PlainName
     """Name of its folder."""
     folder: Path
     title: str
@@ -62,7 +63,7 @@ class Stack(Model):
     """What sites may need of it: static, php, node, rack…"""
     front: str
     """The role that clients talk to."""
-    services: Annotated[dict[str, Part], Field(min_length=1)]
+    services: Annotated[dict[RoleName, RoleDefinition], Field(min_length=1)]
     """By role."""
     knobs: dict[str, StackKnob] = {}
 
@@ -86,7 +87,7 @@ class Stack(Model):
         """What it speaks to clients: http, or redis."""
         return self.services[self.front].service.protocol
 
-    def with_services(self, parts: dict[str, Part]) -> "Stack":
+    def with_services(self, parts: dict[str, RoleDefinition]) -> "Stack":
         """Give the stack with further services; one of its own takes the place of its role's."""
         return self.model_copy(update={"services": {**parts, **self.services}})
 

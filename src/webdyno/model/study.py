@@ -1,23 +1,14 @@
 """Published studies: what they claimed, and what of it holds where it is measured again."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.experiment import GeneratorName, Level
 from webdyno.model.judgement import Interval
-
-ClaimMetric = Literal[
-    "rate_rps",
-    "server_cpu_us",
-    "response_p50_us",
-    "response_p99_us",
-    "context_switches",
-    "memory_mib",
-    "answer_bytes",
-]
+from webdyno.model.metrics import MetricName
 
 
 class Claim(Model):
@@ -27,7 +18,7 @@ class Claim(Model):
     published: str
     """The study's own figures; empty if it gave none."""
     experiment: str | None = None
-    metric: ClaimMetric = "rate_rps"
+    metric: MetricName = "rate_rps"
     arms: list[str] = []
     against: str = ""
     above: Annotated[float, Field(gt=0)] | None = None

@@ -1,9 +1,20 @@
 """The load generator's threads: whether they got a CPU whenever they could have run."""
 
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic
 
 from webdyno.probe.proc_files import PROC
+from webdyno.probe.scene import Scene
+
+
+def probe(scene: Scene) -> Generator[None, None, float | None]:
+    """Tell how long a thread of the load generator waited for its CPU, as a share of the slot."""
+    before, began_s = ClientReading.read(scene.client_pid), monotonic()
+    yield
+    ended_s = monotonic()
+    return ClientReading.read(scene.client_pid).share_since(before, ended_s - began_s)
 
 
 @dataclass(frozen=True)

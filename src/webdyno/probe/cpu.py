@@ -8,6 +8,7 @@ waited for them.
 
 import os
 import time
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Literal, Protocol
 import psutil
 
 from webdyno.model.records import ServerUse
+from webdyno.probe.scene import Scene
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -62,6 +64,15 @@ def server_cpu(running: Running) -> CpuReading:
             user_s, sys_s = running.group.cpu()
             return CpuReading(user_s, sys_s, "cgroup-v2")
     return tree_cpu(running.wardens())
+
+
+def idle_arms_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
+    """Tell what the arms that should be idle used: work left over from their last slot."""
+    before = {name: server_cpu(stack) for name, stack in scene.others.items()}
+    yield
+    return {
+        name: server_cpu(stack).since(before[name]).cpu_s for name, stack in scene.others.items()
+    }
 
 
 def tree_cpu(wardens: list[int]) -> CpuReading:

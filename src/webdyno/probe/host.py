@@ -1,20 +1,17 @@
 """The host as vmstat and sar see it: CPU time by kind, switches, run queue, load, pressure."""
 
 import os
-import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from webdyno.model.machine import CpuSplit
 from webdyno.model.readings import CpuUse, HostSample, HostUse, PressureUse
 from webdyno.probe.proc_files import PROC, read_quickly
+from webdyno.probe.scene import Scene
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-SAMPLE_EVERY_S = 0.1
 
 CpuTicks = tuple[int, int, int, int, int]
 """user, system, interrupts, idle, steal."""
@@ -67,67 +64,41 @@ class Stat:
         )
 
 
-class HostProbe:
-    """Watches the host while it is entered: reads both edges, samples in between."""
+def probe(scene: Scene) -> Generator[None, None, HostUse]:
+    """Tell how the host's CPUs were used, at the slot's edges and inside it."""
+    split = scene.bench.split
+    samples: list[tuple[float, Stat]] = []
+    scene.sampler.add(lambda at_s: samples.append((at_s, Stat.read())))
+    pressure, began_s, first = _pressure(), time.monotonic(), Stat.read()
+    yield
+    last, ended_s = Stat.read(), time.monotonic()
+    return HostUse(
+        took_s=ended_s - began_s,
+        servers=last.use_since(first, split.servers),
+        client=last.use_since(first, split.client),
+        context_switches=last.context_switches - first.context_switches,
+        load_1m=float((PROC / "loadavg").read_text().split()[0]),
+        pressure=_pressure_since(pressure),
+        samples=host_samples(first, samples, split),
+    )
 
-    def __init__(self, split: CpuSplit) -> None:
-        self._split = split
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._sample, name="host-probe", daemon=True)
-        self._samples: list[tuple[float, Stat]] = []
 
-    def __enter__(self) -> Self:
-        """Begin to watch."""
-        self._pressure = _pressure()
-        self._began_s = time.monotonic()
-        self._first = Stat.read()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End watching."""
-        self._last = Stat.read()
-        self._ended_s = time.monotonic()
-        self._stop.set()
-        self._thread.join()
-
-    def use(self) -> HostUse:
-        """Give what was seen, once it has been left."""
-        return HostUse(
-            took_s=self._ended_s - self._began_s,
-            servers=self._last.use_since(self._first, self._split.servers),
-            client=self._last.use_since(self._first, self._split.client),
-            context_switches=self._last.context_switches - self._first.context_switches,
-            load_1m=float((PROC / "loadavg").read_text().split()[0]),
-            pressure=_pressure_since(self._pressure),
-            samples=self._host_samples(),
-        )
-
-    def _sample(self) -> None:
-        while not self._stop.wait(SAMPLE_EVERY_S):
-            self._samples.append((time.monotonic() - self._began_s, Stat.read()))
-
-    def _host_samples(self) -> list[HostSample]:
-        earlier = self._first
-        samples = []
-        for at_s, stat in self._samples:
-            servers = stat.use_since(earlier, self._split.servers)
-            client = stat.use_since(earlier, self._split.client)
-            samples.append(
-                HostSample(
-                    at_s=round(at_s, 4),
-                    running=stat.running,
-                    servers_busy=_busy(servers),
-                    client_busy=_busy(client),
-                )
+def host_samples(
+    first: Stat, samples: Iterable[tuple[float, Stat]], split: CpuSplit
+) -> list[HostSample]:
+    """Give how busy the CPUs were between one sample and the next."""
+    earlier, told = first, []
+    for at_s, stat in samples:
+        told.append(
+            HostSample(
+                at_s=round(at_s, 4),
+                running=stat.running,
+                servers_busy=_busy(stat.use_since(earlier, split.servers)),
+                client_busy=_busy(stat.use_since(earlier, split.client)),
             )
-            earlier = stat
-        return samples
+        )
+        earlier = stat
+    return told
 
 
 def _busy(use: CpuUse) -> float:

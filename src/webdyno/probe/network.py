@@ -1,14 +1,36 @@
 """Network counters of a namespace, from /proc/PID/net."""
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webdyno.model.readings import NetworkUse
+from webdyno.probe.listeners import drops_by_listener, drops_since
 from webdyno.probe.proc_files import PROC, counters
+from webdyno.probe.scene import Scene
 
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 RECEIVED_BYTES, RECEIVED_PACKETS, SENT_BYTES, SENT_PACKETS = 0, 1, 8, 9
 """Columns of /proc/net/dev."""
+OURS = ("self", "self")
+
+
+def probe(scene: Scene) -> Generator[None, None, NetworkUse]:
+    """Tell what the servers' network carried, and which connections the arm's listeners dropped.
+
+    A bench with namespaces of its own has nobody else in them, so that their own counts do.
+    """
+    pids, own = scene.bench.network_pids, scene.bench.network_pids != OURS
+    ports = {service.address.port for service in scene.stack.services().values()}
+    dropped, before = None if own else drops_by_listener(), NetworkReading.read_both(*pids)
+    yield
+    use = NetworkReading.read_both(*pids).since(before, scene.bench.link_bytes_per_s)
+    return use.model_copy(
+        update={
+            "own_namespace": own,
+            "dropped": drops_since(dropped, None if own else drops_by_listener(), ports),
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -61,17 +83,17 @@ class NetworkReading:
     def since(self, earlier: "NetworkReading", link_bytes_per_s: float | None = None) -> NetworkUse:
         """Give what happened between an earlier reading and this one, on a link of that speed."""
         received_bytes, received_packets, sent_bytes, sent_packets = (
-            now - then for now, then in zip(self.devices, earlier.devices, strict=True)
+            max(now - then, 0) for now, then in zip(self.devices, earlier.devices, strict=True)
         )
         return NetworkUse(
             received_bytes=received_bytes,
             received_packets=received_packets,
             sent_bytes=sent_bytes,
             sent_packets=sent_packets,
-            listen_overflows=self.listen_overflows - earlier.listen_overflows,
-            listen_drops=self.listen_drops - earlier.listen_drops,
-            retransmits=self.retransmits - earlier.retransmits,
-            syn_retransmits=self.syn_retransmits - earlier.syn_retransmits,
+            listen_overflows=max(self.listen_overflows - earlier.listen_overflows, 0),
+            listen_drops=max(self.listen_drops - earlier.listen_drops, 0),
+            retransmits=max(self.retransmits - earlier.retransmits, 0),
+            syn_retransmits=max(self.syn_retransmits - earlier.syn_retransmits, 0),
             link_bytes_per_s=link_bytes_per_s,
             time_wait=self.time_wait,
             ephemeral_ports=self.ephemeral_ports,

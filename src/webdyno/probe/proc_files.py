@@ -4,14 +4,18 @@ import os
 from pathlib import Path
 
 PROC = Path("/proc")
-LARGEST_FILE_BYTES = 1 << 16
+USUAL_FILE_BYTES = 1 << 16
 
 
 def read_quickly(path: str) -> bytes:
-    """Read a small file of /proc; three times as quick as by way of a file object."""
+    """Read a file of /proc that is small as a rule; three times as quick as with a file object."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(descriptor, LARGEST_FILE_BYTES)
+        text = part = os.read(descriptor, USUAL_FILE_BYTES)
+        while len(part) == USUAL_FILE_BYTES:
+            part = os.read(descriptor, USUAL_FILE_BYTES)
+            text += part
+        return text
     finally:
         os.close(descriptor)
 

@@ -1,59 +1,55 @@
-"""All probes around one slot: `with SlotProbe(...) as probe: load()`, then `probe.readings()`."""
+"""All probes around one slot: `with SlotProbe(...) as probe: load()`, then `probe.readings()`.
 
-from collections.abc import Mapping
-from contextlib import suppress
+A probe is a function in a file of its own, which `PROBES` names; `scene.py` says what it may do.
+"""
+
+from collections.abc import Generator, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from webdyno.bench import Bench
-from webdyno.bench.control_group import ControlGroup
-from webdyno.model.readings import Readings, ServerStatus
+from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
-from webdyno.probe.client import ClientReading
-from webdyno.probe.cpu import CpuReading, server_cpu, tree_cpu
-from webdyno.probe.host import HostProbe
-from webdyno.probe.network import NetworkReading
-from webdyno.probe.processes import ServiceReading
-from webdyno.probe.status import read_status
+from webdyno.probe import client, host, network, processes, status, stopped
+from webdyno.probe.cpu import idle_arms_cpu, server_cpu
+from webdyno.probe.interrupts import kept_apart
+from webdyno.probe.scene import Part, Probe, Scene
 from webdyno.stack import RunningStack
-from webdyno.stack.service import RunningService
+
+PROBES: dict[str, Probe] = {
+    "status": status.probe,
+    "other_arms_cpu_s": idle_arms_cpu,
+    "memory": processes.memory_limit,
+    "services": processes.probe,
+    "network": network.probe,
+    "stopped": stopped.probe,
+    "client_waiting": client.probe,
+    "host": host.probe,
+}
+"""By the name of their part of the readings. What costs most is read farthest from the load: in
+this order before the slot, in the opposite one after it."""
 
 
 class SlotProbe:
-    """Reads everything before and after the load on one arm.
-
-    What costs most is read farthest from the load. The arms that should be idle are watched too:
-    work that they do now was left over from their last slot.
-    """
+    """Reads everything before and after the load on one arm."""
 
     def __init__(
-        self,
-        arm: str,
-        stacks: Mapping[str, RunningStack],
-        bench: Bench,
-        client_pid: int | None,
+        self, arm: str, stacks: Mapping[str, RunningStack], bench: Bench, client_pid: int | None
     ) -> None:
         """`stacks` are all arms that are up on the bench, `arm` names the one to be loaded."""
-        self._stack = stacks[arm]
-        self._bench = bench
-        self._client_pid = client_pid
-        self._others = {name: stack for name, stack in stacks.items() if name != arm}
-        self._host = HostProbe(bench.split)
+        others = {name: stack for name, stack in stacks.items() if name != arm}
+        self._scene = Scene(stacks[arm], others, bench, client_pid)
+        self._interrupts_apart = kept_apart()
+        self._running: dict[str, Generator[None, None, Part]] = {}
+        self._parts: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         """Read everything a first time."""
-        self._status = {
-            role: status
-            for role, service in self._stack.services().items()
-            if (status := read_status(service))
-        }
-        self._services = _services(self._stack)
-        self._others_cpu = {name: server_cpu(stack) for name, stack in self._others.items()}
-        self._memory = self._stack.memory()
-        self._network = NetworkReading.read_both(*self._bench.network_pids)
-        self._client = ClientReading.read(self._client_pid)
-        self._host.__enter__()
-        self._cpu = server_cpu(self._stack)
+        for name, probe in PROBES.items():
+            self._running[name] = probe(self._scene)
+            next(self._running[name])
+        self._scene.sampler.start()
+        self._cpu = server_cpu(self._scene.stack)
         return self
 
     def __exit__(
@@ -62,65 +58,37 @@ class SlotProbe:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Read what must be read at once."""
-        self._cpu_after = server_cpu(self._stack)
-        self._host.__exit__(kind, error, trace)
-        self._client_after = ClientReading.read(self._client_pid)
+        """Read everything again, unless the slot failed."""
+        if kind is None:
+            self._used = server_cpu(self._scene.stack).since(self._cpu)
+        self._scene.sampler.stop()
+        for name, running in reversed(self._running.items()):
+            if kind is None:
+                self._parts[name] = _end(running)
+            running.close()
 
     def servers(self) -> ServerUse:
         """CPU time of the loaded arm's servers."""
-        return self._cpu_after.since(self._cpu)
+        if not self._interrupts_apart:
+            return self._used
+        interrupts_s = self._parts["host"].servers.interrupts_s
+        return self._used.model_copy(update={"interrupts_s": interrupts_s})
 
     def readings(self) -> Readings:
-        """Read what is left, and give it all."""
-        network = NetworkReading.read_both(*self._bench.network_pids)
-        after = _services(self._stack)
-        host = self._host.use()
-        memory = self._stack.memory()
-        return Readings(
-            services={role: reading.since(self._services[role]) for role, reading in after.items()},
-            network=network.since(self._network, self._bench.link_bytes_per_s),
-            host=host,
-            status=self._status_use(),
-            front=self._stack.stack.front,
-            other_arms_cpu_s={
-                name: server_cpu(stack).since(self._others_cpu[name]).cpu_s
-                for name, stack in self._others.items()
-            },
-            memory=memory.since(self._memory) if memory and self._memory else None,
-            shared_cpus=self._bench.split.shared,
-            client_waiting=self._client_after.share_since(self._client, host.took_s),
+        """Everything else."""
+        return Readings.model_validate(
+            {
+                **{name: part for name, part in self._parts.items() if part is not None},
+                "front": self._scene.stack.stack.front,
+                "shared_cpus": self._scene.bench.split.shared,
+            }
         )
 
-    def _status_use(self) -> dict[str, ServerStatus]:
-        """Ask those services again that told their counts before the slot."""
-        services = self._stack.services()
-        return {
-            role: after.since(before)
-            for role, before in self._status.items()
-            if (after := read_status(services[role]))
-        }
 
-
-def _services(stack: RunningStack) -> dict[str, ServiceReading]:
-    return {
-        role: ServiceReading.read(
-            _pids(stack.group, role, service), _service_cpu(stack.group, role, service)
-        )
-        for role, service in stack.services().items()
-    }
-
-
-def _pids(group: ControlGroup | None, role: str, service: RunningService) -> list[int]:
-    """Ask the control group, which knows at once; searching all of /proc takes 10 ms."""
-    if group is not None:
-        with suppress(OSError):
-            return [int(pid) for pid in group.entry(role).read_text().split()]
-    return service.pids()
-
-
-def _service_cpu(group: ControlGroup | None, role: str, service: RunningService) -> CpuReading:
-    if group is not None:
-        with suppress(OSError):
-            return CpuReading(*ControlGroup(group.path / role).cpu(), means="cgroup-v2")
-    return tree_cpu([service.process.warden_pid] if service.process else [])
+def _end(running: Generator[None, None, Part]) -> Any:  # noqa: ANN401 (the readings check it)
+    """Let a probe read the second time, and give what it tells."""
+    try:
+        next(running)
+    except StopIteration as ended:
+        return ended.value
+    raise RuntimeError("a probe yields once")

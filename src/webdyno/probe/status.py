@@ -7,13 +7,15 @@ a server that doesn't answer at once, or not as it should, has told nothing.
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webdyno.model.readings import ServerStatus
 from webdyno.model.service import StatusKind, StatusSource
+from webdyno.probe.scene import Scene
 from webdyno.probe.status_texts import PARSERS, OwnCounts
+from webdyno.stack.ready import connect
 from webdyno.stack.service import RunningService
 
 WITHIN_S = 0.25
@@ -34,6 +36,18 @@ ASKING_COUNTS = {
     "redis": OwnCounts(requests=1, connections=1),
 }
 """What one question adds to a server's own counts, by kind."""
+
+
+def probe(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
+    """Tell what the loaded arm's services counted themselves: those of them that do, by role."""
+    services = scene.stack.services()
+    before = {role: told for role, it in services.items() if (told := read_status(it))}
+    yield
+    return {
+        role: told.since(then)
+        for role, then in before.items()
+        if (told := read_status(services[role]))
+    }
 
 
 @dataclass(frozen=True)
@@ -64,11 +78,11 @@ def read_status(service: RunningService) -> StatusReading | None:
     source = service.role.service.status
     if source is None:
         return None
-    most = service.renderer.text(source.workers) if source.workers else None
+    most = service.filled.texts["status"]["workers"]
     with suppress(OSError, ValueError, LookupError):
         text = ASK[source.kind](service, source).decode("utf-8", "replace")
         counts = PARSERS[source.kind](text)
-        if most is None or _plausible(counts, int(most)):
+        if not most or _plausible(counts, int(most)):
             return StatusReading(source.kind, counts)
     return None
 
@@ -89,7 +103,7 @@ def _difference(now: int | None, then: int | None, own: int | None = None) -> in
 
 
 def _http(service: RunningService, source: StatusSource) -> bytes:
-    path = service.renderer.text(source.path)
+    path = service.filled.texts["status"]["path"]
     answer = _exchange(service, source, f"GET {path} HTTP/1.0\r\nHost: status\r\n\r\n".encode())
     head, _, body = answer.partition(b"\r\n\r\n")
     if head.split(None, 2)[1] != b"200":
@@ -98,7 +112,7 @@ def _http(service: RunningService, source: StatusSource) -> bytes:
 
 
 def _fastcgi(service: RunningService, source: StatusSource) -> bytes:
-    path = service.renderer.text(source.path)
+    path = service.filled.texts["status"]["path"]
     parameters = {
         "REQUEST_METHOD": "GET",
         "SCRIPT_NAME": path,
@@ -186,12 +200,6 @@ def _exchange(
 
 def _connect(service: RunningService, source: StatusSource) -> socket.socket:
     address = service.address
-    path = service.home / source.socket if source.socket else address.socket
-    connection = socket.socket(socket.AF_UNIX) if path else service.bench.servers_socket()
-    connection.settimeout(WITHIN_S)
-    try:
-        connection.connect(str(path) if path else (address.host, address.port))
-    except OSError:
-        connection.close()
-        raise
-    return connection
+    if source.socket:
+        address = replace(address, socket=service.home / source.socket)
+    return connect(address, service.bench.servers_socket, WITHIN_S)

@@ -9,8 +9,9 @@ import io
 from collections.abc import Iterable, Sequence
 from statistics import fmean, pstdev
 
-from webdyno.judge.evidence import gather
-from webdyno.judge.points import PointRun, runs_by_point
+from webdyno.judge.measured import Measured
+from webdyno.judge.sweep import PointRun, runs_by_point
+from webdyno.model.metrics import rate_rps
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import Record, SlotRecord
 from webdyno.model.run import RunHead
@@ -40,7 +41,7 @@ def autobench_sheet(head: RunHead, records: Sequence[Record]) -> str:
                 "autobench's sheet has a row for each demanded rate, but this run has a closed "
                 "loop, which demands none; leave --autobench out"
             )
-        slots = gather(run.records).slots
+        slots = Measured.of(run.records).slots
         for arm in run.head.experiment.arms:
             if own := [slot for slot in slots if slot.arm == arm]:
                 rows.setdefault(demanded, {})[_host(arm, run)] = _figures(own)
@@ -71,7 +72,7 @@ def _figures(slots: Sequence[SlotRecord]) -> Figures:
     opened = _sum(load.connections.opened for load in loads)
     received = _sum(part for load in loads for part in (load.bytes.head, load.bytes.body))
     means_us = [load.service_time_us.mean for load in loads]
-    rates = [load.requests.completed / load.measured_s for load in loads]
+    rates = [rate_rps([slot]) or 0.0 for slot in slots]
     return (
         (completed + failed if sent is None else sent) / measured_s,
         None if opened is None else opened / measured_s,

@@ -1,16 +1,17 @@
-"""What a request costs: everything that the probes counted, divided by the answers given."""
+"""What a request costs: all that the probes counted, divided by the answers given; and a start."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 
-from webdyno.judge.evidence import gather
-from webdyno.judge.metrics import answers
+from webdyno.judge.measured import Measured
+from webdyno.model import format as text
+from webdyno.model.judgement import ArmFacts
+from webdyno.model.metrics import answers
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
 from webdyno.model.records import Record, SlotRecord
 from webdyno.model.run import RunHead
-from webdyno.report import text
 
 MIB = 2**20
 
@@ -80,14 +81,19 @@ GROUPS = {
 }
 
 
-def costs(head: RunHead, records: list[Record]) -> dict[str, list[Cost]]:
+def costs(
+    head: RunHead, records: Sequence[Record], facts: Sequence[ArmFacts]
+) -> dict[str, list[Cost]]:
     """Give what is known of all arms, by group; what is nothing everywhere is left out."""
-    seen = {arm: _seen(slots) for arm, slots in _by_arm(head, records).items()}
-    if not all(it.readings for it in seen.values()):
-        return {}
-    groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
-    groups["Per request"][:0] = _by_service(seen)
-    return groups
+    slots = Measured.of(records).slots
+    seen = {arm: _seen([slot for slot in slots if slot.arm == arm]) for arm in head.experiment.arms}
+    groups: dict[str, list[Cost]] = {}
+    if all(it.readings for it in seen.values()):
+        groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
+        groups["Per request"][:0] = _by_service(seen)
+    groups["At the start"] = _starts(facts)
+    groups["Caches"] = _caches(facts)
+    return {group: found for group, found in groups.items() if found}
 
 
 def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterable[Cost]:
@@ -97,16 +103,31 @@ def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterab
             yield Cost(what, {arm: _figure(figure) for arm, figure in figures.items()})
 
 
-def _by_arm(head: RunHead, records: list[Record]) -> dict[str, list[SlotRecord]]:
-    slots = gather(records).slots
-    return {
-        arm: [slot for slot in slots if slot.arm == arm and slot.readings]
-        for arm in head.experiment.arms
-    }
+def _starts(facts: Sequence[ArmFacts]) -> list[Cost]:
+    ready = {it.arm: _figure(it.ready_s and 1000 * it.ready_s) for it in facts}
+    return [Cost("time to the first right answer, ms (median)", ready)] if ready else []
+
+
+def _caches(facts: Sequence[ArmFacts]) -> list[Cost]:
+    roles = dict.fromkeys(role for it in facts for role in it.hit_share)
+    return [
+        Cost(
+            f"keys asked for that {role} had, %",
+            {it.arm: _percent(it.hit_share.get(role)) for it in facts},
+        )
+        for role in roles
+    ]
+
+
+def _percent(share: float | None) -> str:
+    return _figure(None if share is None else 100 * share)
 
 
 def _seen(slots: Sequence[SlotRecord]) -> _Seen:
-    return _Seen(slots, [slot.readings for slot in slots if slot.readings])
+    return _Seen(
+        [slot for slot in slots if slot.readings],
+        [slot.readings for slot in slots if slot.readings],
+    )
 
 
 def _by_service(seen: dict[str, _Seen]) -> Iterable[Cost]:

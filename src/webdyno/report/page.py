@@ -1,61 +1,85 @@
-"""What every page of ours is made with: templates, styles, scripts. Nothing comes from a network.
+"""`report.html`, one file that holds everything and asks the network for nothing; its writing."""
 
-A page is one file that holds everything.
-"""
-
+import os
 import re
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import tomli_w
-import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-from webdyno.model.run import RunHead
-from webdyno.report import text
-from webdyno.report.evidence import SIGNS, confidence, still_needed, verdict_word, weight
-from webdyno.report.facts import machine_facts, when
-from webdyno.report.figure import Figure, Panel, Spec
-from webdyno.report.palette import DARK, FONT, LIGHT, series
-from webdyno.report.vega import VEGA_LITE, vega_script
+from webdyno.model import format as text
+from webdyno.model.command import command, repeat_command
+from webdyno.model.mistake import Trouble
+from webdyno.report import view as words
+from webdyno.report.conditions import machine_facts, when
+from webdyno.report.drawing import DARK, FONT, LIGHT, Figure, marks
+from webdyno.report.factor_charts import factor_figures
+from webdyno.report.point_charts import point_figures
+from webdyno.report.ratio_charts import ratio_figure
+from webdyno.report.summary import summary_csv
+from webdyno.report.view import PointView, RunView
 
-DRAWN_PX = 720
-"""Width of the charts as drawn beforehand, for readers without scripts."""
-UNSEEN = re.compile(r'<path [^>]*opacity="0"/>')
+PAGE_FILE = "report.html"
+SUMMARY_FILE = "summary.csv"
+CODE = re.compile(r"`([^`]*)`")
+NARROW_SPACE = "\u202f"
 
 
-def page(
-    template: str,
-    folder: Path,
-    head: RunHead,
-    charts: Iterable[Figure],
-    **content: Any,  # noqa: ANN401 (whatever the template asks for)
-) -> str:
-    """Give a page's text; `charts` are all that are on it."""
-    arms = list(head.experiment.arms)
-    specs: dict[str, Spec] = {
-        panel.name: panel.spec for figure in charts for panel in figure.panels
-    }
+def write_report(folder: Path, view: RunView) -> Path:
+    """Write `report.html` and `summary.csv` into the run's folder; give the page's path.
+
+    Earlier ones are replaced as a whole or not at all. Raises Trouble when they can't be written.
+    """
+    _replace(folder / SUMMARY_FILE, summary_csv(view))
+    _replace(folder / PAGE_FILE, html_page(folder, view))
+    return folder / PAGE_FILE
+
+
+def _replace(path: Path, text: str) -> None:
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        # Half a character, as JSON may hold it, must not cost the report.
+        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise Trouble(
+            f"{path}: can't be written: {error.strerror}. The run itself is safe; once that is "
+            f"mended, `{command('report', path.parent)}` makes the report again."
+        ) from error
+
+
+def html_page(folder: Path, view: RunView) -> str:
+    """Give the page of a run as text."""
+    head = view.head
     return (
         _environment()
-        .get_template(template)
+        .get_template("report.html")
         .render(
             folder=folder,
             head=head,
-            specs=specs,
+            view=view,
+            figures=_result_figures(view),
             machine=machine_facts(head.machine),
-            experiment_toml=experiment_toml(head),
-            legend=list(zip(arms, *series(arms), strict=True)),
-            **content,
+            repeat=repeat_command(folder, head),
+            marks=marks(head.experiment.arms),
         )
     )
 
 
-def experiment_toml(head: RunHead) -> str:
-    """Give the resolved experiment as a file that `webdyno run` takes."""
-    return tomli_w.dumps(head.experiment.model_dump(mode="json", exclude_none=True))
+def _result_figures(view: RunView) -> list[Figure]:
+    """Give the charts of what came out: of several points along what was varied."""
+    if view.several:
+        return factor_figures(view)
+    found = ratio_figure(view.deciding[0]) if view.deciding else None
+    return [found] if found else []
+
+
+def _figures_of(point: PointView, view: RunView) -> list[Figure]:
+    """Give the charts of one point; of several each set has names of its own."""
+    prefix = f"point-{point.number}-" if view.several else ""
+    return [figure.prefixed(prefix) for figure in point_figures(point)]
 
 
 @cache
@@ -71,20 +95,16 @@ def _environment() -> Environment:
         "light": LIGHT,
         "dark": DARK,
         "font": FONT,
-        "signs": SIGNS,
-        "vega": vega_script,
-        "drawn": _drawn,
-        "confidence": confidence,
-        "still_needed": still_needed,
-        "verdict_word": verdict_word,
+        "figures_of": _figures_of,
         "text": text,
-        "weight": weight,
+        "words": words,
         "when": when,
     }
+    environment.filters |= {"prose": prose}
     return environment
 
 
-def _drawn(panel: Panel) -> str:
-    """Draw a chart as it stands where scripts don't run."""
-    svg = vl_convert.vegalite_to_svg(panel.spec | {"width": DRAWN_PX}, vl_version=VEGA_LITE)
-    return UNSEEN.sub("", svg)
+def prose(said: str) -> Markup:
+    """Typeset a sentence: commands as code, no line's end between a number and its unit."""
+    spaced = str(escape(text.bound(said, NARROW_SPACE)))
+    return Markup(CODE.sub(r"<code>\1</code>", spaced))  # noqa: S704 (escaped before)

@@ -7,8 +7,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from webdyno.judge.metrics import metric_rule
+from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
+from webdyno.model.metrics import metric_rule
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import (
     Change,
@@ -16,38 +17,41 @@ from webdyno.model.run_comparison import (
     PointComparison,
     SweepComparison,
 )
-from webdyno.report import text
-from webdyno.report.evidence import SIGNS, metric_title, verdict_word
-from webdyno.report.terminal import GAP, INDENT, STYLES, WIDTH, verdict_line
+from webdyno.report.terminal import GAP, INDENT, STYLES, WIDTH, answer_lines
+from webdyno.report.view import SIGNS, Answer, metric_title, side_word
 
 
 def print_comparison(console: Console, head: RunHead, compared: SweepComparison) -> None:
     """Print what changed; `head` is that of the later run."""
+    width = min(console.width, WIDTH)
     decide_on = head.experiment.measure.decide_on
     parts: list[RenderableType] = [
         Text(head.experiment.title, style="bold"),
-        Text("The second run held against the first", style="dim"),
+        Text("What changed from the first run to the second", style="dim"),
     ]
     several = len(compared.points) > 1
     for at in compared.points:
-        parts += [Text(), *_point(at, decide_on, only_deciding=several)]
+        parts += [Text(), *_point(at, decide_on, width, only_deciding=several)]
     if not compared.points:
-        told = ["The runs have no point in common: there is nothing to compare."]
-        parts += [Text(), verdict_line(Verdict.INVALID, told)]
+        told = "The runs have no point in common: there is nothing to compare."
+        parts += [Text(), answer_lines([Answer(Verdict.INVALID, told)], width)]
     if compared.left_out:
         count = text.count(len(compared.left_out), "point")
         parts += [Text(), Text(f"{count} left out, which only one of the runs has.", style="dim")]
     if compared.points:
         differences = compared.points[0].comparison.differences
         parts += [Text(), *_differences(differences)]
-    console.print(Group(*parts), width=min(console.width, WIDTH), highlight=False)
+    console.print(Group(*parts), width=width, highlight=False)
 
 
-def _point(at: PointComparison, decide_on: str, *, only_deciding: bool) -> Iterator[RenderableType]:
+def _point(
+    at: PointComparison, decide_on: str, width: int, *, only_deciding: bool
+) -> Iterator[RenderableType]:
     if at.levels:
         yield Text(text.levels(at.levels), style="bold")
     found = at.comparison
-    yield verdict_line(found.verdict, found.headline.split("; "))
+    sentences = found.headline if found.mismatches else found.headline.replace("; ", "\n")
+    yield answer_lines([Answer(found.verdict, sentences)], width)
     if not found.mismatches:
         yield Text()
         shown = [c for c in found.changes if c.metric == decide_on or not only_deciding]
@@ -76,15 +80,16 @@ def _changes(changes: Sequence[Change], decide_on: str) -> Padding:
 def _cells(change: Change, *, decides: bool) -> Iterator[Text]:
     assert change.change is not None  # noqa: S101 (asked for by the caller)
     yield Text(f"  {change.subject}")
-    yield Text(text.ratio(change.change))
+    yield Text(text.times(change.change))
     yield Text(text.ratio_bounds(change.change), style="dim")
-    word = verdict_word(change.verdict, decides=decides and change.of == "arm")
+    asked = decides and change.of == "arm"
+    word = str(change.verdict) if asked else side_word(change)
     yield Text(f"{SIGNS[change.verdict]} {word}", style=STYLES[change.verdict])
 
 
 def _confidence(changes: Sequence[Change]) -> str:
     levels = [change.change.confidence for change in changes if change.change]
-    return text.percent(levels[0] if levels else 0.95)
+    return text.confidence(levels[0] if levels else 0.95)
 
 
 def _differences(differences: Sequence[Difference]) -> Iterator[RenderableType]:

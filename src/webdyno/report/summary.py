@@ -7,10 +7,9 @@ import csv
 from collections.abc import Iterator, Sequence
 from io import StringIO
 
+from webdyno.model import format as shown
 from webdyno.model.judgement import Interval, Judgement
-from webdyno.model.point import Point, PointJudgement
-from webdyno.model.run import RunHead
-from webdyno.report import text as shown
+from webdyno.report.view import PointView, RunView
 
 COLUMNS = (
     "experiment",
@@ -30,24 +29,24 @@ Cell = str | int | float | None
 Line = dict[str, Cell]
 
 
-def summary_csv(head: RunHead, points: Sequence[PointJudgement]) -> str:
+def summary_csv(view: RunView) -> str:
     """Give the file's text: for each metric arms and ratios, over all blocks and block by block.
 
     An experiment with factors has a column for each, named by its key, after the first one.
     """
     text = StringIO()
-    columns = [COLUMNS[0], *head.experiment.factors, *COLUMNS[1:]]
+    columns = [COLUMNS[0], *view.head.experiment.factors, *COLUMNS[1:]]
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    for at in points:
+    for at in view.points:
         units = {metric.name: metric.unit for metric in at.judgement.metrics}
-        about = {"experiment": head.experiment_name} | _levels(at.point)
+        about = {"experiment": view.head.experiment_name} | _levels(at)
         for line in _lines(at.judgement):
             writer.writerow(about | {"unit": units[str(line["metric"])]} | line)
     return text.getvalue()
 
 
-def _levels(point: Point) -> Line:
+def _levels(point: PointView) -> Line:
     return {
         key: level if isinstance(level, int | float) else shown.level(level)
         for key, level in point.levels.items()

@@ -1,36 +1,45 @@
-"""The report in the terminal: verdict, evidence, findings, how it was measured."""
+"""The report in the terminal: the answer first and large, what was measured beside it small."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
-from webdyno.model.judgement import Finding, Judgement, Verdict
-from webdyno.model.records import Record
-from webdyno.model.run import RunHead
-from webdyno.report import text
-from webdyno.report.evidence import (
+from webdyno.model import format as text
+from webdyno.model.judgement import Verdict
+from webdyno.report.conditions import Facts
+from webdyno.report.fairness import Line
+from webdyno.report.view import (
     SIGNS,
-    MetricEvidence,
+    Answer,
+    FindingGroup,
+    PointView,
     Row,
+    RunView,
+    Table,
     confidence,
-    evidence,
-    headline_sentences,
-    still_needed,
-    verdict_word,
-    weight,
+    ratio_and_interval,
+    reasons,
+    side_word,
+    value_and_interval,
+    why_nothing,
 )
-from webdyno.report.facts import Facts, how_measured
 
 WIDTH = 100
 """Columns that the report takes at most, on however wide a terminal."""
-
 INDENT = 2
 GAP = 2
-MIN_ARM = 12
+FEWEST_OF_WORDS = 9
+"""Columns that are left to words before figures, however little room there is."""
+NO_BREAK = "\xa0"
+"""Where lines are broken by textwrap, which heeds it; rich doesn't."""
+MOST_DIFFERENCES = 8
+"""Differences between the answers that are shown; the page has them all."""
 
 STYLES = {
     Verdict.FASTER: "bold green",
@@ -41,134 +50,205 @@ STYLES = {
 }
 
 
-def print_report(
-    console: Console, folder: Path, head: RunHead, records: list[Record], judgement: Judgement
-) -> None:
-    """Print the report; rich leaves colours out where the output is no terminal."""
+def print_report(console: Console, view: RunView, page: Path) -> None:
+    """Print the report and where its page is; colours are left out where there is no terminal."""
     width = min(console.width, WIDTH)
-    report = terminal_report(folder, head, records, judgement, width)
-    console.print(report, width=width, highlight=False)
+    console.print(Group(*_parts(view, page, width)), width=width, highlight=False)
 
 
-def terminal_report(
-    folder: Path, head: RunHead, records: list[Record], judgement: Judgement, width: int
-) -> RenderableType:
-    """Give the whole report as something rich can print."""
-    parts: list[RenderableType] = [
-        Text(head.experiment.title, style="bold"),
-        Text(head.experiment.question, style="dim"),
-        Text(),
-        verdict_line(judgement.verdict, headline_sentences(judgement)),
-        *(_finding(found, weight(found, judgement)) for found in judgement.findings),
-        Text(),
+def _parts(view: RunView, page: Path, width: int) -> Iterator[RenderableType]:
+    yield Text(view.head.experiment.title, style="bold")
+    yield Text(view.head.experiment.question, style="dim")
+    yield Text()
+    if view.several:
+        yield _badges(view.counts)
+        yield from (_lines(sentence, width, "bold") for sentence in view.sentences)
+    else:
+        yield answer_lines(view.answers, width)
+    yield from (_finding(found, width - INDENT) for found in view.findings)
+    yield Text()
+    if view.deciding:
+        yield Text(view.deciding[0].title, style="bold")
+        yield _deciding_table(view, width)
+    else:
+        yield Text(why_nothing(view.points))
+    yield Text()
+    if not view.several:
+        yield from _only_point(view.points[0], width)
+    yield from _unlike(view.points)
+    yield _facts(view.how, width)
+    yield Text()
+    yield Text.assemble(("Report  ", "dim"), (str(page), "underline"))
+
+
+def answer_lines(answers: Sequence[Answer], width: int) -> Grid:
+    """Give each verdict as a badge with its sentence beside it."""
+    badges = [badge(answer.verdict, answer.verdict.upper()) for answer in answers]
+    beside = width - max(it.cell_len for it in badges) - GAP
+    grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
+    grid.add_column(no_wrap=True)
+    for it, answer in zip(badges, answers, strict=True):
+        grid.add_row(it, _lines(answer.sentence, beside, "bold"))
+    return grid
+
+
+def _lines(said: str, width: int, style: str = "") -> Text:
+    """Break text into lines, none between a number and its unit."""
+    lines = [
+        line
+        for paragraph in said.splitlines()
+        for line in wrap(text.bound(paragraph, NO_BREAK), max(width, 1), break_on_hyphens=False)
     ]
-    metrics = evidence(head, judgement)
-    if metrics:
-        parts += [*_tables(metrics, width), Text(), *_notes(metrics), Text()]
-    parts += [
-        facts_table(how_measured(head, records, judgement.blocks)),
-        Text(),
-        where_report_is(folder),
-    ]
-    return Group(*parts)
+    return Text("\n".join(lines).replace(NO_BREAK, " "), style)
 
 
-def verdict_line(verdict: Verdict, sentences: Sequence[str]) -> Table:
-    """Give the verdict as a badge with what is to be said beside it."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_row(
-        Text(f" {SIGNS[verdict]} {verdict.upper()} ", style=f"reverse {STYLES[verdict]}"),
-        Text("\n".join(sentences), style="bold"),
-    )
-    return table
+def badge(verdict: Verdict, words: str) -> Text:
+    """Give words with a verdict's sign, in its colours."""
+    return Text(f" {SIGNS[verdict]} {words} ", style=f"reverse {STYLES[verdict]}")
 
 
-def _finding(found: Finding, means: str) -> Padding:
+def _badges(counts: dict[Verdict, int]) -> Text:
+    found = (badge(verdict, f"{count} {verdict}") for verdict, count in counts.items())
+    return Text("  ").join(found)
+
+
+def _finding(found: FindingGroup, width: int) -> Padding:
     style = STYLES[Verdict.INVALID if found.severity == "invalid" else Verdict.UNDECIDED]
     return Padding(
         Group(
-            Text.assemble((found.rule, style), (f"  {means}", "dim")),
-            Text(found.what),
-            Text.assemble(("→ ", "dim"), found.remedy),
+            Text.assemble((found.rule, style), (f"  {found.means}", "dim")),
+            *(_lines(line, width) for line in found.told),
+            _lines(f"→ {found.remedy}", width),
         ),
-        (1, 0, 0, 2),
+        (1, 0, 0, INDENT),
     )
 
 
-def _tables(metrics: list[MetricEvidence], width: int) -> Iterator[RenderableType]:
-    """Give a heading and a table for each metric, all with the same columns."""
-    heads = [
-        "",
-        "value",
-        f"{text.percent(0.95)} interval",
-        "ratio",
-        f"{confidence(metrics)} interval",
-        "verdict",
-    ]
-    lines = [[list(evidence_cells(row, decides=it.decides)) for row in it.rows] for it in metrics]
-    columns = zip(
-        [Text(head) for head in heads], *(line for each in lines for line in each), strict=True
-    )
-    arm, *figures = (max(cell.cell_len for cell in column) for column in columns)
-    arm = max(min(arm, width - INDENT - sum(figures) - GAP * len(figures)), MIN_ARM)
-    widths = [arm, *figures]
-    yield _lined_up([[Text(head, style="dim") for head in heads]], widths)
-    for it, rows in zip(metrics, lines, strict=True):
-        yield Text(it.title, style="bold" if it.decides else "italic")
-        yield _lined_up(rows, widths)
+def _deciding_table(view: RunView, width: int) -> Padding:
+    """Give all points and arms on the deciding metric, without their own intervals if need be."""
+    levels = view.factors if view.several else []
+    heads = [*levels, "", "value", "95 % interval", "ratio"]
+    heads += [f"{confidence(view.deciding)} interval", "verdict"]
+    rows = [[Text(head, style="dim") for head in heads], *_deciding_rows(view)]
+    words = len(levels) + 1
+    if _together(_widths(rows)) > width:
+        rows = [row[: words + 1] + row[words + 2 :] for row in rows]
+    return _lined_up(rows, words, _fitting(rows, words, width))
 
 
-def _lined_up(rows: list[list[Text]], widths: list[int]) -> Padding:
-    table = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
-    for column, width in enumerate(widths):
-        right = 0 < column < len(widths) - 1
-        table.add_column(width=width, justify="right" if right else "left", overflow="fold")
+def _deciding_rows(view: RunView) -> Iterator[list[Text]]:
+    for point in view.points:
+        if point.deciding is None:
+            continue
+        levels = [Text(level) for level in point.level_words] if view.several else []
+        for row in point.deciding.rows:
+            yield [*levels, Text(row.arm), *_figures(row), _verdict(row)]
+            levels = [Text() for _ in levels]
+
+
+def _figures(row: Row) -> Iterator[Text]:
+    value, interval = value_and_interval(row.value)
+    yield from (Text(value), Text(interval, style="dim"))
+    ratio, interval = ratio_and_interval(row.comparison) if row.comparison else ("", "")
+    yield from (Text(ratio), Text(interval, style="dim"))
+
+
+def _verdict(row: Row) -> Text:
+    if row.comparison is None:
+        return Text()
+    verdict = row.comparison.verdict
+    return Text(f"{SIGNS[verdict]} {verdict}", style=STYLES[verdict])
+
+
+def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
+    answered = reasons(point.deciding) if point.deciding else ()
+    whys = [_lines(f"{who}: {why}", width) for who, why in answered]
+    if whys:
+        yield from (*whys, Text())
+    if point.beside:
+        yield Text("Beside it (the verdict isn't about these)", style="dim italic")
+        yield from _beside(point.beside, width)
+        yield Text()
+
+
+def _beside(tables: Sequence[Table], width: int) -> Iterator[RenderableType]:
+    """Give what else was measured, without the values' own intervals and without raised voice."""
+    heads = [["", "value", "ratio", f"{confidence(tables)} interval", ""]]
+    lines = [[list(_soft_cells(row)) for row in table.rows] for table in tables]
+    widths = _fitting([_soft(heads[0]), *chain.from_iterable(lines)], 1, width)
+    yield _lined_up([_soft(heads[0])], 1, widths)
+    for table, rows in zip(tables, lines, strict=True):
+        yield Padding(Text(table.title, style="dim"), (0, 0, 0, INDENT))
+        yield _lined_up(rows, 1, widths)
+
+
+def _soft_cells(row: Row) -> Iterator[Text]:
+    value, _, ratio, interval = _figures(row)
+    word = side_word(row.comparison) if row.comparison else ""
+    yield from _soft([f"  {row.arm}", value.plain, ratio.plain, interval.plain, word])
+
+
+def _soft(cells: Sequence[str]) -> list[Text]:
+    return [Text(cell, style="dim") for cell in cells]
+
+
+def _fitting(rows: Sequence[Sequence[Text]], words: int, width: int) -> list[int]:
+    """Give the columns' widths; where that is too much heads are folded, then the words."""
+    widths = _widths(rows)
+    if _together(widths) > width:
+        folded = [max(map(len, head.plain.split()), default=0) for head in rows[0]]
+        widths = list(map(max, folded, _widths(rows[1:])))
+    while _together(widths) > width and max(widths[:words]) > FEWEST_OF_WORDS:
+        widths[widths.index(max(widths[:words]))] -= 1
+    return widths
+
+
+def _widths(rows: Sequence[Sequence[Text]]) -> list[int]:
+    return [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
+
+
+def _together(widths: Sequence[int]) -> int:
+    return INDENT + sum(widths) + GAP * (len(widths) - 1)
+
+
+def _lined_up(rows: Sequence[Sequence[Text]], words: int, widths: Sequence[int]) -> Padding:
+    """Give rows as a table: words, then figures, then a word."""
+    grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
+    for column, wide in enumerate(widths):
+        figures = words <= column < len(widths) - 1
+        grid.add_column(width=wide, justify="right" if figures else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
-    return Padding(table, (0, 0, 0, INDENT))
+        grid.add_row(*row)
+    return Padding(grid, (0, 0, 0, INDENT))
 
 
-def evidence_cells(row: Row, *, decides: bool) -> Iterator[Text]:
-    """Give an arm, its value with interval, its ratio with interval, and the verdict."""
-    yield Text(row.arm)
-    interval = row.value.interval if row.value else None
-    yield Text(text.estimate(interval) if interval else text.only(row.value))
-    yield Text(text.bounds(interval) if interval else "", style="dim")
-    found = row.comparison
-    if found is None:
-        yield from (Text(), Text(), Text())
+def _unlike(points: Sequence[PointView]) -> Iterator[RenderableType]:
+    """Say what the arms answered differently before the load, what is wrong first."""
+    found = {
+        (line.about, line.what): line
+        for point in points
+        for line in (point.fairness.shown if point.fairness else [])
+    }
+    if not found:
         return
-    yield Text(text.ratio(found.ratio) if found.ratio else text.MISSING)
-    yield Text(text.ratio_bounds(found.ratio) if found.ratio else "", style="dim")
-    word = verdict_word(found.verdict, decides=decides)
-    yield Text(f"{SIGNS[found.verdict]} {word}", style=STYLES[found.verdict])
+    lines = sorted(found.values(), key=lambda line: not line.wrong)
+    yield Text("Not the same on all arms before the load", style="bold")
+    yield Padding(Group(*map(_difference, lines[:MOST_DIFFERENCES])), (0, 0, 0, INDENT))
+    if len(lines) > MOST_DIFFERENCES:
+        more = f"… and {len(lines) - MOST_DIFFERENCES} more, in the report"
+        yield Padding(Text(more, style="dim"), (0, 0, 0, INDENT))
+    yield Text()
 
 
-def _notes(metrics: list[MetricEvidence]) -> Iterator[Text]:
-    """Say what the deciding verdicts rest on, and what the undecided ones lack."""
-    for metric in metrics:
-        for row in metric.rows:
-            if row.comparison is None or not metric.decides:
-                continue
-            needed = still_needed(row.comparison)
-            yield Text.assemble(
-                (f"{row.comparison.a} against {row.comparison.b}: ", "bold"),
-                row.comparison.why,
-                f" Still needed: {needed}." if needed else "",
-            )
+def _difference(line: Line) -> Text:
+    wrong = (" wrong", STYLES[Verdict.INVALID]) if line.wrong else ""
+    by_arm = "; ".join(f"{arm}: {said}" for arm, said in line.by_arm.items())
+    return Text.assemble((f"{line.about} · {line.what}", "dim"), wrong, "  ", by_arm)
 
 
-def facts_table(facts: Facts) -> Table:
-    """Give terms with what is to be said of them."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
+def _facts(facts: Facts, width: int) -> Grid:
+    beside = width - max(len(term) for term, _ in facts) - GAP
+    grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     for term, said in facts:
-        table.add_row(term, said)
-    return table
-
-
-def where_report_is(folder: Path) -> Text:
-    """Name the page."""
-    return Text.assemble(("Report  ", "dim"), (str(folder / "report.html"), "underline"))
+        grid.add_row(Text(term, style="dim"), _lines(said, beside))
+    return grid

@@ -1,49 +1,331 @@
-"""Everything that the page shows of one point: an experiment without factors, or a part of one."""
+"""What people see of a run, put in order once for terminal and page.
 
+A plain run is a sweep of one point: whatever is shown is a list over points, and what has to be
+said of several points only is left out where there is one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from webdyno.model.judgement import Judgement
+from webdyno.judge.judgement import sentence
+from webdyno.judge.sweep import runs_by_point
+from webdyno.model import format as text
+from webdyno.model.experiment import Level
+from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Metric, Verdict
+from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
-from webdyno.report.certificate import Certificate, certificate
-from webdyno.report.charts import cpu_figure, latency_figure, ratio_figure, slots_figure
+from webdyno.model.run_comparison import Change
+from webdyno.report.conditions import Facts, factor_facts, how_measured
 from webdyno.report.costs import Cost, costs
-from webdyno.report.evidence import MetricEvidence, evidence
-from webdyno.report.figure import Figure
-from webdyno.report.host_chart import host_figure
+from webdyno.report.fairness import Fairness, fairness
+
+NAMED_POINTS = 4
+"""So many points are named; of more only the number is told."""
+
+SIGNS = {
+    Verdict.FASTER: "▲",
+    Verdict.SLOWER: "▼",
+    Verdict.EQUIVALENT: "=",
+    Verdict.UNDECIDED: "?",
+    Verdict.INVALID: "✕",
+}
+"""A verdict is never told by colour alone."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One arm on one metric at one point."""
+
+    arm: str
+    value: ArmValue | None
+    comparison: Comparison | None
+    """None for the baseline, and for all arms of a run that ended too early."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One metric at one point: its arms beside each other."""
+
+    metric: Metric
+    rows: list[Row]
+
+    @property
+    def title(self) -> str:
+        """The metric's words for people as a heading, with its unit where they don't imply it."""
+        return metric_title(self.metric)
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is more to it than that nothing about it can be believed."""
+        verdicts = [row.comparison.verdict for row in self.rows if row.comparison]
+        return any(verdict is not Verdict.INVALID for verdict in verdicts)
+
+    @property
+    def compared(self) -> list[Comparison]:
+        """The comparisons for which there is a ratio."""
+        found = [row.comparison for row in self.rows if row.comparison]
+        return [comparison for comparison in found if comparison.ratio]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The verdict on one arm, and the sentence that says it."""
+
+    verdict: Verdict
+    sentence: str
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    """A validity rule that fired, in one arm or several, at one point or several."""
+
+    rule: str
+    severity: str
+    means: str
+    """For the reader."""
+    told: list[str]
+    """What was found and where; of many points one example."""
+    remedy: str
 
 
 @dataclass(frozen=True)
 class PointView:
-    """What templates need of a point."""
+    """All that there is to see of one point."""
 
+    number: int
+    levels: dict[str, Level]
+    """By factor; empty in a run without factors."""
+    head: RunHead
+    records: list[Record]
     judgement: Judgement
-    metrics: list[MetricEvidence]
-    figures: dict[str, Figure]
-    """By kind, in the order of reading; what can't be drawn isn't there."""
-    certificate: Certificate | None
+    deciding: Table | None
+    """The metric that the verdict is about; None when nothing was measured."""
+    beside: list[Table]
+    """The metrics that were measured as well."""
     costs: dict[str, list[Cost]]
     """By group."""
-    arms: list[str]
+    fairness: Fairness | None
+
+    @property
+    def label(self) -> str:
+        """Its levels in words."""
+        return text.levels(self.levels)
+
+    @property
+    def level_words(self) -> list[str]:
+        """Its levels one by one, for the columns of a table."""
+        return [text.level(level) for level in self.levels.values()]
 
 
-def point_view(
-    head: RunHead, records: list[Record], judgement: Judgement, prefix: str = ""
-) -> PointView:
-    """Make the view; `prefix` sets its charts apart from those of other points in the page."""
-    metrics = evidence(head, judgement)
-    found = (
-        ratio_figure(metrics),
-        latency_figure(head, records),
-        slots_figure(head, records, judgement),
-        cpu_figure(head, judgement),
-        host_figure(head, records),
+@dataclass(frozen=True)
+class RunView:
+    """All that there is to see of a run."""
+
+    head: RunHead
+    points: list[PointView]
+    answers: list[Answer]
+    """Of the only point; empty where there are several."""
+    counts: dict[Verdict, int]
+    """How often each verdict was found over all points and arms, most frequent first."""
+    sentences: list[str]
+    """What the points say together; empty where there is only one."""
+    findings: list[FindingGroup]
+    """Those that spoil a verdict come first."""
+    factors: list[str]
+    """What was varied, by short names."""
+    how: Facts
+
+    @property
+    def several(self) -> bool:
+        """Whether the arms were compared at more than one point."""
+        return len(self.points) > 1
+
+    @property
+    def deciding(self) -> list[Table]:
+        """The deciding metric at every point where anything was measured."""
+        return [point.deciding for point in self.points if point.deciding]
+
+
+def run_view(head: RunHead, records: Sequence[Record], judged: SweepJudgement) -> RunView:
+    """Put a run's records and judgements in the order in which they are shown."""
+    runs = runs_by_point(head, records)
+    points = [
+        _point(at, run.head, run.records) for at, run in zip(judged.points, runs, strict=True)
+    ]
+    several = len(points) > 1
+    return RunView(
+        head=head,
+        points=points,
+        answers=[] if several else list(_answers(points[0])),
+        counts=_counts(points),
+        sentences=judged.sentences if several else [],
+        findings=_findings(judged.points),
+        factors=list(text.factor_names(head.experiment.factors).values()),
+        how=factor_facts(head.experiment)
+        + how_measured(head, records, [point.judgement for point in points]),
     )
+
+
+def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointView:
+    tables = _tables(head, at.judgement)
+    decide_on = head.experiment.measure.decide_on
     return PointView(
-        judgement=judgement,
-        metrics=metrics,
-        figures={figure.name: figure.prefixed(prefix) for figure in found if figure},
-        certificate=certificate(records),
-        costs=costs(head, records),
-        arms=list(head.experiment.arms),
+        number=at.point.number,
+        levels=at.point.levels,
+        head=head,
+        records=records,
+        judgement=at.judgement,
+        deciding=next((table for table in tables if table.metric.name == decide_on), None),
+        beside=[it for it in tables if it.metric.name != decide_on and it.tells],
+        costs=costs(head, records, at.judgement.facts),
+        fairness=fairness(records),
     )
+
+
+def _tables(head: RunHead, judgement: Judgement) -> list[Table]:
+    """Give the metrics that were measured; the baseline comes last in each."""
+    values = {(value.metric, value.arm): value for value in judgement.arms}
+    comparisons = {(found.metric, found.a): found for found in judgement.comparisons}
+    compared = judgement.comparisons
+    baseline = compared[0].b if compared else next(iter(head.experiment.arms))
+    arms = sorted(head.experiment.arms, key=lambda arm: arm == baseline)
+    measured = {value.metric for value in judgement.arms if value.by_block}
+    return [
+        Table(
+            metric=metric,
+            rows=[
+                Row(arm, values.get((metric.name, arm)), comparisons.get((metric.name, arm)))
+                for arm in arms
+            ],
+        )
+        for metric in judgement.metrics
+        if metric.name in measured
+    ]
+
+
+def _deciding(point: PointView) -> list[Comparison]:
+    decide_on = point.head.experiment.measure.decide_on
+    return [found for found in point.judgement.comparisons if found.metric == decide_on]
+
+
+def _answers(point: PointView) -> Iterator[Answer]:
+    """Give an answer for each arm that was asked about; arms spoilt alike have one together."""
+    found = _deciding(point)
+    asked = [comparison for comparison in found if not comparison.same_arm] or found
+    told = {(it.verdict, sentence(it)): None for it in asked}
+    yield from (Answer(verdict, said) for verdict, said in told)
+
+
+def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
+    found = Counter(comparison.verdict for point in points for comparison in _deciding(point))
+    return dict(found.most_common())
+
+
+def _findings(points: Sequence[PointJudgement]) -> list[FindingGroup]:
+    """Put findings of the same rule together."""
+    by_rule: dict[str, list[tuple[PointJudgement, Finding]]] = {}
+    for at in points:
+        for found in at.judgement.findings:
+            by_rule.setdefault(found.rule, []).append((at, found))
+    groups = [_group(found, len(points)) for found in by_rule.values()]
+    return sorted(groups, key=lambda group: group.severity != "invalid")
+
+
+def _group(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> FindingGroup:
+    at_worst, worst = next((it for it in found if it[1].severity == "invalid"), found[0])
+    whats = list(dict.fromkeys(each.what for _, each in found))
+    return FindingGroup(
+        rule=worst.rule,
+        severity=worst.severity,
+        means=_meaning(worst, at_worst.judgement),
+        told=whats if points == 1 else [*_places(found, points), f"for example: {worst.what}"],
+        remedy=worst.remedy,
+    )
+
+
+def _places(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Iterator[str]:
+    """Say for each arm at which points a rule fired."""
+    by_arm: dict[str | None, dict[str, None]] = {}
+    for at, each in found:
+        by_arm.setdefault(each.arm, {})[text.levels(at.point.levels)] = None
+    for arm, labels in by_arm.items():
+        every = len(labels) == points
+        at_points = f"at all {points} points" if every else f"at {len(labels)} of {points} points"
+        named = not every and len(labels) <= NAMED_POINTS
+        yield f"{arm or 'all arms'} {at_points}" + (f" ({'; '.join(labels)})" if named else "")
+
+
+def _meaning(found: Finding, judgement: Judgement) -> str:
+    """Say what a finding means for the reader."""
+    if found.severity == "note":
+        return "to keep in mind"
+    if not found.metrics:
+        return "no verdict"
+    labels = [metric.label for metric in judgement.metrics if metric.name in found.metrics]
+    return f"no verdict on {'; '.join(labels)}"
+
+
+def metric_label(metric: Metric) -> str:
+    """Give a metric's words for people, as a heading."""
+    return metric.label[:1].upper() + metric.label[1:]
+
+
+def metric_title(metric: Metric) -> str:
+    """Give the label with the metric's unit, where it has one that the words don't imply."""
+    implied = metric.unit in {"requests/s", ""}
+    return metric_label(metric) if implied else f"{metric_label(metric)}, {metric.unit}"
+
+
+def value_and_interval(value: ArmValue | None) -> tuple[str, str]:
+    """Give an arm's value and the interval around it; of a single block there is only a value."""
+    if value is not None and value.interval is not None:
+        return text.estimate(value.interval), text.bounds(value.interval)
+    known = value is not None and len(value.by_block) == 1
+    return (text.significant(value.by_block[0]) if value and known else text.MISSING), ""
+
+
+def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
+    """Give a ratio and the interval around it, where there is one."""
+    found = comparison.ratio
+    return (text.times(found), text.ratio_bounds(found)) if found else (text.MISSING, "")
+
+
+def why_nothing(points: Sequence[PointView]) -> str:
+    """Say why there are no figures."""
+    if any(point.judgement.blocks for point in points):
+        return "No slot counts: each broke a rule, as the findings say."
+    return "Nothing was measured: the run ended before its first block was finished."
+
+
+def side_word(comparison: Comparison | Change) -> str:
+    """Say a verdict on a metric that nobody asked about: less CPU time is better, not faster."""
+    if isinstance(comparison, Comparison):
+        if comparison.ratio is None:
+            return ""
+        if comparison.negligible:
+            return "too little to matter"
+    words = {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}
+    return words.get(comparison.verdict, str(comparison.verdict))
+
+
+def confidence(tables: Sequence[Table]) -> str:
+    """Name the confidence of the ratios' intervals: `95 %`, or `95–98.3 %` where it differs.
+
+    It differs with several arms, where Holm's correction asks more of the clearer differences.
+    """
+    ratios = [found.ratio for found in chain.from_iterable(it.compared for it in tables)]
+    levels = {ratio.confidence for ratio in ratios if ratio}
+    low, high = min(levels, default=0.95), max(levels, default=0.95)
+    if low == high:
+        return text.confidence(low)
+    return f"{text.confidence(low).removesuffix(' %')}{text.DASH}{text.confidence(high)}"
+
+
+def reasons(table: Table) -> Iterator[tuple[str, str]]:
+    """Say what each verdict rests on; where there is none, the answer has said why."""
+    for found in table.compared:
+        if found.verdict is not Verdict.INVALID:
+            yield f"{found.a} against {found.b}", found.why

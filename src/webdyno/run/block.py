@@ -1,57 +1,72 @@
 """One block: a fresh start of all arms, the certificate, warm-ups, then slots in balanced order."""
 
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 from statistics import fmean
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from webdyno.generator import Expectation, Generator, LoadOrder, Request
-from webdyno.judge.evidence import gather
-from webdyno.judge.slots import slots_per_arm
+from webdyno.generator import Generator, GeneratorError, LoadOrder, Request
+from webdyno.judge import Stop
 from webdyno.judge.validity import certificate as fairness
+from webdyno.judge.variance import slots_per_arm
 from webdyno.model.calibration import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import BlockRecord, CertificateRecord, SlotRecord
 from webdyno.probe import SlotProbe
 from webdyno.run.certificate import ask
-from webdyno.run.lab import Lab
-from webdyno.run.order import block_order, block_rng
-from webdyno.run.plan import ArmPlan
+from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied, start_stack
 
 Phase = Literal["warmup", "measure"]
+Stacks = Mapping[str, RunningStack]
+"""The running servers, by arm."""
 
 
-def run_block(lab: Lab, number: int) -> bool:
-    """Run one block; give False when it ended early and another one would be in vain.
+class PlannedSlot(NamedTuple):
+    """One stretch of load on one arm."""
 
-    That is so when the certificate shows answers that can't be compared (no load is made then), and
-    when a server died under load: both are on record. Servers that don't start raise Trouble.
+    position: int
+    """In the block, from 0."""
+    arm: PlannedArm
+    phase: Phase
+
+
+def run_block(at: MeasuredPoint, number: int) -> None:
+    """Run one block; whatever fails is put on record.
+
+    The point stops when the certificate shows answers that can't be compared (no load is made then)
+    and when a server died under load. Servers that don't start raise Trouble, a load generator that
+    fails GeneratorError.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
-    rng = block_rng(lab.seed, lab.point.number, number)
-    names = [arm.name for arm in lab.arms]
-    order = block_order(names, slots_per_arm(lab.records, lab.experiment), rng)
-    slots = _plan_slots(lab, order, rng)
-    lab.watcher.block_begins(lab.point, number, len(slots))
+    rng = block_rng(at.experiment.measure.seed, at.point.number, number)
+    names = [arm.name for arm in at.arms]
+    order = block_order(names, slots_per_arm(at.records, at.experiment), rng)
+    slots = _plan_slots(at, order, rng)
+    at.progress.block_begins(at.point, number, len(slots))
     with ExitStack() as exits:
-        starting = rng.sample(lab.arms, len(lab.arms))
-        stacks = {arm.name: exits.enter_context(_start(lab, number, arm)) for arm in starting}
-        block = _Block(lab, number, stacks)
-        certificate = block.certify()
-        lab.keep(certificate)
-        if fairness.findings(gather([certificate]), names):
-            return False
-        generator = exits.enter_context(lab.new_generator())
-        for position, (name, phase) in enumerate(slots):
+        stacks: dict[str, RunningStack] = {}
+        for arm in rng.sample(at.arms, len(at.arms)):
+            stacks[arm.name] = exits.enter_context(_start(at, number, arm))
+        certificate = _certify(at, number, stacks)
+        at.keep(certificate)
+        if differences := fairness.differences(certificate, names):
+            at.keep_stop(Stop("different-answers", differences[0].what))
+            return
+        generator = exits.enter_context(at.new_generator())
+        for slot in slots:
             try:
-                block.load(generator, position, name, phase)
+                _load(at, number, slot, stacks, generator)
             except StackDied as death:
-                lab.keep_incident(number, name, death)
-                return False
+                at.keep_incident(number, slot.arm.name, death)
+                at.has_stopped = True
+                return
+            except GeneratorError as failure:
+                at.keep_incident(number, None, failure)
+                raise
     ended = BlockRecord(
         block=number,
         order=order,
@@ -59,97 +74,118 @@ def run_block(lab: Lab, number: int) -> bool:
         took_s=time.monotonic() - began,
         ready_s={name: stack.ready_s for name, stack in stacks.items()},
     )
-    lab.keep(ended)
-    lab.watcher.block_ends(ended, lab.experiment, lab.records)
-    return True
+    at.keep(ended)
+    at.progress.block_ends(ended, at.experiment, at.records)
 
 
-def _plan_slots(lab: Lab, order: list[str], rng: Random) -> list[tuple[str, Phase]]:
+def block_rng(seed: int | None, point: int, block: int) -> Random:
+    """Give the random source of one block, so that a resumed run draws what it would have drawn."""
+    return Random(f"{seed}/{point}/{block}")
+
+
+def block_order(arms: Sequence[str], slots_per_arm: int, rng: Random) -> list[str]:
+    """Give the arm of each slot of a block.
+
+    Each arm gets `slots_per_arm` slots (an even number), and the mean position of its slots within
+    the block is the same for all arms. Two arms go ABBA: a drift that is linear over the block then
+    weighs equally on both. More arms take turns in random order, every second round reversed. Which
+    arm begins is drawn (randomised multiple interleaved trials: Abedi & Brecht, ICPE 2017).
+    """
+    if slots_per_arm % 2:
+        raise ValueError("slots_per_arm must be even for a balanced order")
+    order: list[str] = []
+    for _ in range(slots_per_arm // 2):
+        there = rng.sample(list(arms), len(arms))
+        order += there + there[::-1]
+    return order
+
+
+def _plan_slots(at: MeasuredPoint, order: Sequence[str], rng: Random) -> list[PlannedSlot]:
     """Put a warm-up of each arm, in an order of its own, before the slots that count."""
-    names = [arm.name for arm in lab.arms]
-    warmups = rng.sample(names, len(names)) if lab.experiment.measure.warmup_s > 0 else []
-    return [(name, "warmup") for name in warmups] + [(name, "measure") for name in order]
+    arms = {arm.name: arm for arm in at.arms}
+    warmups = rng.sample(list(arms), len(arms)) if at.experiment.measure.warmup_s > 0 else []
+    phases: list[tuple[str, Phase]] = [(name, "warmup") for name in warmups]
+    phases += [(name, "measure") for name in order]
+    return [PlannedSlot(place, arms[name], phase) for place, (name, phase) in enumerate(phases)]
 
 
-def _start(lab: Lab, block: int, arm: ArmPlan) -> RunningStack:
-    folder = lab.folder.block_folder(lab.point.number, block, arm.name)
+def _start(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
+    folder = at.folder.block_folder(at.point.number, block, arm.name)
     try:
         return start_stack(
             arm.stack,
             arm.knobs,
             arm.site,
             folder=folder,
-            bench=lab.bench.with_server_cpus(arm.cpus),
+            bench=at.bench.with_server_cpus(arm.cpus),
             memory_bytes=arm.memory_bytes,
         )
     except Trouble as trouble:
-        lab.keep_incident(block, arm.name, trouble)
+        at.keep_incident(block, arm.name, trouble)
         raise
 
 
-@dataclass(frozen=True)
-class _Block:
-    """A block whose servers are up."""
+def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord:
+    """Ask all arms the same before the load, where they speak HTTP."""
+    load, dial = at.experiment.load, at.bench.client_socket
+    return CertificateRecord(
+        block=block,
+        answers={
+            arm.name: ask(stacks[arm.name].url, arm.certified, load, dial)
+            for arm in at.arms
+            if arm.stack.protocol == "http"
+        },
+        settings={arm.name: stacks[arm.name].settings() for arm in at.arms},
+    )
 
-    lab: Lab
-    number: int
-    stacks: dict[str, RunningStack]
-    """By arm."""
 
-    def certify(self) -> CertificateRecord:
-        """Ask all arms the same before the load, where they speak HTTP."""
-        timeout_s, dial = self.lab.experiment.load.timeout_s, self.lab.bench.client_socket
-        return CertificateRecord(
-            block=self.number,
-            answers={
-                arm.name: ask(self.stacks[arm.name].url, arm.certified, timeout_s, dial)
-                for arm in self.lab.arms
-                if arm.stack.protocol == "http"
-            },
-            settings={arm.name: self.stacks[arm.name].settings() for arm in self.lab.arms},
-        )
+def _load(
+    at: MeasuredPoint, block: int, slot: PlannedSlot, stacks: Stacks, generator: Generator
+) -> None:
+    """Load one arm for one slot, and keep what was measured; raise StackDied if it died."""
+    name, stack = slot.arm.name, stacks[slot.arm.name]
+    at.progress.slot_begins(name, slot.phase)
+    started_at = datetime.now(UTC)
+    try:
+        with SlotProbe(name, stacks, at.bench, generator.pid) as probe:
+            result = generator.slot(_load_order(at, block, slot, stack.url))
+    except GeneratorError:
+        stack.check_alive()  # the death of the server explains the generator's failure
+        raise
+    record = SlotRecord(
+        block=block,
+        slot=slot.position,
+        arm=name,
+        phase=slot.phase,
+        started_at=started_at,
+        load=result,
+        servers=probe.servers(),
+        readings=probe.readings().model_copy(update={"ceiling": _ceiling(at, slot.arm)}),
+    )
+    at.keep(record)
+    at.progress.slot_ends(record)
+    stack.check_alive()
 
-    def load(self, generator: Generator, position: int, name: str, phase: Phase) -> None:
-        """Load one arm for one slot, and keep what was measured; raise StackDied if it died."""
-        self.lab.watcher.slot_begins(name, phase)
-        started_at = datetime.now(UTC)
-        with SlotProbe(name, self.stacks, self.lab.bench, generator.pid) as probe:
-            result = generator.slot(self._order(position, name, phase))
-        record = SlotRecord(
-            block=self.number,
-            slot=position,
-            arm=name,
-            phase=phase,
-            started_at=started_at,
-            load=result,
-            servers=probe.servers(),
-            readings=probe.readings().model_copy(update={"ceiling": self._ceiling(name)}),
-        )
-        self.lab.keep(record)
-        self.lab.watcher.slot_ends(record)
-        self.stacks[name].check_alive()
 
-    def _ceiling(self, name: str) -> Ceiling | None:
-        """Give what the client can do at most with answers like the arm's, where that is known."""
-        calibration, experiment = self.lab.calibration, self.lab.experiment
-        lengths = [expect.body_bytes for _, expect in self._asked(name)]
-        known = [length for length in lengths if length is not None]
-        calibrated = experiment.generator == "loadgen" and not experiment.load.think_s
-        if calibration is None or not calibrated or len(known) < len(lengths):
-            return None
-        load = experiment.load
-        return calibration.ceiling(fmean(known), load.connections, load.keepalive)
+def _load_order(at: MeasuredPoint, block: int, slot: PlannedSlot, url: str) -> LoadOrder:
+    load, measure = at.experiment.load, at.experiment.measure
+    return LoadOrder(
+        id=f"block {block} slot {slot.position}",
+        requests=tuple(Request(url + path, expect.under(load)) for path, expect in slot.arm.asked),
+        load=load,
+        duration_s=measure.warmup_s if slot.phase == "warmup" else measure.slot_s,
+    )
 
-    def _asked(self, name: str) -> tuple[tuple[str, Expectation], ...]:
-        (asked,) = (arm.asked for arm in self.lab.arms if arm.name == name)
-        return asked
 
-    def _order(self, position: int, name: str, phase: Phase) -> LoadOrder:
-        measure = self.lab.experiment.measure
-        url = self.stacks[name].url
-        return LoadOrder(
-            id=f"block {self.number} slot {position}",
-            requests=tuple(Request(url + path, expect) for path, expect in self._asked(name)),
-            load=self.lab.experiment.load,
-            duration_s=measure.warmup_s if phase == "warmup" else measure.slot_s,
-        )
+def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
+    """Give what the client can do at most with answers like the arm's, where that is known."""
+    load = at.experiment.load
+    lengths = [expect.body_bytes for _, expect in arm.asked]
+    known = [length for length in lengths if length is not None]
+    calibrated = at.experiment.generator == "loadgen" and not load.think_s
+    if load.may_be_compressed or len(known) < len(lengths):
+        return None
+    if at.calibration is None or not calibrated:
+        return None
+    body_bytes = fmean(known, load.shares(len(known)))
+    return at.calibration.ceiling(body_bytes, load.connections, load.keepalive)

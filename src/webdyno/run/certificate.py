@@ -3,10 +3,12 @@
 import hashlib
 import http.client
 import socket
-from collections.abc import Iterable
+import zlib
+from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
 from webdyno.generator import Expectation
+from webdyno.model.experiment import Load
 from webdyno.model.records import Answer
 from webdyno.stack.ports import NewSocket
 from webdyno.stack.ready import HttpConnection
@@ -14,28 +16,41 @@ from webdyno.stack.ready import HttpConnection
 SHOWN_BYTES = 200
 """How much of a body is kept as text: enough to recognise an error page."""
 
+MOST_DECODED_BYTES = 1 << 30
+"""A small body can unpack to one that fills the memory."""
+
+ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
+"""By encoding: what zlib calls its format (RFC 9110, 8.4.1)."""
+
 HTTP_VERSIONS = {9: "HTTP/0.9", 10: "HTTP/1.0", 11: "HTTP/1.1"}
 
 
 def ask(
     url: str,
     paths: Iterable[tuple[str, Expectation]],
-    timeout_s: float,
+    load: Load,
     new_socket: NewSocket = socket.socket,
 ) -> list[Answer]:
     """Ask a server for each path over one connection, as the load will, and keep the answers.
 
+    Headers are those of the load, so bodies may come compressed: what is kept of them is decoded.
+
     `url` is the server's base URL. A path that gets no answer gives an `Answer` with an error.
     """
     target = urlsplit(url)
-    connection = HttpConnection(target.netloc, timeout_s, new_socket)
+    connection = HttpConnection(target.netloc, load.timeout_s, new_socket)
     try:
-        return [_ask_one(connection, path, expect) for path, expect in paths]
+        return [_ask_one(connection, path, expect, load) for path, expect in paths]
     finally:
         connection.close()
 
 
-def _ask_one(connection: http.client.HTTPConnection, path: str, expect: Expectation) -> Answer:
+def _ask_one(
+    connection: http.client.HTTPConnection,
+    path: str,
+    expect: Expectation,
+    load: Load,
+) -> Answer:
     asked = Answer(
         path=path,
         expected_status=expect.status,
@@ -46,25 +61,48 @@ def _ask_one(connection: http.client.HTTPConnection, path: str, expect: Expectat
     try:
         # http.client would add "Accept-Encoding: identity", which no load generator sends.
         connection.putrequest("GET", path, skip_accept_encoding=True)
+        for name, value in load.headers.items():
+            connection.putheader(name, value)
         connection.endheaders()
         response = connection.getresponse()
-        body = response.read()
-    except (http.client.HTTPException, OSError) as error:
+        came = response.read()
+        encoding = response.getheader("Content-Encoding", "").strip().lower()
+        body = decoded(came, encoding, load.accepted_encodings)
+    except (http.client.HTTPException, OSError, zlib.error, Undecodable) as error:
         connection.close()
         return asked.model_copy(update={"error": str(error) or type(error).__name__})
-    headers = response.getheaders()
+    got = response.getheaders()
     version = HTTP_VERSIONS.get(response.version, str(response.version))
     return asked.model_copy(
         update={
             "status": response.status,
             "http_version": version,
-            "headers": headers,
-            "head_bytes": _head_bytes(version, response.status, response.reason, headers),
+            "headers": got,
+            "head_bytes": _head_bytes(version, response.status, response.reason, got),
+            "encoding": "" if encoding == "identity" else encoding,
+            "wire_bytes": len(came),
             "body_bytes": len(body),
             "body_sha256": hashlib.sha256(body).hexdigest(),
             "body_start": body[:SHOWN_BYTES].decode("utf-8", "replace"),
         }
     )
+
+
+class Undecodable(Exception):  # noqa: N818 (it becomes a line of the certificate)
+    """A body that can't be looked into; the message says why."""
+
+
+def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
+    """Take a body out of its Content-Encoding; raise Undecodable or zlib.error if that fails."""
+    if encoding in {"", "identity"}:
+        return body
+    if encoding not in ZLIB_FORMATS.keys() & accepted:
+        raise Undecodable(f"its body came in the encoding {encoding!r:.40}, which nobody asked for")
+    unpacking = zlib.decompressobj(wbits=ZLIB_FORMATS[encoding])
+    page = unpacking.decompress(body, MOST_DECODED_BYTES)
+    if not unpacking.eof:
+        raise Undecodable(f"its {encoding} body is cut off, or unpacks to very many bytes")
+    return page
 
 
 def _head_bytes(version: str, status: int, reason: str, headers: list[tuple[str, str]]) -> int:

@@ -4,6 +4,7 @@
 whatever ends webdyno leaves every finished slot behind. Format: docs/run-folder.md.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -14,14 +15,17 @@ from typing import Self
 from urllib.parse import quote
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
+from webdyno.definitions.refusal import first_fault
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import RECORD, BlockRecord, Record
-from webdyno.model.run import FORMAT, RunHead
+from webdyno.model.run import FORMAT, READABLE, RunHead
 
 HEAD_FILE = "run.json"
 RECORDS_FILE = "slots.jsonl"
 BLOCKS_FOLDER = "blocks"
+BLANK = b" \t\r\n\0"
 
 Write = Callable[[int, bytes], int]
 
@@ -108,7 +112,7 @@ class RunFolder:
             raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _mend_torn_line(descriptor)
+            _mend_end(descriptor)
         except BlockingIOError:
             os.close(descriptor)
             raise Mistake(
@@ -139,15 +143,14 @@ class RunFolder:
         except OSError as error:
             os.ftruncate(self._file, size)
             raise Trouble(
-                f"{self.path / RECORDS_FILE}: can't be written: {_cause(error)}. Everything "
-                "measured so far is kept; make room, then go on with `webdyno resume "
-                f"{self.path}`."
+                f"{self.path / RECORDS_FILE}: can't be written: {_cause(error)}"
             ) from error
 
     def records(self) -> list[Record]:
         """Read everything measured so far, in the order in which it happened.
 
-        A last line that was torn by a kill is left out. Raises Mistake at any other bad line.
+        Blank lines are passed over, and a last line that was torn by a kill or a power cut is left
+        out. Raises Mistake at any other bad line.
         """
         file = self.path / RECORDS_FILE
         try:
@@ -156,11 +159,8 @@ class RunFolder:
             return []
         except OSError as error:
             raise Mistake(f"{file}: can't be read: {_cause(error)}") from error
-        *lines, last = text.split(b"\n")
-        records = [_parse_record(file, number, line) for number, line in enumerate(lines, 1)]
-        if _is_record(last):
-            records.append(RECORD.validate_json(last))
-        return records
+        lines = enumerate(_whole_lines(text).split(b"\n"), 1)
+        return [_parse_record(file, number, line) for number, line in lines if line.strip(BLANK)]
 
     def block_folder(self, point: int, block: int, arm: str) -> Path:
         """Give the folder of an arm in a block (configs, error logs), made if it isn't there."""
@@ -181,13 +181,13 @@ def _parse_head(file: Path, text: str) -> RunHead:
     try:
         raw = json.loads(text)
         found = raw.get("format") if isinstance(raw, dict) else None
-        if found != FORMAT:
+        if found not in READABLE:
             raise Mistake(
                 f"{file}: format {found!r}, but this webdyno reads format {FORMAT}. "
                 "Use the version of webdyno that made the run."
             )
-        return RunHead.model_validate(raw)
-    except (json.JSONDecodeError, ValidationError) as error:
+        return RunHead.model_validate_json(text)
+    except (json.JSONDecodeError, RecursionError, ValidationError) as error:
         raise Mistake(f"{file}: not the head of a run: {_first_problem(error)}") from error
 
 
@@ -201,34 +201,36 @@ def _parse_record(file: Path, number: int, line: bytes) -> Record:
         ) from error
 
 
-def _is_record(line: bytes) -> bool:
+def _whole_lines(text: bytes) -> bytes:
+    """Leave out of a file what ends it without being JSON: a line torn by a kill, or blanks.
+
+    A power cut can leave zero bytes in the place of what was not on the disk yet.
+    """
+    whole = text.rstrip(BLANK)
+    last_line = whole.rfind(b"\n") + 1
     try:
-        RECORD.validate_json(line)
-    except ValidationError:
-        return False
-    return True
+        from_json(whole[last_line:])
+    except ValueError:
+        return whole[:last_line].rstrip(BLANK)
+    return whole
 
 
-def _mend_torn_line(descriptor: int) -> None:
-    """End the last line: complete, it gets its newline; torn, it is cut off."""
-    size = os.fstat(descriptor).st_size
-    text = os.pread(descriptor, size, 0)
-    start = text.rfind(b"\n") + 1
-    if start == size:
-        return
-    if _is_record(text[start:]):
-        os.write(descriptor, b"\n")
-    else:
-        os.ftruncate(descriptor, start)
+def _mend_end(descriptor: int) -> None:
+    """Cut off what is torn, so that the next record begins a line of its own."""
+    text = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+    whole = _whole_lines(text)
+    if text not in (b"", whole + b"\n"):
+        os.ftruncate(descriptor, len(whole))
+        if whole:
+            os.write(descriptor, b"\n")
 
 
 def _cause(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _first_problem(error: ValidationError | json.JSONDecodeError) -> str:
-    if isinstance(error, json.JSONDecodeError):
+    if not isinstance(error, OSError):
         return str(error)
-    problem = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
-    return f"{place}: {problem['msg']}" if place else problem["msg"]
+    remedy = "; make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+    return f"{error.strerror or error}{remedy}"
+
+
+def _first_problem(error: ValidationError | json.JSONDecodeError | RecursionError) -> str:
+    return first_fault(error) if isinstance(error, ValidationError) else str(error)

@@ -1,16 +1,16 @@
 """A run's slots as one Parquet table, a row for each slot, for notebooks and databases.
 
-DuckDB writes it, being a third of the size of pyarrow or polars, and reads it as well:
+DuckDB writes it, being a third of the size of pyarrow or polars, and reads it as well. It is an
+extra of webdyno's, since few need it:
 
     select arm, avg("load.rate_rps") from 'slots.parquet' group by arm
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-import duckdb
 
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import Record, SlotRecord
@@ -33,6 +33,13 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
     the names. Lists (failure samples, samples of the host) are left out. Raise Trouble when the
     file can't be written.
     """
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise Trouble(
+            "writing Parquet takes DuckDB, an extra of webdyno: install 'webdyno[parquet]', "
+            f"or in a checkout run .dyno/uv/bin/uv pip install --python {sys.executable} duckdb"
+        ) from None
     rows = [dict(_leaves(record)) for record in records if isinstance(record, SlotRecord)]
     columns = _columns(rows)
     unfinished = path.with_name(f".{path.name}")

@@ -1,27 +1,34 @@
-"""From an experiment to a run's folder: what is resolved and recorded before the first block."""
+"""A session: a run is begun or resumed, and its points take turns until all have enough."""
 
 import random
-import tempfile
+import time
+from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from random import Random
 
 from webdyno.bench import Bench, open_bench
 from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
-from webdyno.generator import find_loadgen, generator_version, new_generator
+from webdyno.generator import GeneratorError, find_loadgen, program
+from webdyno.judge import decide
+from webdyno.judge.differences import surroundings
 from webdyno.model.bench import BenchSettings
+from webdyno.model.command import repeat_command
 from webdyno.model.experiment import Experiment
-from webdyno.model.point import plan_points
+from webdyno.model.mistake import Mistake
+from webdyno.model.point import PointPlan, plan_points
+from webdyno.model.records import BlockRecord, Record, SessionRecord, StopRecord
 from webdyno.model.run import RunHead
+from webdyno.run.block import run_block
+from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
-from webdyno.run.lab import Lab
-from webdyno.run.plan import ArmPlan, plan_arms
-from webdyno.run.runner import run_blocks
-from webdyno.run.watcher import Watcher
-from webdyno.stack import RunningStack
+from webdyno.run.point import MeasuredPoint, PlannedArm, Progress, plan_arms
+from webdyno.run.repeat import keep_for_repeating, kept_catalogue
+from webdyno.stack import ask_versions
 
 RUNS_FOLDER = Path("runs")
 
@@ -29,73 +36,172 @@ RUNS_FOLDER = Path("runs")
 def begin_run(
     name: str, experiment: Experiment, catalogue: Catalogue, out: Path | None
 ) -> RunFolder:
-    """Make the folder of a new run, with everything in its head that can change the result."""
+    """Make the folder of a new run, with everything in it that can change the result."""
     began = datetime.now().astimezone()
     resolved = _with_seed(experiment)
-    with open_bench(resolved.bench, find_loadgen()) as bench:
-        machine = bench.describe()
-        head = RunHead(
-            webdyno_version=version("webdyno"),
-            experiment_name=name,
-            experiment=resolved,
-            started_at=began,
-            machine=machine,
-            calibration=load_calibration(machine, resolved.bench),
-            versions={arm.name: _versions(arm, bench) for arm in plan_arms(resolved, catalogue)},
-            load_generator=_generator_versions(resolved),
+    arms = _arms_of_all_points(resolved, catalogue)
+    here = _session(resolved, arms)
+    head = RunHead(
+        webdyno_version=here.webdyno_version,
+        experiment_name=name,
+        experiment=resolved,
+        started_at=began,
+        machine=here.machine,
+        calibration=load_calibration(here.machine, resolved.bench),
+        versions=here.versions,
+        load_generator=here.load_generator,
+    )
+    folder = RunFolder.create(out or RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}", head)
+    keep_for_repeating(folder.path, head, arms)
+    folder.append(here)
+    return folder
+
+
+def resume_run(path: Path) -> RunFolder:
+    """Begin another session of a run; raise Mistake where it would measure something else.
+
+    That is so on another machine, and with other versions of servers, load generator or webdyno:
+    no verdict may rest on both.
+    """
+    folder = RunFolder.open(path)
+    head = folder.head
+    arms = _arms_of_all_points(head.experiment, kept_catalogue(path))
+    here = _session(head.experiment, arms)
+    if changed := surroundings(head, here):
+        lines = "\n".join(f"    {it.what}: {it.before} before, {it.after} now" for it in changed)
+        raise Mistake(
+            f"{path} can't go on here, as one verdict would rest on unequal things:\n{lines}"
+            f"\nTo measure the same experiment anew: {repeat_command(path, head)}"
         )
-    return RunFolder.create(out or RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}", head)
+    folder.append(here)
+    return folder
 
 
-def carry_on(folder: RunFolder, catalogue: Catalogue, watcher: Watcher) -> None:
-    """Measure until the stop rule holds at every point, from where the run stands."""
-    experiment = folder.head.experiment
-    assert experiment.measure.seed is not None  # noqa: S101 (drawn in begin_run)
-    records = folder.records()
+def measure(folder: RunFolder, progress: Progress, more_s: float | None = None) -> None:
+    """Measure until the stop rule holds at every point, from where the run stands.
+
+    The time budget is what the run was given, less what its finished blocks took; or it is `more_s`
+    from now on. The load generator may fail once in a row, at which its block is begun anew.
+    """
     with ExitStack() as exits:
-        benches: dict[BenchSettings, Bench] = {}
-        calibrations = {experiment.bench: folder.head.calibration}
-        labs = []
-        for plan in plan_points(experiment):
-            settings = plan.experiment.bench
-            if settings not in benches:
-                bench = exits.enter_context(open_bench(settings, find_loadgen()))
-                benches[settings] = bench
-                if settings not in calibrations:
-                    calibrations[settings] = load_calibration(bench.describe(), settings)
-            lab = Lab(
+        points = _open_points(folder, progress, exits)
+        if more_s is not None:
+            for at in points:
+                at.allow(more_s / len(points))
+        _take_turns(points, folder.head.experiment.measure.seed)
+
+
+def is_finished(head: RunHead, records: Sequence[Record]) -> bool:
+    """Tell whether a run would measure nothing more if it were resumed."""
+    return all(
+        _has_stopped(of_point := _of_point(records, plan))
+        or decide(of_point, plan.experiment, _used_s(of_point))
+        for plan in plan_points(head.experiment)
+    )
+
+
+def _open_points(folder: RunFolder, progress: Progress, exits: ExitStack) -> list[MeasuredPoint]:
+    """Prepare every point, on benches that are open until `exits` closes."""
+    experiment, catalogue = folder.head.experiment, kept_catalogue(folder.path)
+    records = folder.records()
+    benches: dict[BenchSettings, Bench] = {}
+    calibrations = {experiment.bench: folder.head.calibration}
+    points = []
+    for plan in plan_points(experiment):
+        settings = plan.experiment.bench
+        if settings not in benches:
+            benches[settings] = exits.enter_context(open_bench(settings, find_loadgen()))
+        bench = benches[settings]
+        if settings not in calibrations:
+            calibrations[settings] = load_calibration(bench.describe(), settings)
+        of_point = _of_point(records, plan)
+        points.append(
+            MeasuredPoint(
                 point=plan.point,
                 experiment=plan.experiment,
-                seed=experiment.measure.seed,
                 arms=plan_arms(plan.experiment, catalogue),
-                bench=benches[settings],
+                bench=bench,
                 new_generator=partial(
-                    new_generator,
-                    plan.experiment.generator,
-                    benches[settings].split.client,
-                    benches[settings].client_entry(),
+                    program(plan.experiment.generator).new,
+                    bench.split.client,
+                    bench.client_entry(),
                 ),
                 folder=folder,
-                watcher=watcher,
+                progress=progress,
                 calibration=calibrations[settings],
-                records=[record for record in records if record.point == plan.point.number],
+                records=of_point,
+                used_s=_used_s(of_point),
+                has_stopped=_has_stopped(of_point),
             )
-            labs.append(lab)
-        run_blocks(labs)
+        )
+    return points
 
 
-def _generator_versions(experiment: Experiment) -> str:
-    """Name the load generators of all points, with their versions."""
-    names = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
-    return "; ".join(generator_version(name) for name in names)
+def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
+    """Let the points take turns, a block each, until none needs another one.
+
+    The order is random in each round, so that a drift of the machine weighs on all alike.
+    """
+    turn = 0
+    any_block = any(at.finished_blocks for at in points)
+    generator_failed = False
+    while going := [at for at in points if not at.stops()]:
+        turn += 1
+        for at in Random(f"{seed}/round {turn}").sample(going, len(going)):
+            began, number = time.monotonic(), at.finished_blocks + 1
+            try:
+                run_block(at, number)
+                generator_failed = False
+            except GeneratorError as failure:
+                if generator_failed:
+                    raise
+                generator_failed = True
+                at.progress.notice(f"{failure}; block {number} is begun anew")
+            took_s = time.monotonic() - began
+            at.used_s += took_s
+            if not any_block and at.finished_blocks == number:
+                any_block = True
+                if warning := surprise([each.experiment for each in points], took_s):
+                    at.progress.notice(warning)
 
 
-def _versions(arm: ArmPlan, bench: Bench) -> dict[str, str]:
-    """Ask an arm's services for their versions; nothing is started."""
-    with tempfile.TemporaryDirectory(prefix="webdyno-versions-") as scratch:
-        stack = RunningStack(arm.stack, arm.knobs, arm.site, folder=Path(scratch), bench=bench)
-        with stack:
-            return stack.versions()
+def _of_point(records: Sequence[Record], plan: PointPlan) -> list[Record]:
+    return [record for record in records if record.point == plan.point.number]
+
+
+def _used_s(records: Sequence[Record]) -> float:
+    """Give how much of a point's time is used up: what its finished blocks took."""
+    return sum(record.took_s for record in records if isinstance(record, BlockRecord))
+
+
+def _has_stopped(records: Sequence[Record]) -> bool:
+    return any(isinstance(record, StopRecord) for record in records)
+
+
+def _session(experiment: Experiment, arms: Sequence[PlannedArm]) -> SessionRecord:
+    """Look at everything that can change a result and isn't part of the experiment."""
+    with open_bench(experiment.bench, find_loadgen()) as bench:
+        versions: dict[str, dict[str, str]] = {}
+        for arm in arms:
+            versions.setdefault(arm.name, {}).update(
+                ask_versions(arm.stack, arm.knobs, arm.site, bench)
+            )
+        generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
+        return SessionRecord(
+            started_at=datetime.now(UTC),
+            webdyno_version=version("webdyno"),
+            machine=bench.describe(),
+            versions=versions,
+            load_generator="; ".join(program(name).version() for name in generators),
+        )
+
+
+def _arms_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
+    """Give each arm once for each stack and site that it has at any point."""
+    arms = [
+        arm for plan in plan_points(experiment) for arm in plan_arms(plan.experiment, catalogue)
+    ]
+    return list({(arm.name, arm.stack.name, arm.site.name): arm for arm in arms}.values())
 
 
 def _with_seed(experiment: Experiment) -> Experiment:

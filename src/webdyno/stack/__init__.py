@@ -1,12 +1,13 @@
 """Renders, starts, waits for and stops stacks."""
 
 from webdyno.stack.packages import install_packages, missing_packages
-from webdyno.stack.running import RunningStack, start_stack
-from webdyno.stack.trouble import StackDied
+from webdyno.stack.running import RunningStack, ask_versions, start_stack
+from webdyno.stack.service import StackDied
 
 __all__ = [
     "RunningStack",
     "StackDied",
+    "ask_versions",
     "install_packages",
     "missing_packages",
     "start_stack",

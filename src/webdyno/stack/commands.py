@@ -1,13 +1,11 @@
-"""Runs commands to their end, as the servers' user, in the servers' plain environment."""
+"""Runs commands of the catalogue to their end: as servers are run, by their user and warden."""
 
-import os
-import subprocess
-import tempfile
+import itertools
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
-from webdyno.bench.users import ServerUser
+from webdyno.bench import Bench
+from webdyno.bench.workspace import Workspace
 
 PLAIN_ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -19,6 +17,10 @@ PLAIN_ENVIRONMENT = {
 WITHIN_S = 120.0
 VERSION_WITHIN_S = 10.0
 SHOWN_LINES = 15
+MOST_SAID_BYTES = 1 << 20
+
+_numbers = itertools.count()
+_versions: dict[tuple[str, ...], str] = {}
 
 
 class CommandError(Exception):
@@ -30,55 +32,45 @@ def run_command(
     *,
     cwd: Path,
     environment: Mapping[str, str],
-    user: ServerUser | None,
-    entry: Sequence[str] = (),
+    bench: Bench,
+    workspace: Workspace,
 ) -> None:
-    """Run a command; raise CommandError with what it said when it fails.
-
-    `entry` are words before it that let it run elsewhere, such as in a namespace; they then make
-    it run as `user` too.
-    """
-    change_to = None if entry else user
-    with tempfile.TemporaryFile() as output:  # no pipe: servers open /dev/stderr anew
-        if user is not None:
-            os.fchown(output.fileno(), user.uid, user.gid)
-        try:
-            done = subprocess.run(
-                [*entry, *words],
-                cwd=cwd,
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                timeout=WITHIN_S,
-                check=False,
-                user=change_to.uid if change_to else None,
-                group=change_to.gid if change_to else None,
-                extra_groups=[change_to.gid] if change_to else None,
-            )
-        except subprocess.TimeoutExpired:
-            raise CommandError(f"    {words[0]} did not end within {WITHIN_S:g} s") from None
-        except OSError as error:
-            raise CommandError(f"    {words[0]}: {error.strerror}") from None
-        output.seek(0)
-        said = output.read().decode("utf-8", "replace").strip().splitlines()[-SHOWN_LINES:]
-    if done.returncode:
-        raise CommandError("\n".join(f"    {line}" for line in said or ["(nothing)"]))
+    """Run a command; raise CommandError with the end of what it said when it fails."""
+    code, said = _run(words, cwd, environment, bench, workspace, WITHIN_S)
+    if code is None:
+        raise CommandError(f"    {words[0]} did not end within {WITHIN_S:g} s")
+    if code:
+        lines = said.strip().splitlines()[-SHOWN_LINES:] or ["(nothing)"]
+        raise CommandError("\n".join(f"    {line}" for line in lines))
 
 
-@cache
-def version_output(words: tuple[str, ...]) -> str:
-    """Give what a program says of its version; nothing when it can't be run."""
+def version_output(words: Sequence[str], bench: Bench, workspace: Workspace) -> str:
+    """Give what a program says of its version, whatever its exit code; it is asked once."""
+    key = tuple(words)
+    if key not in _versions:
+        folder, within_s = workspace.path, VERSION_WITHIN_S
+        _, _versions[key] = _run(words, folder, PLAIN_ENVIRONMENT, bench, workspace, within_s)
+    return _versions[key]
+
+
+def _run(
+    words: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    bench: Bench,
+    workspace: Workspace,
+    within_s: float,
+) -> tuple[int | None, str]:
+    """Run a command and give its exit code, None where it didn't end, and what it said."""
+    log = workspace.path / f"_said-{next(_numbers)}"
+    process = bench.spawn(
+        words, cwd=cwd, env=environment, log=log, workspace=workspace, stop_within_s=0.5
+    )
     try:
-        done = subprocess.run(
-            words,
-            env=PLAIN_ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=VERSION_WITHIN_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode("utf-8", "replace")
+        code = process.wait(within_s)
+    finally:
+        process.stop()
+    with log.open("rb") as file:
+        said = file.read(MOST_SAID_BYTES).decode("utf-8", "replace")
+    log.unlink()
+    return code, said

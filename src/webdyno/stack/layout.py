@@ -1,22 +1,21 @@
 """Lays services out in a workspace: folders, configurations, addresses, environment."""
 
 import secrets
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from webdyno.bench import Bench
-from webdyno.bench.users import hand_over
+from webdyno.bench.copies import copy_own
+from webdyno.bench.users import hand_over, make_private, uid_of
 from webdyno.bench.workspace import Workspace
-from webdyno.model.mistake import Trouble
 from webdyno.model.site import Site
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of
 from webdyno.stack.ports import HOST, free_port
 from webdyno.stack.ready import Address
-from webdyno.stack.render import Renderer, render_text
+from webdyno.stack.render import Filled, Job, fill_in, service_job, without_empty
 from webdyno.stack.roles import Role
 from webdyno.stack.service import RunningService
 
@@ -31,77 +30,117 @@ class Secrets(dict[str, str]):
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where services run, and what all their templates may name."""
+class Deployment:
+    """Where services are laid out, and what all their templates may name."""
 
     bench: Bench
     workspace: Workspace
     keep: Path
     """Logs and copies of configurations stay here."""
-    site: Site | None
+    site: Site
     site_view: Mapping[str, Any]
     """The site as templates see it: root, app, state, knobs and so on."""
     kept_data: Mapping[str, Path] = field(default_factory=dict)
     """By role: data of an earlier run, of which each service gets a copy."""
+    set_up_needs: Mapping[str, str | None] | None = None
+    """Paths of what the site needs; given when its set-up is to be run."""
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """Services that are ready to be started, and what the site's own commands need."""
+
+    services: dict[str, RunningService]
+    """By role, in the order in which they start."""
+    environment: Mapping[str, str]
+    """The site's variables."""
+    setup: list[list[str]]
+    """The site's set-up commands, if asked for."""
 
 
 def lay_out(
-    roles: Sequence[Role], place: Place, front: str | None = None, front_port: int | None = None
-) -> tuple[dict[str, RunningService], dict[str, str]]:
-    """Make services ready to start, in the order of `roles`; give also the site's environment."""
-    workspace = place.workspace.path
-    addresses = {
-        role.name: Address(
-            host=place.bench.host if role.name == front else HOST,
-            port=front_port
-            if role.name == front and front_port
-            else free_port(place.bench.servers_socket),
-            socket=workspace / f"{role.name}.sock" if role.by_socket else None,
-        )
-        for role in roles
-    }
-    hand_over(workspace, place.bench.user)  # sockets are made in it
+    roles: Sequence[Role],
+    deployment: Deployment,
+    front: str | None = None,
+    front_port: int | None = None,
+) -> LaidOut:
+    """Make services ready to start; nothing of the catalogue has run as ourselves by then."""
+    workspace, bench = deployment.workspace.path, deployment.bench
+    addresses = _addresses(roles, deployment, front, front_port)
     views = {role.name: _view(role, addresses[role.name], workspace) for role in roles}
     common = {
         "services": views,
-        "site": place.site_view,
+        "site": deployment.site_view,
         "secrets": Secrets(),
-        "cpus": len(place.bench.split.servers),
+        "cpus": len(bench.split.servers),
     }
-    environment = _site_environment(place.site, common)
-    laid_out: dict[str, RunningService] = {}
-    for role in roles:
-        home = workspace / role.name
-        needs = dict.fromkeys(role.service.needs) | found(role.service.title, needs_of(role))
-        context = {
-            **common,
-            "server": views[role.name],
-            "knobs": role.knobs,
-            "links": {link: views.get(role.links.get(link, "")) for link in role.service.links},
-            "needs": needs,
-        }
-        renderer = Renderer(role.service, context)
-        _write_files(role, renderer, home, place)
-        own = {name: renderer.text(value) for name, value in role.service.environment.items()}
-        laid_out[role.name] = RunningService(
+    jobs = [
+        service_job(
+            role.service,
+            {
+                **common,
+                "server": views[role.name],
+                "knobs": role.knobs,
+                "links": {link: views.get(role.links.get(link, "")) for link in role.service.links},
+                "needs": dict.fromkeys(role.service.needs)
+                | found(role.service.title, needs_of(role)),
+            },
+        )
+        for role in roles
+    ]
+    of_site, *of_roles = fill_in([_site_job(deployment, common), *jobs], bench.user)
+    environment = PLAIN_ENVIRONMENT | of_site.texts["environment"]
+    for role, filled in zip(roles, of_roles, strict=True):
+        _write_files(role, filled, workspace / role.name, deployment)
+    services = {
+        role.name: RunningService(
             role=role,
             address=addresses[role.name],
-            home=home,
-            log=place.keep / f"{role.name}.log",
-            renderer=renderer,
-            environment=environment | own,
-            bench=place.bench,
-            workspace=place.workspace,
+            home=workspace / role.name,
+            log=deployment.keep / f"{role.name}.log",
+            filled=filled,
+            environment=environment | filled.texts["environment"],
+            bench=bench,
+            workspace=deployment.workspace,
         )
-    return laid_out, environment
-
-
-def _site_environment(site: Site | None, common: Mapping[str, Any]) -> dict[str, str]:
-    own = site.environment if site else {}
-    where = site.folder / "site.toml" if site else Path()
-    return PLAIN_ENVIRONMENT | {
-        name: render_text(value, common, where) for name, value in own.items()
+        for role, filled in zip(roles, of_roles, strict=True)
     }
+    setup = [without_empty(words) for words in of_site.texts["setup"]]
+    return LaidOut(services, environment, setup)
+
+
+def _addresses(
+    roles: Sequence[Role], deployment: Deployment, front: str | None, front_port: int | None
+) -> dict[str, Address]:
+    """Give each role its address; no two have the same port."""
+    bench = deployment.bench
+    ports: dict[str, int] = {front: front_port} if front and front_port else {}
+    for role in roles:
+        if role.name not in ports:
+            ports[role.name] = free_port(bench.servers_socket, ports.values())
+    return {
+        role.name: Address(
+            host=bench.host if role.name == front else HOST,
+            port=ports[role.name],
+            socket=deployment.workspace.path / role.name / "listen.sock"
+            if role.by_socket
+            else None,
+            uid=uid_of(bench.user),
+        )
+        for role in roles
+    }
+
+
+def _site_job(deployment: Deployment, common: Mapping[str, Any]) -> Job:
+    site = deployment.site
+    return Job(
+        texts={
+            "environment": site.environment,
+            "setup": site.setup if deployment.set_up_needs is not None else [],
+        },
+        where=site.folder / "site.toml",
+        context={**common, "needs": deployment.set_up_needs or {}},
+    )
 
 
 def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
@@ -117,27 +156,18 @@ def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
     }
 
 
-def _write_files(role: Role, renderer: Renderer, home: Path, place: Place) -> None:
-    keep, user = place.keep / role.name, place.bench.user
-    home.mkdir()
-    keep.mkdir(parents=True, exist_ok=True)
-    hand_over(home, user)
+def _write_files(role: Role, filled: Filled, home: Path, deployment: Deployment) -> None:
+    """Fill a service's folder, which is then given to the servers' user, and keep a copy of it."""
+    make_private(home)
     for folder in role.service.folders:
-        (home / folder).mkdir(parents=True)
-        hand_over(home / folder, user)
-    if role.service.data and role.name in place.kept_data:
-        copy_tree(place.kept_data[role.name], home / role.service.data)
-    for name, template in role.service.files.items():
-        text = renderer.file(template)
-        for path in (home / name, keep / name):
+        (home / folder).mkdir(parents=True, exist_ok=True)
+    if role.service.data and role.name in deployment.kept_data:
+        copy_own(deployment.kept_data[role.name], home / role.service.data)
+    kept = deployment.keep / role.name
+    kept.mkdir(parents=True, exist_ok=True)
+    for name, text in filled.files.items():
+        for path in (home / name, kept / name):
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             path.chmod(0o600)  # passwords may stand in it
-        hand_over(home / name, user)
-
-
-def copy_tree(source: Path, target: Path) -> None:
-    """Copy a folder's content into a folder, owners and holes in files included."""
-    command = ["cp", "-a", "--reflink=auto", "--sparse=always", f"{source}/.", str(target)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise Trouble(f"can't copy {source} to {target}: {done.stderr.strip()[-500:]}")
+    hand_over(home, deployment.bench.user)

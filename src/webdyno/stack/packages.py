@@ -10,7 +10,7 @@ from webdyno.model.service import Need
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.needs import missing, needs_of
-from webdyno.stack.roles import settle, settle_parts
+from webdyno.stack.roles import resolve_services, resolve_stack
 
 INSTALL = r"""
 set -eu
@@ -25,7 +25,7 @@ if [ ! -e "$policy" ]; then
 fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@"
+apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 -- "$@"
 """
 """Run by a shell as root; arguments are packages."""
 
@@ -42,11 +42,11 @@ def packages_of(stack: Stack) -> list[str]:
 
 def _all_needs(stacks: Iterable[Stack], sites: Iterable[Site]) -> Iterator[dict[str, Need]]:
     for stack in stacks:
-        for role in settle(stack, None, {}, server_cpus=1).roles:
+        for role in resolve_stack(stack, None, {}, server_cpus=1).roles:
             yield needs_of(role)
     for site in sites:
         yield site.requires
-        for role in settle_parts(site.services, server_cpus=1):
+        for role in resolve_services(site.services, server_cpus=1):
             yield needs_of(role)
 
 
@@ -64,7 +64,11 @@ def install_packages(names: Sequence[str], ask: Callable[[str], bool]) -> None:
     if become_root and shutil.which("sudo") is None:
         raise Trouble(f"missing: {wanted}; as root: apt-get install {wanted}")
     if not ask(f"install {wanted} by apt-get?"):
-        raise Trouble(f"nothing was installed; still missing: {wanted}")
+        command = [*become_root, "apt-get", "install", "--no-install-recommends", *names]
+        raise Trouble(
+            f"missing: {wanted}; nothing was installed. Add --yes to have that done, or run\n"
+            f"    {' '.join(command)}"
+        )
     done = subprocess.run(
         [*become_root, "sh", "-c", INSTALL, "install", *names],
         check=False,

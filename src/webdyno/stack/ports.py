@@ -3,7 +3,7 @@
 import errno
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 import psutil
@@ -12,24 +12,28 @@ from webdyno.model.mistake import Trouble
 
 HOST = "127.0.0.1"
 LOWEST = 10_240
+MOST_PORTS = 1000
+"""So many are drawn from where outgoing connections leave fewer."""
 TRIES = 200
 
 NewSocket = Callable[[], socket.socket]
 """Makes a TCP socket; on some benches in another network namespace than ours."""
 
 
-def free_port(new_socket: NewSocket = socket.socket) -> int:
+def free_port(new_socket: NewSocket = socket.socket, taken: Container[int] = ()) -> int:
     """Give a port that nobody listens on and that no outgoing connection will be given.
+
+    `taken` are ports that were given away already, though nobody may listen on them yet.
 
     The kernel takes ports of outgoing connections from its local port range; a port below that
     can't be taken by the load's own connections between now and the server's start. It is drawn
     at random, so that stacks which start at the same time don't meet. `new_socket` makes sockets
     where the port is to be free.
     """
-    highest = max(LOWEST + 1000, _first_local_port()) - 1
+    highest = max(LOWEST + MOST_PORTS, _first_local_port()) - 1
     for _ in range(TRIES):
         port = random.SystemRandom().randint(LOWEST, highest)
-        if _can_listen(port, new_socket) is None:
+        if port not in taken and _can_listen(port, new_socket) is None:
             return port
     raise Trouble(f"found no free port on {HOST} between {LOWEST} and {highest}")
 

@@ -2,6 +2,7 @@
 
 import http.client
 import socket
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ class Address:
     port: int
     socket: Path | None
     """Path of the Unix socket if it listens on one instead."""
+    uid: int
+    """The user who has to be behind that socket."""
 
 
 def wait_for_listener(
@@ -83,16 +86,31 @@ class HttpConnection(http.client.HTTPConnection):
         self.sock.connect((self.host, self.port))
 
 
-def connect(address: Address, new_socket: NewSocket = socket.socket) -> socket.socket:
-    """Connect to a service; raise OSError when it doesn't listen."""
+def connect(
+    address: Address, new_socket: NewSocket = socket.socket, within_s: float = ANSWER_WITHIN_S
+) -> socket.socket:
+    """Connect to a service; raise OSError when it doesn't listen.
+
+    A socket's path lies in a folder of the servers' user. Should he put a link there to a socket of
+    somebody who listens to root, nothing is said to that one.
+    """
     connection = socket.socket(socket.AF_UNIX) if address.socket else new_socket()
-    connection.settimeout(ANSWER_WITHIN_S)
+    connection.settimeout(within_s)
     try:
         connection.connect(str(address.socket) if address.socket else (address.host, address.port))
+        if address.socket and _user_behind(connection) != address.uid:
+            raise PermissionError(f"{address.socket} leads to another user's process")
     except OSError:
         connection.close()
         raise
     return connection
+
+
+def _user_behind(connection: socket.socket) -> int:
+    """Give the user who listens: the second of struct ucred's three numbers, unix(7)."""
+    size = 3 * struct.calcsize("i")
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    return int(struct.unpack("3i", found)[1])
 
 
 def _accepts(address: Address, new_socket: NewSocket) -> bool:

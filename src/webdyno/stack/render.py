@@ -1,70 +1,245 @@
-"""Fills in the templates of services."""
+"""Fills in the templates of the catalogue: apart from webdyno, with little time and memory.
 
-from collections.abc import Mapping, Sequence
+A template is a program. So all those of a stack are filled in by a child process that has become
+the servers' user and ends soon, whatever they do; Jinja2's sandbox keeps them from Python's own
+objects.
+"""
+
+import codecs
+import ctypes
+import json
+import os
+import resource
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+# Else these are loaded when they are needed, by a user who may not read them.
+import jinja2.constants
+import jinja2.debug  # noqa: F401
+from jinja2 import FunctionLoader, StrictUndefined, TemplateError, TemplateSyntaxError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from webdyno.bench.users import ServerUser
+from webdyno.model.files import checked_files
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
 
 Context = Mapping[str, Any]
 """What templates can name; an unknown name is a mistake in the template."""
 
+Sources = Mapping[str, tuple[str, str]]
+"""By name: a template's text and its path."""
 
-class Renderer:
-    """The templates of one service, with everything they may name."""
+CPU_S = 10
+MEMORY_BYTES = 512 * 2**20
+MOST_FILLED_BYTES = 64 * 2**20
+PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
 
-    def __init__(self, service: Service, context: Context) -> None:
-        """Take a service and the names that its templates may use."""
-        self._service = service
-        self._context = context
-
-    def file(self, template: str) -> str:
-        """Render a template file of the service, or of a neighbour: `OTHER/FILE`."""
-        folder = self._service.folder
-        folders = [folder, folder.parent]
-        try:
-            return _environment(folders).get_template(template).render(self._context)
-        except TemplateError as error:
-            path = next((f / template for f in folders if (f / template).exists()), folder)
-            line = getattr(error, "lineno", None) or _line_in(path, error)
-            raise Mistake(f"{path}{f':{line}' if line else ''}: {error.message}") from None
-
-    def words(self, templates: Sequence[str]) -> list[str]:
-        """Render a command line; words that come out empty are left out."""
-        return [word for template in templates if (word := self.text(template))]
-
-    def text(self, template: str) -> str:
-        """Render a short template that stands in `service.toml`."""
-        return render_text(template, self._context, self._service.folder / "service.toml")
+_libc = ctypes.CDLL(None)
+codecs.lookup("unicode-escape")  # for strings in templates; to be loaded by us, as above
 
 
-def render_text(template: str, context: Context, where: Path) -> str:
-    """Render a short template that stands in the file `where`."""
-    try:
-        return _environment([]).from_string(template).render(context)
-    except TemplateError as error:
-        raise Mistake(f"{where}: {error.message} in {template!r}") from None
+@dataclass(frozen=True)
+class Job:
+    """Templates that are filled in with the same names."""
+
+    texts: Mapping[str, Any]
+    """Short templates in lists and mappings, however deep; what comes back has the same form."""
+    where: Path
+    """The file that they stand in."""
+    context: Context
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Name of a configuration file, and the name of the template it is made from."""
+    folder: Path | None = None
+    """Where those lie: `OTHER/FILE` is one of a neighbouring folder."""
 
 
-def _environment(folders: Sequence[Path]) -> Environment:
-    return Environment(
-        loader=FileSystemLoader(folders),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 (configuration files, no web pages)
+@dataclass(frozen=True)
+class Filled:
+    """What has become of a job."""
+
+    texts: Mapping[str, Any]
+    files: Mapping[str, str]
+
+    def words(self, key: str) -> list[str]:
+        """Give a command line; words that came out empty are left out."""
+        return without_empty(self.texts[key])
+
+
+def without_empty(words: Sequence[str]) -> list[str]:
+    """Leave out the words of a command that came out empty."""
+    return [word for word in words if word]
+
+
+def service_job(service: Service, context: Context) -> Job:
+    """Give all that a service's definition wants filled in."""
+    status = service.status
+    return Job(
+        texts={
+            "check": service.check,
+            "initialise": service.initialise,
+            "start": service.start,
+            "environment": service.environment,
+            "version": service.version.command,
+            "modules": {name: version.command for name, version in service.modules.items()},
+            "settings": service.settings,
+            "status": {"path": status.path, "workers": status.workers or ""} if status else {},
+        },
+        where=service.folder / "service.toml",
+        context=context,
+        files=service.files,
+        folder=service.folder,
     )
 
 
-def _line_in(path: Path, error: TemplateError) -> int | None:
-    """Line of a template at which rendering stopped, from the traceback Jinja2 rewrites."""
-    trace, line = error.__traceback__, None
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[Filled]:
+    """Fill in templates as the servers' user.
+
+    Raise Mistake that names the file, and the line where that is known, of a template that fails
+    or takes too much time or memory.
+    """
+    sources = [_sources(job) for job in jobs]
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        _fill_in_and_end(jobs, sources, user, write)
+    os.close(write)
+    try:
+        with os.fdopen(read, "rb") as answers:
+            told = answers.read(MOST_FILLED_BYTES).splitlines()
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    last = json.loads(told[-1]) if told else {}
+    if "mistake" in last:
+        raise Mistake(last["mistake"])
+    if "filled" not in last:
+        at = last.get("at", jobs[0].where)
+        raise Mistake(f"{at}: this template takes too much time or memory; make it simpler")
+    return [Filled(texts=texts, files=files) for texts, files in last["filled"]]
+
+
+def _sources(job: Job) -> Sources:
+    """Read the templates that a job may use: those beside its file, and neighbours it names."""
+    if job.folder is None:
+        return {}
+    folder = job.folder
+    own = {name: path for name, path in checked_files(folder).items() if path.is_file()}
+    named = {name: folder.parent / name for name in job.files.values() if name not in own}
+    for name, path in named.items():
+        if not path.resolve().is_relative_to(folder.parent.resolve()):
+            raise Mistake(f"{job.where}: template {name} lies outside the catalogue")
+    sources = {}
+    for name, path in (own | named).items():
+        with suppress(UnicodeDecodeError, FileNotFoundError):  # it is told when it is asked for
+            sources[name] = (path.read_text(encoding="utf-8"), str(path))
+    return sources
+
+
+def _fill_in_and_end(
+    jobs: Sequence[Job], sources: Sequence[Sources], user: ServerUser | None, write: int
+) -> NoReturn:
+    """What the child does: one line of JSON for each template it begins, the last one for all."""
+
+    def tell(what: object) -> None:
+        content = json.dumps(what).encode() + b"\n"
+        while content:
+            content = content[os.write(write, content) :]
+
+    try:
+        _confine(user)
+        filled = []
+        for job, available in zip(jobs, sources, strict=True):
+            filler = _Filler(job, available, tell)
+            files = {name: filler.file(template) for name, template in job.files.items()}
+            filled.append((filler.texts(job.texts), files))
+        tell({"filled": filled})
+    except Mistake as mistake:
+        tell({"mistake": str(mistake)})
+    finally:
+        os._exit(0)
+
+
+def _confine(user: ServerUser | None) -> None:
+    parent = os.getppid()
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + MEMORY_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    if user is not None:
+        os.setgroups([user.gid])
+        os.setresgid(user.gid, user.gid, user.gid)
+        os.setresuid(user.uid, user.uid, user.uid)
+    _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+class _Filler:
+    """Fills in one job's templates, and tells which one it begins."""
+
+    def __init__(self, job: Job, sources: Sources, tell: Callable[[object], None]) -> None:
+        self._job = job
+        self._sources = sources
+        self._tell = tell
+        self._jinja = ImmutableSandboxedEnvironment(
+            loader=FunctionLoader(lambda name: (*sources[name], None) if name in sources else None),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            autoescape=False,  # configuration files, no web pages
+        )
+
+    def file(self, name: str) -> str:
+        """Fill in a template file."""
+        _, path = self._sources.get(name, ("", f"{self._job.folder}/{name}"))
+        self._tell({"at": path})
+        try:
+            return self._jinja.get_template(name).render(self._job.context)
+        except Exception as error:  # noqa: BLE001 (a template can raise whatever Python can)
+            raise Mistake(f"{self._place(error) or path}: {_told(error)}") from None
+
+    def _place(self, error: Exception) -> str | None:
+        """File and line at which it stopped, from the traceback that Jinja2 rewrites."""
+        if isinstance(error, TemplateSyntaxError) and error.filename:
+            return f"{error.filename}:{error.lineno}"
+        ours = {path for _, path in self._sources.values()}
+        trace, place = error.__traceback__, None
+        while trace is not None:
+            if (path := trace.tb_frame.f_code.co_filename) in ours:
+                place = f"{path}:{trace.tb_lineno}"
+            trace = trace.tb_next
+        return place
+
+    def texts(self, templates: Any) -> Any:  # noqa: ANN401 (any nesting of lists and mappings)
+        """Fill in short templates, keeping their nesting."""
+        if isinstance(templates, str):
+            return self._text(templates)
+        if isinstance(templates, Mapping):
+            return {name: self.texts(inner) for name, inner in templates.items()}
+        return [self.texts(inner) for inner in templates]
+
+    def _text(self, template: str) -> str:
+        where = self._job.where
+        self._tell({"at": f"{where}: {template!r}"})
+        try:
+            text = self._jinja.from_string(template).render(self._job.context)
+        except Exception as error:  # noqa: BLE001 (as above)
+            raise Mistake(f"{where}: {_told(error)} in {template!r}") from None
+        if "\0" in text:
+            raise Mistake(f"{where}: there is a NUL byte in {template!r}")
+        return text
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, TemplateError) and error.message:
+        return error.message
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,4 +1,4 @@
-"""Settles which services a stack runs for a site, in which order and with which knobs."""
+"""Resolves which services a stack runs for a site, in which order and with which knobs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from webdyno.model.knob import SERVER_CPUS, Knob, KnobValue
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
 from webdyno.model.site import Site
-from webdyno.model.stack import Part, Stack
+from webdyno.model.stack import RoleDefinition, Stack
 
 
 @dataclass(frozen=True)
 class Role:
-    """One service of a stack with every knob settled."""
+    """One service of a stack with every knob resolved."""
 
     name: str
     service: Service
@@ -28,23 +28,23 @@ class Role:
 
 
 @dataclass(frozen=True)
-class Cast:
+class ResolvedStack:
     """Everything that runs for a site, in the order in which it starts."""
 
     roles: list[Role]
     site_knobs: Mapping[str, KnobValue]
 
 
-def settle(
+def resolve_stack(
     stack: Stack, site: Site | None, knobs: Mapping[str, KnobValue], server_cpus: int
-) -> Cast:
+) -> ResolvedStack:
     """Give all roles, data services of the site included, with their knobs.
 
     `knobs` are those of stack and site, as users name them. Raise Mistake for one that doesn't
     exist or is out of range, and for services that link in a circle.
     """
     served = stack.with_services(site.services) if site else stack
-    settled = {role: _default_knobs(part) for role, part in served.services.items()}
+    resolved = {role: _default_knobs(part) for role, part in served.services.items()}
     exposed = served.exposed_knobs()
     own = site.knobs if site else {}
     for name in knobs:
@@ -53,20 +53,22 @@ def settle(
     for name, (knob, sets) in exposed.items():
         value = _value(stack, name, knob, knobs)
         for role, inner in sets:
-            settled[role][inner] = value
+            resolved[role][inner] = value
     roles = [
-        _role(name, served.services[name], settled[name], server_cpus)
+        _role(name, served.services[name], resolved[name], server_cpus)
         for name in _start_order(served)
     ]
-    return Cast(roles, {name: _value(stack, name, knob, knobs) for name, knob in own.items()})
+    return ResolvedStack(
+        roles, {name: _value(stack, name, knob, knobs) for name, knob in own.items()}
+    )
 
 
-def settle_parts(parts: Mapping[str, Part], server_cpus: int) -> list[Role]:
+def resolve_services(parts: Mapping[str, RoleDefinition], server_cpus: int) -> list[Role]:
     """Give the roles of services that run on their own, with the knobs they have by default."""
     return [_role(name, part, _default_knobs(part), server_cpus) for name, part in parts.items()]
 
 
-def _default_knobs(part: Part) -> dict[str, KnobValue]:
+def _default_knobs(part: RoleDefinition) -> dict[str, KnobValue]:
     return {name: knob.default for name, knob in part.service.knobs.items()} | part.knobs
 
 
@@ -77,7 +79,9 @@ def _value(stack: Stack, name: str, knob: Knob, knobs: Mapping[str, KnobValue]) 
     return value
 
 
-def _role(name: str, part: Part, knobs: Mapping[str, KnobValue], server_cpus: int) -> Role:
+def _role(
+    name: str, part: RoleDefinition, knobs: Mapping[str, KnobValue], server_cpus: int
+) -> Role:
     return Role(
         name=name,
         service=part.service,

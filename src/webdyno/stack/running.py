@@ -4,25 +4,28 @@ import errno
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from webdyno.bench import Bench
 from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.copies import copy_own
 from webdyno.bench.memory import MemoryLimit, MemoryReading
-from webdyno.bench.users import hand_over
+from webdyno.bench.users import hand_over, make_private
 from webdyno.bench.workspace import Workspace
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
+from webdyno.model.quantities import memory_words
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
-from webdyno.stack.layout import Place, copy_tree, lay_out
+from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.ports import demand_port
 from webdyno.stack.preload import preload
 from webdyno.stack.ready import wait_for_answer
-from webdyno.stack.roles import settle
+from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService
 from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
 
@@ -43,7 +46,7 @@ def start_stack(
     a free one unless given; `memory_bytes` limits all services together. Raise Trouble, with the
     server's own words, when it can't be started.
     """
-    try:
+    with _errors_told(stack, folder):
         running = RunningStack(
             stack, knobs, site, folder=folder, bench=bench, port=port, memory_bytes=memory_bytes
         )
@@ -52,10 +55,27 @@ def start_stack(
         except BaseException:
             running.stop()
             raise
+    return running
+
+
+def ask_versions(
+    stack: Stack, knobs: Mapping[str, KnobValue], site: Site, bench: Bench
+) -> dict[str, str]:
+    """Ask the services of a stack, by role, for their versions; none of them is started."""
+    with _errors_told(stack, Path.cwd()), bench.workspace() as scratch:
+        folder = scratch.path / "kept"
+        with RunningStack(stack, knobs, site, folder=folder, bench=bench) as laid_out:
+            return laid_out.versions()
+
+
+@contextmanager
+def _errors_told(stack: Stack, folder: Path) -> Iterator[None]:
+    """Tell what the operating system refuses as one message."""
+    try:
+        yield
     except OSError as error:
         remedy = f"; {_make_room(folder)}" if error.errno == errno.ENOSPC else ""
         raise Trouble(f"stack {stack.name} can't be started: {error}{remedy}") from None
-    return running
 
 
 class RunningStack:
@@ -73,9 +93,10 @@ class RunningStack:
         memory_bytes: int | None = None,
     ) -> None:
         """Render everything; `start` starts it."""
-        cast = settle(stack, site, knobs, server_cpus=len(bench.split.servers))
+        resolved = resolve_stack(stack, site, knobs, server_cpus=len(bench.split.servers))
         if port is not None:
             demand_port(port)
+        _refuse_unsafe(folder, bench)
         folder.mkdir(parents=True, exist_ok=True)
         prepared = prepare_site(site, bench)
         self._server_cpus = len(bench.split.servers)
@@ -95,19 +116,18 @@ class RunningStack:
             self.group = bench.control_group(self._workspace)
             if memory_bytes is not None:
                 self.memory_limit = bench.memory_limit(self._workspace, self.group, memory_bytes)
-            state = self._workspace.path / "state"
-            state.mkdir()
+            state = make_private(self._workspace.path / "_state")
+            copy_own(prepared.state, state)
             hand_over(state, bench.user)
-            copy_tree(prepared.state, state)
-            place = Place(
+            deployment = Deployment(
                 bench=bench,
                 workspace=self._workspace,
                 keep=folder,
                 site=site,
-                site_view=site_view(site, prepared, state, cast.site_knobs),
+                site_view=site_view(site, prepared.folder, state, resolved.site_knobs),
                 kept_data=prepared.data(),
             )
-            self._services, _ = lay_out(cast.roles, place, stack.front, port)
+            self._services = lay_out(resolved.roles, deployment, stack.front, port).services
         except BaseException:
             self.stop()
             raise
@@ -147,6 +167,7 @@ class RunningStack:
                 raise self._front.died(f"has not answered {self.url}{path} in time")
         self.ready_s = time.monotonic() - begin
         self.versions()  # kept with the logs
+        self.check_alive()  # one that went into the background may have answered before its end
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
@@ -166,7 +187,7 @@ class RunningStack:
         """What the fairness certificate says of the services; those behind the front by role."""
         limit = self.memory_limit
         size = (
-            f"{limit.reading().limit_bytes / 2**20:g} MiB, kept by {limit.means}" if limit else ""
+            f"{memory_words(limit.reading().limit_bytes)}, kept by {limit.means}" if limit else ""
         )
         common = {"server CPUs": str(self._server_cpus), "memory limit": size or "none"}
         return common | {
@@ -219,6 +240,15 @@ class RunningStack:
     ) -> None:
         """Stop the stack."""
         self.stop()
+
+
+def _refuse_unsafe(folder: Path, bench: Bench) -> None:
+    """Root writes there, so that the servers' user must not be able to lead it elsewhere."""
+    if bench.user and (changeable := bench.user.may_exchange(folder.absolute())):
+        raise Trouble(
+            f"{folder}: {bench.user.name}, as whom servers run, can change {changeable}; root "
+            "writes its logs only where he can't: choose another folder with --out"
+        )
 
 
 def _make_room(folder: Path) -> str:

@@ -1,22 +1,54 @@
 """One service of a stack: its configuration and its process."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import regex
+
 from webdyno.bench import Bench, ServerProcess
 from webdyno.bench.workspace import Workspace
-from webdyno.model.mistake import Trouble
+from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version
 from webdyno.stack.commands import CommandError, run_command, version_output
 from webdyno.stack.ready import Address, wait_for_listener
-from webdyno.stack.render import Renderer
+from webdyno.stack.render import Filled, without_empty
 from webdyno.stack.roles import Role
-from webdyno.stack.trouble import StackDied
 
+SHOWN_LINES = 15
+READ_BYTES = 16_384
 SIGNALS_FROM = 128
 """Exit codes above this tell the signal that ended a process."""
+PATTERN_WITHIN_S = 5.0
+IN_THE_BACKGROUND = (
+    "went into the background: its start command ended while {left} of its processes ran on, which "
+    "were stopped. `start` in {where} has to keep it in front, as nginx's `daemon off;` does"
+)
+
+
+class StackDied(Trouble):
+    """A service didn't start, or died later."""
+
+    def __init__(self, service: str, what: str, log: Path) -> None:
+        """Make the message from what happened and the end of the service's log."""
+        self.service = service
+        """The service's role in the stack."""
+        self.what = what
+        """What happened, without the log."""
+        self.log_tail = _end_of_log(log)
+        said = "\n".join(f"    {line}" for line in self.log_tail) or "    (nothing)"
+        super().__init__(f"{what}; the end of its log ({log}):\n{said}")
+
+
+def _end_of_log(log: Path) -> list[str]:
+    """Give the last lines of a log; none when it can't be read."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - READ_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return text.splitlines()[-SHOWN_LINES:]
 
 
 @dataclass
@@ -28,7 +60,7 @@ class RunningService:
     home: Path
     """Where its live files are."""
     log: Path
-    renderer: Renderer
+    filled: Filled
     environment: Mapping[str, str]
     bench: Bench
     workspace: Workspace
@@ -39,14 +71,18 @@ class RunningService:
 
         Raise Trouble with the server's own words when it refuses its configuration.
         """
-        service = self.role.service
-        if words := self.renderer.words(service.check):
+        service, filled = self.role.service, self.filled
+        if words := filled.words("check"):
             self._run(words, f"refuses its configuration (kept in {self._kept()})")
-        if service.data and not any((self.home / service.data).iterdir()):
-            for command in service.initialise:
-                self._run(self.renderer.words(command), "can't be set up")
+        if service.data and not self._has_data(service.data):
+            for command in filled.texts["initialise"]:
+                self._run(without_empty(command), "can't be set up")
+        words = filled.words("start")
+        if not words:
+            where = service.folder / "service.toml"
+            raise Mistake(f"{where}: every word of `start` came out empty, so nothing can be run")
         self.process = self.bench.spawn(
-            self.renderer.words(service.start),
+            words,
             cwd=self.home,
             env=self.environment,
             log=self.log,
@@ -56,6 +92,9 @@ class RunningService:
             stop_within_s=service.stop_within_s,
         )
 
+    def _has_data(self, folder: str) -> bool:
+        return any((self.home / folder).iterdir())
+
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
         if not wait_for_listener(self.address, self.check_alive, self.bench.servers_socket):
@@ -64,8 +103,12 @@ class RunningService:
     def check_alive(self, why: str = "") -> None:
         """Raise StackDied, with `why` in its message, when the process has ended."""
         code = self.process.poll() if self.process else None
-        if code is not None:
-            raise self.died(f"ended by itself with {_exit_words(code)}{why}")
+        if code is None or self.process is None:
+            return
+        if code == 0 and (left := self.process.left_running):
+            where = self.role.service.folder / "service.toml"
+            raise self.died(IN_THE_BACKGROUND.format(left=left, where=where))
+        raise self.died(f"ended by itself with {_exit_words(code)}{why}")
 
     def died(self, what: str) -> StackDied:
         """Make the exception that says what happened to this service."""
@@ -76,26 +119,32 @@ class RunningService:
 
         All that it says, build flags included, is kept beside its configuration.
         """
-        service = self.role.service
-        main, said = self._ask_version(service.version)
-        modules = {name: self._ask_version(version) for name, version in service.modules.items()}
+        service, words = self.role.service, self.filled.texts
+        main, said = self._ask_version(service.version, words["version"])
+        modules = {
+            name: self._ask_version(version, words["modules"][name])
+            for name, version in service.modules.items()
+        }
         inside = {name: answer for name, answer in modules.items() if answer[1]}
         texts = [said, *(text for _, text in inside.values())]
         (self._kept() / "version.txt").write_text("\n".join(texts))
         return ", ".join([main, *(f"{name} {version}" for name, (version, _) in inside.items())])
 
-    def _ask_version(self, version: Version) -> tuple[str, str]:
+    def _ask_version(self, version: Version, command: Sequence[str]) -> tuple[str, str]:
         """Give a version, "unknown" if it can't be made out, and all that the program said."""
-        words = self.renderer.words(version.command)
-        said = version_output(tuple(words)) if words else ""
-        match = re.search(version.pattern, said)
-        return (match[1] if match else "unknown"), said
+        words = without_empty(command)
+        said = version_output(words, self.bench, self.workspace) if words else ""
+        try:
+            match = regex.search(version.pattern, said, timeout=PATTERN_WITHIN_S)
+        except TimeoutError:
+            where = self.role.service.folder / "service.toml"
+            raise Mistake(f"{where}: pattern {version.pattern!r} takes for ever") from None
+        return (match[1] if match and match[1] else "unknown"), said
 
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> Mapping[str, str]:
         """What the fairness certificate says of this service."""
-        return {
-            name: self.renderer.text(value) for name, value in self.role.service.settings.items()
-        }
+        settings: Mapping[str, str] = self.filled.texts["settings"]
+        return settings
 
     def pids(self) -> list[int]:
         """Its processes."""
@@ -115,8 +164,8 @@ class RunningService:
                 words,
                 cwd=self.home,
                 environment=self.environment,
-                user=self.bench.user,
-                entry=self.bench.servers_entry(self.bench.user),
+                bench=self.bench,
+                workspace=self.workspace,
             )
         except CommandError as error:
             title = self.role.service.title

@@ -12,15 +12,19 @@ from pathlib import Path
 from typing import IO
 
 from webdyno.bench import Bench
-from webdyno.bench.workspace import Workspace, home_folder, open_folder
+from webdyno.bench.copies import copy_readable, take_back
+from webdyno.bench.users import OPEN, everything_below, hand_over, make_private
+from webdyno.bench.workspace import Workspace, home_folder, open_folder, open_lock
+from webdyno.model.files import checked_files
 from webdyno.model.mistake import Trouble
 from webdyno.model.site import MadeFile, Site
 from webdyno.stack.commands import CommandError, run_command
-from webdyno.stack.layout import Place, lay_out
+from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.needs import find, found
-from webdyno.stack.render import render_text
-from webdyno.stack.roles import settle_parts
+from webdyno.stack.roles import resolve_services
 
+FORMAT = 2
+"""Of the kept folder; one of another format is made anew."""
 KEPT_FOR_S = 5 * 86_400
 """Shorter than the ten days after which systems clean up single files in temporary folders."""
 
@@ -30,7 +34,7 @@ class PreparedSite:
     """A site that is set up. Nobody but webdyno's own user may write to it."""
 
     folder: Path
-    lock: IO[str] | None = field(default=None, compare=False)
+    lock: IO[bytes] | None = field(default=None, compare=False)
     """Its lock keeps the files from being swept away; None while they are made."""
 
     def release(self) -> None:
@@ -49,18 +53,23 @@ class PreparedSite:
         return self.folder / "app"
 
     @property
+    def private(self) -> Path:
+        """What nobody but us can get at: masters of state and data."""
+        return self.folder / "private"
+
+    @property
     def state(self) -> Path:
         """What the site's code may change; every start works on a copy."""
-        return self.folder / "state"
+        return self.private / "state"
 
     def data(self) -> dict[str, Path]:
         """Data folders of its services, by role; every start works on a copy."""
-        return {path.name: path for path in sorted((self.folder / "data").glob("*"))}
+        return {path.name: path for path in sorted((self.private / "data").glob("*"))}
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Files under the document root, each with the path it is asked for by."""
-        for path in sorted(self.root.rglob("*")):
-            if path.is_file():
+        """Files under the document root, each with the path it is asked for by; no links."""
+        for path in sorted(everything_below(self.root)):
+            if path.is_file() and not path.is_symlink():
                 yield f"/{path.relative_to(self.root)}", path
 
 
@@ -87,12 +96,12 @@ def prepare_site(site: Site, bench: Bench) -> PreparedSite:
 
 
 def site_view(
-    site: Site, prepared: PreparedSite, state: Path, knobs: Mapping[str, object]
+    site: Site, folder: Path, state: Path, knobs: Mapping[str, object]
 ) -> dict[str, object]:
-    """The site as templates see it."""
+    """The site as templates see it; `folder` holds document root and app."""
     return {
-        "root": str(prepared.root),
-        "app": str(prepared.app),
+        "root": str(folder / "root"),
+        "app": str(folder / "app"),
         "state": str(state),
         "index": site.web.index,
         "fallback": site.web.fallback,
@@ -114,75 +123,79 @@ def made_text(path: str, size_bytes: int) -> bytes:
 
 
 def _make(site: Site, kept: Path, bench: Bench) -> None:
-    workspace = bench.workspace()
-    try:
-        scratch = PreparedSite(workspace.path / "site")
-        for folder in (scratch.root, scratch.app, scratch.state, scratch.folder / "data"):
-            folder.mkdir(parents=True)
+    with bench.workspace() as workspace:
+        made = PreparedSite(make_private(workspace.path / "_made"))
+        for folder in (made.root, made.app):
+            folder.mkdir()
+        make_private(made.private)
+        for folder in (made.state, made.private / "data"):
+            folder.mkdir()
         needs = found(f"site {site.name}", site.requires)
-        _fill(site, scratch, needs)
+        _fill(site, made, needs, bench)
         if site.setup:
-            _set_up(site, scratch, needs, bench, workspace)
-        _protect(scratch)
-        os.utime(scratch.folder)  # the age that counts is that of the whole
-        scratch.folder.rename(kept)
-    finally:
-        workspace.remove()
+            _set_up(site, made, needs, bench, workspace)
+        for top in (made.root, made.app):
+            _let_everybody_read(top)
+        made.folder.chmod(OPEN)
+        os.utime(made.folder)  # the age that counts is that of the whole
+        made.folder.rename(kept)
 
 
-def _fill(site: Site, scratch: PreparedSite, needs: Mapping[str, str | None]) -> None:
+def _fill(site: Site, made: PreparedSite, needs: Mapping[str, str | None], bench: Bench) -> None:
     base = needs.get(site.base or "")
     if base is not None:
-        shutil.copytree(
-            base,
-            scratch.root,
-            ignore=lambda folder, _: site.without if folder == base else [],
-            ignore_dangling_symlinks=True,
-            dirs_exist_ok=True,
-        )
-    for name, target in (("root", scratch.root), ("app", scratch.app)):
-        if (site.folder / name).is_dir():
-            shutil.copytree(site.folder / name, target, dirs_exist_ok=True)
+        copy_readable(Path(base), made.root, bench.user, site.without)
+    for name, path in checked_files(site.folder).items():
+        target = made.folder / name
+        if name.partition("/")[0] not in {"root", "app"}:
+            continue
+        if path.is_dir():
+            target.mkdir(exist_ok=True)
+        else:
+            shutil.copy(path, target)
     for pattern, file in site.files.items():
         for number in range(1, file.count + 1):
-            path = pattern.replace("{n}", str(number))
-            target = scratch.root / path
+            path_in_root = pattern.replace("{n}", str(number))
+            target = made.root / path_in_root
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_content(path, file))
+            target.write_bytes(_content(path_in_root, file))
 
 
 def _set_up(
     site: Site,
-    scratch: PreparedSite,
+    made: PreparedSite,
     needs: Mapping[str, str | None],
     bench: Bench,
     workspace: Workspace,
 ) -> None:
-    """Run the site's commands while its data services run, then keep the services' data."""
-    log_folder = workspace.path / "log"
-    log_folder.mkdir()
-    view = site_view(
-        site, scratch, scratch.state, {name: knob.default for name, knob in site.knobs.items()}
-    )
-    roles = settle_parts(site.services, len(bench.split.servers))
-    services, environment = lay_out(roles, Place(bench, workspace, log_folder, site, view))
-    _change_owner(scratch.folder, bench.user.uid if bench.user else None)
+    """Run the site's commands while its data services run, then keep what they have made.
+
+    Meanwhile document root, app and state are the servers' user's; what is kept are copies.
+    """
+    live = make_private(workspace.path / "_site")
+    kept = {live / "root": made.root, live / "app": made.app, live / "state": made.state}
+    for theirs, ours in kept.items():
+        ours.rename(theirs)
+        make_private(ours)
+        hand_over(theirs, bench.user)
+    live.chmod(OPEN)
+    view = site_view(site, live, live / "state", {n: k.default for n, k in site.knobs.items()})
+    roles = resolve_services(site.services, len(bench.split.servers))
+    logs = make_private(workspace.path / "_log")
+    laid_out = lay_out(roles, Deployment(bench, workspace, logs, site, view, set_up_needs=needs))
+    services = laid_out.services
     group = bench.control_group(workspace)
     try:
         for service in services.values():
             service.start([group.entry(service.role.name)] if group else [])
             service.wait_until_it_listens()
-        for command in site.setup:
-            words = [
-                render_text(word, {"needs": needs, "site": view}, site.folder / "site.toml")
-                for word in command
-            ]
+        for words in laid_out.setup:
             run_command(
                 words,
-                cwd=scratch.app,
-                environment=environment,
-                user=bench.user,
-                entry=bench.servers_entry(bench.user),
+                cwd=live / "app",
+                environment=laid_out.environment,
+                bench=bench,
+                workspace=workspace,
             )
     except CommandError as error:
         raise Trouble(f"site {site.name} can't be set up:\n{error}") from None
@@ -193,30 +206,19 @@ def _set_up(
             group.end()
     for role, service in services.items():
         if data := service.role.service.data:
-            (service.home / data).rename(scratch.folder / "data" / role)
+            kept[service.home / data] = make_private(made.private / "data" / role)
+    for theirs, ours in kept.items():
+        take_back(theirs, ours, bench.user)
+        if ours.is_relative_to(made.private):
+            hand_over(ours, bench.user)
 
 
-def _protect(scratch: PreparedSite) -> None:
-    """Let everybody read, whatever our umask is, and nobody write; state and data stay private."""
-    for top in (scratch.root, scratch.app):
-        _change_owner(top, os.geteuid())
-        for path in (top, *top.rglob("*")):
+def _let_everybody_read(top: Path) -> None:
+    """Let everybody read, whatever our umask is, and nobody write."""
+    for path in (top, *everything_below(top)):
+        if not path.is_symlink():
             executable = path.is_dir() or path.stat().st_mode & 0o100
             path.chmod(0o755 if executable else 0o644)
-    for folder in (scratch.folder, scratch.folder / "data"):
-        _change_owner_of_one(folder, os.geteuid())
-        folder.chmod(0o755)
-
-
-def _change_owner(top: Path, uid: int | None) -> None:
-    if uid is not None and os.geteuid() == 0:
-        for path in (top, *top.rglob("*")):
-            _change_owner_of_one(path, uid)
-
-
-def _change_owner_of_one(path: Path, uid: int) -> None:
-    if os.geteuid() == 0:
-        os.chown(path, uid, -1, follow_symlinks=False)
 
 
 def _content(path: str, file: MadeFile) -> bytes:
@@ -233,19 +235,18 @@ def _sweep(sites: Path) -> None:
             shutil.rmtree(kept, ignore_errors=True)
 
 
-def _lock_of(kept: Path) -> IO[str]:
-    return kept.with_suffix(".lock").open("a")
+def _lock_of(kept: Path) -> IO[bytes]:
+    return os.fdopen(open_lock(kept.with_suffix(".lock")), "rb")
 
 
 def _fingerprint(site: Site) -> str:
     """Tell apart whatever makes a difference: definition, files, the programs that made them."""
     definition = site.model_dump_json(exclude={"folder", "services"})
-    digest = hashlib.sha256(definition.encode())
-    folders = [site.folder, *(part.service.folder for part in site.services.values())]
-    for top in folders:
-        for path in sorted(top.rglob("*")):
+    digest = hashlib.sha256(f"{FORMAT}\0{definition}".encode())
+    for top in [site.folder, *(part.service.folder for part in site.services.values())]:
+        for name, path in checked_files(top).items():
             if path.is_file():
-                digest.update(f"{path.relative_to(top)}\0".encode())
+                digest.update(f"{name}\0".encode())
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
     needs = [
         *site.requires.values(),

@@ -1,6 +1,6 @@
 """Studies that others published: their claims, judged from runs that repeat them."""
 
 from webdyno.studies.claims import judge_claim
-from webdyno.studies.table import markdown, rich_table
+from webdyno.studies.table import claim_blocks, markdown
 
-__all__ = ["judge_claim", "markdown", "rich_table"]
+__all__ = ["claim_blocks", "judge_claim", "markdown"]

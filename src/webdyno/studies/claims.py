@@ -7,8 +7,8 @@ point it holds when a ratio's whole interval lies between them, and doesn't when
 from collections.abc import Iterable, Sequence
 
 from webdyno.judge.sweep import judge_sweep
-from webdyno.judge.words import plural
 from webdyno.model.experiment import GeneratorName, Measure
+from webdyno.model.format import count
 from webdyno.model.judgement import Comparison, Interval, Verdict
 from webdyno.model.point import Point, PointJudgement, plan_points
 from webdyno.model.records import BlockRecord, Record
@@ -115,7 +115,7 @@ def _together(outcomes: Iterable[Outcome]) -> Outcome:
 def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparisons: int) -> str:
     if outcome is Outcome.UNTOLD:
         return cause[0].why
-    share = f"in {len(cause)} of {plural(comparisons, 'comparison')} " if comparisons > 1 else ""
+    share = f"in {len(cause)} of {count(comparisons, 'comparison')} " if comparisons > 1 else ""
     if outcome is Outcome.UNDECIDED:
         return share + _missing(claim, cause)
     where = "inside" if outcome is Outcome.HOLDS else "outside"
@@ -126,7 +126,7 @@ def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
     """Say what a decision lacks."""
     fewest = min(len(comparison.by_block) for comparison in cause)
     if fewest < Measure().min_blocks:
-        return f"only {plural(fewest, 'valid block')}, {Measure().min_blocks} are the fewest"
+        return f"only {count(fewest, 'valid block')}, {Measure().min_blocks} are the fewest"
     return (
         f"the interval contains a bound of the claim ({bounds(claim)}); "
         "a longer --budget narrows it"

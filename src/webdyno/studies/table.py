@@ -1,65 +1,89 @@
-"""The table of claims: in the terminal, and as Markdown."""
+"""What became of claims: in the terminal a block for each, as Markdown a table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
-from webdyno.model.experiment import GeneratorName
+from webdyno.model.format import MISSING, ratio_bounds, times
 from webdyno.model.judgement import Interval
-from webdyno.model.study import ClaimRow, Told
+from webdyno.model.study import ClaimRow, Outcome, Told
 
 HEADINGS = ("study", "claim", "published", "done right", "as published", "outcome", "why")
+STYLES = {
+    Outcome.HOLDS: "bold green",
+    Outcome.FAILS: "bold red",
+    Outcome.UNDECIDED: "bold yellow",
+    Outcome.UNTOLD: "bold yellow",
+}
 
 
-def rich_table(rows: Sequence[ClaimRow]) -> Table:
-    """Make the table for the terminal."""
-    table = Table(pad_edge=False, header_style="bold", show_lines=True)
-    for heading in HEADINGS:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*cells(row))
-    return table
+def claim_blocks(rows: Sequence[ClaimRow]) -> RenderableType:
+    """Give a block of lines per claim, under its study's name."""
+    parts: list[RenderableType] = []
+    for study, claims in groupby(rows, key=lambda row: row.study):
+        parts += [Text(study, style="bold underline"), Text()]
+        for row in claims:
+            parts += [_claim(row), Text()]
+    return Group(*parts)
+
+
+def _claim(row: ClaimRow) -> RenderableType:
+    said = [
+        (heading, Text(text))
+        for heading, text in zip(HEADINGS, _cells(row), strict=True)
+        if heading in {"published", "done right", "as published", "why"} and text != MISSING
+    ]
+    outcome = Text.assemble((str(row.outcome), STYLES[row.outcome]), "  ", row.claim.says)
+    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    for heading, text in said:
+        table.add_row(heading, text)
+    return Group(outcome, Padding(table, (0, 0, 0, 2)))
 
 
 def markdown(rows: Sequence[ClaimRow]) -> str:
     """Write the table as Markdown."""
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *map(cells, rows)]
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *map(_cells, rows)]
     return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
 
 
-def cells(row: ClaimRow) -> tuple[str, ...]:
-    """Give a row's texts; what wasn't measured is a dash."""
+def _cells(row: ClaimRow) -> tuple[str, ...]:
+    """Give a row's texts; what wasn't measured or published is a dash."""
     right = next((told for told in row.told if told.generator == "loadgen"), None)
     published = next((told for told in row.told if told.generator != "loadgen"), None)
     return (
         row.study,
         row.claim.says,
-        row.claim.published or "–",
-        _measured(right),
-        _measured(published),
+        row.claim.published or MISSING,
+        " ".join(_measured(right)),
+        " ".join(_measured(published)),
         str(row.outcome),
-        row.reason,
+        row.reason or MISSING,
     )
 
 
-def _measured(told: Told | None) -> str:
+def _measured(told: Told | None) -> Iterator[str]:
     if told is None:
-        return "–"
-    tool = _named(told.generator)
+        yield MISSING
+        return
+    if told.generator != "loadgen":
+        yield f"{told.generator}:"
     if not told.ratios:
-        return f"{tool}{told.outcome}"
+        yield str(told.outcome)
+        return
     lowest = min(told.ratios, key=lambda ratio: ratio.estimate)
     highest = max(told.ratios, key=lambda ratio: ratio.estimate)
-    span = _ratio(lowest) if len(told.ratios) == 1 else f"{_ratio(lowest)} to {_ratio(highest)}"
-    return f"{tool}{span}"
-
-
-def _named(generator: GeneratorName) -> str:
-    return "" if generator == "loadgen" else f"{generator}: "
+    yield _ratio(lowest)
+    if len(told.ratios) > 1:
+        yield f"to {_ratio(highest)}"
 
 
 def _ratio(ratio: Interval) -> str:
-    return f"{ratio.estimate:.3g}× ({ratio.low:.3g}–{ratio.high:.3g})"
+    return f"{times(ratio)} ({ratio_bounds(ratio)})"
 
 
 def _escaped(text: str) -> str:

@@ -68,6 +68,7 @@ def quiet_readings(slot: SlotRecord) -> Readings:
     return Readings(
         services={},
         network=NetworkUse(
+            dropped=0,
             received_bytes=5_000_000,
             received_packets=40_000,
             sent_bytes=5_000_000,
@@ -99,10 +100,15 @@ def found_in(run: SimulatedRun) -> dict[str, Finding]:
     return by_rule
 
 
-def incident(arm: str = "apache", **changes: Any) -> IncidentRecord:  # noqa: ANN401
+def incident(
+    arm: str | None = "apache",
+    *,
+    block: int = 2,
+    **changes: Any,  # noqa: ANN401
+) -> IncidentRecord:
     """A server that died."""
     return IncidentRecord(
-        block=2,
+        block=block,
         arm=arm,
         happened_at=START + timedelta(seconds=20),
         what="service apache ended with signal 9",

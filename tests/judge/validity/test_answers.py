@@ -58,6 +58,11 @@ def test_an_expected_redirect_is_no_failure() -> None:
 
 
 def test_an_arm_without_answers_is_told() -> None:
-    found = found_in(run_with(load_with(requests={"completed": 0})))
+    found = found_in(run_with(load_with(requests={"completed": 0, "drained": 0})))
     assert found["no-answers"].severity == "invalid"
     assert "24 slots" in found["no-answers"].what
+
+
+def test_a_page_slower_than_a_slot_is_answered_in_its_drain() -> None:
+    found = found_in(run_with(load_with(requests={"completed": 0, "drained": 64})))
+    assert "no-answers" not in found

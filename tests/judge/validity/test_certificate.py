@@ -51,15 +51,28 @@ def test_a_mistake_in_every_block_is_told_once() -> None:
     assert len(found(wrong, wrong, wrong)) == 1
 
 
+def free(body_bytes: int, body: str) -> Answer:
+    """An answer whose site doesn't say what is right."""
+    return answered(
+        expected_sha256=None, expected_bytes=None, body_bytes=body_bytes, body_sha256=body * 64
+    )
+
+
 def test_bodies_that_may_vary_must_still_have_about_one_size() -> None:
-    varying = {"expected_sha256": None, "expected_bytes": None}
-    first = answered(**varying, body_bytes=10_000, body_sha256="1" * 64)
-    alike = answered(**varying, body_bytes=10_100, body_sha256="2" * 64)
-    other = answered(**varying, body_bytes=3_000, body_sha256="3" * 64)
-    assert found((first, alike)) == []
-    (finding,) = found((first, other))
-    assert finding.rule == "different-body"
+    (finding,) = found((free(10_000, "1"), free(3_000, "3")))
+    assert (finding.rule, finding.severity) == ("different-body", "invalid")
     assert "10,000 and 3,000 bytes" in finding.what
+
+
+def test_bodies_that_differ_from_arm_to_arm_where_they_may_are_told() -> None:
+    pair = free(785, "1"), free(784, "2")
+    (finding,) = found(pair, pair, pair)
+    assert (finding.rule, finding.severity, finding.arm) == ("unlike-bodies", "note", "apache")
+    assert "/hello.txt with another body than nginx (785 and 784 bytes)" in finding.what
+
+
+def test_bodies_that_differ_from_answer_to_answer_are_not() -> None:
+    assert found((free(785, "1"), free(784, "2")), (free(785, "3"), free(784, "4"))) == []
 
 
 def test_arms_that_are_asked_for_different_pages_are_not_compared() -> None:

@@ -4,6 +4,10 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from judge.validity.broken import found_in, load_with, readings_with, run_with
+from webdyno.model.calibration import Ceiling, Limit
+from webdyno.model.judgement import Finding
+from webdyno.model.load_result import Window
+from webdyno.model.readings import StoppedUse
 
 
 @pytest.mark.parametrize(("busy", "fires"), [(0.5, False), (0.85, False), (0.86, True)])
@@ -23,15 +27,20 @@ def test_client_bound_spoils_what_the_client_times_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loop", "lag_us", "fires"),
+    ("loop", "lag_us", "response_us", "fires"),
     [
-        ("open", 200.0, True),
-        ("open", 20.0, False),
-        ("closed", 200.0, False),
+        ("open", 2_000.0, 10_000.0, True),
+        ("open", 2_000.0, 50_000.0, False),
+        ("open", 200.0, 300.0, False),
+        ("closed", 2_000.0, 10_000.0, False),
     ],
 )
-def test_late_requests_spoil_an_open_loop(loop: str, lag_us: float, fires: bool) -> None:
-    change = load_with(loop=loop, send_lag_us={"p99": lag_us}, response_time_us={"p99": 1_000.0})
+def test_late_requests_spoil_an_open_loop(
+    loop: str, lag_us: float, response_us: float, fires: bool
+) -> None:
+    change = load_with(
+        loop=loop, send_lag_us={"p99": lag_us}, response_time_us={"p99": response_us}
+    )
     found = found_in(run_with(change))
     assert ("send-lag" in found) == fires
 
@@ -54,3 +63,122 @@ def test_a_client_that_did_not_get_its_cpu_is_told(
     assert ("client-held-back" in found) == fires
     if fires:
         assert f"{waiting:.0%}"[:2] in found["client-held-back"].what
+
+
+def with_windows(*completed: int, median_us: float = 1_500.0) -> dict[str, Finding]:
+    """Findings of slots of four seconds in windows of one."""
+    windows = [
+        Window(at_s=float(at), length_s=1.0, completed=count) for at, count in enumerate(completed)
+    ]
+    change = load_with(windows=windows, response_time_us={"p50": median_us})
+    return found_in(run_with(change))
+
+
+def test_a_stretch_without_answers_in_a_closed_loop_is_told() -> None:
+    finding = with_windows(9_112, 0, 0, 0)["stood-still"]
+    assert "for 3 s of a slot next to nothing was answered" in finding.what
+    assert "server_cpu_us" not in finding.metrics
+
+
+def test_answers_in_slow_bursts_are_no_standstill() -> None:
+    assert "stood-still" not in with_windows(64, 0, 64, 0, median_us=1_900_000)
+
+
+def test_a_client_that_was_seen_stopped_is_told() -> None:
+    found = found_in(run_with(readings_with(stopped=StoppedUse(client_s=0.3))))
+    assert "stood still for up to 0.3 s of a slot" in found["client-stood-still"].what
+
+
+@pytest.mark.parametrize("loop", ["open", "closed"])
+@pytest.mark.parametrize(("still_s", "fires"), [(0.009, False), (0.011, True)])
+def test_a_client_that_says_it_stood_still_is_believed(
+    loop: str, still_s: float, fires: bool
+) -> None:
+    found = found_in(run_with(load_with(loop=loop, client={"stood_still_s": still_s})))
+    assert ("client-stood-still" in found) == fires
+
+
+@pytest.mark.parametrize(
+    ("offered", "completed", "fires"),
+    [
+        (None, 20_000, False),
+        (40_000.0, 20_000, False),
+        (40_000.0, 19_700, False),
+        (40_000.0, 19_000, True),
+        (40_000.0, 21_000, True),
+        (200.0, 90, False),
+        (200.0, 60, True),
+    ],
+)
+def test_a_rate_that_was_missed_is_told(offered: float | None, completed: int, fires: bool) -> None:
+    change = load_with(
+        loop="open",
+        offered_rps=offered,
+        requests={"completed": completed, "drained": 0},
+        rate_rps=completed / 0.5,
+    )
+    found = found_in(run_with(change))
+    assert ("offered-rate" in found) == fires
+    if fires and offered:
+        assert f"{offered:,.0f} requests/s were offered" in found["offered-rate"].what
+
+
+def in_thirds(
+    *completed: int, drained: int, drain_s: float, median_us: float
+) -> dict[str, Finding]:
+    """Findings of an open loop at 5,000/s over half a second."""
+    windows = [
+        Window(at_s=at / 6, length_s=1 / 6, completed=count) for at, count in enumerate(completed)
+    ]
+    change = load_with(
+        loop="open",
+        offered_rps=5_000.0,
+        requests={"completed": sum(completed), "drained": drained},
+        drain_s=drain_s,
+        windows=windows,
+        response_time_us={"p50": median_us, "mean": median_us},
+    )
+    return found_in(run_with(change))
+
+
+def test_a_server_that_keeps_up_from_far_away_is_not_too_slow() -> None:
+    """At a round trip of 100 ms, 500 of 2,500 answers come after the slot's end."""
+    found = in_thirds(334, 833, 833, drained=500, drain_s=0.1, median_us=100_000)
+    assert "offered-rate" not in found
+
+
+def test_a_queue_that_grows_is_no_keeping_up_though_it_is_worked_off_in_the_drain() -> None:
+    found = in_thirds(667, 667, 666, drained=500, drain_s=0.125, median_us=62_000)
+    assert "4,000" in found["offered-rate"].what or "3,996" in found["offered-rate"].what
+
+
+def test_slots_shorter_than_a_response_are_judged_by_all_that_was_answered() -> None:
+    assert "offered-rate" not in in_thirds(0, 0, 0, drained=2_500, drain_s=0.6, median_us=6e5)
+
+
+RATE_RPS = 40_000
+"""Of simulated arms, give or take their noise of 2 %."""
+
+
+@pytest.mark.parametrize(
+    ("ceiling_rps", "limit", "rule"),
+    [
+        (RATE_RPS, "client", "client-ceiling"),
+        (RATE_RPS, "link", "link-bound"),
+        (RATE_RPS, "server", None),
+        (RATE_RPS * 2, "client", None),
+        (RATE_RPS / 2, "client", None),  # out of date: it was exceeded by far
+    ],
+)
+def test_rates_near_a_ceiling(ceiling_rps: float, limit: Limit, rule: str | None) -> None:
+    ceiling = Ceiling(rate_rps=ceiling_rps, limited_by=limit)
+    by_rule = found_in(run_with(readings_with(ceiling=ceiling)))
+    assert by_rule.keys() & {"client-ceiling", "link-bound"} == ({rule} if rule else set())
+    if rule:
+        assert "webdyno calibrate" in by_rule[rule].what
+        assert by_rule[rule].severity == ("invalid" if limit == "client" else "note")
+
+
+def test_without_a_calibration_nothing_is_said() -> None:
+    by_rule = found_in(run_with(readings_with()))
+    assert not by_rule.keys() & {"client-ceiling", "link-bound"}

@@ -33,6 +33,14 @@ def test_cpu_time_that_servers_did_not_use_is_somebody_elses(
         assert "server_cpu_us" not in found["other-work"].metrics
 
 
+def test_interrupts_that_the_kernel_keeps_apart_are_not_other_programs() -> None:
+    def change(slot: SlotRecord) -> SlotRecord:
+        use = server_use(0.7).model_copy(update={"interrupts_s": 0.2})
+        return readings_with(host=BUSY)(slot.model_copy(update={"servers": use}))
+
+    assert found_in(run_with(change)) == {}
+
+
 def test_on_shared_cpus_the_clients_work_is_not_foreign() -> None:
     assert run_on(0.4, host=BUSY, shared_cpus=True) == {}
 

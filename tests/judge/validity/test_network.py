@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from judge.validity.broken import found_in, readings_with, run_with
-from webdyno.model.judgement import Finding
+from builders import simulated_run
+from judge.validity.broken import ARMS, found_in, readings_with, run_with
+from webdyno.judge import judge
+from webdyno.model.judgement import Finding, Judgement, Verdict
 from webdyno.model.records import SlotRecord
 
 
@@ -18,15 +20,25 @@ def test_a_quiet_network_is_fine() -> None:
     assert found() == {}
 
 
-@pytest.mark.parametrize("kind", ["listen_overflows", "listen_drops"])
-def test_a_full_listen_queue_is_told(kind: str) -> None:
-    finding = found(**{kind: 5})["listen-overflow"]
+def test_a_full_listen_queue_is_told() -> None:
+    finding = found(dropped=5)["listen-overflow"]
     assert "120 connections found the listen queue full" in finding.what
     assert "backlog" in finding.remedy
 
 
+@pytest.mark.parametrize("kind", ["listen_overflows", "listen_drops", "syn_retransmits"])
+def test_what_happens_to_other_programs_spoils_nothing(kind: str) -> None:
+    assert found(**{kind: 5}) == {}
+    assert found(**{kind: 5, "dropped": None}) == {}
+
+
+@pytest.mark.parametrize("kind", ["listen_overflows", "listen_drops"])
+def test_in_a_namespace_of_our_own_its_counts_serve_as_well(kind: str) -> None:
+    assert "listen-overflow" in found(**{kind: 5, "dropped": None, "own_namespace": True})
+
+
 def test_repeated_connection_attempts_are_told() -> None:
-    finding = found(syn_retransmits=2)["syn-retransmits"]
+    finding = found(syn_retransmits=2, own_namespace=True)["syn-retransmits"]
     assert "48 connection attempts" in finding.what
     assert "rate_rps" in finding.metrics
 
@@ -45,3 +57,57 @@ def test_ports_used_up_need_both_failures_and_waiting_ports(
     by_rule = found_in(run_with(change))
     assert ("ports-used-up" in by_rule) == fires
     assert ("refused" in by_rule) == (failed > 0)
+
+
+MBIT_100 = 12_500_000.0
+
+
+@pytest.mark.parametrize(
+    ("network", "fires"),
+    [
+        ({"sent_bytes": 6_000_000, "link_bytes_per_s": MBIT_100}, True),
+        ({"received_bytes": 6_000_000, "link_bytes_per_s": MBIT_100}, True),
+        ({"sent_bytes": 5_000_000, "link_bytes_per_s": MBIT_100}, False),
+        ({"sent_bytes": 6_000_000, "link_bytes_per_s": None}, False),
+    ],
+)
+def test_a_full_link_is_told(network: dict[str, float | None], fires: bool) -> None:
+    by_rule = found(**network)
+    assert ("link-bound" in by_rule) == fires
+    if fires:
+        assert by_rule["link-bound"].severity == "note"
+        assert "96 %" in by_rule["link-bound"].what
+        assert "server_cpu_us" not in by_rule["link-bound"].metrics
+
+
+def test_a_link_that_is_full_now_and_then_is_no_limit() -> None:
+    def change(slot: SlotRecord) -> SlotRecord:
+        sent_bytes = 6_000_000 if slot.slot == 3 else 1_000_000
+        network = {"sent_bytes": sent_bytes, "link_bytes_per_s": MBIT_100}
+        return readings_with(network=network)(slot)
+
+    assert "link-bound" not in found_in(run_with(change))
+
+
+def test_a_full_link_is_the_reason_why_arms_are_equivalent() -> None:
+    full = readings_with(network={"sent_bytes": 6_000_000, "link_bytes_per_s": MBIT_100})
+    run = simulated_run(ARMS, restart_sd=0.001, slot_sd=0.001)
+
+    def judged(*arms: str) -> Judgement:
+        records = [
+            full(record) if isinstance(record, SlotRecord) and record.arm in arms else record
+            for record in run.records
+        ]
+        return judge(run.head, records)
+
+    judgement = judged("nginx", "apache")
+    rates = {c.metric: c for c in judgement.comparisons}
+    assert rates["rate_rps"].verdict is Verdict.EQUIVALENT
+    assert "link-bound" in rates["rate_rps"].why
+    assert "link-bound" in judgement.headline
+    assert rates["server_cpu_us"].reason is None
+
+    one_only = judged("apache")
+    assert one_only.verdict is Verdict.EQUIVALENT
+    assert "link-bound" not in one_only.headline
+    assert {f.arm for f in one_only.findings if f.rule == "link-bound"} == {"apache"}

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from builders import SimulatedRun
+from builders import SimulatedRun, simulated_run
 from judge.validity.broken import ARMS, BLOCKS, found_in, run_with
-from webdyno.judge.evidence import gather
+from webdyno.judge.measured import Measured
 from webdyno.judge.validity import trend
 from webdyno.model.load_result import Window
 from webdyno.model.records import Record, SlotRecord
@@ -17,6 +17,7 @@ RUNS = 1_000
 THIRD_S = 0.5 / 3
 THIRD = 7_000
 """Answers in a third of a slot."""
+HEAD = simulated_run(ARMS, blocks=1).head
 
 
 def with_thirds(slot: SlotRecord, answers: tuple[int, int, int], **load: object) -> SlotRecord:
@@ -110,7 +111,7 @@ def noisy(run: SimulatedRun, noise: Callable[[Random], float], rng: Random) -> l
 
 def slot_trends(records: list[Record]) -> list[str]:
     """The arms with a trend inside their slots."""
-    evidence = gather(records)
+    evidence = Measured.of(records)
     assert len(evidence.blocks) == BLOCKS
-    found = trend.findings(evidence, list(ARMS))
-    return [finding.arm for finding in found if finding.rule == "slot-trend" and finding.arm]
+    (rule,) = (rule for rule in trend.RULES if rule.name == "slot-trend")
+    return [finding.arm for finding in rule.findings(evidence, HEAD) if finding.arm]

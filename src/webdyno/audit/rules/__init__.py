@@ -1,9 +1,9 @@
 """What can't be believed, and why: rules about one output, and rules about a whole text."""
 
 from webdyno.audit.document import Document
-from webdyno.audit.output import Output
 from webdyno.audit.rules import answers, connections, figures, prose, samples, sides, tables
 from webdyno.audit.rules.rule import Evidence, Rule, Seen
+from webdyno.readers.output import Output
 
 OUTPUT_RULES: tuple[Rule[Output], ...] = (
     *answers.RULES,

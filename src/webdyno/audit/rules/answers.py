@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.output import Output
 from webdyno.audit.rules.error_pages import error_page
 from webdyno.audit.rules.rule import Rule, Seen, number
+from webdyno.readers.output import Output
 
 TOLERATED = 0.001
 """Share of requests that may fail before a rate is not to be believed."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.output import Command, Output
 from webdyno.audit.rules.rule import Rule, Seen, number
+from webdyno.readers.output import Command, Output
 
 FEW_PER_CONNECTION = 20
 """Requests per connection below which most of a run is its start and its end."""

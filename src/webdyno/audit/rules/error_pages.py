@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.output import Output
+from webdyno.readers.output import Output
 
 _NGINX_REASONS = {
     404: "Not Found",

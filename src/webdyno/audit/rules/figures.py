@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.output import Output
 from webdyno.audit.rules.rule import Rule, Seen, number
+from webdyno.readers.output import Output
 
 AGREE = 0.02
 """Relative difference at which figures count as equal."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.output import Output
 from webdyno.audit.rules.rule import Rule, Seen, number
+from webdyno.readers.output import Output
 
 ENOUGH_ABOVE = 10
 """Samples that should lie above a percentile before it means anything."""

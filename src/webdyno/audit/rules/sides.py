@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from webdyno.audit.document import Document
-from webdyno.audit.output import Output
 from webdyno.audit.rules.rule import Rule, Seen, number
+from webdyno.readers.output import Output
 
 SAME_SIZE = 0.02
 """Documents that differ less may be one page with another date in it."""

@@ -5,9 +5,9 @@ from itertools import combinations, pairwise
 from statistics import median
 
 from webdyno.audit.document import Document
-from webdyno.audit.output import Output
 from webdyno.audit.rules.rule import Rule, Seen, number
 from webdyno.audit.tables import Column, Table
+from webdyno.readers.output import Output
 
 DIFFERENT = 1.2
 """Ratio of bytes per answer from which two columns count as different documents."""

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from webdyno.judge.metrics import answers
 from webdyno.judge.validity.rule import SlotRule
-from webdyno.judge.words import number, plural
+from webdyno.model.format import count, number
+from webdyno.model.metrics import answers
 from webdyno.model.records import SlotRecord
 
 
@@ -33,7 +33,7 @@ def _unexpected_status(slots: Sequence[SlotRecord]) -> str:
     codes = [code for code, _ in by_status.most_common() if not code.startswith("2")]
     total = sum(answers(slot) for slot in slots)
     return (
-        f"{number(_count(slots, 'status'))} of {plural(total, 'answer')} had an unexpected status "
+        f"{number(_count(slots, 'status'))} of {count(total, 'answer')} had an unexpected status "
         f"({', '.join(codes or by_status)}){_example(slots)}"
     )
 
@@ -46,7 +46,7 @@ def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
 
     def what(slots: Sequence[SlotRecord]) -> str:
         sent = sum(_requests(slot) for slot in slots)
-        return f"{plural(_count(slots, kind), noun)} at {number(sent)} requests{_example(slots)}"
+        return f"{count(_count(slots, kind), noun)} at {number(sent)} requests{_example(slots)}"
 
     return SlotRule(name, broken, what, remedy)
 
@@ -107,8 +107,8 @@ REFUSED = _failure_rule(
 
 NO_ANSWERS = SlotRule(
     name="no-answers",
-    broken=lambda slot: slot.load.requests.completed == 0,
-    what=lambda slots: f"not one valid answer in {plural(len(slots), 'slot')}",
+    broken=lambda slot: slot.load.requests.completed + slot.load.requests.drained == 0,
+    what=lambda slots: f"not one valid answer in {count(len(slots), 'slot')}",
     remedy="Ask for the page with `webdyno up` and curl; when it is only slow, make slots longer "
     "with --set measure.slot_s=5.",
 )

@@ -2,23 +2,34 @@
 
 from collections.abc import Iterator, Sequence
 
-from webdyno.judge.evidence import Evidence
-from webdyno.judge.words import number, plural
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity.rule import RunRule, note
+from webdyno.model.format import count, number
 from webdyno.model.judgement import Finding
-from webdyno.model.records import Answer
+from webdyno.model.records import Answer, CertificateRecord
+from webdyno.model.run import RunHead
 
 SIZE_TOLERANCE = 0.05
 """How much larger one arm's body may be where bodies may differ from answer to answer."""
 
 
-def findings(evidence: Evidence, arms: Sequence[str]) -> list[Finding]:
-    """Check every certificate; a mistake that several blocks show is told once."""
+def _certificate(measured: Measured, head: RunHead) -> list[Finding]:
+    """Check every certificate; what several blocks show is told once."""
+    arms = list(head.experiment.arms)
     found: dict[tuple[str, str | None, str], Finding] = {}
-    for certificate in evidence.certificates:
-        by_arm = {arm: certificate.answers.get(arm, []) for arm in arms}
-        for finding in [*_unlike_expected(by_arm), *_unlike_each_other(by_arm)]:
+    for certificate in measured.certificates:
+        for finding in differences(certificate, arms):
             found.setdefault((finding.rule, finding.arm, finding.what), finding)
-    return list(found.values())
+    return [*found.values(), *_unlike_but_allowed(measured.certificates, arms)]
+
+
+CERTIFICATE = RunRule("certificate", _certificate)
+
+
+def differences(certificate: CertificateRecord, arms: Sequence[str]) -> list[Finding]:
+    """Give what keeps the arms' answers from being compared."""
+    by_arm = {arm: certificate.answers.get(arm, []) for arm in arms}
+    return [*_unlike_expected(by_arm), *_unlike_each_other(by_arm)]
 
 
 def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
@@ -28,7 +39,8 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                 yield _finding(
                     "no-answer",
                     arm,
-                    f"arm {arm} gave no answer to {answer.path}: {answer.error or 'no reason'}",
+                    f"arm {arm} gave no usable answer to {answer.path}: "
+                    f"{answer.error or 'no reason'}",
                 )
             elif answer.status != answer.expected_status:
                 yield _finding(
@@ -47,7 +59,7 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     "different-body",
                     arm,
                     f"arm {arm} answered {answer.path} with another body than the site's "
-                    f"({plural(answer.body_bytes, 'byte')}{expected})",
+                    f"({count(answer.body_bytes, 'byte')}{expected})",
                 )
 
 
@@ -70,8 +82,46 @@ def _unlike_each_other(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     "different-body",
                     arm,
                     f"arms {baseline} and {arm} answered {paths} with different bodies: "
-                    f"{number(ours.body_bytes)} and {plural(theirs.body_bytes, 'byte')}",
+                    f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}",
                 )
+
+
+def _unlike_but_allowed(
+    certificates: Sequence[CertificateRecord], arms: Sequence[str]
+) -> Iterator[Finding]:
+    """Note pages whose bodies differ from arm to arm, where the site doesn't say what is right.
+
+    Pages that also differ from answer to answer of the same arm, as those with a date or a random
+    number do, are what the site's freedom is for, and not worth a word.
+    """
+    baseline, *others = arms
+    for arm in others:
+        unlike: dict[str, str] = {}
+        varying: set[str] = set()
+        sums: dict[tuple[str, int], str] = {}
+        for certificate in certificates:
+            both = (certificate.answers.get(name, []) for name in (baseline, arm))
+            for at, (ours, theirs) in enumerate(zip(*both, strict=False)):
+                paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
+                free = ours.expected_sha256 is None and theirs.expected_sha256 is None
+                if free and ours.body_sha256 != theirs.body_sha256 and _alike(ours, theirs):
+                    sizes = f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
+                    unlike.setdefault(paths, sizes)
+                for name, answer in ((baseline, ours), (arm, theirs)):
+                    if sums.setdefault((name, at), answer.body_sha256) != answer.body_sha256:
+                        varying.add(paths)
+        told = {paths: sizes for paths, sizes in unlike.items() if paths not in varying}
+        if told:
+            paths, sizes = next(iter(told.items()))
+            more = f", and {count(len(told) - 1, 'other path')}" if len(told) > 1 else ""
+            yield note(
+                "unlike-bodies",
+                arm,
+                f"it answered {paths} with another body than {baseline} ({sizes}){more}; the site "
+                "doesn't say which is right, so both count",
+                "See with `webdyno up` and curl whether they are the same page. To have them held "
+                "to the byte, give the path its body_sha256 in the site's `site.toml`.",
+            )
 
 
 def _as_expected(answer: Answer) -> bool:

@@ -1,15 +1,19 @@
-"""Whether the client was fast enough: a busy client measures itself."""
+"""Whether the client could do what was asked of it: one at its limit measures itself."""
 
 from collections.abc import Sequence
+from math import sqrt
 
 from webdyno.judge.validity.rule import (
     DISTURBANCES_TOLERATED,
-    RESPONSE_METRICS,
-    TIMING_METRICS,
+    RESPONSE_TIMES,
+    TIMING,
     SlotRule,
     readings_of,
 )
-from webdyno.judge.words import percent
+from webdyno.model.calibration import Limit
+from webdyno.model.format import duration, number, percent
+from webdyno.model.load_result import Window
+from webdyno.model.metrics import rate_rps
 from webdyno.model.records import SlotRecord
 
 BUSY_LIMIT = 0.85
@@ -18,8 +22,27 @@ BUSY_LIMIT = 0.85
 WAITING_LIMIT = 1 - BUSY_LIMIT
 """Share of its time that a thread of the client may be ready and wait for a CPU."""
 
-LAG_LIMIT = 0.05
-"""Share of the response time's 99th percentile that the send lag's may reach (open loop)."""
+LAG_LIMIT, LAG_FLOOR_US = 0.05, 500.0
+"""Open loop: the send lag's 99th percentile may reach this share of the response time's, and in any
+case this much: one late wake-up in a hundred requests says nothing about the client."""
+
+NEAR, STALE = 0.9, 1.1
+"""From `NEAR` times the ceiling on it may be the ceiling that is measured. A rate above `STALE`
+times the ceiling shows that the calibration isn't true any more, so it says nothing."""
+
+RATE_TOLERANCE = 0.02
+CHANCE = 3.0
+"""Standard deviations of a Poisson count that random arrivals may be off by chance."""
+
+STILL_LIMIT = 0.02
+"""Share of a slot in which the client may stand still: it moves the rate by as much."""
+
+STANDSTILL_SHARE, FEWEST_EXPECTED = 0.1, 20
+"""A window stood still that has less than this share of the answers that the rest of the slot lets
+expect, where that is enough of them to tell."""
+STANDSTILL_RESPONSE_TIMES = 5
+"""How many response times a window must last for that: answers may come in bursts that far apart.
+"""
 
 
 def _busiest(slots: Sequence[SlotRecord]) -> str:
@@ -30,17 +53,48 @@ def _busiest(slots: Sequence[SlotRecord]) -> str:
     )
 
 
-def _lagged(slot: SlotRecord) -> bool:
-    lag, response = slot.load.send_lag_us.p99, slot.load.response_time_us.p99
-    return slot.load.loop == "open" and bool(lag and response and lag > LAG_LIMIT * response)
+CLIENT_BOUND = SlotRule(
+    name="client-bound",
+    broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
+    what=_busiest,
+    remedy="Give the client more of the CPUs where there are any (--server-cores N leaves it all "
+    "but N cores), or decide on server CPU time per request, which the client's speed doesn't "
+    "enter: --set measure.decide_on=server_cpu_us.",
+    spoils=TIMING,
+)
 
 
-def _most_lag(slots: Sequence[SlotRecord]) -> str:
-    worst = max(slot.load.send_lag_us.p99 or 0.0 for slot in slots)
+def reaches_ceiling(slot: SlotRecord, limit: Limit) -> bool:
+    """Whether a slot's rate is what `webdyno calibrate` found to be the most, for this reason."""
+    ceiling = slot.readings.ceiling if slot.readings else None
+    share = _ceiling_share(slot)
+    return ceiling is not None and ceiling.limited_by == limit and NEAR < share < STALE
+
+
+def _ceiling_share(slot: SlotRecord) -> float:
+    """Give the slot's rate as a share of the ceiling."""
+    ceiling = slot.readings.ceiling if slot.readings else None
+    return (rate_rps([slot]) or 0.0) / ceiling.rate_rps if ceiling and ceiling.rate_rps else 0.0
+
+
+def _highest(slots: Sequence[SlotRecord]) -> str:
+    known = [readings.ceiling for readings in readings_of(slots) if readings.ceiling]
     return (
-        f"requests left up to {worst:.0f} µs after they were due (99th percentile), more than "
-        f"{percent(LAG_LIMIT)} of the response time"
+        f"it answered up to {percent(max(map(_ceiling_share, slots)))} of the "
+        f"{number(round(known[0].rate_rps))} requests per second that this client reaches against "
+        "a server that does nothing (webdyno calibrate)"
     )
+
+
+CLIENT_CEILING = SlotRule(
+    name="client-ceiling",
+    broken=lambda slot: reaches_ceiling(slot, "client"),
+    what=_highest,
+    remedy="Give the client more of the CPUs where there are any (--server-cores N), or decide on "
+    "server CPU time per request: --set measure.decide_on=server_cpu_us. After changes to this "
+    "machine, calibrate again.",
+    spoils=TIMING,
+)
 
 
 def _waited(slot: SlotRecord) -> bool:
@@ -57,30 +111,145 @@ def _most_waiting(slots: Sequence[SlotRecord]) -> str:
     )
 
 
-CLIENT_BOUND = SlotRule(
-    name="client-bound",
-    broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
-    what=_busiest,
-    remedy="Give the client more cores (--server-cores 1), or decide on server CPU time per "
-    "request, which the client's speed doesn't enter: --set measure.decide_on=server_cpu_us.",
-    spoils=TIMING_METRICS,
-)
-
 CLIENT_HELD_BACK = SlotRule(
     name="client-held-back",
     broken=_waited,
     what=_most_waiting,
     remedy="Stop other programs on the client's CPUs, and look for a CPU quota of the container.",
-    spoils=TIMING_METRICS,
+    spoils=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
 )
+
+
+def _still_s(slot: SlotRecord) -> float:
+    """By its own clock, and by what the probes saw."""
+    seen_s = slot.readings.stopped.client_s if slot.readings and slot.readings.stopped else 0.0
+    return max(seen_s, slot.load.client.stood_still_s)
+
+
+CLIENT_STOOD_STILL = SlotRule(
+    name="client-stood-still",
+    broken=lambda slot: _still_s(slot) > STILL_LIMIT * slot.load.measured_s,
+    what=lambda slots: (
+        f"the load generator stood still for up to {duration(max(map(_still_s, slots)))} of a "
+        "slot, and sent nothing in that time: it was stopped, or had no CPU"
+    ),
+    remedy="Look for what stops programs here: a debugger, a suspended machine, other programs on "
+    "the client's CPUs.",
+    spoils=TIMING,
+    tolerated=DISTURBANCES_TOLERATED,
+)
+
+
+def stood_still_s(slot: SlotRecord) -> float:
+    """Give the length of the slot's windows in which next to nothing was answered."""
+    return sum(window.length_s for window in slot.load.windows if _stood_still(window, slot))
+
+
+def _stood_still(window: Window, slot: SlotRecord) -> bool:
+    usual_us = slot.load.response_time_us.p50
+    if not usual_us or window.length_s < STANDSTILL_RESPONSE_TIMES * usual_us / 1e6:
+        return False
+    others = [other for other in slot.load.windows if other is not window]
+    others_s = sum(other.length_s for other in others)
+    if not others_s:
+        return False
+    expected = sum(other.completed for other in others) / others_s * window.length_s
+    return expected >= FEWEST_EXPECTED and window.completed < STANDSTILL_SHARE * expected
+
+
+STOOD_STILL = SlotRule(
+    name="stood-still",
+    broken=lambda slot: stood_still_s(slot) > 0,
+    what=lambda slots: (
+        f"for {duration(max(map(stood_still_s, slots)))} of a slot next to nothing was answered, "
+        "though all was well before or after: the load generator or the servers stood still"
+    ),
+    remedy="Look for what stops programs here: a suspended machine, a frozen container, a "
+    "debugger, a disk that blocks; and for pauses of the server itself in its log.",
+    spoils=TIMING,
+)
+
+
+def _lagged(slot: SlotRecord) -> bool:
+    lag, response = slot.load.send_lag_us.p99, slot.load.response_time_us.p99
+    if slot.load.loop != "open" or not lag or not response:
+        return False
+    return lag > max(LAG_LIMIT * response, LAG_FLOOR_US)
+
+
+def _most_lag(slots: Sequence[SlotRecord]) -> str:
+    worst = max(slot.load.send_lag_us.p99 or 0.0 for slot in slots)
+    return (
+        f"requests left up to {number(worst)} µs after they were due (99th percentile), more than "
+        f"{percent(LAG_LIMIT)} of the response time"
+    )
+
 
 SEND_LAG = SlotRule(
     name="send-lag",
     broken=_lagged,
     what=_most_lag,
     remedy="Lower the rate, give the client more CPUs, or stop other work on its CPUs.",
-    spoils=RESPONSE_METRICS,
+    spoils=RESPONSE_TIMES,
 )
 
-RULES = (CLIENT_BOUND, CLIENT_HELD_BACK, SEND_LAG)
+
+def _missed(slot: SlotRecord) -> bool:
+    """Whether an open loop's requests were not answered as fast as they were due.
+
+    Those that are answered in the drain were due in the slot as well. What keeps up only by a
+    queue that grows shows in the last window, unless that begins before the first answers come.
+    """
+    load = slot.load
+    if not load.offered_rps:
+        return False
+    answered = load.requests.completed + load.requests.drained
+    if _off(answered, load.offered_rps * load.measured_s):
+        return True
+    last, usual_us = load.windows[-1] if load.windows else None, load.response_time_us.p50
+    return (
+        last is not None
+        and usual_us is not None
+        and last.at_s >= usual_us / 1e6
+        and last.completed < load.offered_rps * last.length_s
+        and _off(last.completed, load.offered_rps * last.length_s)
+    )
+
+
+def _off(count: int, expected: float) -> bool:
+    return abs(count - expected) > max(RATE_TOLERANCE * expected, CHANCE * sqrt(expected))
+
+
+def _rates(slots: Sequence[SlotRecord]) -> str:
+    worst = min(slots, key=lambda slot: (rate_rps([slot]) or 0.0) / (slot.load.offered_rps or 1))
+    return (
+        f"{number(worst.load.offered_rps or 0)} requests/s were offered, but "
+        f"{number(_answered_rps(worst))} were answered"
+    )
+
+
+def _answered_rps(slot: SlotRecord) -> float:
+    """Give the rate of the last window where all was answered in the end, else of the slot."""
+    over_all = rate_rps([slot]) or 0.0
+    last = slot.load.windows[-1] if slot.load.windows else None
+    return min(over_all, last.completed / last.length_s) if last and last.length_s else over_all
+
+
+OFFERED_RATE = SlotRule(
+    name="offered-rate",
+    broken=_missed,
+    what=_rates,
+    remedy="Lower the rate below what every arm can answer: a queue that grows without end has no "
+    "response time. To find the most that an arm can do use a closed loop.",
+)
+
+RULES = (
+    CLIENT_BOUND,
+    CLIENT_HELD_BACK,
+    CLIENT_STOOD_STILL,
+    STOOD_STILL,
+    SEND_LAG,
+    OFFERED_RATE,
+    CLIENT_CEILING,
+)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from webdyno.judge.validity.rule import (
     DISTURBANCES_TOLERATED,
-    TIMING_METRICS,
+    TIMING,
     SlotRule,
     readings_of,
     with_readings,
 )
-from webdyno.judge.words import percent
+from webdyno.model.format import percent
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
@@ -27,7 +27,10 @@ PRESSURE_LIMIT = 0.05
 
 
 def foreign_share(slot: SlotRecord) -> float:
-    """Give the share of the servers' CPUs that was surely used by neither servers nor client."""
+    """Give the share of the servers' CPUs that was surely used by neither servers nor client.
+
+    Interrupts' time is the servers' own, whether or not the kernel keeps it apart from theirs.
+    """
     if slot.readings is None or not (total_s := slot.readings.host.servers.total_s):
         return 0.0
     return (slot.readings.host.servers.busy_s - slot.servers.cpu_s - TICKS_S) / total_s
@@ -41,7 +44,8 @@ def _steal_share(readings: Readings) -> float:
 
 def _memory_waiting(readings: Readings) -> float:
     pressure = readings.host.pressure
-    return pressure.memory_s / readings.host.took_s if pressure else 0.0
+    took_s = readings.host.took_s
+    return pressure.memory_s / took_s if pressure and took_s else 0.0
 
 
 def _foreign(slots: Sequence[SlotRecord]) -> str:
@@ -63,7 +67,7 @@ OTHER_WORK = SlotRule(
     what=_foreign,
     remedy="Stop other programs on this machine (`top` shows them), or keep them off the servers' "
     "CPUs.",
-    spoils=TIMING_METRICS,
+    spoils=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
 )
 
@@ -75,7 +79,7 @@ STEAL = SlotRule(
         f"CPU time to other machines (limit {percent(STEAL_LIMIT)})"
     ),
     remedy="Run at a quieter time or on a machine of your own.",
-    spoils=TIMING_METRICS,
+    spoils=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
 )
 

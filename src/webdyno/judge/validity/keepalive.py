@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from webdyno.judge.metrics import answers
 from webdyno.judge.validity.rule import SlotRule
-from webdyno.judge.words import number, percent, plural
+from webdyno.model.format import count, number, percent
+from webdyno.model.metrics import answers
 from webdyno.model.records import SlotRecord
 
 CLOSED_LIMIT = 0.005
@@ -27,7 +27,7 @@ def _closed(slots: Sequence[SlotRecord]) -> str:
     closed = sum(slot.load.keepalive.server_closed or 0 for slot in slots)
     total = sum(answers(slot) for slot in slots)
     return (
-        f"the server closed {plural(closed, 'connection')} that should have been kept, one in "
+        f"the server closed {count(closed, 'connection')} that should have been kept, one in "
         f"{number(total / closed)} answers (limit: {percent(CLOSED_LIMIT)} of the answers)"
     )
 
@@ -60,7 +60,7 @@ UNWANTED_KEEP_ALIVE = SlotRule(
     name="unwanted-keep-alive",
     broken=_kept_on,
     what=lambda slots: (
-        f"{plural(sum(slot.load.connections.reused_requests or 0 for slot in slots), 'request')} "
+        f"{count(sum(slot.load.connections.reused_requests or 0 for slot in slots), 'request')} "
         "went over a connection used before, although each was to open its own"
     ),
     remedy="This is the load generator's mistake: use another one, or ask for keep-alive.",

@@ -1,18 +1,79 @@
-"""Whether the network carried what was asked of it."""
+"""Whether the network carried what was asked of it, and was it that was measured."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from webdyno.judge.validity.rule import TIMING_METRICS, SlotRule, readings_of, with_readings
-from webdyno.judge.words import number, plural
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity.client import reaches_ceiling
+from webdyno.judge.validity.rule import (
+    TIMING,
+    RunRule,
+    SlotRule,
+    note,
+    readings_of,
+    with_readings,
+)
+from webdyno.model.format import count, number, percent
+from webdyno.model.judgement import Comparison, Finding, Verdict
+from webdyno.model.metrics import metrics_of_kind
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
+from webdyno.model.run import RunHead
 
 PORTS_LIMIT = 0.9
 """Share of the local ports that may wait in TIME_WAIT."""
 
+LINK_LIMIT = 0.9
+"""Share of a link's bandwidth from which on it may be the link that is measured."""
 
-def _overflows(readings: Readings) -> int:
-    return max(readings.network.listen_overflows, readings.network.listen_drops)
+MOST_SLOTS = 0.5
+"""Share of an arm's slots with a full link from which on the link was the arm's limit."""
+
+
+def _dropped(readings: Readings) -> int:
+    """Count connections that the arm's listeners dropped.
+
+    Where the kernel doesn't tell that of each listener, the whole network namespace's count serves,
+    provided that nobody else is in it.
+    """
+    network = readings.network
+    if network.dropped is not None:
+        return network.dropped
+    return max(network.listen_overflows, network.listen_drops) if network.own_namespace else 0
+
+
+LISTEN_OVERFLOW = SlotRule(
+    name="listen-overflow",
+    broken=with_readings(lambda readings: _dropped(readings) > 0),
+    what=lambda slots: (
+        f"{count(sum(map(_dropped, readings_of(slots))), 'connection')} found "
+        "the listen queue full, and waited a second or more for their next attempt"
+    ),
+    remedy="Raise the server's listen backlog and the kernel's limit (sysctl net.core.somaxconn), "
+    "give it more workers, or use fewer connections.",
+    spoils=TIMING,
+)
+
+
+def _syns_again(readings: Readings) -> int:
+    """Count SYNs sent again, where they must be ours.
+
+    On the loopback interface none gets lost but by a listener that drops it, which is counted by
+    itself; those of other programs' connections can't be told from ours.
+    """
+    return readings.network.syn_retransmits if readings.network.own_namespace else 0
+
+
+SYN_RETRANSMITS = SlotRule(
+    name="syn-retransmits",
+    broken=with_readings(lambda readings: _syns_again(readings) > 0),
+    what=lambda slots: (
+        f"{number(sum(map(_syns_again, readings_of(slots))))} "
+        "connection attempts (SYN) had to be sent again, after a second or more"
+    ),
+    remedy="Raise the listen backlog and net.core.somaxconn, or use fewer new connections; on a "
+    "link with loss that is to be expected, so compare over keep-alive there.",
+    spoils=TIMING,
+)
 
 
 def _out_of_ports(slot: SlotRecord) -> bool:
@@ -28,34 +89,10 @@ def _ports(slots: Sequence[SlotRecord]) -> str:
     waiting = max(readings.network.time_wait for readings in readings_of(slots))
     failed = sum(slot.load.failures.connect or 0 for slot in slots)
     return (
-        f"{plural(failed, 'connection attempt')} failed while {number(waiting)} local ports were "
+        f"{count(failed, 'connection attempt')} failed while {number(waiting)} local ports were "
         "still held by connections just closed (TIME_WAIT)"
     )
 
-
-LISTEN_OVERFLOW = SlotRule(
-    name="listen-overflow",
-    broken=with_readings(lambda readings: _overflows(readings) > 0),
-    what=lambda slots: (
-        f"{plural(sum(map(_overflows, readings_of(slots))), 'connection')} found "
-        "the listen queue full, and waited a second or more for their next attempt"
-    ),
-    remedy="Raise the server's listen backlog and the kernel's limit (sysctl net.core.somaxconn), "
-    "give it more workers, or use fewer connections.",
-    spoils=TIMING_METRICS,
-)
-
-SYN_RETRANSMITS = SlotRule(
-    name="syn-retransmits",
-    broken=with_readings(lambda readings: readings.network.syn_retransmits > 0),
-    what=lambda slots: (
-        f"{number(sum(r.network.syn_retransmits for r in readings_of(slots)))} "
-        "connection attempts (SYN) had to be sent again, after a second or more"
-    ),
-    remedy="Raise the listen backlog and net.core.somaxconn, or use fewer new connections; on a "
-    "link with loss that is to be expected, so compare over keep-alive there.",
-    spoils=TIMING_METRICS,
-)
 
 PORTS_USED_UP = SlotRule(
     name="ports-used-up",
@@ -65,4 +102,61 @@ PORTS_USED_UP = SlotRule(
     "net.ipv4.tcp_tw_reuse.",
 )
 
-RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP)
+SLOT_RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP)
+
+
+def _link_bound(measured: Measured, head: RunHead) -> Iterable[Finding]:
+    """Note each arm that filled the link in at least half of its slots.
+
+    A link with a limit is part of the experiment, so a full one spoils nothing: it is the reason
+    why arms are equivalent over it, or why a faster one isn't ahead by more.
+    """
+    for arm in head.experiment.arms:
+        mine = measured.of_arm(arm)
+        full = [slot for slot in mine if _fills_link(slot)]
+        if full and len(full) >= MOST_SLOTS * len(mine):
+            yield note(
+                LINK_BOUND.name,
+                arm,
+                f"in {len(full)} of {count(len(mine), 'slot')} {_carried(full)}: the link was "
+                "measured, not the server, which may be faster than it looks",
+                "Use a faster link (--link) or smaller bodies to compare the servers themselves; "
+                "server CPU time per request is still comparable.",
+                metrics_of_kind(TIMING),
+            )
+
+
+LINK_BOUND = RunRule("link-bound", _link_bound)
+
+
+def both_filled_link(comparison: Comparison, findings: Iterable[Finding]) -> str | None:
+    """Say that the link made two arms equivalent, if it did."""
+    bound = {finding.arm for finding in findings if finding.rule == LINK_BOUND.name}
+    if (
+        comparison.verdict is Verdict.EQUIVALENT
+        and comparison.metric in metrics_of_kind(TIMING)
+        and {comparison.a, comparison.b} <= bound
+    ):
+        return f"both filled the link, which is the limit ({LINK_BOUND.name})"
+    return None
+
+
+def _carried(full: Sequence[SlotRecord]) -> str:
+    shares = sorted(_link_share(readings) for readings in readings_of(full))
+    if not shares[-1]:
+        return "the rate was what the link allows at most (webdyno calibrate)"
+    return f"the link carried {percent(shares[len(shares) // 2])} of what it can"
+
+
+def _fills_link(slot: SlotRecord) -> bool:
+    if slot.readings is None:
+        return False
+    return _link_share(slot.readings) > LINK_LIMIT or reaches_ceiling(slot, "link")
+
+
+def _link_share(readings: Readings) -> float:
+    network = readings.network
+    if not network.link_bytes_per_s or not readings.host.took_s:
+        return 0.0
+    busier_way = max(network.sent_bytes, network.received_bytes)
+    return busier_way / readings.host.took_s / network.link_bytes_per_s

@@ -1,13 +1,16 @@
 """What a validity rule is, and how broken slots become findings."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from webdyno.judge.evidence import Evidence
-from webdyno.judge.words import plural
+from webdyno.judge.measured import Measured
+from webdyno.model.format import count
 from webdyno.model.judgement import Finding, LeftOutSlot
+from webdyno.model.metrics import Kind, metrics_of_kind
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
+from webdyno.model.run import RunHead
 
 TOO_MANY_LEFT_OUT = 0.1
 """Usual share of an arm's slots that may be left out: what fails more often belongs to the arm."""
@@ -15,9 +18,35 @@ TOO_MANY_LEFT_OUT = 0.1
 DISTURBANCES_TOLERATED = 0.5
 """The same for what comes from outside: the slots that are left are as good as ever."""
 
-RESPONSE_METRICS = ("response_p50_us", "response_p99_us")
-TIMING_METRICS = ("rate_rps", *RESPONSE_METRICS)
+RESPONSE_TIMES: tuple[Kind, ...] = ("response time",)
+TIMING: tuple[Kind, ...] = ("rate", "response time")
 """Metrics that the client's speed and the link's enter; server CPU time per request isn't one."""
+WORK: tuple[Kind, ...] = ("rate", "response time", "work")
+"""What depends on who had the CPUs, and when; what a server keeps in memory doesn't."""
+
+
+class Rule(Protocol):
+    """Something that has to hold for figures to mean what they say."""
+
+    @property
+    def name(self) -> str:
+        """Short and stable, such as `non-2xx`; a rule with several findings names them after it."""
+
+    def findings(self, measured: Measured, head: RunHead) -> Iterable[Finding]:
+        """Tell where it doesn't hold, with figures and a remedy."""
+
+
+@dataclass(frozen=True)
+class RunRule:
+    """A rule about a run as a whole, or about its blocks."""
+
+    name: str
+    look: Callable[[Measured, RunHead], Iterable[Finding]]
+    """No slot is left out of what it looks at."""
+
+    def findings(self, measured: Measured, head: RunHead) -> Iterable[Finding]:
+        """Tell where it doesn't hold."""
+        return self.look(measured, head)
 
 
 @dataclass(frozen=True)
@@ -29,45 +58,53 @@ class SlotRule:
     what: Callable[[Sequence[SlotRecord]], str]
     """All slots of one arm that broke the rule -> what is wrong, with figures."""
     remedy: str
-    spoils: Sequence[str] = ()
-    """The metrics that a broken slot is left out of; all when empty."""
+    spoils: Collection[Kind] = ()
+    """The kinds of metrics that a broken slot is left out of; all when empty."""
     tolerated: float = TOO_MANY_LEFT_OUT
     """Share of an arm's slots that may be left out before the arm has no valid result."""
 
     def left_out(self, slots: Iterable[SlotRecord]) -> list[LeftOutSlot]:
         """List the slots that break the rule."""
+        metrics = metrics_of_kind(self.spoils)
         return [
             LeftOutSlot(
-                block=slot.block,
-                slot=slot.slot,
-                arm=slot.arm,
-                rule=self.name,
-                metrics=list(self.spoils),
+                block=slot.block, slot=slot.slot, arm=slot.arm, rule=self.name, metrics=metrics
             )
             for slot in slots
             if self.broken(slot)
         ]
 
-    def findings(self, evidence: Evidence, arms: Iterable[str]) -> list[Finding]:
+    def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
         """Give a finding for each arm with broken slots: invalid when they are too many."""
         return [
             self._finding(arm, bad, total=len(mine))
-            for arm in arms
-            if (mine := [slot for slot in evidence.slots if slot.arm == arm])
-            and (bad := [slot for slot in mine if self.broken(slot)])
+            for arm in head.experiment.arms
+            if (mine := measured.of_arm(arm)) and (bad := [it for it in mine if self.broken(it)])
         ]
 
     def _finding(self, arm: str, bad: Sequence[SlotRecord], total: int) -> Finding:
         too_many = len(bad) > self.tolerated * total
-        scope = "" if too_many else f" ({plural(len(bad), 'slot')} of {total}, left out)"
+        scope = "" if too_many else f" ({count(len(bad), 'slot')} of {total}, left out)"
         return Finding(
             rule=self.name,
             severity="invalid" if too_many else "note",
             arm=arm,
             what=f"arm {arm}: {self.what(bad)}{scope}",
             remedy=self.remedy,
-            metrics=list(self.spoils),
+            metrics=metrics_of_kind(self.spoils),
         )
+
+
+def note(rule: str, arm: str, what: str, remedy: str, metrics: Sequence[str] = ()) -> Finding:
+    """Make a finding about an arm that spoils nothing."""
+    return Finding(
+        rule=rule,
+        severity="note",
+        arm=arm,
+        what=f"arm {arm}: {what}",
+        remedy=remedy,
+        metrics=list(metrics),
+    )
 
 
 def with_readings(broken: Callable[[Readings], bool]) -> Callable[[SlotRecord], bool]:

@@ -1,21 +1,55 @@
-"""Whether the servers had what they need, and had ended their work from the slot before."""
+"""Whether the servers had what they need, did no other work, and counted what was sent to them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from webdyno.judge.metrics import answers
-from webdyno.judge.validity.rule import TIMING_METRICS, SlotRule, readings_of, with_readings
-from webdyno.judge.words import number, percent, plural
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity.rule import (
+    DISTURBANCES_TOLERATED,
+    WORK,
+    RunRule,
+    SlotRule,
+    note,
+    readings_of,
+    with_readings,
+)
+from webdyno.model.format import count, duration, number, percent
+from webdyno.model.judgement import Finding
+from webdyno.model.metrics import answers
+from webdyno.model.quantities import memory_words
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
+from webdyno.model.run import RunHead
 
 LEFT_OVER_LIMIT = 0.02
 """Share of the slot's CPU time that arms which should be idle may use."""
 
-WORK_METRICS = (*TIMING_METRICS, "server_cpu_us", "context_switches")
-"""What depends on who had the CPUs, and when; what a server keeps in memory doesn't."""
-
 UNDRAINED_LIMIT = 0.01
 """Share of the answers that may still be missing after the drain."""
+
+
+def _limit_reached(readings: Readings) -> bool:
+    """Whether the kernel had to take memory back; not every kernel counts how often it did."""
+    memory = readings.memory
+    return memory is not None and (
+        memory.oom_kills > 0 or memory.reclaims > 0 or memory.peak_bytes >= memory.limit_bytes
+    )
+
+
+def _killed_for_memory(slots: Sequence[SlotRecord]) -> str:
+    uses = [readings.memory for readings in readings_of(slots) if readings.memory]
+    killed = sum(use.oom_kills for use in uses)
+    limit = memory_words(max(use.limit_bytes for use in uses))
+    deaths = f", and the kernel killed {number(killed)} of its processes" if killed else ""
+    return f"its memory limit of {limit} was reached{deaths}"
+
+
+MEMORY_LIMIT = SlotRule(
+    name="memory-limit",
+    broken=with_readings(_limit_reached),
+    what=_killed_for_memory,
+    remedy="Raise the limit or give the services fewer workers; what is measured at the limit is "
+    "the kernel taking memory back.",
+)
 
 
 def _left_over(readings: Readings) -> float:
@@ -36,51 +70,113 @@ def _busy_others(slots: Sequence[SlotRecord]) -> str:
     )
 
 
-def _undrained(slot: SlotRecord) -> int:
-    return (slot.load.requests.unanswered or 0) - slot.load.requests.drained
-
-
-def _limit_reached(readings: Readings) -> bool:
-    """Whether the kernel had to take memory back; not every kernel counts how often it did."""
-    memory = readings.memory
-    return memory is not None and (
-        memory.oom_kills > 0 or memory.reclaims > 0 or memory.peak_bytes >= memory.limit_bytes
-    )
-
-
-def _killed_for_memory(slots: Sequence[SlotRecord]) -> str:
-    uses = [readings.memory for readings in readings_of(slots) if readings.memory]
-    killed = sum(use.oom_kills for use in uses)
-    limit_mib = max(use.limit_bytes for use in uses) / 2**20
-    deaths = f", and the kernel killed {number(killed)} of its processes" if killed else ""
-    return f"its memory limit of {number(limit_mib)} MiB was reached{deaths}"
-
-
-MEMORY_LIMIT = SlotRule(
-    name="memory-limit",
-    broken=with_readings(_limit_reached),
-    what=_killed_for_memory,
-    remedy="Raise the limit or give the services fewer workers; what is measured at the limit is "
-    "the kernel taking memory back.",
-)
-
 LEFT_OVER = SlotRule(
     name="left-over-work",
     broken=with_readings(lambda readings: _left_over(readings) > LEFT_OVER_LIMIT),
     what=_busy_others,
     remedy="These servers were still working off their last slot: use fewer connections or a lower "
     "rate, or turn off what they do by themselves.",
-    spoils=WORK_METRICS,
+    spoils=WORK,
 )
+
+
+def _undrained(slot: SlotRecord) -> int:
+    return (slot.load.requests.unanswered or 0) - slot.load.requests.drained
+
 
 UNDRAINED = SlotRule(
     name="undrained",
     broken=lambda slot: _undrained(slot) > UNDRAINED_LIMIT * max(answers(slot), 1),
     what=lambda slots: (
-        f"{plural(sum(map(_undrained, slots)), 'request')} still had no answer when the slot's "
+        f"{count(sum(map(_undrained, slots)), 'request')} still had no answer when the slot's "
         "drain was over, and went on using the server in the next slot"
     ),
     remedy="Use fewer connections or a lower rate, or raise load.timeout_s.",
 )
 
-RULES = (MEMORY_LIMIT, LEFT_OVER, UNDRAINED)
+
+def _stopped_s(slot: SlotRecord) -> float:
+    return slot.readings.stopped.servers_s if slot.readings and slot.readings.stopped else 0.0
+
+
+SERVERS_STOPPED = SlotRule(
+    name="servers-stopped",
+    broken=lambda slot: _stopped_s(slot) > 0,
+    what=lambda slots: (
+        f"processes of its servers were stopped for {duration(sum(map(_stopped_s, slots)))}, by a "
+        "signal or a debugger, and answered nothing in that time"
+    ),
+    remedy="Leave the servers alone while webdyno runs.",
+    spoils=WORK,
+    tolerated=DISTURBANCES_TOLERATED,
+)
+
+SLOT_RULES = (MEMORY_LIMIT, LEFT_OVER, UNDRAINED, SERVERS_STOPPED)
+
+
+def counted_by_front(slot: SlotRecord) -> int | None:
+    """Give the requests that the server counted to which clients talk; None if it doesn't."""
+    if slot.readings is None or slot.readings.front not in slot.readings.status:
+        return None
+    return slot.readings.status[slot.readings.front].requests
+
+
+def _miscounted(measured: Measured, head: RunHead) -> Iterator[Finding]:
+    """Hold the servers' own counts against the load's."""
+    load = head.experiment.load
+    if load.slow_readers is not None or load.idle_connections:
+        return  # the load's own count leaves their requests out
+    for arm in head.experiment.arms:
+        slots = measured.of_arm(arm)
+        pairs = [(slot, n) for slot in slots if (n := counted_by_front(slot)) is not None]
+        off = [(slot, n) for slot, n in pairs if not _accounted_for(slot, n)]
+        if off:
+            sent = sum(slot.load.requests.sent or 0 for slot, _ in off)
+            yield note(
+                "request-count",
+                arm,
+                f"the server counted {count(sum(n for _, n in off), 'request')} where the load "
+                f"generator sent {number(sent)} ({count(len(off), 'slot')} of {len(slots)})",
+                "If the server counted more, somebody else was asking it: look for monitoring or "
+                "another load. If it counted less, requests never reached it.",
+            )
+
+
+def _accounted_for(slot: SlotRecord, counted: int) -> bool:
+    """Whether the difference can be requests that the server never read to their end."""
+    requests, failures = slot.load.requests, slot.load.failures
+    if requests.sent is None:
+        return True
+    return abs(counted - requests.sent) <= (requests.unanswered or 0) + failures.total
+
+
+def _waited(measured: Measured, head: RunHead) -> Iterator[Finding]:
+    """Find services all of whose workers were taken, or in whose queue connections stood."""
+    connections = head.experiment.load.connections
+    for arm in head.experiment.arms:
+        by_role = {
+            (role, status.workers): status
+            for readings in readings_of(measured.of_arm(arm))
+            for role, status in readings.status.items()
+            if status.workers is not None
+            and status.most_busy is not None
+            and (status.most_waiting or connections > status.workers == status.most_busy)
+        }
+        for (role, workers), status in by_role.items():
+            queue = (
+                f"; up to {count(status.most_waiting, 'connection')} stood in its queue"
+                if status.most_waiting
+                else ""
+            )
+            yield note(
+                "workers-all-busy",
+                arm,
+                f"{number(status.most_busy or 0)} of {count(workers or 0, 'worker')} of {role} had "
+                f"a request at the same time, with {number(connections)} connections: further "
+                f"requests waited for one{queue}",
+                "Response times include that waiting. Where it isn't what is asked about, use "
+                f"fewer connections or give {role} more workers.",
+            )
+
+
+COUNT_RULES = (RunRule("request-count", _miscounted), RunRule("workers-all-busy", _waited))

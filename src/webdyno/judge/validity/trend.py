@@ -1,23 +1,27 @@
 """Whether the servers had settled: a trend over a block, or inside its slots, means they hadn't."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, log
+from math import expm1, log
 from statistics import fmean
 
 import numpy as np
 
-from webdyno.judge.evidence import Block, Evidence
 from webdyno.judge.interval import estimate
-from webdyno.judge.metrics import rate_rps
-from webdyno.judge.words import percent
+from webdyno.judge.measured import Block, Measured
+from webdyno.model.format import percent
 from webdyno.model.judgement import Finding
+from webdyno.model.metrics import rate_rps
 from webdyno.model.records import SlotRecord
+from webdyno.model.run import RunHead
 
 ALPHA = 0.01
 """Of "there is a trend" by chance, in any arm: five times as strict as a verdict."""
 
 SPOILING_CHANGE = 0.1
+
+LARGEST_CHANGE = 20.0
+"""Of ln(rate); beyond it a rate is a billion times another, and records are damaged."""
 
 THIRD_IN_RESPONSE_TIMES = 20
 """How long a third of a slot must be to be judged, in mean response times: a slot's first answers
@@ -25,10 +29,10 @@ come a service time after its beginning, which takes as much as that off its fir
 
 
 @dataclass(frozen=True)
-class _Trend:
-    """One way to look for it."""
+class Trend:
+    """A rule about arms whose rate rises or falls in block after block, one way to look for it."""
 
-    rule: str
+    name: str
     change: Callable[[Block, str], float | None]
     """Change of ln(rate) of an arm in a block; None where it can't be told."""
     noted: float
@@ -36,38 +40,32 @@ class _Trend:
     over: str
     remedy: str
 
+    def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
+        """Tell the arms that have one.
 
-def findings(evidence: Evidence, arms: Sequence[str]) -> list[Finding]:
-    """Look for arms whose rate rises or falls in block after block.
+        Each block gives one change; their t interval tells whether they have a direction in common.
+        """
+        arms = list(head.experiment.arms)
+        found = (self._of_arm(measured, arm, 1 - ALPHA / len(arms)) for arm in arms)
+        return [finding for finding in found if finding is not None]
 
-    Each block gives one change of ln(rate); their t interval tells whether they have a direction in
-    common.
-    """
-    return [
-        finding
-        for arm in arms
-        for trend in TRENDS
-        if (finding := _finding(evidence, arm, trend, 1 - ALPHA / len(arms))) is not None
-    ]
-
-
-def _finding(evidence: Evidence, arm: str, trend: _Trend, confidence: float) -> Finding | None:
-    changes = [d for block in evidence.blocks if (d := trend.change(block, arm)) is not None]
-    if len(changes) < 2:
-        return None
-    mean = estimate(np.array(changes), confidence)
-    change = exp(mean.centre) - 1
-    if not mean.excludes_zero() or abs(change) <= trend.noted:
-        return None
-    direction = "rises" if change > 0 else "falls"
-    return Finding(
-        rule=trend.rule,
-        severity="invalid" if abs(change) > SPOILING_CHANGE else "note",
-        arm=arm,
-        what=f"arm {arm}: its rate {direction} by {percent(abs(change))} from the first to the "
-        f"last {trend.over}",
-        remedy=trend.remedy,
-    )
+    def _of_arm(self, measured: Measured, arm: str, confidence: float) -> Finding | None:
+        changes = [d for block in measured.blocks if (d := self.change(block, arm)) is not None]
+        if len(changes) < 2:
+            return None
+        mean = estimate(np.array(changes), confidence)
+        change = expm1(min(mean.centre, LARGEST_CHANGE))
+        if not mean.excludes_zero() or abs(change) <= self.noted:
+            return None
+        direction = "rises" if change > 0 else "falls"
+        return Finding(
+            rule=self.name,
+            severity="invalid" if abs(change) > SPOILING_CHANGE else "note",
+            arm=arm,
+            what=f"arm {arm}: its rate {direction} by {percent(abs(change))} from the first to the "
+            f"last {self.over}",
+            remedy=self.remedy,
+        )
 
 
 def _over_the_block(block: Block, arm: str) -> float | None:
@@ -94,13 +92,13 @@ def _inside(slot: SlotRecord) -> float | None:
         return None
     first, last = windows[0], windows[-1]
     short = min(first.length_s, last.length_s) < THIRD_IN_RESPONSE_TIMES * response_us / 1e6
-    if short or not first.completed or not last.completed:
+    if short or not all((first.completed, last.completed, first.length_s, last.length_s)):
         return None
     return log(last.completed / last.length_s) - log(first.completed / first.length_s)
 
 
-TRENDS = (
-    _Trend(
+RULES = (
+    Trend(
         "trend",
         _over_the_block,
         noted=0.02,  # ABBA order cancels what all arms have in common of it
@@ -108,7 +106,7 @@ TRENDS = (
         remedy="Warm up longer (--set measure.warmup_s=5); a rate that falls on and on points to "
         "a leak, a growing queue or throttled CPUs.",
     ),
-    _Trend(
+    Trend(
         "slot-trend",
         _inside_slots,
         noted=0.05,

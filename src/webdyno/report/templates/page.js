@@ -1,37 +1,33 @@
 "use strict";
-// Puts a living chart in the place of each drawn one. Colours are CSS variables, so that a chart
-// follows the colour scheme and the printer without being drawn again.
-const specs = JSON.parse(document.getElementById("charts").textContent);
+// Charts are pictures. This says what the mark under the pointer is, and picks out an arm.
+const told = document.body.appendChild(document.createElement("div"));
+told.className = "told";
+told.hidden = true;
 
-async function bringToLife(figure) {
-  const views = [];
-  for (const place of figure.querySelectorAll("[data-chart]")) {
-    const drawn = place.innerHTML;
-    try {
-      const spec = specs[place.dataset.chart];
-      const { view } = await vegaEmbed(place, spec, { actions: false, renderer: "svg" });
-      views.push(view);
-      place.dataset.state = "live";
-    } catch (error) {
-      place.innerHTML = drawn;
-      console.error(error);
-    }
-  }
+document.addEventListener("pointerover", (event) => {
+  const mark = event.target.closest(".chart svg [aria-label]");
+  told.hidden = !mark;
+  if (!mark) return;
+  told.textContent = mark.getAttribute("aria-label");
+  const { left, top } = mark.getBoundingClientRect();
+  const room = document.documentElement.clientWidth - told.offsetWidth - 8;
+  told.style.left = `${Math.max(8, Math.min(left, room))}px`;
+  told.style.top = `${Math.max(8, top - told.offsetHeight - 8)}px`;
+});
+document.addEventListener("scroll", () => (told.hidden = true), { passive: true });
+
+for (const figure of document.querySelectorAll("figure")) {
   const buttons = figure.querySelectorAll("[data-arm]");
   for (const button of buttons) {
     button.addEventListener("click", () => {
       const pick = button.getAttribute("aria-pressed") === "false";
-      for (const each of buttons) each.setAttribute("aria-pressed", pick && each === button);
-      for (const view of views) {
-        view.signal("highlighted", pick ? button.dataset.arm : "").runAsync();
+      for (const each of buttons) {
+        each.setAttribute("aria-pressed", pick && each === button);
+        const colour = `"var(--${each.dataset.arm})"`;
+        for (const mark of figure.querySelectorAll(`.chart [fill=${colour}], .chart [stroke=${colour}]`)) {
+          mark.classList.toggle("muted", pick && each !== button);
+        }
       }
     });
   }
-}
-
-for (const figure of document.querySelectorAll("figure")) {
-  const fold = figure.closest("details");
-  // A chart is as wide as its place, which has no width while it is folded away.
-  if (fold) fold.addEventListener("toggle", () => bringToLife(figure), { once: true });
-  else bringToLife(figure);
 }

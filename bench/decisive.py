@@ -1,0 +1,144 @@
+"""Does webdyno come to an answer? Duels of all stacks of the catalogue, with defaults only.
+
+webdyno runs as a user runs it. Each run adds a line to the file of results; the table is made of
+the last line of each duel. An undecided one counts as an answer when it excludes differences of
+more than 5 %.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from rig import lab, machine
+from rig.lab import Outcome
+from rig.options import count
+from rig.script import Script, progress
+from webdyno.model.judgement import Interval, Verdict
+
+EXAMPLES = """\
+  all duels, once (an hour)
+    .venv/bin/python bench/decisive.py
+  the third and the fourth of them
+    .venv/bin/python bench/decisive.py --first 3 --last 4
+  only the table of what is there
+    .venv/bin/python bench/decisive.py --table
+"""
+
+RESULTS = Path("runs/decisive.jsonl")
+MOST_EXCLUDED = 0.05
+
+DUELS = (
+    "nginx apache-event",
+    "nginx apache-worker",
+    "nginx apache-prefork",
+    "nginx-memcached nginx",
+    "lighttpd nginx",
+    "caddy nginx",
+    "node nginx",
+    "nginx apache-event --path /1MB.txt",
+    "lighttpd apache-prefork --path /1MB.txt",
+    "nginx-phpfpm apache-prefork-modphp --site hello-php",
+    "apache-event-phpfpm nginx-phpfpm --site hello-php",
+    "nginx-front-apache apache-prefork-modphp --site hello-php",
+    "nginx-proxy-cache varnish-front --site hello-php",
+    "varnish-front nginx-phpfpm --site frontpage",
+    "nginx-phpfpm-cache nginx-phpfpm --site frontpage",
+    "apache-prefork-modphp nginx-phpfpm --site frontpage",
+    "node nginx-phpfpm --site spin",
+    "puma-redis thin-redis --site retwis",
+    (
+        "nginx-phpfpm apache-prefork-modphp --site hello-php "
+        "--set arms.nginx-phpfpm.memory=512MB --set arms.apache-prefork-modphp.memory=512MB"
+    ),
+    "redis redis --site keys --path /get --generator redis-benchmark",
+    "nginx nginx",
+    "apache-event apache-event",
+    "nginx-phpfpm nginx-phpfpm --site hello-php",
+)
+"""Every stack at least once; slow pages, 1 MB files, memory limits, four stacks against themselves.
+
+The questions are fixed; how they are measured is left to webdyno's defaults. Redis speaks no HTTP,
+so its own benchmark asks it.
+"""
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_argument("--first", type=count, default=1, help="begin with this duel (1)")
+    made.add_argument(
+        "--last", type=count, default=len(DUELS), help=f"end with this one ({len(DUELS)})"
+    )
+    made.add_argument("--table", action="store_true", help="run nothing")
+    made.add_argument(
+        "--results", type=Path, default=RESULTS, help=f"the file that grows ({RESULTS})"
+    )
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run the duels that were asked for, then show the last result of each."""
+    for duel in () if options.table else DUELS[options.first - 1 : options.last]:
+        found = lab.run_lab(duel, ["duel", *duel.split()])
+        lab.append(options.results, found)
+        progress.print(f"{duel}: {verdict(found)}, {found.took_s:.0f} s", markup=False)
+    console.print(table(lab.read(options.results)))
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """Show the last result of each duel, and how many came to an answer."""
+    last = {found.case: found for found in outcomes}
+    known = [last[duel] for duel in DUELS if duel in last]
+    answers = sum(map(answered, known))
+    made = Table(
+        title=f"{answers} of {len(known)} duels came to an answer", caption=machine.describe()
+    )
+    made.add_column("duel", overflow="fold")
+    for heading in ("verdict", "ratio", "interval", "s"):
+        made.add_column(heading, justify="right")
+    made.add_column("findings", overflow="fold")
+    for found in known:
+        made.add_row(
+            found.case,
+            verdict(found),
+            f"{found.ratio.estimate:.3g}" if found.ratio else "–",
+            shown(found),
+            f"{found.took_s:.0f}",
+            ", ".join(dict.fromkeys(it.partition(":")[0] for it in found.findings)),
+        )
+    return made
+
+
+def verdict(found: Outcome) -> str:
+    """Name the verdict, or say why there is none."""
+    return found.verdict or found.problem
+
+
+def answered(found: Outcome) -> bool:
+    """Whether it says something: a verdict, or that no larger difference than 5 % is possible."""
+    if found.verdict is Verdict.UNDECIDED:
+        return found.ratio is not None and excluded(found.ratio) <= MOST_EXCLUDED
+    return found.verdict not in {None, Verdict.INVALID}
+
+
+def excluded(ratio: Interval) -> float:
+    """Give the difference that is excluded either way, as a share."""
+    return max(ratio.high, 1 / ratio.low if ratio.low > 0 else inf) - 1
+
+
+def shown(found: Outcome) -> str:
+    """Write the interval, or what it excludes where that is the answer."""
+    if found.ratio is None:
+        return "–"
+    if found.verdict in {Verdict.UNDECIDED, Verdict.EQUIVALENT}:
+        return f"no more than {excluded(found.ratio):.1%}"
+    return f"{found.ratio.low:.3g} to {found.ratio.high:.3g}"
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))

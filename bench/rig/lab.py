@@ -1,0 +1,140 @@
+"""The whole lab as a user runs it, and what came of each run, in a file that grows."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rig import machine
+from rig.process import BenchError
+from webdyno.judge import judge
+from webdyno.model.judgement import Comparison, Interval, Judgement, Verdict
+from webdyno.run.folder import RunFolder
+
+WEBDYNO = Path(sys.executable).parent / "webdyno"
+REPOSITORY = Path(__file__).parents[2]
+RUN_WITHIN_S = 1800.0
+
+
+class Outcome(BaseModel):
+    """One run of the lab: a line of the file of results."""
+
+    model_config = ConfigDict(frozen=True)
+
+    case: str
+    """Which question was asked."""
+    at: datetime
+    machine: str
+    commit: str
+    verdict: Verdict | None = None
+    """None when there was no judgement; `problem` says why."""
+    metric: str = ""
+    """The one that the verdict is about."""
+    ratios: dict[str, Interval] = {}
+    """By metric, of the second arm and the baseline."""
+    headline: str = ""
+    findings: list[str] = []
+    blocks: int = 0
+    took_s: float
+    """From the command to its end, whatever it had to start and to find out included."""
+    problem: str = ""
+
+    @property
+    def ratio(self) -> Interval | None:
+        """The interval of the deciding metric."""
+        return self.ratios.get(self.metric)
+
+
+def run_lab(case: str, arguments: Sequence[str], programs: Path | None = None) -> Outcome:
+    """Run webdyno, with a folder of own programs on its PATH if given; tell what it found."""
+    path = os.environ.get("PATH", os.defpath)
+    environment = {**os.environ, "PATH": f"{programs}:{path}" if programs else path}
+    at, began_s = datetime.now(UTC), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
+        folder = Path(scratch) / "run"
+        try:
+            done = subprocess.run(
+                [str(WEBDYNO), *arguments, f"--out={folder}"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=RUN_WITHIN_S,
+                check=False,
+            )
+            said = done.stderr.strip()
+        except subprocess.TimeoutExpired:
+            said = f"webdyno had not ended after {RUN_WITHIN_S:g} s"
+        return Outcome(
+            case=case,
+            at=at,
+            machine=machine.describe(),
+            commit=commit(),
+            took_s=time.monotonic() - began_s,
+            **_found(folder, said),
+        )
+
+
+def _found(folder: Path, said: str) -> dict[str, object]:
+    if not (folder / "slots.jsonl").exists():
+        return {"problem": said[-500:] or "webdyno left no run behind"}
+    run = RunFolder.open(folder)
+    judgement = judge(run.head, run.records())
+    metric = run.head.experiment.measure.decide_on
+    return {
+        "verdict": judgement.verdict,
+        "metric": metric,
+        "ratios": {it.metric: it.ratio for it in _of_second_arm(judgement) if it.ratio},
+        "headline": judgement.headline,
+        "findings": [f"{it.rule} ({it.severity}): {it.what}" for it in judgement.findings],
+        "blocks": judgement.blocks,
+    }
+
+
+def _of_second_arm(judgement: Judgement) -> list[Comparison]:
+    first = judgement.comparisons[0].a if judgement.comparisons else None
+    return [it for it in judgement.comparisons if it.a == first]
+
+
+def commit() -> str:
+    """Name the state of the repository."""
+    command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def append(results: Path, outcome: Outcome) -> None:
+    """Add a line to the file of results."""
+    results.parent.mkdir(parents=True, exist_ok=True)
+    with results.open("a", encoding="utf-8") as file:
+        file.write(outcome.model_dump_json() + "\n")
+
+
+def read(results: Path) -> list[Outcome]:
+    """Read all results so far. Raises BenchError at a line that is none."""
+    if not results.exists():
+        return []
+    outcomes = []
+    for number, line in enumerate(results.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            outcomes.append(Outcome.model_validate_json(line))
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise BenchError(
+                f"{results}:{number}: no result: {problem}; remove the line or name another file "
+                "with --results"
+            ) from None
+    return outcomes
+
+
+def of_case(outcomes: Iterable[Outcome], case: str) -> list[Outcome]:
+    """Keep those of a case."""
+    return [it for it in outcomes if it.case == case]

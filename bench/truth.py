@@ -1,0 +1,268 @@
+"""Does the whole lab find the truth? Servers of dialled cost, whose true ratio is known.
+
+webdyno runs as a user runs it, on real processes and sockets. Each request of the second server
+costs a known multiple of the CPU time that one of the first costs, so a saturated closed loop has
+that ratio of rates, and any load that ratio of CPU times per request. Quiet, and beside a noisy
+neighbour that this script starts: bursts of work on the servers' CPUs, a control group that is
+throttled now and then as a stand-in for steal, or a second server that starts slowly. Each run
+adds a line to the file of results; the table is made of all lines. "CPU holds" counts the intervals
+of CPU time per request that hold the truth, whatever the verdict is about.
+"""
+
+import shutil
+import statistics
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import product
+from math import sqrt
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from rig import lab, machine, programs
+from rig.lab import Outcome
+from rig.neighbour import bursts, throttled
+from rig.options import count, some_of
+from rig.script import Script, progress
+from webdyno.bench import Bench
+from webdyno.model.judgement import Interval, Verdict
+
+EXAMPLES = """\
+  everything, once (60 runs: an hour and a half)
+    .venv/bin/python bench/truth.py
+  every night a bit more
+    .venv/bin/python bench/truth.py --ratios 1,1.05 --neighbours quiet,bursts --rounds 5
+  only the table of what is there
+    .venv/bin/python bench/truth.py --rounds 0
+"""
+
+CATALOGUE = Path(__file__).parent / "rig/dialled"
+SERVER = "dialled_server"
+programs.OWN[SERVER] = "--example"
+RESULTS = Path("runs/truth.jsonl")
+CPU_METRIC = "server_cpu_us"
+RATIOS = ("1", "1.02", "1.05", "1.5", "4")
+DIAL_ERROR = 5e-4
+"""How exact the dial is: the last answer of a slot is written after it was paid for."""
+DELTA = 0.02
+"""Differences up to this are equivalent to webdyno."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A load, and what a request of the first server costs under it."""
+
+    base_us: float
+    settings: tuple[str, ...]
+    higher_is_better: bool
+    """Whether the verdict is about the rate, else about CPU time per request."""
+
+    def arguments(self, ratio: float) -> list[str]:
+        """Give the settings of an experiment in which the second server costs `ratio` as much."""
+        costs = {"base": self.base_us, "other": self.base_us * ratio}
+        dialled = [f"arms.{arm}.knobs.cost_us={cost:.6g}" for arm, cost in costs.items()]
+        return [f"--set={setting}" for setting in (*self.settings, *dialled)]
+
+    def true_ratio(self, ratio: float) -> float:
+        """Give the ratio that the deciding metric has."""
+        return 1 / ratio if self.higher_is_better else ratio
+
+
+WORLDS = {
+    "closed": World(100, (), higher_is_better=True),
+    "open": World(
+        100,
+        (
+            *("load.loop=open", "load.rate_per_s=1000", "load.connections=64"),
+            f"measure.decide_on={CPU_METRIC}",
+        ),
+        higher_is_better=False,
+    ),
+    # 16 connections and 50 ms of rest: saturated, so the work alone decides the rate.
+    "slow": World(
+        10_000,
+        ("arms.base.knobs.sleep_ms=50", "arms.other.knobs.sleep_ms=50"),
+        higher_is_better=True,
+    ),
+}
+
+NEIGHBOURS = ("quiet", "bursts", "throttled", "slow-start")
+SLOW_START = ("--set=arms.other.knobs.slow_start=0.5", "--set=arms.other.knobs.slow_start_s=0.5")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question whose answer is known."""
+
+    world: str
+    ratio: str
+    neighbour: str
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return f"{self.world} {self.ratio} {self.neighbour}"
+
+    @property
+    def arguments(self) -> list[str]:
+        """What webdyno is asked."""
+        slow = SLOW_START if self.neighbour == "slow-start" else ()
+        dialled = WORLDS[self.world].arguments(float(self.ratio))
+        return ["run", "dialled", f"--catalog={CATALOGUE}", *dialled, *slow]
+
+    def holds(self, outcome: Outcome) -> bool:
+        """Whether the interval of the deciding metric holds the truth."""
+        truth = WORLDS[self.world].true_ratio(float(self.ratio))
+        return outcome.ratio is not None and within(outcome.ratio, truth)
+
+    def cpu_holds(self, outcome: Outcome) -> bool:
+        """Whether that of CPU time per request does, which any load tells."""
+        ratio = outcome.ratios.get(CPU_METRIC)
+        return ratio is not None and within(ratio, float(self.ratio))
+
+    @property
+    def right(self) -> set[Verdict]:
+        """The verdicts that are true; at δ itself it may be a difference, or none that counts."""
+        worse = float(self.ratio) - 1
+        if worse == 0:
+            return {Verdict.EQUIVALENT}
+        return {Verdict.SLOWER, Verdict.EQUIVALENT} if worse <= DELTA else {Verdict.SLOWER}
+
+
+def within(interval: Interval, truth: float) -> bool:
+    """Whether the truth lies in an interval, up to the dial's own error."""
+    return interval.low / (1 + DIAL_ERROR) <= truth <= interval.high * (1 + DIAL_ERROR)
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--loads", list(WORLDS))
+    made.add_argument(
+        "--ratios", type=some_of(RATIOS), default=list(RATIOS), help=f"some of {','.join(RATIOS)}"
+    )
+    made.add_choice("--neighbours", NEIGHBOURS)
+    made.add_argument(
+        "--rounds",
+        type=lambda text: 0 if text == "0" else count(text),
+        default=1,
+        help="runs of each case (1); 0 shows the table only",
+    )
+    made.add_argument("--budget", help="webdyno's --budget (its own default)")
+    made.add_argument(
+        "--results", type=Path, default=RESULTS, help=f"the file that grows ({RESULTS})"
+    )
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what was asked for, then show all that is known."""
+    cases = [Case(*each) for each in product(options.loads, options.ratios, options.neighbours)]
+    if options.rounds:
+        with own_program() as program:
+            for _ in range(options.rounds):
+                for case in cases:
+                    with neighbour(case.neighbour, program):
+                        found = lab.run_lab(
+                            case.name, [*case.arguments, *budget(options)], program.parent
+                        )
+                    lab.append(options.results, found)
+                    progress.print(line(case, found), markup=False)
+    console.print(table(lab.read(options.results)))
+
+
+def budget(options: Namespace) -> list[str]:
+    """Give webdyno's flag, if asked for."""
+    return [f"--budget={options.budget}"] if options.budget else []
+
+
+@contextmanager
+def own_program() -> Iterator[Path]:
+    """Build the server and put it where every user may run it."""
+    built = programs.build(SERVER)[SERVER]
+    with tempfile.TemporaryDirectory(prefix="bench-dialled-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(shutil.copy(built, folder))
+
+
+def neighbour(name: str, program: Path) -> AbstractContextManager[None]:
+    """Start the neighbour of this name."""
+    servers = Bench().split.servers
+    beside: dict[str, Callable[[], AbstractContextManager[None]]] = {
+        "bursts": lambda: bursts(servers),
+        "throttled": lambda: throttled(program, len(servers)),
+    }
+    return beside.get(name, nullcontext)()
+
+
+def line(case: Case, found: Outcome) -> str:
+    """Tell one run."""
+    if found.verdict is None:
+        return f"{case.name}: no judgement: {found.problem}"
+    shown = "no interval"
+    if found.ratio:
+        held = "holds" if case.holds(found) else "misses"
+        shown = f"{found.ratio.low:.4f} to {found.ratio.high:.4f}, {held} the truth"
+    return f"{case.name}: {found.verdict}, {shown}, {found.took_s:.0f} s"
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """Show what came of all runs, case by case and together."""
+    made = Table(title="servers of dialled cost", caption=machine.describe())
+    for heading in ("load", "true ratio", "neighbour"):
+        made.add_column(heading)
+    columns = (
+        "runs",
+        "hold the truth",
+        "right",
+        "wrong",
+        "undecided",
+        "invalid",
+        "±",
+        "CPU holds",
+        "s",
+    )
+    for heading in columns:
+        made.add_column(heading, justify="right")
+    every: list[tuple[Case, Outcome]] = []
+    for case in (Case(*each) for each in product(WORLDS, RATIOS, NEIGHBOURS)):
+        mine = [(case, found) for found in lab.of_case(outcomes, case.name)]
+        if mine:
+            made.add_row(case.world, case.ratio, case.neighbour, *cells(mine))
+        every += mine
+    made.add_section()
+    for name in NEIGHBOURS:
+        if mine := [each for each in every if each[0].neighbour == name]:
+            made.add_row("all", "", name, *cells(mine))
+    if every:
+        made.add_row("all", "", "", *cells(every))
+    return made
+
+
+def cells(runs: Sequence[tuple[Case, Outcome]]) -> list[str]:
+    """Count what came of these runs; what has no judgement counts as invalid."""
+    judged = [(case, it) for case, it in runs if it.verdict not in {None, Verdict.INVALID}]
+    known = [(case, it) for case, it in judged if it.ratio is not None]
+    right = sum(it.verdict in case.right for case, it in judged)
+    undecided = sum(it.verdict is Verdict.UNDECIDED for _, it in judged)
+    halves = [sqrt(it.ratio.high / it.ratio.low) - 1 for _, it in known if it.ratio]
+    return [
+        f"{len(runs)}",
+        f"{sum(case.holds(it) for case, it in known)} of {len(known)}",
+        f"{right}",
+        f"{len(judged) - right - undecided}",
+        f"{undecided}",
+        f"{len(runs) - len(judged)}",
+        f"{statistics.median(halves):.1%}" if halves else "–",
+        f"{sum(case.cpu_holds(it) for case, it in runs)} of {len(runs)}",
+        f"{statistics.fmean(it.took_s for _, it in runs):.0f}",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))

@@ -1,0 +1,160 @@
+"""Writes the tables of docs/experiment.md: what the models say of each key of an experiment.
+
+    .venv/bin/python docs/make_experiment.py
+
+A test runs it and finds nothing to change.
+"""
+
+import ast
+import inspect
+import re
+import types
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import annotated_types as bounds
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from webdyno.model.bench import BenchSettings
+from webdyno.model.experiment import Arm, Experiment, Level, Load, Measure, SlowReaders
+from webdyno.model.knob import KnobValue
+from webdyno.model.metrics import METRICS, DecidingMetric
+from webdyno.model.quantities import Quantity
+
+DOCUMENT = Path(__file__).with_name("experiment.md")
+
+TABLES: dict[str, type[BaseModel]] = {
+    "": Experiment,
+    "load": Load,
+    "load.slow_readers": SlowReaders,
+    "arms.NAME": Arm,
+    "measure": Measure,
+    "bench": BenchSettings,
+}
+"""By the name of its table in TOML; the first stands at the top of the file."""
+
+DEFAULTS = {("load", "paths"): "the site's first"}
+"""What isn't in the model, since it depends on the site."""
+
+
+def keys() -> Iterator[str]:
+    """Give every dotted key that an experiment can have."""
+    for table, model in TABLES.items():
+        yield from (f"{table}.{name}".lstrip(".") for name in model.model_fields)
+
+
+def written(text: str) -> str:
+    """Give the document with each of its tables made anew."""
+    for table, model in TABLES.items():
+        begins, ends = f"<!-- keys of {table or 'the file'} -->", "<!-- end -->"
+        made = "\n".join([begins, *_rows(table, model), ends])
+        text, found = re.subn(
+            f"{re.escape(begins)}.*?{ends}", lambda _, it=made: it, text, flags=re.DOTALL
+        )
+        if found != 1:
+            raise SystemExit(f"{DOCUMENT}: there should be one place {begins} … {ends}")
+    return text
+
+
+def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
+    yield "| key | type | unit | default | meaning |"
+    yield "| --- | --- | --- | --- | --- |"
+    said, hints = _sentences(model), get_type_hints(model, include_extras=True)
+    for name, field in model.model_fields.items():
+        default = DEFAULTS.get((table, name)) or _default(field)
+        cells = (f"`{name}`", _type(hints[name]), _unit(hints[name], name), default, said[name])
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _sentences(model: type[BaseModel]) -> dict[str, str]:
+    """Give the text below each field of a model's source."""
+    (body,) = (
+        it.body for it in ast.parse(inspect.getsource(model)).body if isinstance(it, ast.ClassDef)
+    )
+    return {
+        field.target.id: " ".join(inspect.cleandoc(text.value.value).split())
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "needed"
+    default = field.default
+    if default is None:
+        return "none"
+    if isinstance(default, BaseModel) or default in ({}, []):
+        return "–"
+    return f"`{str(default).lower() if isinstance(default, bool) else repr(default)}`".replace(
+        "'", '"'
+    )
+
+
+def _unit(hint: Any, name: str) -> str:  # noqa: ANN401 (any annotation)
+    for kind in _kinds(hint):
+        return f"{kind.base}{' per second' if name.endswith('_per_s') else ''}"
+    return "per second" if name.endswith("_per_s") else ""
+
+
+def _kinds(hint: Any) -> Iterator[Any]:  # noqa: ANN401
+    if get_origin(hint) is Annotated:
+        yield from (it.kind for it in hint.__metadata__ if isinstance(it, Quantity))
+    for inner in get_args(hint):
+        yield from _kinds(inner) if not isinstance(inner, str) else ()
+
+
+def _type(hint: Any) -> str:  # noqa: ANN401
+    """Say in words what a field may be."""
+    if hint == DecidingMetric:
+        return " or ".join(f'`"{name}"`' for name, rule in METRICS.items() if rule.decides)
+    if hint in (KnobValue, Level):
+        return "number, word, true or false" + (" or list of texts" if hint == Level else "")
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _bounded(_type(inner[0]), hint.__metadata__)
+    if origin in {Union, types.UnionType}:
+        return " or ".join(_type(each) for each in inner if each is not type(None))
+    if origin is Literal:
+        return " or ".join(f'`"{each}"`' for each in inner)
+    if origin is list:
+        return "list of texts" if _type(inner[0]) == "text" else f"list of: {_type(inner[0])}"
+    if origin is dict:
+        value = inner[1]
+        return "tables by name" if _is_model(value) else f"table of: {_type(value)}"
+    if _is_model(hint):
+        return "table"
+    return {str: "text", int: "whole number", float: "number", bool: "true or false"}[hint]
+
+
+def _is_model(hint: Any) -> bool:  # noqa: ANN401
+    return isinstance(hint, type) and issubclass(hint, BaseModel)
+
+
+def _bounded(word: str, metadata: tuple[Any, ...]) -> str:
+    found = [
+        each for it in metadata for each in (it.metadata if isinstance(it, FieldInfo) else [it])
+    ]
+    for it in found:
+        if isinstance(it, Quantity):
+            return f"quantity, {it.range()}; text like {it.kind.examples}"
+    least = next((it.ge for it in found if isinstance(it, bounds.Ge)), None)
+    most = next((it.le for it in found if isinstance(it, bounds.Le)), None)
+    if any(isinstance(it, bounds.MultipleOf) for it in found):
+        word = f"even {word}"
+    if least is not None and most is not None:
+        return f"{word} from {least:,} to {most:,}".replace(",", "\N{NO-BREAK SPACE}")
+    if least is not None:
+        return f"{word} from {least}"
+    return word
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(written(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")

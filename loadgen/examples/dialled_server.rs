@@ -1,0 +1,222 @@
+//! A server of dialled cost, so that the true ratio of two of them is known.
+//!
+//! Each request costs exactly `--cost-us` of CPU time: before it answers, a worker spins until its
+//! thread's CPU clock has advanced by that since the request before. Network, parsing and waking up
+//! lie inside the dial, so n requests cost n times the dial as long as the dial is the larger one.
+//! Of two such servers that are saturated, rate and CPU time per request have the ratio of the
+//! dials. `--sleep-ms` makes slow pages: each request rests so long before it is worked on.
+//! `--slow-start` makes the first requests dearer, fading with `--slow-start-s`.
+//! One request at a time per connection, without a body. `bench/truth.py` uses it.
+
+use std::collections::{HashMap, VecDeque};
+use std::error::Error;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use clap::Parser;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+const ANSWER: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
+const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+const NS_PER_S: f64 = 1e9;
+
+#[derive(Parser, Clone, Copy)]
+#[command(about = "A server whose requests cost a known CPU time")]
+struct Options {
+    /// Where it listens.
+    #[arg(long)]
+    listen: SocketAddr,
+    /// CPU time of each request, in microseconds.
+    #[arg(long, value_parser = not_negative)]
+    cost_us: f64,
+    /// Each request rests so many milliseconds before it is worked on.
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    sleep_ms: f64,
+    /// Threads that work on requests; connections are dealt out to them in turn.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    workers: u16,
+    /// At the start requests cost this share more; it fades exponentially.
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    slow_start: f64,
+    /// Seconds in which the slow start fades to 37 %.
+    #[arg(long, default_value_t = 1.0, value_parser = not_negative)]
+    slow_start_s: f64,
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if (0.0..f64::INFINITY).contains(&number) => Ok(number),
+        _ => Err("not a number from 0".into()),
+    }
+}
+
+fn clock_ns(clock: ClockId) -> f64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as f64 * NS_PER_S + now.tv_nsec as f64
+}
+
+struct Connection {
+    socket: TcpStream,
+    head: Vec<u8>,
+}
+
+/// A worker's connections; the accepting thread adds to them.
+struct Desk {
+    epoll: OwnedFd,
+    connections: Mutex<HashMap<u64, Connection>>,
+}
+
+impl Desk {
+    fn new() -> Result<Self, Errno> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self { epoll, connections: Mutex::default() })
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Connection>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, name: u64, socket: TcpStream) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        let mut connections = self.open();
+        epoll::add(&self.epoll, &socket, EventData::new_u64(name), EventFlags::IN)?;
+        connections.insert(name, Connection { socket, head: Vec::new() });
+        Ok(())
+    }
+
+    /// Reads what has come; says whether a request is complete.
+    fn read(&self, name: u64) -> bool {
+        let mut connections = self.open();
+        let Some(connection) = connections.get_mut(&name) else { return false };
+        let mut bytes = [0; 4096];
+        match connection.socket.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Ok(0) | Err(_) => {
+                connections.remove(&name);
+                false
+            }
+            Ok(got) => {
+                connection.head.extend_from_slice(&bytes[..got]);
+                let complete = connection.head.ends_with(END_OF_HEAD);
+                if complete {
+                    connection.head.clear();
+                }
+                complete
+            }
+        }
+    }
+
+    fn answer(&self, name: u64) {
+        let mut connections = self.open();
+        if let Some(connection) = connections.get_mut(&name)
+            && connection.socket.write_all(ANSWER).is_err()
+        {
+            connections.remove(&name);
+        }
+    }
+}
+
+struct Worker {
+    options: Options,
+    desk: Arc<Desk>,
+    /// Requests in the order in which they came, and when they may be worked on.
+    resting: VecDeque<(f64, u64)>,
+    /// What the thread's CPU clock shows when the current request is paid for.
+    paid_ns: f64,
+    began_ns: f64,
+}
+
+impl Worker {
+    fn new(options: Options, desk: Arc<Desk>) -> Self {
+        Self {
+            options,
+            desk,
+            resting: VecDeque::new(),
+            paid_ns: clock_ns(ClockId::ThreadCPUTime),
+            began_ns: clock_ns(ClockId::Monotonic),
+        }
+    }
+
+    fn serve(&mut self) -> Result<(), Errno> {
+        let mut events = Vec::with_capacity(1024);
+        loop {
+            let rest = self.rest_of_next();
+            match epoll::wait(
+                &self.desk.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                rest.as_ref(),
+            ) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+            let ready_ns = clock_ns(ClockId::Monotonic) + self.options.sleep_ms * 1e6;
+            for event in events.drain(..) {
+                let name = event.data.u64();
+                if self.desk.read(name) {
+                    self.resting.push_back((ready_ns, name));
+                }
+            }
+            while let Some(name) = self.next_ready() {
+                self.pay();
+                self.desk.answer(name);
+            }
+        }
+    }
+
+    /// Gives how long there is nothing to do; for ever when nothing rests.
+    fn rest_of_next(&self) -> Option<Timespec> {
+        let (ready_ns, _) = self.resting.front()?;
+        let rest_ns = (ready_ns - clock_ns(ClockId::Monotonic)).max(0.0);
+        Some(Timespec { tv_sec: (rest_ns / NS_PER_S) as i64, tv_nsec: (rest_ns % NS_PER_S) as i64 })
+    }
+
+    fn next_ready(&mut self) -> Option<u64> {
+        let (ready_ns, name) = *self.resting.front()?;
+        if ready_ns > clock_ns(ClockId::Monotonic) {
+            return None;
+        }
+        self.resting.pop_front();
+        Some(name)
+    }
+
+    /// Spins until the request is paid for, what it has cost already included.
+    fn pay(&mut self) {
+        self.paid_ns += self.cost_ns();
+        while clock_ns(ClockId::ThreadCPUTime) < self.paid_ns {}
+    }
+
+    fn cost_ns(&self) -> f64 {
+        let Options { cost_us, slow_start, slow_start_s, .. } = self.options;
+        let age_s = (clock_ns(ClockId::Monotonic) - self.began_ns) / NS_PER_S;
+        let extra = if slow_start > 0.0 { slow_start * (-age_s / slow_start_s).exp() } else { 0.0 };
+        cost_us * 1e3 * (1.0 + extra)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse();
+    let listener = TcpListener::bind(options.listen)?;
+    let mut desks = Vec::new();
+    for _ in 0..options.workers {
+        let desk = Arc::new(Desk::new()?);
+        desks.push(Arc::clone(&desk));
+        thread::spawn(move || {
+            if let Err(error) = Worker::new(options, desk).serve() {
+                eprintln!("dialled_server: {error}");
+                std::process::exit(1);
+            }
+        });
+    }
+    for (name, desk) in (0..).zip(desks.iter().cycle()) {
+        let (socket, _) = listener.accept()?;
+        desk.take(name, socket)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+"""Copies of trees that somebody else can change meanwhile.
+
+A `tar` that runs as the servers' user reads, so that nothing gets into the copy which he may not
+read; we unpack it into a private folder, plain files first and symbolic links last, so that no
+path leads out of it.
+"""
+
+import os
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from webdyno.bench.users import ServerUser
+from webdyno.model.mistake import Trouble
+
+SOMETHING_LEFT_OUT = 1
+"""Exit code of a `tar` that passed over files."""
+CHUNK_BYTES = 1 << 20
+PERMISSIONS = 0o777
+
+
+def take_back(source: Path, target: Path, user: ServerUser | None) -> None:
+    """Copy a tree that belongs to the servers' user into a private folder that is there.
+
+    Symbolic links stay links; modes stay, owners don't: all is ours. Raise Trouble for what is no
+    file, folder or link.
+    """
+    if _copy(source, target, user, ["."]):
+        raise Trouble(f"can't copy {source}: it changed meanwhile")
+
+
+def copy_readable(
+    source: Path, target: Path, user: ServerUser | None, without: Iterable[str]
+) -> None:
+    """Copy what the servers' user may read of a tree, some entries of its top left out.
+
+    What symbolic links point to is copied in their place; links to nothing are left out.
+    """
+    left_out = [f"--exclude=./{name}" for name in without]
+    options = ["--dereference", "--ignore-failed-read", "--anchored", "--no-wildcards", *left_out]
+    _copy(source, target, user, [*options, "."], links=False)
+
+
+def copy_own(source: Path, target: Path) -> None:
+    """Copy the content of a private folder into another one, owners and holes in files included."""
+    command = ["cp", "-a", "--reflink=auto", "--sparse=always", f"{source}/.", str(target)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise Trouble(f"can't copy {source} to {target}: {done.stderr.strip()[-500:]}")
+
+
+def _copy(
+    source: Path, target: Path, user: ServerUser | None, what: list[str], *, links: bool = True
+) -> int:
+    """Give the exit code, if no worse than SOMETHING_LEFT_OUT.
+
+    It needs no warden: when we die, `tar` ends at its next write to the pipe.
+    """
+    command = ["tar", "--create", "--hard-dereference", "--directory", str(source), *what]
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            user=user.uid if user else None,
+            group=user.gid if user else None,
+            extra_groups=[user.gid] if user else None,
+        ) as process:
+            assert process.stdout is not None  # noqa: S101 (it is a pipe, see above)
+            try:
+                unpack(process.stdout, target, links=links)
+            except BaseException as error:
+                process.kill()
+                if isinstance(error, tarfile.TarError):
+                    raise Trouble(f"can't copy {source}: {error}") from None
+                raise
+        if process.returncode not in {0, SOMETHING_LEFT_OUT}:
+            said.seek(0)
+            raise Trouble(f"can't copy {source}: {said.read()[-500:].decode(errors='replace')}")
+    return process.returncode
+
+
+def unpack(archive: IO[bytes], target: Path, *, links: bool) -> None:
+    """Unpack an archive that anybody may have written; `target` is private and empty.
+
+    Raise TarError for a member that would lie outside or is no file, folder or, where there may be
+    some, symbolic link.
+    """
+    found: list[tuple[Path, str]] = []
+    with tarfile.open(fileobj=archive, mode="r|") as members:
+        for member in members:
+            path = target / _inside(member.name)
+            if member.isdir():
+                path.mkdir(exist_ok=True, parents=True)
+                path.chmod(member.mode & PERMISSIONS | 0o700)
+            elif member.isreg():
+                content = members.extractfile(member)
+                assert content is not None  # noqa: S101 (of a plain file there is one)
+                _write(content, path, member.mode & PERMISSIONS)
+            elif member.issym() and links:
+                found.append((path, member.linkname))
+            else:
+                raise tarfile.ExtractError(f"{member.name} is no file, folder or link")
+        while archive.read(CHUNK_BYTES):  # the padding behind the end
+            pass
+    for path, goal in found:
+        path.symlink_to(goal)
+
+
+def _inside(name: str) -> PurePosixPath:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise tarfile.ExtractError(f"{name} lies outside")
+    return path
+
+
+def _write(content: IO[bytes], path: Path, mode: int) -> None:
+    """Write a file; where it holds nothing but zeros the disk gets a hole."""
+    with path.open("xb") as file:
+        while chunk := content.read(CHUNK_BYTES):
+            if chunk.count(0) == len(chunk):
+                file.seek(len(chunk), os.SEEK_CUR)
+            else:
+                file.write(chunk)
+        file.truncate()
+    path.chmod(mode)

@@ -1,0 +1,87 @@
+"""What needs a yes before it is done: installing packages, running what isn't webdyno's own."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.prompt import Confirm
+
+from webdyno.cli.console import plain_console
+from webdyno.definitions.foreign import CataloguePart, foreign_parts
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.service import Need
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
+
+AGREED_FILE = "agreed-catalogues"
+
+
+def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: bool) -> None:
+    """Say what parts that aren't webdyno's own will run, and ask, once for each content of theirs.
+
+    Raise Mistake when nobody agrees, or nobody is there to be asked and `yes` wasn't given.
+    """
+    from webdyno.calibrate.store import state_folder
+
+    agreed = state_folder() / AGREED_FILE
+    known = agreed.read_text().split() if agreed.is_file() else []
+    new = [part for part in foreign_parts(stacks, sites) if part.fingerprint not in known]
+    if not new:
+        return
+    told = _what_runs(new)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Mistake(f"{told}\nadd --yes to agree; nothing was run")
+        console = plain_console(stderr=True)
+        console.print(told, soft_wrap=True)
+        if not Confirm.ask("run that?", default=False, console=console):
+            raise Mistake("nothing was run, since you didn't agree")
+    _remember(agreed, new)
+
+
+def provide_packages(
+    stacks: Sequence[Stack], sites: Sequence[Site], tools: Iterable[Need] = (), *, yes: bool
+) -> None:
+    """Install what stacks, sites and tools need and isn't there, unless somebody says no.
+
+    Raise Trouble when that fails or isn't agreed to; where nobody is there to be asked, `yes` is
+    needed.
+    """
+    from webdyno.stack import install_packages, missing_packages
+    from webdyno.stack.needs import find
+
+    console = plain_console(stderr=True)
+
+    def agreed(question: str) -> bool:
+        if yes:
+            console.print("installing packages; this can take a minute …")
+        elif sys.stdin.isatty():
+            return Confirm.ask(question, default=True, console=console)
+        return yes
+
+    packages = missing_packages(stacks, sites)
+    packages += [tool.apt for tool in tools if find(tool) is None]
+    install_packages(packages, agreed)
+
+
+def _what_runs(parts: Sequence[CataloguePart]) -> str:
+    from webdyno.bench.users import server_user
+
+    user = server_user()
+    as_whom = user.name if user else "yourself"
+    lines = [f"these parts of a catalogue aren't webdyno's own; as {as_whom} they will run:"]
+    for part in parts:
+        lines.append(f"  {part.folder}")
+        lines += [f"    {command}" for command in part.runs]
+        if part.packages:
+            lines.append(f"    with the packages {', '.join(part.packages)}")
+    return "\n".join(lines)
+
+
+def _remember(agreed: Path, parts: Sequence[CataloguePart]) -> None:
+    try:
+        agreed.parent.mkdir(parents=True, exist_ok=True)
+        with agreed.open("a") as file:
+            file.writelines(f"{part.fingerprint}\n" for part in parts)
+    except OSError as error:
+        raise Trouble(f"{agreed}: can't be written: {error.strerror}") from None

@@ -1,0 +1,45 @@
+"""The consoles that commands print to: whatever is printed is text, whoever wrote it.
+
+Names of arms, levels, paths, titles, what servers answered and logged: square brackets in them are
+no markup, and control characters, which could move a terminal's cursor, are shown as what they are.
+"""
+
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+PICTURES = 0x2400
+"""Unicode's pictures of the control characters, in their order."""
+KEPT = "\n\t"
+CONTROLS = {
+    **{code: chr(PICTURES + code) for code in range(0x20) if chr(code) not in KEPT},
+    0x7F: "\u2421",
+    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
+}
+
+
+def printable(text: str) -> str:
+    """Give control characters as pictures, `␛` for escape; lines and tabs stay."""
+    return text.translate(CONTROLS)
+
+
+def plain_console(*, stderr: bool = False) -> Console:
+    """Give the console for what a command has to say."""
+    return _PlainConsole(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
+class _PlainConsole(Console):
+    """All text that is printed comes through `render`, however deep inside a table."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Give segments whose texts hold no control characters."""
+        if isinstance(renderable, str):
+            renderable = printable(renderable)
+        elif isinstance(renderable, Text):
+            renderable = renderable.copy()
+            renderable.plain = printable(renderable.plain)
+        return super().render(renderable, options)

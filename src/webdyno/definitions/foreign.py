@@ -1,0 +1,96 @@
+"""Parts of the catalogue that aren't webdyno's own: what they run, and how to know them again."""
+
+import hashlib
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.model.files import checked_files
+from webdyno.model.service import Arguments, Need, Service
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
+
+SHOWN_LETTERS = 160
+
+
+@dataclass(frozen=True)
+class CataloguePart:
+    """A service or site, which runs commands of its own."""
+
+    folder: Path
+    fingerprint: str
+    """Of all its files; the same wherever it lies."""
+    runs: tuple[str, ...]
+    """Its commands, for people."""
+    packages: tuple[str, ...]
+    """What it may ask to be installed."""
+    is_ours: bool
+    """Whether it is webdyno's own, or an unchanged copy of that, as runs keep it."""
+
+
+def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[CataloguePart]:
+    """Give the parts that stacks and sites are made of and that aren't webdyno's own."""
+    wanted = list(sites)
+    roles = [stack.services for stack in stacks] + [site.services for site in wanted]
+    services = {role.service.folder: role.service for each in roles for role in each.values()}
+    parts = [_service(service) for service in services.values()]
+    parts += [_site(site) for site in {site.folder: site for site in wanted}.values()]
+    return [part for part in parts if not part.is_ours]
+
+
+def _service(service: Service) -> CataloguePart:
+    commands = [
+        service.check,
+        *service.initialise,
+        service.start,
+        service.version.command,
+        *(version.command for version in service.modules.values()),
+    ]
+    neighbours = list(service.files.values())
+    fingerprint = _fingerprint(service.folder, neighbours)
+    return CataloguePart(
+        folder=service.folder,
+        fingerprint=fingerprint,
+        is_ours=fingerprint == _fingerprint(BUILT_IN / "services" / service.name, neighbours),
+        runs=tuple(_shown(commands)),
+        packages=_packages(service.needs.values()),
+    )
+
+
+def _site(site: Site) -> CataloguePart:
+    commands = list(_shown(site.setup))
+    if any((site.folder / name).is_dir() for name in ("root", "app")):
+        commands.append("its files in root/ and app/, where a server runs such")
+    fingerprint = _fingerprint(site.folder, [])
+    return CataloguePart(
+        folder=site.folder,
+        fingerprint=fingerprint,
+        is_ours=fingerprint == _fingerprint(BUILT_IN / "sites" / site.name, []),
+        runs=tuple(commands),
+        packages=_packages(site.requires.values()),
+    )
+
+
+def _shown(commands: Sequence[Arguments]) -> Iterator[str]:
+    for words in commands:
+        line = " ".join(shlex.join(words).split())
+        if line:
+            yield line if len(line) <= SHOWN_LETTERS else f"{line[:SHOWN_LETTERS]}…"
+
+
+def _packages(needs: Iterable[Need]) -> tuple[str, ...]:
+    return tuple(sorted({need.apt for need in needs}))
+
+
+def _fingerprint(folder: Path, templates: Iterable[str]) -> str:
+    """Sum up a folder's files, and those of the templates that lie in neighbouring folders."""
+    digest = hashlib.sha256(f"{folder.parent.name}/{folder.name}\0".encode())
+    beside = {name: folder.parent / name for name in templates}
+    neighbours = {name: path for name, path in beside.items() if path.is_file()}
+    files = [*checked_files(folder).items(), *neighbours.items()]
+    for name, path in files:
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        digest.update(f"{name}\0{content}\0".encode())
+    return digest.hexdigest()

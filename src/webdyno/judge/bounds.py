@@ -1,0 +1,241 @@
+"""How far a disturbance can have moved a metric at most, from the run's own evidence.
+
+All bounds are in ln of the metric: what was measured lies between the undisturbed value times
+exp(-down) and that times exp(up). Derivations: docs/bounds.md. They hold for servers that do the
+same work, in the same order, when they are slower; what they leave out is said there.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import expm1, inf, log, log1p
+from statistics import fmean
+
+import numpy as np
+
+from webdyno.judge.interval import Estimate
+from webdyno.judge.verdict import by_interval
+from webdyno.model.format import percent
+from webdyno.model.histogram import Histogram
+from webdyno.model.judgement import Verdict
+
+REFILL_S = 50e-6
+"""To fill a core's own caches anew after somebody else ran: 1 MiB at 20 GB/s."""
+STILL_TO_COME = 1.0
+"""Of a change seen from first to last: how much more of it may come once the server has settled."""
+LAG_WEIGHTS = ((0.5, "p50"), (0.49, "p99"), (0.01, "max"))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far a metric can have been moved, in ln: too low by `down`, too high by `up` at most."""
+
+    cause: str
+    down: float = 0.0
+    up: float = 0.0
+
+
+@dataclass(frozen=True)
+class Survival:
+    """What is left of a verdict when all bounds count against it."""
+
+    as_measured: Estimate
+    widened: Estimate
+    """The same interval, moved outwards by all bounds."""
+    verdict: Verdict
+    """What the widened interval allows."""
+    survives: bool
+    tipping: str
+    """How much disturbance it would take, and how much there was at most."""
+
+
+def lost_share(lost_cpu_s: float, used_cpu_s: float, took_s: float) -> float:
+    """Give the share of a slot's time by which lost CPU time can have delayed the servers.
+
+    `lost_cpu_s`: CPU time on the servers' CPUs that went elsewhere: to the hypervisor, to other
+    programs, to work left over. It delays each of the CPUs that the servers kept busy, or, where
+    that is less than one, the only one that mattered.
+    """
+    return min(max(lost_cpu_s, 0.0) / max(took_s, used_cpu_s), 1.0)
+
+
+def rate_when_slowed(cause: str, share: float, of_offered: float | None = None) -> Bound:
+    """Bound the rate when servers, client or link stood still for a share of the time.
+
+    For `steal`, `other-work`, `left-over-work` (see `lost_share`), `memory-pressure` (PSI's share),
+    `client-held-back` and a client that stood still (share of windows). Slowing *all* parts of a
+    closed loop by the same factor slows the rate by that factor; slowing some does less. So the
+    rate fell at most to 1 - share of what it was: by share / (1 - share) seen from the measured.
+    `of_offered`: an open loop's rate as a share of the offered one, which it can't exceed.
+    """
+    down = -log1p(-share) if share < 1 else inf
+    if of_offered is not None:
+        down = min(down, max(0.0, -log(of_offered))) if of_offered > 0 else down
+    return Bound(cause, down=down)
+
+
+def cpu_when_stolen(steal_s: float, used_cpu_s: float) -> Bound:
+    """Bound CPU time per request when the hypervisor took CPU time.
+
+    Kernels that can't tell charge stolen time to whatever ran: at most all of it. Caches that the
+    other guest has used cost no more (see `cpu_when_interrupted`).
+    """
+    return Bound("steal", up=_without(steal_s, used_cpu_s))
+
+
+def cpu_when_interrupted(cause: str, other_cpu_s: float, switches: int, used_cpu_s: float) -> Bound:
+    """Bound CPU time per request when others ran on the servers' CPUs in between.
+
+    They leave cold caches, once for each time that a server was interrupted (involuntary context
+    switches): at most `REFILL_S` each. Nor can filling caches again take longer than it took the
+    others to fill them with theirs, which is less than all of their time.
+    """
+    return Bound(cause, up=_without(min(other_cpu_s, switches * REFILL_S), used_cpu_s))
+
+
+def cpu_under_memory_pressure(share: float, cpus: int, took_s: float, used_cpu_s: float) -> Bound:
+    """Bound CPU time per request when tasks waited for memory in a share of the time (PSI, some).
+
+    Reclaiming runs in the servers' own time, and the kernel counts it as waiting for memory: at
+    most on all of their CPUs in all of that time.
+    """
+    return Bound("memory-pressure", up=_without(share * cpus * took_s, used_cpu_s))
+
+
+def memory_under_pressure(share: float) -> Bound:
+    """Bound memory: pages are taken away under pressure, nobody knows how many."""
+    return Bound("memory-pressure", down=inf if share > 0 else 0.0)
+
+
+def quantile_when_delayed(
+    cause: str,
+    times_us: Histogram,
+    quantile: float,
+    mean_added_us: float,
+    most_added_us: float = inf,
+) -> Bound:
+    """Bound a quantile of response times to which a disturbance has added something.
+
+    R' = R + A with A ≥ 0 has F(x) ≤ F'(x + a) + P(A > a) for every a, and P(A > a) ≤ mean(A) / a
+    (Markov), 0 from `most_added_us` on. So Q(q) ≥ Q'(q - P(A > a)) - a; the best a counts.
+    """
+    measured = times_us.quantile(quantile)
+    if measured is None or mean_added_us <= 0 or most_added_us <= 0:
+        return Bound(cause)
+    # Any a gives a bound, so a grid is enough.
+    tried_us = mean_added_us / np.geomspace(1e-4, quantile, 200)
+    candidates = [
+        (times_us.quantile(quantile - mean_added_us / a_us) or 0.0) - a_us for a_us in tried_us
+    ]
+    least = max(*candidates, measured - most_added_us)
+    return Bound(cause, up=log(measured / least) if least > 0 else inf)
+
+
+def added_in_closed_loop_us(share: float, mean_response_us: float) -> float:
+    """Give the mean time that standing still for a share of the time has added to a request.
+
+    Little's law: connections = rate · (response + pause), and the rate would have been higher by
+    1 / (1 - share) at most, so a mean response of `mean_response_us` was at least 1 - share of it.
+    """
+    return share * mean_response_us
+
+
+def added_in_open_loop_us(
+    lost_s: float, longest_s: float, took_s: float, utilisation: float
+) -> float:
+    """Give the mean time that stalls, `lost_s` in all, have added to a request of an open loop.
+
+    What comes in a stall of length L waits L/2 on average, and its queue takes L·u/(1 - u) to be
+    worked off at utilisation u, in which others wait: L²/2 · 1/(1 - u) of waiting per arrival and
+    second, and the sum of L² is at most lost_s · longest_s.
+    """
+    if utilisation >= 1:
+        return inf
+    return lost_s * min(longest_s, lost_s) / (2 * took_s * (1 - utilisation)) * 1e6
+
+
+def quantile_when_sent_late(
+    times_us: Histogram,
+    quantile: float,
+    lag_us: tuple[float, float, float],
+    utilisation: float,
+) -> Bound:
+    """Bound a quantile in an open loop whose requests left late: `lag_us` is p50, p99 and max.
+
+    Delayed arrivals leave a queue no later than if all were delayed by the largest lag, so that is
+    the most. The mean lag is at most 50 % · p50 + 49 % · p99 + 1 % · max; bunching makes others
+    wait, 1/(1 - u) in all. CPU time per request and the rate stay as they are.
+    """
+    mean = sum(share * lag for (share, _), lag in zip(LAG_WEIGHTS, lag_us, strict=True))
+    added = mean / (1 - utilisation) if utilisation < 1 else inf
+    return quantile_when_delayed("send-lag", times_us, quantile, added, lag_us[-1])
+
+
+def when_settling(cause: str, change: Estimate) -> Bound:
+    """Bound a metric that still changed: `change` is that of its ln from first to last.
+
+    For `trend` (slots of a block) and `slot-trend` (thirds of a window). The mean lies half of the
+    change before the last value, and no more is to come than has come (`STILL_TO_COME`), which is
+    so of a change that fades exponentially, when what was seen lasted 0.7 of its time constant.
+    Both ends of the change's interval count.
+    """
+    reach = 0.5 + STILL_TO_COME
+    return Bound(cause, down=reach * max(change.high, 0.0), up=reach * max(-change.low, 0.0))
+
+
+def over_blocks(bounds: Sequence[Bound]) -> Bound:
+    """Average the bounds of blocks, as the log ratio is averaged over them. Needs one."""
+    return Bound(
+        bounds[0].cause,
+        down=fmean(bound.down for bound in bounds),
+        up=fmean(bound.up for bound in bounds),
+    )
+
+
+def of_ratio(arm: Iterable[Bound], baseline: Iterable[Bound]) -> Bound:
+    """Bound the log ratio of an arm and the baseline: all causes at once, each in the worst way."""
+    mine, theirs = list(arm), list(baseline)
+    return Bound(
+        "all",
+        down=sum(b.down for b in mine) + sum(b.up for b in theirs),
+        up=sum(b.up for b in mine) + sum(b.down for b in theirs),
+    )
+
+
+def widened(measured: Estimate, bound: Bound) -> Estimate:
+    """Move the interval's ends outwards to where the truth can lie."""
+    return Estimate(
+        measured.low - bound.up, measured.centre, measured.high + bound.down, measured.method
+    )
+
+
+def survival(measured: Estimate, bound: Bound, delta: float, better: str) -> Survival:
+    """Hold a verdict against all bounds; `delta` and `better` as in the question."""
+    wide = widened(measured, bound)
+    before, after = (by_interval(each, delta, better) for each in (measured, wide))
+    return Survival(measured, wide, after, before is after, _tipping(measured, bound, delta))
+
+
+def _tipping(measured: Estimate, bound: Bound, delta: float) -> str:
+    """Say what it would take to turn the verdict, in the direction in which least is needed."""
+    limit = log1p(delta)
+    if measured.excludes_zero() and abs(measured.centre) > limit:
+        rises = measured.low > 0
+        needed, there = (measured.low, bound.up) if rises else (-measured.high, bound.down)
+    else:
+        sides = [(limit - measured.high, bound.down), (limit + measured.low, bound.up)]
+        needed, there = min(sides, key=lambda side: side[0] - side[1])
+    if needed < 0:
+        return "there is no verdict that a disturbance could turn"
+    most = "how much was there can't be bounded" if there == inf else _at_most(there)
+    return f"would need {percent(expm1(needed))} of disturbance to flip; {most}"
+
+
+def _at_most(there: float) -> str:
+    return f"at most {percent(expm1(there))} was there"
+
+
+def _without(extra_cpu_s: float, used_cpu_s: float) -> float:
+    """Give ln(used / (used - extra)): what is counted over what would have been without."""
+    if extra_cpu_s <= 0:
+        return 0.0
+    return inf if extra_cpu_s >= used_cpu_s else -log1p(-extra_cpu_s / used_cpu_s)

@@ -1,0 +1,75 @@
+"""What isn't equal about two runs or sessions: the experiment itself, or what surrounds it."""
+
+from collections.abc import Mapping, Sequence
+
+from webdyno.model.base import Model
+from webdyno.model.experiment import Experiment
+from webdyno.model.records import SessionRecord
+from webdyno.model.run import RunHead
+from webdyno.model.run_comparison import Difference
+
+ABSENT = "not there"
+SAME_MEMORY = 0.01
+"""By how much the memory that the kernel tells of may differ from start to start of a machine."""
+
+
+def mismatches(before: Experiment, after: Experiment, arms: Sequence[str]) -> list[Difference]:
+    """Give what makes two experiments incomparable: another site, generator, load, bench or arm.
+
+    How long and how often was measured may differ. Loops (open, closed) are part of the load.
+    """
+    return [
+        difference
+        for name in ("site", "generator", "load", "bench")
+        for difference in _unequal(name, getattr(before, name), getattr(after, name))
+    ] + [
+        difference
+        for arm in arms
+        for difference in _unequal(f"arms.{arm}", before.arms[arm], after.arms[arm])
+    ]
+
+
+def differences(before: RunHead, after: RunHead) -> list[Difference]:
+    """Give what else may have caused a change: machine, versions, load generator, settings."""
+    measures = (head.experiment.measure for head in (before, after))
+    return surroundings(before, after) + [
+        it for it in _unequal("measure", *measures) if it.what != "measure.seed"
+    ]
+
+
+def surroundings(
+    before: RunHead | SessionRecord, after: RunHead | SessionRecord
+) -> list[Difference]:
+    """Give what differs of machine, servers, load generator and webdyno."""
+    machine, was_bytes = after.machine, before.machine.memory_bytes
+    if abs(machine.memory_bytes - was_bytes) <= SAME_MEMORY * was_bytes:
+        after = after.model_copy(
+            update={"machine": machine.model_copy(update={"memory_bytes": was_bytes})}
+        )
+    return [
+        difference
+        for name in ("machine", "versions", "load_generator", "webdyno_version")
+        for difference in _unequal(name, getattr(before, name), getattr(after, name))
+    ]
+
+
+def _unequal(name: str, before: object, after: object) -> list[Difference]:
+    first, second = _flat(name, before), _flat(name, after)
+    return [
+        Difference(what=what, before=first.get(what, ABSENT), after=second.get(what, ABSENT))
+        for what in first | second
+        if first.get(what) != second.get(what)
+    ]
+
+
+def _flat(name: str, value: object) -> dict[str, str]:
+    """Give the leaves of a value, by dotted name."""
+    if isinstance(value, Model):
+        return _flat(name, dict(value))
+    if isinstance(value, Mapping):
+        return {
+            leaf: text
+            for key, inner in value.items()
+            for leaf, text in _flat(f"{name}.{key}", inner).items()
+        }
+    return {name: str(value)}

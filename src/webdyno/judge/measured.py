@@ -1,0 +1,133 @@
+"""What of a run's records counts: finished blocks, their measured slots, what went wrong."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webdyno.model.metrics import MetricRule
+from webdyno.model.records import (
+    BlockRecord,
+    CertificateRecord,
+    IncidentRecord,
+    Record,
+    SessionRecord,
+    SlotRecord,
+    StopRecord,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A finished block: how it went, and its measured slots (warm-ups are left out)."""
+
+    record: BlockRecord
+    slots: tuple[SlotRecord, ...]
+
+    def of(self, arm: str) -> list[SlotRecord]:
+        """Give the arm's slots in their order."""
+        return [slot for slot in self.slots if slot.arm == arm]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's records, grouped as the judge needs them."""
+
+    blocks: tuple[Block, ...]
+    certificates: tuple[CertificateRecord, ...]
+    incidents: tuple[IncidentRecord, ...]
+    sessions: tuple[SessionRecord, ...] = ()
+    stop: StopRecord | None = None
+    """Why no more was measured; None where that was not for the stop rule."""
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Self:
+        """Group records by block.
+
+        An attempt at a block ends with its block record, with an incident, or without a word when
+        webdyno was killed; only what belongs to the attempt that came to its end is kept.
+        """
+        open_slots: dict[int, list[SlotRecord]] = {}
+        blocks: dict[int, Block] = {}
+        certificates: dict[int, CertificateRecord] = {}
+        incidents: list[IncidentRecord] = []
+        sessions: list[SessionRecord] = []
+        stop: StopRecord | None = None
+        for record in records:
+            match record:
+                case SlotRecord():
+                    attempt = open_slots.setdefault(record.block, [])
+                    if attempt and record.slot <= attempt[-1].slot:
+                        attempt.clear()
+                    attempt.append(record)
+                case BlockRecord():
+                    attempt = open_slots.pop(record.block, [])
+                    measured = tuple(slot for slot in attempt if slot.phase == "measure")
+                    blocks[record.block] = Block(record, measured)
+                    stop = None
+                case CertificateRecord():
+                    certificates[record.block] = record
+                case IncidentRecord():
+                    open_slots.pop(record.block, None)
+                    incidents.append(record)
+                    stop = None
+                case SessionRecord():
+                    open_slots.clear()
+                    sessions.append(record)
+                case StopRecord():
+                    stop = record
+        return cls(
+            blocks=tuple(blocks[number] for number in sorted(blocks)),
+            certificates=tuple(certificates[number] for number in sorted(certificates)),
+            incidents=tuple(incidents),
+            sessions=tuple(sessions),
+            stop=stop,
+        )
+
+    @property
+    def slots(self) -> list[SlotRecord]:
+        """All measured slots of finished blocks."""
+        return [slot for block in self.blocks for slot in block.slots]
+
+    def of_arm(self, arm: str) -> list[SlotRecord]:
+        """Give an arm's measured slots of finished blocks."""
+        return [slot for slot in self.slots if slot.arm == arm]
+
+    @property
+    def block_s(self) -> float:
+        """How long a block takes: on average those with as many slots as the last one."""
+        if not self.blocks:
+            return 0.0
+        records = [block.record for block in self.blocks]
+        return fmean(it.took_s for it in records if len(it.order) == len(records[-1].order))
+
+    def first(self, blocks: int) -> Self:
+        """Keep the first blocks only."""
+        return replace(self, blocks=self.blocks[:blocks])
+
+    def without(self, left_out: Iterable[tuple[int, int]]) -> Self:
+        """Leave out slots, each named by block and slot number."""
+        gone = set(left_out)
+        blocks = (
+            replace(block, slots=tuple(s for s in block.slots if (s.block, s.slot) not in gone))
+            for block in self.blocks
+        )
+        return replace(self, blocks=tuple(blocks))
+
+    def values(self, arm: str, rule: MetricRule) -> dict[int, float]:
+        """Give an arm's value of a metric in each block that can tell it, by block number."""
+        values = {block.record.block: rule.block_value(block.of(arm)) for block in self.blocks}
+        return {number: value for number, value in values.items() if value is not None}
+
+    def slot_logs(self, arm: str, rule: MetricRule) -> dict[int, NDArray[np.float64]]:
+        """Give ln(value) of each of an arm's slots, by number of those blocks that have any."""
+        logs = {}
+        for block in self.blocks:
+            values = [rule.block_value([slot]) for slot in block.of(arm)]
+            told = [value for value in values if value is not None]
+            if told:
+                logs[block.record.block] = np.log(told)
+        return logs

@@ -1,0 +1,177 @@
+"""From the pilot of an arm to its warm-up, lead-in and window. Never from a difference of arms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, exp, floor
+from typing import Self
+
+import numpy as np
+
+from webdyno.judge.interval import Logs
+from webdyno.judge.order_statistics import answers_for_interval
+from webdyno.judge.steady import MAD_TO_SD, Series, autocorrelation_time, cycle, onset
+from webdyno.model.pilot import Pilot
+
+WINDOW_IN_MEMORIES = 5
+"""Windows so much longer than the autocorrelation time are nearly independent of each other."""
+WINDOW_IN_RESPONSES = 20
+LEAD_IN_RESPONSES = 2
+"""The first answers of a closed loop come a response time after its beginning, all at once."""
+WINDOW_IN_PERIODS = 2
+SHORTEST_WINDOW_S = 0.25
+BIAS = 0.005
+"""ln: by how much the beginning of the load may move the rate of a window after the lead-in."""
+FEWEST_BLOCKS, FEWEST_SLOTS = 6, 2
+"""A verdict needs six blocks, ABBA order two slots of each arm."""
+WARMUP_SHARE = 1 / 3
+MANY_LOOKS = 3.0
+"""Standard errors that chance doesn't pass though many windows are looked at."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the load and the experiment ask of an arm's slots."""
+
+    response_s: float
+    """Mean response time under the load."""
+    quantile: float | None
+    """The highest quantile of the response time that is asked for; None for none."""
+    slots_per_block: int
+    """The answers of so many slots are joined for a quantile."""
+    most_warmup_s: float
+    most_slot_s: float
+    """What the budget allows for lead-in and window together."""
+
+    @classmethod
+    def within(
+        cls,
+        budget_s: float,
+        *,
+        arms: int,
+        start_s: float,
+        response_s: float,
+        quantile: float | None,
+        slots_per_block: int,
+    ) -> Self:
+        """Derive the caps: the fewest blocks, of the fewest slots each, have to fit into a budget.
+
+        `start_s`: a fresh start of an arm, until its first answer. A third of what is left of an
+        arm's share is for its warm-up. Windows may be as long as two slots a block allow, since
+        their number can be chosen afterwards.
+        """
+        share_s = max(budget_s / FEWEST_BLOCKS / arms - start_s, 0.0)
+        warmup_s = WARMUP_SHARE * share_s
+        slot_s = max((share_s - warmup_s) / FEWEST_SLOTS, SHORTEST_WINDOW_S)
+        return cls(response_s, quantile, slots_per_block, warmup_s, slot_s)
+
+
+def settle(after_start: Sequence[Series], load_starts: Sequence[Series], needs: Needs) -> Pilot:
+    """Give the times that an arm needs.
+
+    `after_start`: from the load's beginning on a fresh server, the rate first; more, such as CPU
+    time per request, have to be steady as well. `load_starts`: the rate from the beginning of each
+    of some later loads, with a pause before each, in windows of one length. All series need at
+    least one window.
+    """
+    onsets = [onset(series) for series in after_start]
+    latest = max(onsets, key=lambda found: (not found.steady, found.at_s))
+    rate = after_start[0]
+    begin = min(round(latest.at_s / rate.window_s), len(rate.logs) - 1)
+    settled = Series(rate.window_s, rate.logs[begin:]).cleaned()
+    memory_s = autocorrelation_time(settled.logs) * rate.window_s
+    period_s = cycle(settled)
+    window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)
+    lead_in_s = max(_lead_in_s(load_starts, window_s), LEAD_IN_RESPONSES * needs.response_s)
+    cut = _fitted(lead_in_s, window_s, period_s, needs.most_slot_s)
+    said = [latest.why, f"windows of {window_s:.2g} s for {reason}"]
+    if period_s is not None:
+        said.append(f"the rate swings with a period of {period_s:.2g} s")
+    if cut != (lead_in_s, window_s):
+        said.append(
+            f"the budget allows {cut[1]:.2g} s after a lead-in of {cut[0]:.2g} s "
+            f"({lead_in_s:.2g} s asked for)"
+        )
+    if latest.at_s > needs.most_warmup_s:
+        said.append(f"the warm-up is cut to {needs.most_warmup_s:.2g} s")
+    return Pilot(
+        warmup_s=min(latest.at_s, needs.most_warmup_s) if latest.steady else needs.most_warmup_s,
+        lead_in_s=cut[0],
+        window_s=cut[1],
+        period_s=period_s,
+        steady=latest.steady and latest.at_s <= needs.most_warmup_s and cut[0] >= lead_in_s,
+        why="; ".join(said),
+    )
+
+
+def _fitted(
+    lead_in_s: float, window_s: float, period_s: float | None, most_s: float
+) -> tuple[float, float]:
+    """Cut lead-in and window to what the budget allows.
+
+    First the window, to whole periods if there is a cycle, but to no less than half: that costs
+    precision. Then both alike: that lets the load's beginning in.
+    """
+    room_s = most_s - lead_in_s
+    if window_s <= room_s:
+        return lead_in_s, window_s
+    if period_s is not None and room_s >= period_s:
+        return lead_in_s, floor(room_s / period_s) * period_s
+    if room_s >= window_s / 2:
+        return lead_in_s, room_s
+    cut = most_s / (lead_in_s + window_s)
+    return lead_in_s * cut, window_s * cut
+
+
+def _window(
+    memory_s: float, period_s: float | None, rate_rps: float, needs: Needs
+) -> tuple[float, str]:
+    """Give the window's length and what asked for it; whole periods where there is a cycle."""
+    wishes = [
+        (SHORTEST_WINDOW_S, "a rate without memory"),
+        (WINDOW_IN_MEMORIES * memory_s, f"{WINDOW_IN_MEMORIES} autocorrelation times of the rate"),
+        (WINDOW_IN_RESPONSES * needs.response_s, f"{WINDOW_IN_RESPONSES} response times"),
+    ]
+    if needs.quantile is not None:
+        answers = answers_for_interval(needs.quantile)
+        wishes.append(
+            (
+                answers / rate_rps / needs.slots_per_block,
+                f"{answers} answers in a block, which p{needs.quantile * 100:g} needs",
+            )
+        )
+    if period_s is not None:
+        wishes.append((WINDOW_IN_PERIODS * period_s, f"{WINDOW_IN_PERIODS} periods of its swing"))
+    longest_s, reason = max(wishes)
+    if period_s is not None:
+        longest_s = ceil(longest_s / period_s - 1e-9) * period_s
+    return longest_s, reason
+
+
+def _lead_in_s(load_starts: Sequence[Series], window_s: float) -> float:
+    """Give the lead-in after which a window's rate doesn't depend on the load's beginning any more.
+
+    In the median of the starts (Welch, "The statistical analysis of simulation results", 1983,
+    takes their mean, which a stall in one of them moves) all windows that begin there, or within a
+    window's length, have means within `BIAS` of that of the second half, or within `MANY_LOOKS` of
+    their standard errors. Half of what was seen where there is no such place.
+    """
+    length = min((len(series.logs) for series in load_starts), default=0)
+    if length < 2:
+        return 0.0
+    step_s = load_starts[0].window_s
+    if any(series.window_s != step_s for series in load_starts):
+        raise ValueError("starts of load have to be told in windows of one length")
+    logs = np.array([series.logs[:length] for series in load_starts])
+    logs -= np.median(logs[:, length // 2 :], axis=1, keepdims=True)
+    size = max(1, min(round(window_s / step_s), length // 2))
+    usual = np.median(logs, axis=0)
+    away = _moving_means(usual, size) - usual[length // 2 :].mean()
+    spread = _moving_means(MAD_TO_SD * np.median(np.abs(logs - usual), axis=0), size)
+    error = spread / (size * len(logs)) ** 0.5
+    biased = np.abs(away) > np.maximum(BIAS, MANY_LOOKS * error)
+    biased_soon = np.lib.stride_tricks.sliding_window_view(biased[: length // 2], size).any(axis=1)
+    return float(np.argmin(biased_soon) if not biased_soon.all() else length // 2) * step_s
+
+
+def _moving_means(values: Logs, size: int) -> Logs:
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(values, size).mean(axis=1))

@@ -1,0 +1,161 @@
+"""One-sided questions, answered as soon as they can be: `faster`, `not-slower-by 5%`.
+
+A run that looks after every block and stops when the answer is there would find differences that
+aren't: each look is another chance. So the risk of 5 % is spent bit by bit over the blocks that are
+planned (Lan & DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 1983), as
+share^1.5 of it (Kim & DeMets, Biometrika 1987): O'Brien and Fleming's function gives next to
+nothing to the first looks, so that six blocks answer only what is glaring, Pocock's costs blocks
+where the difference is small. Boundaries are those of a normal mean, taken over to Student's t at
+equal significance levels (Jennison & Turnbull, "Group sequential methods", 2000, section 4.4),
+which for few blocks is slightly too lavish: hence `SPENT`. A run that ends before all planned
+blocks has spent less than its risk. Non-inferiority: ICH E9, section 3.3.2.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from math import ceil, exp, expm1, floor, log1p, log10
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr, stdtr, stdtrit
+
+from webdyno.judge.interval import TINY, Estimate, Logs
+from webdyno.model.format import percent
+from webdyno.model.mistake import Mistake
+from webdyno.model.quantities import SHARE
+
+RISK = 0.05
+SPENT = 0.046
+"""Nominal risk with which wrong answers stay below `RISK` at any number of planned blocks up to 30
+(tests/judge/test_question.py)."""
+SPENDING_POWER = 1.5
+GRID, GRID_SDS = 2001, 8.0
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """Whether the arm is better than the baseline, or not worse than `tolerance` allows."""
+
+    tolerance: float
+    """0 asks for `faster`; 0.05 asks whether the ratio is at least 1/1.05."""
+    better: Literal["higher", "lower"]
+    """Which values of the metric are good."""
+    most_blocks: int
+    """Planned before anything of a difference was seen."""
+    fewest_blocks: int = 6
+
+    @property
+    def margin(self) -> float:
+        """The log gain above which the answer is yes."""
+        return -log1p(self.tolerance)
+
+
+@dataclass(frozen=True)
+class OneSidedAnswer:
+    """Yes, no, or neither yet; with what is sure of the gain, however often was looked."""
+
+    answer: Literal["yes", "no", "undecided"]
+    at_least: float
+    """Ratio of gain (above 1 is better) that is exceeded with 95 % confidence."""
+    at_most: float
+    """Ratio that isn't exceeded with 95 % confidence; each bound holds by itself."""
+    why: str
+
+
+def read_question(text: str) -> float:
+    """Read `faster` or `not-slower-by 5%`; give the tolerance. Raises Mistake."""
+    word, _, amount = text.strip().partition(" ")
+    if word == "faster" and not amount:
+        return 0.0
+    if word == "not-slower-by":
+        tolerance = SHARE.read(amount)
+        if tolerance is not None and 0 < tolerance < 1:
+            return tolerance
+    raise Mistake(
+        f"--question {text}: there are two questions, 'faster' and 'not-slower-by 5%' "
+        "(any share between 0% and 100%)"
+    )
+
+
+def ask(d: Logs, question: OneSided) -> OneSidedAnswer | None:
+    """Answer from the blocks' log ratios so far; None while there are too few to look.
+
+    The bounds are repeated confidence bounds (Jennison & Turnbull, JRSS B 1989): they hold at
+    whichever block the run stops.
+    """
+    n = len(d)
+    if n < question.fewest_blocks:
+        return None
+    level = look_level(n, question.fewest_blocks, question.most_blocks)
+    gain = d if question.better == "higher" else -d
+    mean, sd = float(gain.mean()), max(float(gain.std(ddof=1)), TINY**0.5)
+    reach = float(stdtrit(n - 1, 1 - level)) * sd / n**0.5
+    low, high = mean - reach, mean + reach
+    p = 1 - float(stdtr(n - 1, (mean - question.margin) / (sd / n**0.5)))
+    asked = f"a gain above {percent(exp(question.margin) - 1)}" if question.tolerance else "a gain"
+    if low > question.margin:
+        return OneSidedAnswer(
+            "yes", exp(low), exp(high), f"{asked} is sure: at least {percent(expm1(low))}"
+        )
+    if high < question.margin:
+        return OneSidedAnswer(
+            "no", exp(low), exp(high), f"{asked} is ruled out: at most {percent(expm1(high))}"
+        )
+    why = f"{asked} is neither sure nor ruled out after {n} blocks (p = {p:.2g}, {level:.2g} asked)"
+    return OneSidedAnswer("undecided", exp(low), exp(high), why)
+
+
+def stops(found: OneSidedAnswer | None, blocks: int, question: OneSided) -> bool:
+    """Tell whether to stop: when answered, or when all planned blocks are measured."""
+    answered = found is not None and found.answer != "undecided"
+    return answered or blocks >= question.most_blocks
+
+
+def look_level(n: int, fewest: int, most: int) -> float:
+    """Give the one-sided significance level at which the look after block n answers."""
+    levels = _levels(fewest, max(most, fewest))
+    return levels[min(n - fewest, len(levels) - 1)]
+
+
+@cache
+def _levels(fewest: int, most: int) -> tuple[float, ...]:
+    """Give the level of each look, from `fewest` blocks to `most`.
+
+    The sum of the blocks walks on a grid: what crosses the boundary is taken out, the rest goes on
+    (Armitage, McPherson, Rowe, JRSS A 1969). At each look the boundary lies where what crosses is
+    what may be spent.
+    """
+    reach = GRID_SDS * most**0.5
+    x = np.linspace(-reach, reach, GRID)
+    step = x[1] - x[0]
+    width = ceil(GRID_SDS / step)
+    one_block = _normal(np.arange(-width, width + 1) * step, 1) * step
+    inside, spent, levels = _normal(x, fewest), 0.0, []
+    for n in range(fewest, most + 1):
+        if n > fewest:
+            inside = np.convolve(inside, one_block, mode="same")
+        may_be_spent = SPENT * (n / most) ** SPENDING_POWER
+        # What lies beyond the middle between a point of the grid and the one before.
+        beyond = np.cumsum(inside[::-1])[::-1] * step
+        boundary = float(np.interp(spent - may_be_spent, -beyond, x - step / 2))
+        levels.append(1 - float(ndtr(boundary / n**0.5)))
+        spent = may_be_spent
+        inside = np.where(x < boundary, inside, 0.0)
+    return tuple(levels)
+
+
+def _normal(x: Logs, variance: float) -> Logs:
+    return np.asarray(np.exp(-(x**2) / (2 * variance)) / (2 * np.pi * variance) ** 0.5)
+
+
+def excluded_difference(interval: Estimate) -> float:
+    """Give the difference, as a share, that no true ratio in the interval of log ratios exceeds."""
+    return expm1(max(abs(interval.low), abs(interval.high)))
+
+
+def excluded(interval: Estimate) -> str:
+    """Say what an undecided or equivalent comparison excludes, rounded so that it stays true."""
+    share = excluded_difference(interval) * 100
+    digits = max(0, 1 - floor(log10(share))) if share > 0 else 1
+    rounded = ceil(round(share * 10**digits, 6)) / 10**digits
+    return f"no difference larger than {rounded:g} % either way"

@@ -1,0 +1,71 @@
+"""Names and files of a catalogue's parts: nothing leads out of a folder, nothing is but a file."""
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from webdyno.model.mistake import Mistake
+
+
+def checked_files(folder: Path) -> dict[str, Path]:
+    """Give the files and folders below a folder, by their path in it, in the order of names.
+
+    Raise Mistake for a symbolic link that leads out of the folder, and for what is neither file nor
+    folder, such as a pipe, which would keep its reader waiting for ever.
+    """
+    inside = folder.resolve()
+    found: dict[str, Path] = {}
+    for top, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(top, name)
+            if not path.resolve().is_relative_to(inside):
+                raise Mistake(f"{path} leads out of {folder}: a catalogue's files stay inside")
+            if not (path.is_file() or path.is_dir()):
+                raise Mistake(f"{path} is no file and no folder; remove it")
+            found[path.relative_to(folder).as_posix()] = path
+    return dict(sorted(found.items()))
+
+
+def _plain_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+        raise ValueError(f"{name!r} is no name: letters, digits, - _ and . make one, 64 at most")
+    return name
+
+
+def _role_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,23}", name) or name == "lock":
+        raise ValueError(
+            f"{name!r} is no name for a role: letters, digits, - and _ make one, 24 at most, and "
+            "lock is taken"
+        )
+    return name
+
+
+def _stays_inside(path: str) -> str:
+    parts = path.split("/")
+    if "\0" in path or any(part in {"", ".", ".."} for part in parts) or len(path) > LONGEST:
+        raise ValueError(
+            f"{path!r} should be a path inside the folder: no / at its ends, no . or .. in it"
+        )
+    return path
+
+
+def _package_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9+.-]*[a-z0-9+.])?", name):
+        raise ValueError(f"{name!r} is no name of a package of Debian")
+    return name
+
+
+LONGEST = 200
+
+PlainName = Annotated[str, AfterValidator(_plain_name)]
+"""Of a service, stack or site: it becomes part of file names."""
+RoleName = Annotated[str, AfterValidator(_role_name)]
+"""Names a service's folder, which sockets lie in: their paths must not become too long."""
+InsidePath = Annotated[str, AfterValidator(_stays_inside)]
+"""A path that can't lead out of the folder it begins in."""
+PackageName = Annotated[str, AfterValidator(_package_name)]
+"""As apt-get takes it for a name and nothing else: one that ends in - would be removed."""

@@ -1,0 +1,193 @@
+"""Figures as people read them, the same wherever they stand: verdict, tables, charts, findings.
+
+No more digits than an interval bears; an estimate and its interval always have the same ones, so
+that rounding never puts one outside the other. Numbers and units are parted by a plain space; the
+page makes narrow ones of them.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from math import ceil, floor, isfinite, log10
+
+from webdyno.model.experiment import Level
+from webdyno.model.judgement import Interval
+
+TIMES = "×"
+DASH = "–"
+MISSING = "—"
+KNOWN_EXACTLY = 1e-9
+"""Relative half-width below which a value is known, but for the rounding of logarithms."""
+DIGITS = 4
+"""As many as people read; fewer where an interval bears fewer."""
+MOST_DECIMALS = 6
+MOST_RATIO_DECIMALS = 4
+"""Ratios are told apart from 1, so that more of their digits matter."""
+
+
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|min|bytes|[KMGT]iB|blocks?)(?!\w))")
+
+
+def bound(said: str, space: str) -> str:
+    """Put a space of one's own between numbers and units, one at which no line ends."""
+    return BEFORE_UNIT.sub(space, said)
+
+
+def number(value: float, decimals: int = 0) -> str:
+    """Round to `decimals` places (negative: to tens, hundreds…) and set thousands apart."""
+    if not isfinite(value):
+        return MISSING
+    rounded = round(value, decimals) + 0.0  # no minus zero
+    return f"{rounded:,.{max(decimals, 0)}f}".replace("-", "−")
+
+
+def significant(value: float, digits: int = DIGITS) -> str:
+    """Give a value of unknown precision with this many significant digits at most."""
+    return number(value, min(digits - 1 - _magnitude(value), MOST_DECIMALS))
+
+
+def count(n: int, noun: str) -> str:
+    """Give a number with its noun: `1 block`, `12 blocks`."""
+    return f"{number(n)} {noun}" + ("" if n == 1 else "s")
+
+
+def decimals_for(half_width: float) -> int:
+    """Places to which an estimate is worth writing when its interval is this wide to each side.
+
+    Two digits of the half-width when it begins with 1 or 2, else one (after the Particle Data
+    Group's rule for uncertainties, Review of Particle Physics, section 5.3).
+    """
+    exponent = floor(log10(half_width))
+    return -exponent + (1 if half_width < 3 * 10.0**exponent else 0)
+
+
+def estimate(interval: Interval) -> str:
+    """Give the estimate of a quantity with the digits that its interval bears: `48,200`."""
+    return number(interval.estimate, _decimals(interval))
+
+
+def bounds(interval: Interval) -> str:
+    """Give the interval of a quantity, to the same digits: `47,800–48,600`."""
+    decimals = _decimals(interval)
+    return f"{number(interval.low, decimals)}{DASH}{number(interval.high, decimals)}"
+
+
+def ratio(interval: Interval) -> str:
+    """Give the estimate of a ratio, to two places at least: `1.92`."""
+    return number(interval.estimate, _ratio_decimals(interval))
+
+
+def times(interval: Interval) -> str:
+    """Give the estimate of a ratio as a factor: `1.92×`."""
+    return ratio(interval) + TIMES
+
+
+def ratio_bounds(interval: Interval) -> str:
+    """Give the interval of a ratio for a table: `1.87–1.97`."""
+    return DASH.join(_ratio_ends(interval))
+
+
+def ratio_range(interval: Interval) -> str:
+    """Give the interval of a ratio for a sentence: `95 % interval 1.87 to 1.97`."""
+    return f"{confidence(interval.confidence)} interval {' to '.join(_ratio_ends(interval))}"
+
+
+def _ratio_ends(interval: Interval) -> tuple[str, str]:
+    decimals = _ratio_decimals(interval)
+    return number(interval.low, decimals), number(interval.high, decimals)
+
+
+def _ratio_decimals(interval: Interval) -> int:
+    return max(_decimals(interval, MOST_RATIO_DECIMALS), 2)
+
+
+def _decimals(interval: Interval, most: int | None = None) -> int:
+    """As many as the interval bears, but not many; and so that the estimate has a digit at least.
+
+    At most as many as make four digits unless told otherwise.
+    """
+    magnitude = _magnitude(interval.estimate)
+    most = max(DIGITS - 1 - magnitude, 0) if most is None else most
+    half_width = (interval.high - interval.low) / 2
+    if not isfinite(half_width) or half_width <= KNOWN_EXACTLY * abs(interval.estimate):
+        return max(DIGITS - 1 - magnitude, 0)
+    return max(-magnitude, min(decimals_for(half_width), most))
+
+
+def _magnitude(value: float) -> int:
+    """Give the power of ten of the first digit."""
+    return floor(log10(abs(value))) if value and isfinite(value) else 0
+
+
+def percent(share: float) -> str:
+    """Give a share of one: `2 %`, `0.55 %`, `97 %`."""
+    return f"{share * 100:.2g} %" if abs(share) < 0.1 else f"{number(share * 100)} %"
+
+
+def confidence(level: float) -> str:
+    """Give a confidence level: `95 %`, `98.3 %`."""
+    return f"{level * 100:.3g} %"
+
+
+def probability(p: float) -> str:
+    """Give a p-value, never more exact than it is: `p = 0.031`, `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """Give a length of time: `0.5 s`, `90 s`, `12 min`."""
+    return f"{seconds:.3g} s" if seconds < 120 else f"{number(seconds / 60)} min"
+
+
+def minutes(seconds: float) -> str:
+    """Give a time that is only an estimate: rounded up to minutes."""
+    return count(ceil(seconds / 60), "minute")
+
+
+def size(n: float) -> str:
+    """Give a number of bytes in binary multiples: `785 bytes`, `1.5 KiB`."""
+    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while n >= 1024 and len(units) > 1:
+        n /= 1024
+        units.pop(0)
+    whole = units[0] == "bytes" or n >= 10
+    return f"{number(n, 0 if whole else 1)} {units[0]}"
+
+
+def cpu_list(cpus: Iterable[int]) -> str:
+    """Give a set of CPUs as the kernel writes it: `0-3,8`."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][-1] + 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def level(value: Level) -> str:
+    """Give a level of a factor: `64`, `always`, `true`, `/a, /b`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def factor_names(factors: Iterable[str]) -> dict[str, str]:
+    """Give each factor a short name: the setting's own, with its arm's, or all of its key.
+
+    `load.connections` is `connections`, `arms.nginx.knobs.workers` is `nginx workers`.
+    """
+    keys = [(key, key.split(".")) for key in factors]
+    short = {
+        key: f"{parts[1]} {parts[-1]}" if parts[0] == "arms" and len(parts) > 2 else parts[-1]
+        for key, parts in keys
+    }
+    taken = list(short.values())
+    return {key: key if taken.count(name) > 1 else name for key, name in short.items()}
+
+
+def levels(of: Mapping[str, Level]) -> str:
+    """Name a point by its levels: `connections = 64, keepalive = always`."""
+    names = factor_names(of)
+    return ", ".join(f"{names[key]} = {level(value)}" for key, value in of.items())

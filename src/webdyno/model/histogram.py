@@ -1,0 +1,109 @@
+"""Distributions of times: HDR V2 histograms, decoded, merged, and read at a quantile.
+
+Format: https://hdrhistogram.github.io/HdrHistogram/ (V2 encoding, base64).
+"""
+
+import struct
+import zlib
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from hdrh.codec import HdrCookieException, HdrLengthException
+from hdrh.histogram import HdrHistogram
+from numpy.typing import NDArray
+
+from webdyno.model.mistake import Mistake
+
+V2_PLAIN = 0x1C849303
+V2_COMPRESSED = 0x1C849304
+COOKIE_MASK = 0xFFFFFF0F
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of times in buckets; bucket i holds times from `low[i]` up to `low[i] + width[i]`."""
+
+    low: NDArray[np.float64]
+    width: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def decode(cls, encoded: str) -> Self:
+        """Read an HDR V2 histogram in base64, compressed or not; an empty text holds no times.
+
+        Raises Mistake when the text is something else.
+        """
+        if not encoded:
+            return cls(np.empty(0), np.empty(0), np.empty(0, np.int64))
+        try:
+            hdr = HdrHistogram.decode(_compressed(encoded))
+        except (
+            Base64Error,
+            HdrCookieException,
+            HdrLengthException,
+            struct.error,
+            zlib.error,
+        ) as error:
+            raise Mistake(
+                f"a histogram of the run's slots.jsonl is damaged ({error}); restore the file from "
+                "a copy"
+            ) from error
+        counts = np.frombuffer(hdr.counts, dtype=np.int64)
+        used = np.flatnonzero(counts)
+        magnitude: int = hdr.sub_bucket_half_count_magnitude
+        half: int = hdr.sub_bucket_half_count
+        bucket = (used >> magnitude) - 1
+        position = (used & (half - 1)) + np.where(bucket < 0, 0, half)
+        shift = np.maximum(bucket, 0) + hdr.unit_magnitude
+        unit = hdr.int_to_double_conversion_ratio
+        return cls(
+            low=(position << shift) * unit,
+            width=(np.int64(1) << shift) * unit,
+            counts=counts[used].copy(),
+        )
+
+    @property
+    def total(self) -> int:
+        """How many times were counted."""
+        return int(self.counts.sum())
+
+    def quantile(self, share: float) -> float | None:
+        """Give the time below which this share of all times lies; None when there are none.
+
+        Times are taken as spread evenly over their bucket, so that small differences are not lost
+        to the buckets' width.
+        """
+        if not self.total:
+            return None
+        reached = np.cumsum(self.counts)
+        target = share * self.total
+        at = min(int(np.searchsorted(reached, target)), len(reached) - 1)
+        into = (target - (reached[at] - self.counts[at])) / self.counts[at]
+        return float(self.low[at] + into * self.width[at])
+
+
+def merge(histograms: Iterable[Histogram]) -> Histogram:
+    """Give the distribution of all times together. Percentiles are never averaged."""
+    parts = list(histograms)
+    if not parts:
+        return Histogram.decode("")
+    buckets = np.concatenate([np.stack([part.low, part.width]) for part in parts], axis=1)
+    counts = np.concatenate([part.counts for part in parts])
+    distinct, place = np.unique(buckets, axis=1, return_inverse=True)
+    merged = np.zeros(distinct.shape[1], np.int64)
+    np.add.at(merged, place, counts)
+    return Histogram(low=distinct[0], width=distinct[1], counts=merged)
+
+
+def _compressed(encoded: str) -> bytes:
+    """Give the compressed encoding, which hdrh reads, of either V2 encoding."""
+    raw = b64decode(encoded, validate=True)
+    (cookie,) = struct.unpack_from(">I", raw)
+    if cookie & COOKIE_MASK != V2_PLAIN:
+        return encoded.encode()
+    payload = zlib.compress(raw, level=1)
+    return b64encode(struct.pack(">II", V2_COMPRESSED | 0x10, len(payload)) + payload)

@@ -1,0 +1,247 @@
+"""The quantities that are compared. A new one is one entry of `METRICS`, and nothing else.
+
+Judgements, tables, charts and CSV show whatever is registered here and can be told of a run.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from webdyno.model.judgement import Metric
+from webdyno.model.load_result import LoadResult
+from webdyno.model.records import SlotRecord
+
+BlockValue = Callable[[Sequence[SlotRecord]], float | None]
+"""One arm's slots in one block -> the metric's value; None when they can't tell it."""
+
+Kind = Literal["rate", "response time", "work", "memory", "size"]
+"""What a metric is about; validity rules say by kind which metrics they spoil."""
+
+
+@dataclass(frozen=True)
+class MetricRule:
+    """A metric: how it is computed, what that takes, and how a ratio of it is said."""
+
+    metric: Metric
+    kind: Kind
+    block_value: BlockValue
+    saying: str
+    """With {a}, {ratio} and {b} to be filled in."""
+    needs: Literal["load", "times", "probes"] = "load"
+    """What must have been at work: any load generator, one that tells a distribution of response
+    times, or the probes."""
+    decides: bool = True
+    """Whether a verdict can be about it; what is only a side effect can't."""
+    quantile: float | None = None
+    """For percentiles: which one. It takes so many samples."""
+
+    @property
+    def name(self) -> str:
+        """Its name in records and settings."""
+        return self.metric.name
+
+
+def answers(slot: SlotRecord) -> int:
+    """Count what the servers worked on to the end: valid, late and wrong answers."""
+    load = slot.load
+    wrong = (load.failures.status or 0) + (load.failures.body or 0)
+    return load.requests.completed + load.requests.drained + wrong
+
+
+def rate_rps(slots: Sequence[SlotRecord]) -> float | None:
+    """Valid answers per second over all slots together."""
+    counted = [counted_answers(slot.load) for slot in slots]
+    completed, took_s = sum(count for count, _ in counted), sum(took_s for _, took_s in counted)
+    return completed / took_s if completed and took_s else None
+
+
+def counted_answers(load: LoadResult) -> tuple[int, float]:
+    """Give the valid answers that a slot's rate rests on, and the seconds that they took.
+
+    A slot begins with no request in flight and ends with some, half done: counted without its drain
+    it makes slow pages look slower than they are, the more so the more of them the servers work on
+    at once. While requests in flight keep the servers busy, all answers over slot and drain is the
+    rate without that bias. Where the drain went slower than the slot, some of the servers had
+    nothing left to do, or one answer was late; then the slot alone tells more.
+
+    In an open loop the timetable says how many are due in a slot, and all that were answered count.
+    """
+    completed, answered = load.requests.completed, load.requests.completed + load.requests.drained
+    if load.loop == "open":
+        return answered, load.measured_s
+    with_drain_s = load.measured_s + load.drain_s
+    if answered * load.measured_s > completed * with_drain_s:
+        return answered, with_drain_s
+    return completed, load.measured_s
+
+
+def server_cpu_us(slots: Sequence[SlotRecord]) -> float | None:
+    """Microseconds of server CPU time (user and system, all services) per answer."""
+    answered = sum(answers(slot) for slot in slots)
+    cpu_s = sum(slot.servers.cpu_s for slot in slots)
+    return cpu_s * 1e6 / answered if answered and cpu_s else None
+
+
+def context_switches(slots: Sequence[SlotRecord]) -> float | None:
+    """Context switches of the servers' threads, of either kind, per answer."""
+    switches = sum(
+        use.switches_voluntary + use.switches_involuntary
+        for slot in slots
+        if slot.readings
+        for use in slot.readings.services.values()
+    )
+    answered = sum(answers(slot) for slot in slots if slot.readings)
+    return switches / answered if answered and switches else None
+
+
+def memory_mib(slots: Sequence[SlotRecord]) -> float | None:
+    """Memory of all services after a slot (PSS), the largest of the slots, in MiB."""
+    sums = [
+        sum(use.pss_bytes or 0 for use in slot.readings.services.values())
+        for slot in slots
+        if slot.readings
+    ]
+    return max(sums) / 2**20 if any(sums) else None
+
+
+def answer_bytes(slots: Sequence[SlotRecord]) -> float | None:
+    """Bytes of head and body per answer of any status, compressed where the answer was."""
+    told = [slot for slot in slots if slot.load.bytes.head is not None]
+    total = sum((slot.load.bytes.head or 0) + (slot.load.bytes.body or 0) for slot in told)
+    answered = sum(sum(slot.load.by_status.values()) for slot in told)
+    return total / answered if answered and total else None
+
+
+def _response_time(name: str, share: float, words: str, floor_us: float) -> MetricRule:
+    """Make the metric "response time that this share of the requests stays below"."""
+
+    def block_value(slots: Sequence[SlotRecord]) -> float | None:
+        from webdyno.model.histogram import Histogram, merge  # numpy takes a while to import
+
+        encoded = [slot.load.response_time_us.histogram for slot in slots]
+        return merge(Histogram.decode(each) for each in encoded if each).quantile(share)
+
+    return MetricRule(
+        Metric(
+            name=name, label=f"response time, {words}", unit="µs", better="lower", floor=floor_us
+        ),
+        kind="response time",
+        block_value=block_value,
+        saying=f"{{a}} has {{ratio}}× the {words} {'of ' * (share != 0.5)}response time of {{b}}",
+        needs="times",
+        quantile=share,
+    )
+
+
+METRICS: dict[str, MetricRule] = {
+    rule.name: rule
+    for rule in (
+        MetricRule(
+            Metric(
+                name="rate_rps", label="requests per second", unit="requests/s", better="higher"
+            ),
+            kind="rate",
+            block_value=rate_rps,
+            saying="{a} answers {ratio}× as many requests per second as {b}",
+        ),
+        MetricRule(
+            Metric(
+                name="server_cpu_us",
+                label="server CPU time per request",
+                unit="µs",
+                better="lower",
+                floor=0.05,  # what a probe at a slot's edge costs, over the answers of a slot
+            ),
+            kind="work",
+            block_value=server_cpu_us,
+            saying="{a} needs {ratio}× as much server CPU time per request as {b}",
+        ),
+        _response_time("response_p50_us", 0.5, "median", floor_us=1),  # the clock's own step
+        _response_time("response_p99_us", 0.99, "99th percentile", floor_us=10),  # one wake-up
+        MetricRule(
+            Metric(
+                name="context_switches",
+                label="context switches per request",
+                unit="",
+                better="lower",
+                floor=0.05,  # one in twenty requests; a switch costs about a microsecond
+            ),
+            kind="work",
+            block_value=context_switches,
+            saying="{a} makes {ratio}× as many context switches per request as {b}",
+            needs="probes",
+            decides=False,
+        ),
+        MetricRule(
+            Metric(
+                name="memory_mib",
+                label="memory of the servers",
+                unit="MiB",
+                better="lower",
+                floor=0.5,  # what allocators and page tables differ by from start to start
+            ),
+            kind="memory",
+            block_value=memory_mib,
+            saying="{a} needs {ratio}× as much memory as {b}",
+            needs="probes",
+        ),
+        MetricRule(
+            Metric(
+                name="answer_bytes",
+                label="size of an answer, head included",
+                unit="bytes",
+                better="lower",
+                floor=64,  # a header or two: neither fills a packet
+            ),
+            kind="size",
+            block_value=answer_bytes,
+            saying="{a} sends {ratio}× as many bytes per answer as {b}",
+            decides=False,
+        ),
+    )
+}
+"""By name, in the order in which they are shown."""
+
+
+def metric_rule(name: str) -> MetricRule:
+    """Find a metric by name."""
+    return METRICS[name]
+
+
+def metrics_of_kind(kinds: Collection[Kind]) -> list[str]:
+    """Name the metrics of some kinds."""
+    return [name for name, rule in METRICS.items() if rule.kind in kinds]
+
+
+def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricRule]:
+    """Give the metrics that load generator and probes of these slots tell.
+
+    The deciding one is always among them, told or not: a verdict on it was asked for. Without any
+    slots all are.
+    """
+    told = {
+        "load": True,
+        "times": not slots or any(slot.load.response_time_us.histogram for slot in slots),
+        "probes": not slots or any(slot.readings for slot in slots),
+    }
+    return [rule for rule in METRICS.values() if told[rule.needs] or rule.name == decide_on]
+
+
+def _known(name: str) -> str:
+    if name not in METRICS:
+        raise ValueError(f"there is no metric {name!r}; the metrics are {', '.join(METRICS)}")
+    return name
+
+
+def _deciding(name: str) -> str:
+    able = [rule.name for rule in METRICS.values() if rule.decides]
+    if name not in able:
+        raise ValueError(f"decide_on can't be {name!r}; it can be {', '.join(able)}")
+    return name
+
+
+MetricName = Annotated[str, AfterValidator(_known)]
+DecidingMetric = Annotated[str, AfterValidator(_deciding)]
+"""A metric that a verdict can be about."""

@@ -1,0 +1,78 @@
+"""ab, ApacheBench: all versions from 2.0."""
+
+from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.output import Output
+
+LABELS = {
+    "Server Software": "text",
+    "Server Hostname": "text",
+    "Server Port": "count",
+    "Document Path": "text",
+    "Document Length": "bytes",
+    "Concurrency Level": "count",
+    "Time taken for tests": "seconds",
+    "Complete requests": "count",
+    "Failed requests": "count",
+    "Write errors": "count",
+    "Non-2xx responses": "count",
+    "Keep-Alive requests": "count",
+    "Total transferred": "bytes",
+    "HTML transferred": "bytes",
+    "Requests per second": "[#/sec]",
+    "Time per request": "[ms]",
+    "Transfer rate": "[Kbytes/sec]",
+}
+"""The labels of its lines, and what a value of each looks like."""
+
+ENOUGH = {"requests", "gave_up", "rate_rps", "duration_s", "document_bytes", "non_2xx", "failed"}
+"""Figures of which an output has two, at least: a single label may stand in any prose."""
+
+
+def _output(facts: Facts) -> Output | None:
+    figures = facts.figures()
+    if len(ENOUGH & figures.keys()) < 2:
+        return None
+    # ab prints these lines only where there is something to tell: with -k, with a bad status.
+    if "rate_rps" in figures:
+        figures["keepalive_requested"] = "keepalive_requests" in facts.texts
+        figures.setdefault("non_2xx", 0)
+    return Output(tool="ab", loop="closed", **figures)
+
+
+AB = Tool(
+    name="ab",
+    opening=rf"This is ApacheBench|(?:{'|'.join(LABELS)}):",
+    patterns=patterns(
+        r"This is (?P<banner>ApacheBench)",
+        r"Server Software:\s*(?P<server>.*)",
+        r"Server Hostname:\s*(?P<host>.*)",
+        r"Server Port:\s*(?P<port>INT)?",
+        r"Document Path:\s*(?P<path>.*)",
+        r"Document Length:\s*(?P<document_bytes>INT) bytes",
+        r"Concurrency Level:\s*(?P<concurrency>INT)",
+        r"Time taken for tests:\s*(?P<duration_s>NUM) seconds",
+        r"Complete requests:\s*(?P<requests>INT)",
+        r"Failed requests:\s*(?P<failed>INT)",
+        r"\(Connect: (?P<failed_connect>INT),(?: Receive: (?P<failed_receive>INT),)?"
+        r" Length: (?P<failed_length>INT), Exceptions: (?P<failed_exceptions>INT)\)",
+        r"Non-2xx responses:\s*(?P<non_2xx>INT)",
+        r"Keep-Alive requests:\s*(?P<keepalive_requests>INT)?",
+        r"Total transferred:\s*(?P<total_bytes>INT) bytes",
+        r"HTML transferred:\s*(?P<body_bytes>INT) bytes",
+        r"Requests per second:\s*(?P<rate_rps>NUM) \[#/sec\]",
+        r"Time per request:\s*(?:(?P<mean_ms>NUM) \[ms\] \(mean\)|NUM \[ms\] \(mean, across)",
+        r"Transfer rate:\s*(?P<transfer_kib_s>NUM) \[Kbytes/sec\]",
+        r"Connect:\s+(?P<connect_min_ms>NUM)\s+NUM\s+NUM\s+(?P<connect_median_ms>NUM)"
+        r"\s+(?P<connect_max_ms>NUM)$",
+        r"Total:\s+NUM\s+NUM\s+NUM\s+NUM\s+(?P<max_ms>NUM)$",
+        r"(?P<percent>\d{2,3})%:?\s+(?P<at>INT)(?:$|\s+\(longest)",
+        r"Benchmarking (?:.*?(?P<gave_up>apr_[a-z_]{1,40}: .{1,80}))?",
+        r"Total of (?P<requests>INT) requests completed",
+    ),
+    chatter=(
+        *("Copyright 1996 Adam", "Licensed to The Apache", "Completed ", "Finished "),
+        *("Write errors:", "Connection Times (ms)", "min ", "Processing:", "Waiting:"),
+        "Percentage of the requests",
+    ),
+    output=_output,
+)

@@ -1,0 +1,48 @@
+"""httperf, and the CSV that autobench makes of a sweep with it."""
+
+from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.output import Output
+
+
+def _output(facts: Facts) -> Output | None:
+    figures = facts.figures()
+    if "rate_rps" not in figures or "requests" not in figures:
+        return None
+    head, body = facts.number("head_bytes"), facts.number("content_bytes")
+    if head is not None and body is not None and figures["requests"]:
+        figures["document_bytes"] = int(body)
+        figures["total_bytes"] = int((head + body) * figures["requests"])
+    statuses = {f"{group}xx": facts.integer(f"answers_{group}xx") for group in "12345"}
+    figures["by_status"] = {status: count for status, count in statuses.items() if count}
+    if statuses["2xx"] is not None:
+        wrong = (count or 0 for status, count in statuses.items() if status != "2xx")
+        figures["non_2xx"] = sum(wrong)
+    sequential = figures.get("most_connections") == 1
+    return Output(tool="httperf", loop="closed" if sequential else None, **figures)
+
+
+HTTPERF = Tool(
+    name="httperf",
+    opening=r"httperf --client=|Maximum connect burst length|Total: connections ",
+    patterns=patterns(
+        r"Maximum connect burst length: (?P<banner>INT)",
+        r"Total: connections (?P<connections>INT) requests (?P<sent>INT) replies (?P<requests>INT)"
+        r"(?: test-duration (?P<duration_s>NUM) s)?",
+        r"test-duration\s+(?P<duration_s>NUM) s",
+        r"Connection rate:?\s+NUM conn/s \(NUM ms/conn, <=(?P<most_connections>INT) conc",
+        r"Connection time \[ms\]:?\s+(?:connect (?P<connect_median_ms>NUM)|min )",
+        r"Request rate:?\s+(?P<rate_rps>NUM) req/s",
+        r"Reply rate \[replies/s\]:?\s+min NUM avg NUM max NUM"
+        r"(?: stddev NUM \((?P<reply_rate_samples>INT) samples\))?",
+        r"Reply time \[ms\]:?\s+response (?P<mean_ms>NUM)",
+        r"Reply size \[B\]:?\s+header (?P<head_bytes>NUM) content (?P<content_bytes>NUM)",
+        r"Reply status:?\s+1xx=(?P<answers_1xx>INT) 2xx=(?P<answers_2xx>INT) "
+        r"3xx=(?P<answers_3xx>INT) 4xx=(?P<answers_4xx>INT) 5xx=(?P<answers_5xx>INT)",
+        r"Net I/O:?\s+(?P<transfer_kib_s>NUM) KB/s",
+        r"Errors: total (?P<failed>INT) client-timo (?P<failed_timeout>INT) socket-timo INT "
+        r"connrefused (?P<failed_connect>INT) connreset (?P<failed_receive>INT)",
+        r"Errors: fd-unavail (?P<out_of_descriptors>INT)",
+    ),
+    output=_output,
+    chatter=("Connection length", "Request size", "CPU time [s]"),
+)

@@ -1,0 +1,58 @@
+"""wrk, and wrk2, which looks the same but keeps to a rate."""
+
+import re
+
+from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, patterns
+from webdyno.readers.output import Output
+
+_URL = re.compile(r"https?://(?P<host>[^/:\s]+)(?::(?P<port>\d{1,5}))?(?P<path>/\S*)?")
+
+
+def _output(facts: Facts) -> Output | None:
+    figures = facts.figures()
+    if "requests" not in figures or "rate_rps" not in figures:
+        return None
+    took_ms, read = in_ms(facts.texts.get("took")), in_bytes(facts.texts.get("read"))
+    if took_ms is not None:
+        figures["duration_s"] = took_ms / 1000
+    if read is not None:
+        figures["total_bytes"] = int(read)
+    per_second = in_bytes(facts.texts.get("transfer"))
+    if per_second is not None:
+        figures["transfer_kib_s"] = per_second / 1024
+    figures["mean_ms"] = in_ms(facts.texts.get("mean"))
+    figures["max_ms"] = in_ms(facts.texts.get("max"))
+    if url := _URL.match(facts.texts.get("url", "")):
+        figures |= {name: part for name, part in url.groupdict().items() if part}
+        figures["port"] = int(url["port"]) if url["port"] else None
+    # Both say nothing of what did not happen.
+    figures.setdefault("non_2xx", 0)
+    errors = [facts.integer(f"failed_{kind}") for kind in ("connect", "receive", "timeout")]
+    figures["failed"] = sum(count or 0 for count in [*errors, facts.integer("failed_write")])
+    wrk2 = "calibration" in facts.texts
+    return Output(tool="wrk2" if wrk2 else "wrk", loop="open" if wrk2 else "closed", **figures)
+
+
+WRK = Tool(
+    name="wrk",
+    opening=r"Running \S+ test @ ",
+    patterns=patterns(
+        r"Running (?P<asked>\S+) test @ (?P<url>\S+)",
+        r"INT threads? and (?P<concurrency>INT) connections?$",
+        r"Thread calibration: (?P<calibration>mean)",
+        r"Latency\s+(?P<mean>\S+)\s+\S+\s+(?P<max>\S+)\s+\S+$",
+        r"(?P<percent>\d{1,3}(?:\.\d{1,6})?)%\s+(?P<at>NUM(?:us|ms|s|m|h))$",
+        r"NUM\s+[01]\.\d{6}\s+INT(?:\s+(?:NUM|inf))?$",
+        r"(?P<requests>INT) requests in (?P<took>\S+), (?P<read>\S+) read",
+        r"Socket errors: connect (?P<failed_connect>INT), read (?P<failed_receive>INT), "
+        r"write (?P<failed_write>INT), timeout (?P<failed_timeout>INT)",
+        r"Non-2xx or 3xx responses: (?P<non_2xx>INT)",
+        r"Requests/sec:\s+(?P<rate_rps>NUM)",
+        r"Transfer/sec:\s+(?P<transfer>\S+)",
+    ),
+    output=_output,
+    chatter=(
+        *("Initialised ", "Thread Stats", "Req/Sec", "Latency Distribution"),
+        *("Detailed Percentile", "Value ", "#[", "----------"),
+    ),
+)

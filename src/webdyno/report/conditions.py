@@ -1,0 +1,206 @@
+"""How a run was measured and on which machine, as terms with what is to be said of them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from math import prod
+from statistics import median
+
+from webdyno.judge.validity.servers import counted_by_front
+from webdyno.model import format as text
+from webdyno.model.experiment import Arm, Experiment, Load, Measure
+from webdyno.model.judgement import Judgement
+from webdyno.model.machine import CpuSplit, Machine
+from webdyno.model.quantities import memory_words
+from webdyno.model.records import BlockRecord, Record, SlotRecord
+from webdyno.model.run import RunHead
+
+Facts = list[tuple[str, str]]
+
+
+def factor_facts(experiment: Experiment) -> Facts:
+    """Tell what was varied; nothing in an experiment without factors."""
+    if not experiment.factors:
+        return []
+    names = text.factor_names(experiment.factors)
+    varied = "; ".join(
+        f"{names[key]}: {', '.join(map(text.level, levels))}"
+        for key, levels in experiment.factors.items()
+    )
+    points = prod(len(levels) for levels in experiment.factors.values())
+    how = "every combination; they take turns, a block each, in random order"
+    return [("Varied", varied), ("Points", f"{points}, {how}" if points > 1 else "1")]
+
+
+def how_measured(head: RunHead, records: Sequence[Record], judged: Sequence[Judgement]) -> Facts:
+    """Tell how the run was made, so that a reader can judge it."""
+    measure = head.experiment.measure
+    slots = [slot for slot in records if isinstance(slot, SlotRecord) and slot.phase == "measure"]
+    return [
+        ("Blocks", _blocks(sum(it.blocks for it in judged), records, measure)),
+        *_told("Paths", _paths(head.experiment)),
+        ("Load", load_words(head.experiment.load) + _but(head.experiment, "load.")),
+        *_told("Arms", arm_words(head.experiment)),
+        ("CPUs", cpu_split(head.machine.split)),
+        ("Stop rule", _stop_rule(measure)),
+        *_told("Stopped", _stops(judged)),
+        *_told("Noise", _noise(judged)),
+        ("Seed", str(measure.seed)),
+        ("Load generator", head.load_generator),
+        *(_answers(slots) if slots else []),
+    ]
+
+
+def _told(term: str, said: Sequence[str]) -> Facts:
+    return [(term, "; ".join(said))] if said else []
+
+
+def _blocks(counted: int, records: Sequence[Record], measure: Measure) -> str:
+    blocks = [record for record in records if isinstance(record, BlockRecord)]
+    had = {len(block.order) // len(set(block.order)) for block in blocks}
+    slots = " or ".join(map(str, sorted(had or {measure.first_slots_per_arm})))
+    chosen = " (chosen from the noise seen)" if len(had) > 1 else ""
+    return (
+        f"{text.count(counted, 'block')} counted, each a fresh start of every arm; in each, "
+        f"{slots} slots{chosen} of {text.duration(measure.slot_s)} per arm in balanced "
+        f"random order, after {text.duration(measure.warmup_s)} of warm-up"
+    )
+
+
+def _but(experiment: Experiment, table: str) -> str:
+    """Set apart what isn't the same at all points."""
+    varied = any(key.startswith(table) for key in experiment.factors)
+    return "; but for what is varied" if varied else ""
+
+
+def _paths(experiment: Experiment) -> list[str]:
+    own = [f"{name}: {', '.join(arm.paths)}" for name, arm in experiment.arms.items() if arm.paths]
+    if len(own) == len(experiment.arms) or "load.paths" in experiment.factors:
+        return own
+    return [", ".join(experiment.load.paths), *own]
+
+
+def _stop_rule(measure: Measure) -> str:
+    return (
+        f"interval within ±{text.percent(measure.precision)}, or "
+        f"{text.count(measure.max_blocks, 'block')}, or {text.duration(measure.budget_s)}; "
+        f"never before {text.count(measure.min_blocks, 'block')}"
+    )
+
+
+def _stops(judged: Sequence[Judgement]) -> list[str]:
+    """Say why no more was measured; of several points those that stopped alike together."""
+    whys = Counter(it.stopped_because for it in judged if it.stopped_because)
+    if len(judged) == 1:
+        return list(whys)
+    return [f"{why} ({text.count(points, 'point')})" for why, points in whys.most_common()]
+
+
+def _noise(judged: Sequence[Judgement]) -> list[str]:
+    """Say how much each arm's values scatter: of several points the middle ones."""
+    splits = [split for judgement in judged for split in judgement.variance]
+    arms = dict.fromkeys(split.arm for split in splits)
+    told = []
+    for arm in arms:
+        restart = median(split.restart_sd for split in splits if split.arm == arm)
+        slot = median(split.slot_sd for split in splits if split.arm == arm)
+        told.append(
+            f"{arm} {text.percent(restart)} from start to start, {text.percent(slot)} from slot "
+            "to slot"
+        )
+    return told
+
+
+def _answers(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
+    yield "Valid answers", text.number(sum(slot.load.requests.completed for slot in slots))
+    busiest = max(slot.load.client.busy for slot in slots)
+    yield "Busiest client thread", f"{text.percent(busiest)} of its time"
+    yield from _told("Servers' own counts", list(_own_counts(slots)))
+    yield "Server CPU read from", ", ".join(sorted({slot.servers.means for slot in slots}))
+
+
+def _own_counts(slots: Sequence[SlotRecord]) -> Iterator[str]:
+    """Set what servers counted beside what was sent to them; nothing where none of them counts."""
+    counts = {slot.arm: [0, 0] for slot in slots if counted_by_front(slot) is not None}
+    for slot in slots:
+        if (counted := counted_by_front(slot)) is not None:
+            counts[slot.arm][0] += counted
+            counts[slot.arm][1] += slot.load.requests.sent or 0
+    for arm, (counted, sent) in counts.items():
+        if sent:
+            yield f"{arm} counted {text.number(counted)} of {text.count(sent, 'request')} sent"
+
+
+def load_words(load: Load) -> str:
+    """Tell what the clients do."""
+    return ", ".join(_load_parts(load))
+
+
+def _load_parts(load: Load) -> Iterator[str]:
+    yield f"{load.loop} loop"
+    if load.rate_per_s is not None:
+        arrivals = "at random (Poisson)" if load.arrivals == "poisson" else "evenly spaced"
+        yield f"{load.rate_per_s:,g} {load.due}s due per second, {arrivals}"
+    at_most = "at most " if load.loop == "open" else ""
+    yield at_most + text.count(load.connections, "connection")
+    if load.think_s:
+        yield f"mean pause of {text.duration(load.think_s)} before the next request"
+    if isinstance(load.keepalive, str):
+        yield f"keep-alive {load.keepalive}"
+    else:
+        yield f"keep-alive for {text.count(load.keepalive, 'request')}"
+    if load.zipf is not None:
+        yield f"paths by Zipf's law with exponent {load.zipf:g}"
+    if load.idle_connections:
+        yield text.count(load.idle_connections, "idle connection")
+    if load.slow_readers is not None:
+        slow = text.count(load.slow_readers.connections, "slow reader")
+        yield f"{slow} at {text.size(load.slow_readers.bytes_per_s)}/s"
+    yield f"timeout {text.duration(load.timeout_s)}"
+    yield from (f"{name}: {value}" for name, value in load.headers.items())
+
+
+def arm_words(experiment: Experiment) -> list[str]:
+    """Tell what was set for arms beside their stack; arms without settings are left out."""
+    told = {name: ", ".join(_arm_parts(arm)) for name, arm in experiment.arms.items()}
+    return [f"{name}: {settings}" for name, settings in told.items() if settings]
+
+
+def _arm_parts(arm: Arm) -> Iterator[str]:
+    yield from (f"{name} = {text.level(value)}" for name, value in arm.knobs.items())
+    if arm.memory is not None:
+        yield f"at most {memory_words(arm.memory)} of memory"
+    if arm.cpus is not None:
+        yield f"on {text.count(arm.cpus, 'CPU')}"
+
+
+def cpu_split(split: CpuSplit) -> str:
+    """Tell which CPUs do what."""
+    words = f"servers on {text.cpu_list(split.servers)}, client on {text.cpu_list(split.client)}"
+    if not set(split.rest) <= {*split.servers, *split.client}:
+        words += f", {text.cpu_list(split.rest)} left to the rest of the machine"
+    return words + (" (shared: results are only indicative)" if split.shared else "")
+
+
+def machine_facts(machine: Machine) -> Facts:
+    """Describe the machine; what isn't known is left out."""
+    backlog = machine.listen_backlog_limit
+    known = [
+        ("CPU", machine.cpu_model),
+        ("CPUs usable", f"{len(machine.cpus)} ({text.cpu_list(machine.cpus)})"),
+        ("Physical cores", machine.physical_cores),
+        ("Memory", text.size(machine.memory_bytes)),
+        ("Kernel", machine.kernel),
+        ("Distribution", machine.distribution),
+        ("Virtualisation", machine.virtualisation),
+        ("CPU governor", machine.governor),
+        ("Open files, at most", text.number(machine.open_files_limit)),
+        ("Listen backlog, at most", None if backlog is None else text.number(backlog)),
+        ("Network between client and servers", machine.network),
+    ]
+    return [(term, str(value)) for term, value in known if value is not None]
+
+
+def when(moment: datetime) -> str:
+    """Give a date and time with its zone."""
+    return f"{moment:%-d %B %Y, %H:%M} {moment.tzname() or ''}".strip()

@@ -1,0 +1,213 @@
+"""How charts are drawn: colours and marks, what a chart is made of, the picture that it becomes.
+
+Altair describes a chart and vl-convert draws it, once; the page holds the pictures. Their colours
+are variables of its style sheet, so that they follow the colour scheme and the printer. Legends
+are not part of the charts: the page has one above each, which wraps on narrow screens.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+Rows = list[dict[str, Any]]
+Layers = alt.LayerChart | alt.FacetChart
+
+VEGA_LITE = "6.4"
+WIDTH_PX = 760
+HEIGHT_PX = 300
+GROUPED = "format(datum.value, ',.8~g')"
+
+LIGHT = {
+    "page": "#f6f7f8",
+    "card": "#ffffff",
+    "ink": "#1a1f26",
+    "ink-soft": "#5a6572",
+    "line": "#dfe3e8",
+    "band": "#eceff3",
+    "better": "#00705c",
+    "worse": "#b23c17",
+    "even": "#3f5b8c",
+    "open": "#8a6100",
+    "broken": "#a3123a",
+    "series-1": "#0067a8",
+    "series-2": "#cf5a00",
+    "series-3": "#00855f",
+    "series-4": "#a84a8c",
+    "series-5": "#8f6a00",
+    "series-6": "#4d5866",
+}
+"""Series colours follow Okabe and Ito, "Color Universal Design" (2008), darkened or lightened until
+they keep a contrast of 3:1 against the page; in the dark as well."""
+DARK = {
+    "page": "#12151a",
+    "card": "#1a1e25",
+    "ink": "#e7eaee",
+    "ink-soft": "#9ba6b3",
+    "line": "#323a45",
+    "band": "#272e38",
+    "better": "#3ecfae",
+    "worse": "#ff8f66",
+    "even": "#9db7ea",
+    "open": "#e3b341",
+    "broken": "#ff7d9c",
+    "series-1": "#5ab4f0",
+    "series-2": "#ff9a4d",
+    "series-3": "#3fc99c",
+    "series-4": "#e596cb",
+    "series-5": "#e6c14f",
+    "series-6": "#b4bfcc",
+}
+SERIES = 6
+"""How many arms get a colour of their own; further arms begin again with other shapes."""
+SHAPES = (
+    "M-.85,0A.85,.85,0,1,1,.85,0A.85,.85,0,1,1,-.85,0Z",
+    "M-.75,-.75H.75V.75H-.75Z",
+    "M0,-.95L.95,.75H-.95Z",
+    "M0,-1L.85,0L0,1L-.85,0Z",
+    "M0,.95L.95,-.75H-.95Z",
+    "M-.33,-1H.33V-.33H1V.33H.33V1H-.33V.33H-1V-.33H-.33Z",
+    "M.95,0L-.75,.95V-.95Z",
+)
+"""SVG paths within ±1, as Vega takes them for symbols: circle, square, triangle, diamond…"""
+DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 2, 1, 2], [1, 3])
+FONT = (
+    "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, "
+    "sans-serif"
+)
+
+
+def variable(name: str) -> str:
+    """Give a colour of the page's style sheet."""
+    return f"var(--{name})"
+
+
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": FONT,
+    "padding": 2,
+    "view": {"stroke": None},
+    "text": {"fontSize": 13, "color": variable("ink"), "baseline": "middle"},
+    "axis": {
+        "domainColor": variable("line"),
+        "tickColor": variable("line"),
+        "gridColor": variable("line"),
+        "labelColor": variable("ink-soft"),
+        "titleColor": variable("ink-soft"),
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 10,
+        "labelPadding": 5,
+    },
+    "axisY": {"domain": False, "ticks": False},
+}
+"""How Vega draws: quiet axes, the page's font and colours."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How an arm looks in every chart of a page."""
+
+    arm: str
+    variable: str
+    """Name of its colour, its own even where arms share one: the page picks out arms by it."""
+    colour: str
+    """Name of the series colour."""
+    shape: str
+    dash: list[int]
+
+
+def marks(arms: Iterable[str]) -> list[Mark]:
+    """Give each arm's mark, in the arms' order."""
+    return [
+        Mark(
+            arm=arm,
+            variable=f"arm-{number}",
+            colour=f"series-{number % SERIES + 1}",
+            shape=SHAPES[number % len(SHAPES)],
+            dash=DASHES[number % len(DASHES)],
+        )
+        for number, arm in enumerate(arms)
+    ]
+
+
+def arm_encodings(arms: Iterable[str]) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
+    """Give colour, shape and dash of each arm."""
+    known = marks(arms)
+    names = [mark.arm for mark in known]
+    colours = [variable(mark.variable) for mark in known]
+    return (
+        alt.Color("arm:N", legend=None).scale(domain=names, range=colours),
+        alt.Shape("arm:N", legend=None).scale(domain=names, range=[it.shape for it in known]),
+        alt.StrokeDash("arm:N", legend=None).scale(domain=names, range=[it.dash for it in known]),
+    )
+
+
+def values(rows: Rows) -> alt.InlineData:
+    """Give rows as a chart's data."""
+    return alt.InlineData(values=rows)
+
+
+TOLD = alt.Description("told:N")
+"""What a mark says when it is pointed at."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart."""
+
+    name: str
+    """Unique within a page."""
+    alt: str
+    """What a reader who can't see it should know."""
+    svg: str
+    heading: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, or several of a kind beside each other, with the words around."""
+
+    name: str
+    title: str
+    caption: str
+    """What is shown and how to read it."""
+    panels: tuple[Panel, ...]
+    by_arm: bool
+    """Whether colours tell arms apart, so that a legend is needed."""
+
+    def prefixed(self, prefix: str) -> "Figure":
+        """Give the figure under another name, for a page that has several of its kind."""
+        panels = tuple(replace(panel, name=prefix + panel.name) for panel in self.panels)
+        return replace(self, name=prefix + self.name, panels=panels)
+
+
+def drawn(chart: Layers, *, height: int = HEIGHT_PX, width: int = WIDTH_PX) -> str:
+    """Draw a chart."""
+    spec = chart.to_dict() | {"width": width, "height": height, "config": CONFIG}
+    return _lean(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+
+
+TAG = re.compile(r"<[^<>]*>")
+"""Vega escapes both brackets in texts and in what marks say."""
+UNSEEN = re.compile(r'<path [^>]*(?:display="none"|d="M0,0h0v0h0Z")[^>]*/>')
+SAID_BY_THE_PAGE = re.compile(
+    r' (?:role|aria-roledescription|aria-hidden|pointer-events|font-family|xmlns[:a-z]*)="[^"]*"'
+    r'| aria-label="[XY]-axis titled [^"]*"'
+)
+FRACTION = re.compile(r"(\.\d\d)\d+")
+GEOMETRY = re.compile(r' (?:d|transform|x2|y2)="[^"]*"')
+
+
+def _lean(svg: str) -> str:
+    """Leave out what the page says itself and what nobody sees."""
+    return TAG.sub(lambda tag: _lean_tag(tag[0]), UNSEEN.sub("", svg))
+
+
+def _lean_tag(tag: str) -> str:
+    kept = SAID_BY_THE_PAGE.sub("", tag)
+    return GEOMETRY.sub(lambda attribute: FRACTION.sub(r"\1", attribute[0]), kept)

@@ -1,0 +1,282 @@
+"""The charts of a sweep: ratios and each metric along the first factor.
+
+There is a panel for each combination of the levels of the other factors.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp, log
+from statistics import fmean, pstdev
+from typing import Any, Literal
+
+import altair as alt
+
+from webdyno.model import format as text
+from webdyno.model.experiment import Experiment, Level
+from webdyno.model.judgement import Metric
+from webdyno.report.drawing import (
+    GROUPED,
+    TOLD,
+    WIDTH_PX,
+    Figure,
+    Layers,
+    Panel,
+    Rows,
+    arm_encodings,
+    drawn,
+    values,
+    variable,
+)
+from webdyno.report.ratio_charts import FACTOR, band_words, ratio_row
+from webdyno.report.view import (
+    PointView,
+    RunView,
+    confidence,
+    metric_label,
+    metric_title,
+    ratio_and_interval,
+    value_and_interval,
+)
+
+PANEL_PX = 260
+HALF_WIDTH_PX = 400
+BAND_OPACITY = 0.16
+FEWEST_FOR_LOG = 4.0
+"""How many times the smallest level the largest one is, at least, on a logarithmic axis."""
+ROOM = 1.25
+"""How far beyond the outermost estimate an axis goes; wider intervals are cut off there."""
+WIDE = 20
+"""From this quotient of largest and smallest time on, times are drawn on a logarithmic axis."""
+
+
+def factor_figures(view: RunView) -> list[Figure]:
+    """Give the ratios on the deciding metric, then each metric, the deciding one first."""
+    if not view.deciding:
+        return []
+    axis = factor_axis(view.head.experiment)
+    metrics = [view.deciding[0].metric]
+    metrics += [table.metric for table in next(it.beside for it in view.points if it.deciding)]
+    found = [_ratios_along(view, axis), *(_metric_along(view, axis, each) for each in metrics)]
+    return [figure for figure in found if figure]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The first factor, along which points are drawn."""
+
+    key: str
+    title: str
+    scale: Literal["log", "linear", "names"]
+    numbers: list[float]
+    """Its levels; empty where they are names."""
+    names: list[str]
+    """The levels as shown."""
+
+    def place(self, level: Level) -> Level:
+        """Give a level's place on the axis."""
+        return text.level(level) if self.scale == "names" else level
+
+    def encode(self) -> alt.X:
+        """Give the axis across a chart."""
+        if self.scale == "names":
+            axis = alt.Axis(labelAngle=0, labelLimit=160)
+            return alt.X("level:N", title=self.title, sort=self.names, axis=axis)
+        outermost = [min(self.numbers), max(self.numbers)]
+        scale = alt.Scale(type=self.scale, domain=outermost, nice=False, padding=14)
+        axis = alt.Axis(values=self.numbers, labelExpr=GROUPED, labelOverlap="greedy", grid=False)
+        return alt.X("level:Q", title=self.title, scale=scale, axis=axis)
+
+
+def factor_axis(experiment: Experiment) -> Axis:
+    """Give the axis that fits the first factor's levels."""
+    key, levels = next(iter(experiment.factors.items()))
+    title = text.factor_names(experiment.factors)[key]
+    names = [text.level(level) for level in levels]
+    numbers = [
+        level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)
+    ]
+    if len(numbers) < len(levels):
+        return Axis(key, title, "names", [], names)
+    return Axis(key, title, "log" if in_powers(numbers) else "linear", numbers, names)
+
+
+def in_powers(numbers: Sequence[float]) -> bool:
+    """Whether numbers grow by factors rather than by steps."""
+    ordered = sorted(set(numbers))
+    if ordered[0] <= 0 or ordered[-1] < FEWEST_FOR_LOG * ordered[0]:
+        return False
+    steps = [after - before for before, after in pairwise(ordered)]
+    factors = [log(after / before) for before, after in pairwise(ordered)]
+    return _unevenness(factors) <= _unevenness(steps)
+
+
+def _unevenness(gaps: Sequence[float]) -> float:
+    return pstdev(gaps) / fmean(gaps)
+
+
+@dataclass(frozen=True)
+class _Upright:
+    """The vertical axis that all panels of a figure share."""
+
+    title: str
+    kind: Literal["log", "linear"]
+    domain: tuple[float, float]
+    labels: str = GROUPED
+
+    def encode(self, field: str) -> alt.Y:
+        """Give the axis with a field on it."""
+        scale = alt.Scale(type=self.kind, domain=list(self.domain), nice=False, clamp=True)
+        axis = alt.Axis(labelExpr=self.labels, tickCount=6, labelOverlap="greedy")
+        return alt.Y(f"{field}:Q", title=self.title, scale=scale, axis=axis)
+
+
+def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
+    """Draw one metric of all arms at all points."""
+    rows = value_rows(view.points, axis, metric.name)
+    if not rows:
+        return None
+    estimates = [row["value"] for row in rows]
+    wide = metric.unit == "µs" and max(estimates) > WIDE * min(estimates)
+    low = min(estimates) / ROOM if wide else 0.0
+    upright = _Upright(
+        title=metric_title(metric) + (" (log scale)" if wide else ""),
+        kind="log" if wide else "linear",
+        domain=(low, max(estimates) * ROOM),
+    )
+    return Figure(
+        name=metric.name,
+        title=metric_label(metric),
+        caption=f"{metric.better.capitalize()} is better. The bands are 95 % intervals.",
+        panels=_panels(metric.name, view, rows, axis, upright),
+        by_arm=True,
+    )
+
+
+def value_rows(points: Sequence[PointView], axis: Axis, metric: str) -> Rows:
+    """Give a row per point and arm that has a value."""
+    return [
+        _place(point, axis, value.arm)
+        | {
+            "value": value.interval.estimate,
+            "low": value.interval.low,
+            "high": value.interval.high,
+            "told": f"{value.arm}, {point.label}: {_with_interval(*value_and_interval(value))}",
+        }
+        for point in points
+        for value in point.judgement.arms
+        if value.metric == metric and value.interval
+    ]
+
+
+def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
+    """Draw the deciding metric's ratios to the baseline at all points."""
+    rows = _rows_of_ratios(view.points, axis)
+    if not rows:
+        return None
+    metric = view.deciding[0].metric
+    compared = [found for table in view.deciding for found in table.compared]
+    against = compared[0].b
+    delta = max(found.delta for found in compared)
+    farthest = max(abs(log(each)) for each in [1 + delta, *(row["value"] for row in rows)])
+    reach, near = exp(farthest) * ROOM, (1 + delta) ** 3
+    upright = _Upright(
+        title=f"Ratio to {against} (log scale)",
+        kind="log",
+        domain=(
+            1 / (reach if any(row["value"] < 1 for row in rows) else near),
+            reach if any(row["value"] > 1 for row in rows) else near,
+        ),
+        labels=FACTOR,
+    )
+    return Figure(
+        name="ratios",
+        title=f"{metric_label(metric)}: each arm ÷ {against}",
+        caption=f"With {confidence(view.deciding)} intervals; {metric.better} is better. "
+        f"{band_words(compared)}",
+        panels=_panels("ratios", view, rows, axis, upright),
+        by_arm=True,
+    )
+
+
+def _rows_of_ratios(points: Sequence[PointView], axis: Axis) -> Rows:
+    return [
+        _place(point, axis, found.a)
+        | ratio_row(found)
+        | {
+            "value": found.ratio.estimate,
+            "told": f"{found.a}, {point.label}: {_with_interval(*ratio_and_interval(found))}, "
+            f"{found.verdict}",
+        }
+        for point in points
+        if point.deciding
+        for found in point.deciding.compared
+        if found.ratio
+    ]
+
+
+def _place(point: PointView, axis: Axis, arm: str) -> dict[str, Any]:
+    others = {key: level for key, level in point.levels.items() if key != axis.key}
+    names = text.factor_names(point.levels)
+    return {
+        "arm": arm,
+        "level": axis.place(point.levels[axis.key]),
+        "facet": ", ".join(f"{names[key]} = {text.level(each)}" for key, each in others.items()),
+    }
+
+
+def _with_interval(value: str, interval: str) -> str:
+    return f"{value} ({interval})"
+
+
+def _panels(
+    name: str, view: RunView, rows: Rows, axis: Axis, upright: _Upright
+) -> tuple[Panel, ...]:
+    """Draw a panel for each combination of the levels of all factors but the first."""
+    facets = dict.fromkeys(row["facet"] for row in rows)
+    width = WIDTH_PX if len(facets) == 1 else HALF_WIDTH_PX
+    arms = list(view.head.experiment.arms)
+    panels = []
+    for number, heading in enumerate(facets):
+        shown = [row for row in rows if row["facet"] == heading]
+        svg = drawn(_along(arms, shown, axis, upright), height=PANEL_PX, width=width)
+        said = "; ".join(row["told"] for row in shown)
+        panels.append(Panel(f"{name}-{number}", f"{upright.title}. {said}", svg, heading))
+    return tuple(panels)
+
+
+def _along(arms: Sequence[str], rows: Rows, axis: Axis, upright: _Upright) -> Layers:
+    color, shape, dash = arm_encodings(arms)
+    base = alt.Chart(values(rows)).encode(x=axis.encode(), color=color)
+    layers: list[Any] = _equivalence(rows, axis, upright)
+    ends = {"y": upright.encode("low"), "y2": "high:Q"}
+    if axis.scale == "names":
+        base = base.encode(xOffset=alt.XOffset("arm:N").scale(domain=list(arms)))
+        layers.append(base.mark_rule(strokeWidth=3, strokeCap="round", aria=False).encode(**ends))
+    else:
+        line = base.mark_line(strokeWidth=2.5, aria=False)
+        layers += [
+            base.mark_area(clip=True, aria=False, opacity=BAND_OPACITY).encode(**ends),
+            line.encode(y=upright.encode("value"), strokeDash=dash),
+        ]
+    points = base.mark_point(filled=True, size=75, opacity=1)
+    layers.append(points.encode(y=upright.encode("value"), shape=shape, description=TOLD))
+    return alt.layer(*layers)
+
+
+def _equivalence(rows: Rows, axis: Axis, upright: _Upright) -> list[Any]:
+    """Draw the line of no difference, and the band of ratios that count as equivalent there."""
+    bands = {row["level"]: (row["even_low"], row["even_high"]) for row in rows if "even_low" in row}
+    if not bands:
+        return []
+    data = [{"level": each, "low": low, "high": high} for each, (low, high) in bands.items()]
+    band = alt.Chart(values(data if len(set(bands.values())) > 1 else data[:1]))
+    ends = {"y": upright.encode("low"), "y2": "high:Q"}
+    if len(set(bands.values())) == 1:
+        shaded = band.mark_rect(color=variable("band"), aria=False).encode(**ends)
+    elif axis.scale == "names":
+        shaded = band.mark_rect(color=variable("band"), aria=False).encode(x=axis.encode(), **ends)
+    else:
+        shaded = band.mark_area(color=variable("band"), aria=False).encode(x=axis.encode(), **ends)
+    one = alt.Chart(values([{"one": 1}])).mark_rule(color=variable("ink-soft"), aria=False)
+    return [shaded, one.encode(y=upright.encode("one"))]

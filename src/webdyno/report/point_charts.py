@@ -1,0 +1,351 @@
+"""The charts of what happened at one point: response times, slots, CPU time, the machine's CPUs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil, log10
+from typing import Any
+
+import altair as alt
+
+from webdyno.judge.measured import Measured
+from webdyno.model import format as text
+from webdyno.model.histogram import Histogram, merge
+from webdyno.model.judgement import Judgement
+from webdyno.model.metrics import rate_rps
+from webdyno.model.records import Record, SlotRecord
+from webdyno.report.drawing import (
+    GROUPED,
+    TOLD,
+    Figure,
+    Panel,
+    Rows,
+    arm_encodings,
+    drawn,
+    values,
+    variable,
+)
+from webdyno.report.view import PointView
+
+TAIL_SAMPLES = 10
+"""A percentile is drawn when at least so many answers lie beyond it."""
+POINTS_PER_DECADE = 20
+NAMED = (0.5, 0.1, 0.01, 0.001, 0.0001)
+"""Shares beyond a percentile that get a mark on the curve."""
+PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
+CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
+CEILING_SHOWN = 1.5
+"""Beyond this many times the highest rate, the ceiling's line would only flatten the chart."""
+SIDES = {"servers": "Servers' CPUs", "client": "Client's CPUs"}
+MOST_SLOTS = 400
+"""Beyond so many only every second, third… slot is drawn in the chart of the machine's CPUs."""
+
+
+def point_figures(point: PointView) -> list[Figure]:
+    """Give what can be drawn of a point, in the order of reading."""
+    made = (figure(point) for figure in FIGURES)
+    return [figure for figure in made if figure]
+
+
+def latency_figure(point: PointView) -> Figure | None:
+    """Percentile curves of the response times, all slots of an arm merged."""
+    arms = list(point.head.experiment.arms)
+    rows = latency_rows(point.records, arms)
+    if not rows:
+        return None
+    deepest = min(row["beyond"] for row in rows)
+    ticks = [0.5, *(10.0**-n for n in range(1, 9) if 10.0**-n >= deepest * 0.9)]
+    color, shape, dash = arm_encodings(arms)
+    base = alt.Chart(values(rows)).encode(
+        x=alt.X("beyond:Q", title="Percentile of requests (log scale towards the slowest)")
+        .scale(type="log", nice=False, domain=[1, deepest])
+        .axis(values=ticks, labelExpr=PERCENTILE, labelFlush=True),
+        y=alt.Y("ms:Q", title="Response time, ms (log scale)")
+        .scale(type="log", nice=False, padding=10)
+        .axis(values=_round_steps(rows), labelExpr=GROUPED, labelOverlap="greedy"),
+        color=color,
+    )
+    named = base.transform_filter("isValid(datum.told)").mark_point(filled=True, size=60, opacity=1)
+    chart = alt.layer(
+        base.mark_line(strokeWidth=2.5, aria=False).encode(strokeDash=dash),
+        named.encode(shape=shape, description=TOLD),
+    )
+    medians = [row["told"] for row in rows if row["beyond"] == 0.5]
+    closed = point.head.experiment.load.loop == "closed"
+    return Figure(
+        name="latency",
+        title="How long answers take",
+        caption="Lower is better. All slots merged; a curve ends where fewer than ten answers are "
+        "left beyond it."
+        + (
+            " Closed loop: while a server stalls its clients wait as well, so these times say "
+            "how the arms compare, not what independent visitors would see."
+            if closed
+            else ""
+        ),
+        panels=(
+            Panel(
+                name="latency",
+                alt=f"Response time by percentile for each arm. {'; '.join(medians)}.",
+                svg=drawn(chart),
+            ),
+        ),
+        by_arm=True,
+    )
+
+
+def latency_rows(records: Sequence[Record], arms: Sequence[str]) -> Rows:
+    """Give each arm's response time at percentiles evenly spaced on the scale 1/(1 − p).
+
+    All measured slots of finished blocks are merged; the curve ends where fewer than ten answers
+    are left beyond it.
+    """
+    slots = Measured.of(records).slots
+    return [row for arm in arms for row in _curve(arm, [slot for slot in slots if slot.arm == arm])]
+
+
+def _curve(arm: str, slots: list[SlotRecord]) -> Iterator[dict[str, Any]]:
+    encoded = [slot.load.response_time_us.histogram for slot in slots]
+    merged = merge(Histogram.decode(each) for each in encoded if each)
+    for beyond in _percentile_grid(merged.total):
+        time_us = merged.quantile(1 - beyond)
+        if not time_us:
+            continue
+        ms = float(f"{time_us / 1000:.4g}")
+        row = {"arm": arm, "beyond": float(f"{beyond:.4g}"), "ms": ms}
+        if row["beyond"] in NAMED:
+            row["told"] = f"{arm}, {percentile_name(beyond)}: {text.significant(ms)} ms"
+        yield row
+
+
+def _percentile_grid(answers: int) -> list[float]:
+    """Give shares of answers that lie beyond a percentile, the same for all arms where they can."""
+    grid = [10 ** (-step / POINTS_PER_DECADE) for step in range(9 * POINTS_PER_DECADE)]
+    return sorted(
+        (share for share in [*grid, 0.5] if share * answers >= TAIL_SAMPLES), reverse=True
+    )
+
+
+def percentile_name(beyond: float) -> str:
+    """Name a percentile with the digits that tell it from 100."""
+    return f"p{100 * (1 - beyond):.{max(0, ceil(-log10(beyond) - 1e-9) - 2)}f}"
+
+
+def _round_steps(rows: Rows) -> list[float]:
+    """Give 1, 2 and 5 times each power of ten in the range of the curves."""
+    times = [row["ms"] for row in rows]
+    steps = (step * 10.0**power for power in range(-4, 6) for step in (1, 2, 5))
+    return [step for step in steps if min(times) / 2 <= step <= max(times) * 2]
+
+
+def slots_figure(point: PointView) -> Figure | None:
+    """Rate of each slot in the order in which they were measured."""
+    rows = slot_rows(point.records, point.judgement)
+    if not rows:
+        return None
+    bad = sum(1 for row in rows if row["trouble"])
+    color, shape, _ = arm_encodings(point.head.experiment.arms)
+    base = alt.Chart(values(rows)).encode(
+        x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
+        y=alt.Y("rate:Q", title="Valid answers per second")
+        .scale(zero=False, nice=True, padding=8)
+        .axis(labelExpr=GROUPED, tickCount=6),
+        description=TOLD,
+    )
+    blocks = (
+        alt.Chart(values(_block_spans(point.records)))
+        .mark_rect(color=variable("band"), aria=False)
+        .encode(x="from:Q", x2="to:Q")
+    )
+    layers = [
+        blocks,
+        base.transform_filter("datum.trouble == ''")
+        .mark_point(filled=True, size=46, opacity=1)
+        .encode(color=color, shape=shape),
+    ]
+    if bad:
+        cross = base.mark_point(shape=CROSS, size=110, strokeWidth=2.5, color=variable("broken"))
+        layers.append(cross.transform_filter("datum.trouble != ''"))
+    ceiling_rps = _highest_ceiling_rps(point.records)
+    if ceiling_rps and ceiling_rps <= CEILING_SHOWN * max(row["rate"] for row in rows):
+        ceiling = alt.Chart(values([{"rate": ceiling_rps}]))
+        layers.append(ceiling.mark_rule(strokeDash=[6, 4]).encode(y="rate:Q"))
+    return Figure(
+        name="slots",
+        title="Rate, slot by slot",
+        caption="Each shaded column is a block, for which every arm was started afresh."
+        + ("" if min(row["rate"] for row in rows) == 0 else " The axis doesn't begin at zero.")
+        + (f" A cross marks a slot that broke a rule or doesn't count ({bad})." if bad else "")
+        + (_ceiling_caption(ceiling_rps) if ceiling_rps else ""),
+        panels=(
+            Panel(
+                name="slots",
+                alt=f"Valid answers per second of {len(rows)} slots over time, by arm; "
+                f"{bad} with trouble.",
+                svg=drawn(alt.layer(*layers)),
+            ),
+        ),
+        by_arm=True,
+    )
+
+
+def slot_rows(records: Sequence[Record], judgement: Judgement) -> Rows:
+    """Give one row per measured slot: when it began, what it achieved, what was wrong with it."""
+    slots = _measured(records)
+    if not slots:
+        return []
+    counted = {(slot.block, slot.slot) for slot in Measured.of(records).slots}
+    broken: dict[tuple[int, int], set[str]] = {}
+    for left_out in judgement.left_out:
+        broken.setdefault((left_out.block, left_out.slot), set()).add(left_out.rule)
+    start = min(slot.started_at for slot in slots)
+    rows = []
+    for slot in slots:
+        place = (slot.block, slot.slot)
+        rate = rate_rps([slot]) or 0.0
+        trouble = ", ".join(sorted(broken.get(place, [])))
+        if not trouble and place not in counted:
+            trouble = "block not finished"
+        told = f"{slot.arm}, block {slot.block}: {text.number(rate)} answers per second"
+        rows.append(
+            {
+                "arm": slot.arm,
+                "s": round((slot.started_at - start).total_seconds(), 2),
+                "rate": round(rate, 1),
+                "block": slot.block,
+                "trouble": trouble,
+                "told": f"{told} ({trouble})" if trouble else told,
+            }
+        )
+    return rows
+
+
+def _measured(records: Sequence[Record]) -> list[SlotRecord]:
+    return [slot for slot in records if isinstance(slot, SlotRecord) and slot.phase == "measure"]
+
+
+def _block_spans(records: Sequence[Record]) -> Rows:
+    """Give begin and end of each block's measured slots, in seconds since the first slot."""
+    slots = _measured(records)
+    start = min(slot.started_at for slot in slots)
+    spans: dict[int, list[float]] = {}
+    for slot in slots:
+        begin = (slot.started_at - start).total_seconds()
+        spans.setdefault(slot.block, []).extend([begin, begin + slot.load.measured_s])
+    return [{"from": round(min(ends), 2), "to": round(max(ends), 2)} for ends in spans.values()]
+
+
+def _highest_ceiling_rps(records: Sequence[Record]) -> float | None:
+    """Give the most that the client could have reached, with the lightest of the answers."""
+    readings = [slot.readings for slot in _measured(records) if slot.readings]
+    return max((each.ceiling.rate_rps for each in readings if each.ceiling), default=None)
+
+
+def _ceiling_caption(ceiling_rps: float) -> str:
+    return (
+        f" Against a server that does nothing this client reaches {text.number(ceiling_rps)} "
+        "answers per second (webdyno calibrate); a dashed line shows that where it is near."
+    )
+
+
+def cpu_figure(point: PointView) -> Figure | None:
+    """Server CPU time per request of each block."""
+    rows = [
+        {
+            "arm": value.arm,
+            "block": block,
+            "value": each,
+            "told": f"{value.arm}, block {block}: {text.significant(each)} µs",
+        }
+        for value in point.judgement.arms
+        if value.metric == "server_cpu_us"
+        for block, each in zip(value.blocks, value.by_block, strict=True)
+    ]
+    if not rows:
+        return None
+    color, shape, dash = arm_encodings(point.head.experiment.arms)
+    base = alt.Chart(values(rows)).encode(
+        x=alt.X("block:O", title="Block").axis(labelAngle=0, labelOverlap=True),
+        y=alt.Y("value:Q", title="Server CPU time per request, µs")
+        .scale(zero=True)
+        .axis(labelExpr=GROUPED, tickCount=6),
+        color=color,
+    )
+    chart = alt.layer(
+        base.mark_line(strokeWidth=1.5, aria=False).encode(strokeDash=dash),
+        base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOLD),
+    )
+    about = "Server CPU time per request by block for each arm."
+    return Figure(
+        name="cpu",
+        title="What an answer costs the servers",
+        caption="User and system time of all of an arm's server processes, divided by the answers "
+        "they gave. Lower is better; unlike the rate it isn't limited by the client.",
+        panels=(Panel(name="cpu", alt=about, svg=drawn(chart)),),
+        by_arm=True,
+    )
+
+
+def host_figure(point: PointView) -> Figure | None:
+    """How busy the CPUs of servers and client were, slot by slot."""
+    rows = host_rows(point.records)
+    if not rows:
+        return None
+    color, shape, _ = arm_encodings(point.head.experiment.arms)
+    base = alt.Chart(values(rows)).encode(
+        x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
+        color=color,
+        shape=shape,
+    )
+    panels = []
+    for side, heading in SIDES.items():
+        ends = alt.Y(f"{side}_low:Q", title="Busy, % of their time").scale(domain=[0, 100])
+        chart = alt.layer(
+            base.mark_rule(strokeWidth=1.5, aria=False).encode(y=ends, y2=f"{side}_high:Q"),
+            base.mark_point(filled=True, size=30, opacity=1).encode(
+                y=f"{side}:Q", description=alt.Description(f"{side}_told:N")
+            ),
+        )
+        about = f"{heading}: how busy over time, in {len(rows)} slots."
+        panels.append(Panel(f"host-{side}", about, drawn(chart, height=200), heading))
+    return Figure(
+        name="host",
+        title="How busy the CPUs were",
+        caption="Everything on these CPUs counted: a mark for each slot, a line from the least to "
+        "the most of its samples. Servers that are the bottleneck keep theirs near 100 %; a client "
+        "near 100 % measures itself.",
+        panels=tuple(panels),
+        by_arm=True,
+    )
+
+
+def host_rows(records: Sequence[Record]) -> Rows:
+    """Give one row per slot that counts and was sampled: mean and range of its samples."""
+    sampled = [
+        (slot, slot.readings.host.samples)
+        for slot in Measured.of(records).slots
+        if slot.readings and slot.readings.host.samples
+    ]
+    if not sampled:
+        return []
+    start = min(slot.started_at for slot, _ in sampled)
+    every = -(-len(sampled) // MOST_SLOTS)
+    rows = []
+    for slot, samples in sampled[::every]:
+        row: dict[str, Any] = {
+            "arm": slot.arm,
+            "s": round((slot.started_at - start).total_seconds(), 2),
+        }
+        for side in SIDES:
+            busy = [100 * getattr(sample, f"{side}_busy") for sample in samples]
+            mean = sum(busy) / len(busy)
+            row |= {side: mean, f"{side}_low": min(busy), f"{side}_high": max(busy)}
+            row[f"{side}_told"] = f"{slot.arm}, block {slot.block}: {text.number(mean)} % busy"
+        rows.append(row)
+    return rows
+
+
+FIGURES: tuple[Callable[[PointView], Figure | None], ...] = (
+    latency_figure,
+    slots_figure,
+    cpu_figure,
+    host_figure,
+)

@@ -1,1 +1,0 @@
-"""The report of an experiment with factors: the answers at its points beside each other."""

@@ -1,0 +1,138 @@
+"""How long a run takes at least, and how many levels of its factors fit into a time."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import prod
+from types import MappingProxyType
+
+from webdyno.definitions import Catalogue
+from webdyno.judge.comparison import fewest_blocks
+from webdyno.model.experiment import Experiment, Level
+from webdyno.model.format import count, duration
+from webdyno.model.point import plan_points
+
+START_S = 0.7
+"""What it takes to start a service, to let its slots run dry and to stop it, about: 0.6 s for nginx
+or Apache, 3 s for PHP with MariaDB, with one CPU for the servers."""
+
+TOLERANCE = 0.1
+"""Share of a point, or of a budget, that may be lacking: estimates aren't that good."""
+
+First = Mapping[str, Sequence[Level]]
+"""By factor: the levels that matter most."""
+
+
+def least_s(experiment: Experiment, catalogue: Catalogue) -> float:
+    """Give how long an experiment takes at least, at all of its points, about, in seconds."""
+    return sum(point_s(plan.experiment, catalogue) for plan in plan_points(experiment))
+
+
+def point_s(experiment: Experiment, catalogue: Catalogue) -> float:
+    """Give the least time that a point takes, about, in seconds."""
+    measure = experiment.measure
+    load_s = measure.warmup_s + measure.first_slots_per_arm * measure.slot_s
+    starts_s = START_S * sum(
+        len(catalogue.stack(arm.stack).with_services(site.services).services)
+        for arm in experiment.arms.values()
+        for site in [catalogue.site(arm.site or experiment.site)]
+    )
+    return blocks_needed(experiment) * (starts_s + len(experiment.arms) * load_s)
+
+
+def blocks_needed(experiment: Experiment) -> int:
+    """Give the fewest blocks that bring a verdict."""
+    return fewest_blocks(experiment.measure, len(experiment.arms) - 1)
+
+
+def foretell(experiment: Experiment, catalogue: Catalogue) -> str:
+    """Say before the start how long a run takes, and which budget would do if its own doesn't."""
+    least, budget_s = round(least_s(experiment, catalogue)), experiment.measure.budget_s
+    points = len(plan_points(experiment))
+    what = f"{count(blocks_needed(experiment), 'block')} of {len(experiment.arms)} arms"
+    what += f" at each of {points} points" if points > 1 else ""
+    if least > budget_s * (1 + TOLERANCE):
+        return (
+            f"takes about {duration(least)} ({what}): its budget of {duration(budget_s)} is too "
+            f"short for a verdict; it goes on all the same. --budget {least}s would do"
+        )
+    to_most = f" to {duration(budget_s)}" if least < budget_s else ""
+    return f"takes about {duration(least)}{to_most} ({what}), longer only where blocks are spoilt"
+
+
+def surprise(experiments: Sequence[Experiment], first_block_s: float) -> str | None:
+    """Say after the first block of all points that a verdict takes longer than the budget."""
+    needed_s = first_block_s * sum(blocks_needed(experiment) for experiment in experiments)
+    budget_s = sum(experiment.measure.budget_s for experiment in experiments)
+    if needed_s <= budget_s * (1 + TOLERANCE):
+        return None
+    return (
+        f"the first block took {duration(first_block_s)}: a verdict takes about "
+        f"{duration(round(needed_s))}, the budget is {duration(budget_s)}"
+    )
+
+
+def thinned(
+    experiment: Experiment,
+    catalogue: Catalogue,
+    budget_s: float,
+    first: First = MappingProxyType({}),
+) -> Experiment:
+    """Give an experiment with as many levels as can be measured in `budget_s`, one point at least.
+
+    Every point still gets the fewest blocks that a verdict needs.
+    """
+    points = int(budget_s / point_s(experiment, catalogue) + TOLERANCE)
+    levels = thin_levels(experiment.factors, points, first)
+    return experiment.model_copy(update={"factors": levels})
+
+
+def need_s(experiment: Experiment, catalogue: Catalogue, first: First) -> float:
+    """Give how long it takes to measure at all the levels that matter most, about, in seconds."""
+    levels = (max(1, len(first.get(factor, ()))) for factor in experiment.factors)
+    return prod(levels) * point_s(experiment, catalogue)
+
+
+def thin_levels(
+    factors: Mapping[str, Sequence[Level]],
+    most_points: int,
+    first: First = MappingProxyType({}),
+) -> dict[str, list[Level]]:
+    """Choose levels so that their combinations are at most `most_points`, but at least one.
+
+    Levels are added one by one: those in `first`, factor by factor; then to the factor that has the
+    fewest so far, of equals to the one that was written first. Levels keep their order.
+    """
+    kept = dict.fromkeys(factors, 1)
+    worth = {key: _by_worth(levels, first.get(key, ())) for key, levels in factors.items()}
+    while growing := [key for key in kept if _can_grow(key, kept, factors, most_points)]:
+        lacking = [key for key in first if key in growing and kept[key] < len(first[key])]
+        kept[lacking[0] if lacking else min(growing, key=kept.__getitem__)] += 1
+    return {
+        key: [levels[n] for n in sorted(worth[key][: kept[key]])] for key, levels in factors.items()
+    }
+
+
+def _by_worth(levels: Sequence[Level], first: Sequence[Level]) -> list[int]:
+    """Give the numbers of all levels, those that matter most before the others."""
+    wanted = [levels.index(level) for level in first]
+    return wanted + [n for n in spread(len(levels)) if n not in wanted]
+
+
+def _can_grow(
+    key: str, kept: Mapping[str, int], factors: Mapping[str, Sequence[Level]], most_points: int
+) -> bool:
+    more = prod(count + (name == key) for name, count in kept.items())
+    return kept[key] < len(factors[key]) and more <= most_points
+
+
+def spread(count: int) -> list[int]:
+    """Give the numbers below `count` in the order of their worth: the middle, both ends, quarters.
+
+    Each next one halves the widest gap that is left.
+    """
+    order = list(dict.fromkeys(((count - 1) // 2, count - 1, 0)))
+    while len(order) < count:
+        known = sorted(order)
+        left, right = max(pairwise(known), key=lambda gap: (gap[1] - gap[0], -gap[0]))
+        order.append((left + right) // 2)
+    return order

@@ -1,0 +1,155 @@
+"""A point of an experiment while it is being measured: what every block there works with."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue
+from webdyno.generator import Expectation, Generator
+from webdyno.judge import Stop, decide
+from webdyno.model.calibration import Calibration
+from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.knob import KnobValue
+from webdyno.model.mistake import Trouble
+from webdyno.model.paths import spell_out
+from webdyno.model.point import Point
+from webdyno.model.records import BlockRecord, IncidentRecord, Record, SlotRecord, StopRecord
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
+from webdyno.run.folder import RunFolder
+from webdyno.stack import StackDied
+
+MOST_CERTIFIED = 20
+"""Paths whose answers are written down in each block, of each arm."""
+
+
+@dataclass(frozen=True)
+class PlannedArm:
+    """One arm with everything that the experiment names looked up, to be started in every block."""
+
+    name: str
+    stack: Stack
+    knobs: dict[str, KnobValue]
+    site: Site
+    asked: tuple[tuple[str, Expectation], ...]
+    """Paths that the load asks for, with their right answers."""
+    memory_bytes: int | None
+    cpus: int | None
+
+    @property
+    def certified(self) -> tuple[tuple[str, Expectation], ...]:
+        """What the certificate asks for: all of it, or of very many paths some, spread evenly."""
+        step = -(-len(self.asked) // MOST_CERTIFIED)
+        return self.asked[::step]
+
+
+def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
+    """Look everything up that an experiment names, in the experiment's order of arms."""
+    return [_plan_arm(name, arm, experiment, catalogue) for name, arm in experiment.arms.items()]
+
+
+def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue) -> PlannedArm:
+    site = catalogue.site(arm.site or experiment.site)
+    asked = tuple(
+        (path, _expectation(site, path))
+        for written in arm.paths or experiment.load.paths
+        for path in spell_out(written)
+    )
+    stack = catalogue.stack(arm.stack)
+    return PlannedArm(name, stack, arm.knobs, site, asked, arm.memory, arm.cpus)
+
+
+def _expectation(site: Site, path: str) -> Expectation:
+    page = site.page(path)
+    return Expectation(page.status, page.body_bytes, page.body_sha256)
+
+
+class Progress(Protocol):
+    """Is told of each step of a run as it happens, to show it."""
+
+    def block_begins(self, point: Point, block: int, slots: int) -> None:
+        """A block with that many slots, warm-ups included, starts its servers."""
+
+    def slot_begins(self, arm: str, phase: str) -> None:
+        """An arm comes under load."""
+
+    def slot_ends(self, record: SlotRecord) -> None:
+        """A slot was measured and is on disk."""
+
+    def block_ends(self, block: BlockRecord, experiment: Experiment, records: list[Record]) -> None:
+        """A block is complete; experiment and records are those of its point."""
+
+    def notice(self, text: str) -> None:
+        """Something happened that the user should read."""
+
+
+@dataclass
+class MeasuredPoint:
+    """The experiment at a point, where it runs, what makes its load, what was measured so far."""
+
+    point: Point
+    experiment: Experiment
+    """As it is at this point."""
+    arms: Sequence[PlannedArm]
+    bench: Bench
+    new_generator: Callable[[], Generator]
+    """Servers and load generator are both started anew in each block."""
+    folder: RunFolder
+    progress: Progress
+    calibration: Calibration | None = None
+    """What the client can do at most on this bench, where that was measured."""
+    records: list[Record] = field(default_factory=list)
+    """All of this point that is on disk, in memory as well."""
+    used_s: float = 0.0
+    """How much of its share of the time budget is used up."""
+    has_stopped: bool = False
+    """Whether nothing more is measured here in this session."""
+
+    @property
+    def finished_blocks(self) -> int:
+        """How many blocks came to their end."""
+        return sum(isinstance(record, BlockRecord) for record in self.records)
+
+    def stops(self) -> bool:
+        """Tell whether another block would be in vain or isn't needed; put on record why."""
+        if not self.has_stopped and (stop := decide(self.records, self.experiment, self.used_s)):
+            self.keep_stop(stop)
+        return self.has_stopped
+
+    def allow(self, more_s: float) -> None:
+        """Grant so much time from now on, whatever was used and for whatever reason it stopped."""
+        measure = self.experiment.measure.model_copy(update={"budget_s": self.used_s + more_s})
+        self.experiment = self.experiment.model_copy(update={"measure": measure})
+        self.has_stopped = False
+
+    def keep(self, record: Record) -> None:
+        """Write a record of this point to disk at once, and remember it."""
+        record = record.model_copy(update={"point": self.point.number})
+        self.folder.append(record)
+        self.records.append(record)
+
+    def keep_stop(self, stop: Stop) -> None:
+        """Put on record that nothing more is measured here, and why."""
+        self.has_stopped = True
+        self.keep(
+            StopRecord(
+                block=self.finished_blocks,
+                stopped_at=datetime.now(UTC),
+                reason=stop.reason,
+                why=stop.why,
+            )
+        )
+
+    def keep_incident(self, block: int, arm: str | None, trouble: Trouble) -> None:
+        """Put on record that an arm's servers failed, or (None) the load generator."""
+        died = trouble if isinstance(trouble, StackDied) else None
+        incident = IncidentRecord(
+            block=block,
+            arm=arm,
+            happened_at=datetime.now(UTC),
+            what=died.what if died else str(trouble).splitlines()[0],
+            log_tail=died.log_tail if died else [],
+        )
+        self.keep(incident)

@@ -1,0 +1,81 @@
+"""What lets a run be repeated elsewhere: its experiment as a file, its part of the catalogue."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from webdyno.definitions import Catalogue
+from webdyno.model.files import checked_files
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, RunHead
+from webdyno.model.service import Service
+from webdyno.run.point import PlannedArm
+
+
+def keep_for_repeating(folder: Path, head: RunHead, arms: Sequence[PlannedArm]) -> None:
+    """Put the resolved experiment into a run's folder, and copies of what its arms are made of.
+
+    Raise Trouble when the disk doesn't take them.
+    """
+    try:
+        for kind, part in sorted(set(_parts(arms))):
+            _copy(part, folder / CATALOGUE_FOLDER / kind / part.name)
+        for service in _services(arms):
+            _copy_neighbours(service, folder / CATALOGUE_FOLDER / "services")
+        # Last, so that it tells that all the rest is there.
+        (folder / EXPERIMENT_FILE).write_text(head.experiment_toml(), encoding="utf-8")
+    except OSError as error:
+        raise Trouble(
+            f"{folder}: the catalogue's part in this run can't be kept there: {error}"
+        ) from error
+
+
+def kept_catalogue(folder: Path) -> Catalogue:
+    """Give the catalogue as it was when a run began; what the run doesn't use is as it is now.
+
+    Runs of format 1 kept none. Raise Mistake for a run that was killed while its copy was made.
+    """
+    kept = folder / CATALOGUE_FOLDER
+    if not kept.is_dir():
+        return Catalogue.load()
+    if not (folder / EXPERIMENT_FILE).is_file():
+        raise Mistake(f"{folder}: this run was ended before it began; remove it and begin anew")
+    return Catalogue.load([kept])
+
+
+def _parts(arms: Iterable[PlannedArm]) -> Iterator[tuple[str, Path]]:
+    """Give the folders of what the arms are made of, each with its kind."""
+    for arm in arms:
+        yield "stacks", arm.stack.folder
+        yield "sites", arm.site.folder
+    for service in _services(arms):
+        yield "services", service.folder
+
+
+def _services(arms: Iterable[PlannedArm]) -> Iterator[Service]:
+    for arm in arms:
+        for part in (*arm.stack.services.values(), *arm.site.services.values()):
+            yield part.service
+
+
+def _copy_neighbours(service: Service, services: Path) -> None:
+    """Copy the templates that a service takes from neighbouring folders: `OTHER/FILE`."""
+    for template in service.files.values():
+        neighbour = service.folder.parent / template
+        if not (service.folder / template).exists() and neighbour.is_file():
+            (services / template).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(neighbour, services / template)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder with what is in it; symbolic links, which stay inside, go on doing so."""
+    target.mkdir(parents=True)
+    for name, path in checked_files(source).items():
+        copy = target / name
+        if path.is_symlink():
+            copy.symlink_to(os.path.relpath(path.resolve(), path.parent.resolve()))
+        elif path.is_dir():
+            copy.mkdir()
+        else:
+            shutil.copy(path, copy)

@@ -1,0 +1,108 @@
+"""What the scripts that run the whole lab make of its results, and that their questions stand."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import decisive
+import truth
+from rig.lab import Outcome, append, read
+from rig.process import BenchError
+from webdyno.definitions import Catalogue
+from webdyno.model.judgement import Interval, Verdict
+
+
+def outcome(case: str, verdict: Verdict | None, low: float = 0.9, high: float = 1.1) -> Outcome:
+    return Outcome(
+        case=case,
+        at=datetime.now(UTC),
+        machine="a machine",
+        commit="abc",
+        verdict=verdict,
+        metric="rate_rps",
+        ratios={"rate_rps": Interval(low=low, estimate=(low + high) / 2, high=high)},
+        took_s=60,
+    )
+
+
+def printed(table: object) -> str:
+    console = Console(width=200, record=True)
+    console.print(table)
+    return console.export_text()
+
+
+def test_results_are_added_and_read_again(tmp_path: Path) -> None:
+    results = tmp_path / "deep/results.jsonl"
+    assert read(results) == []
+    lines = [outcome("one", Verdict.FASTER), outcome("two", None)]
+    for line in lines:
+        append(results, line)
+    assert read(results) == lines
+    with results.open("a") as file:
+        file.write("{torn\n")
+    with pytest.raises(BenchError, match=r"results.jsonl:3: no result"):
+        read(results)
+
+
+def test_each_verdict_is_held_against_the_truth() -> None:
+    dearer = truth.Case("closed", "1.05", "quiet")
+    assert dearer.holds(outcome(dearer.name, Verdict.SLOWER, 0.94, 0.96))
+    assert not dearer.holds(outcome(dearer.name, Verdict.SLOWER, 0.96, 0.98))
+    assert truth.Case("open", "1.05", "quiet").holds(outcome("", None, 1.04, 1.06))
+    assert dearer.right == {Verdict.SLOWER}
+    assert truth.Case("closed", "1", "quiet").right == {Verdict.EQUIVALENT}
+    assert Verdict.FASTER not in truth.Case("closed", "1.02", "quiet").right
+
+
+def test_the_table_of_truth_counts() -> None:
+    equal, dearer = truth.Case("closed", "1", "quiet"), truth.Case("slow", "1.5", "bursts")
+    text = printed(
+        truth.table(
+            [
+                outcome(equal.name, Verdict.EQUIVALENT, 0.99, 1.01),
+                outcome(equal.name, Verdict.FASTER, 1.01, 1.03),
+                outcome(dearer.name, Verdict.SLOWER, 0.66, 0.67),
+                outcome(dearer.name, Verdict.INVALID),
+                outcome(dearer.name, Verdict.UNDECIDED),
+                outcome("another script's", Verdict.FASTER),
+            ]
+        )
+    )
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines()]
+    counted = {tuple(row[:3]): row[3:9] for row in rows if len(row) > 9}
+    assert counted["closed", "1", "quiet"] == ["2", "1 of 2", "1", "1", "0", "0"]
+    assert counted["slow", "1.5", "bursts"] == ["3", "1 of 2", "1", "0", "1", "1"]
+    assert counted["all", "", ""] == ["5", "2 of 4", "2", "1", "1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "low", "high", "answered"),
+    [
+        (Verdict.FASTER, 1.1, 1.2, True),
+        (Verdict.UNDECIDED, 0.97, 1.04, True),
+        (Verdict.UNDECIDED, 0.97, 1.06, False),
+        (Verdict.INVALID, 1.1, 1.2, False),
+        (None, 1.1, 1.2, False),
+    ],
+)
+def test_what_counts_as_an_answer(
+    verdict: Verdict | None, low: float, high: float, answered: bool
+) -> None:
+    found = outcome(decisive.DUELS[0], verdict, low, high)
+    assert decisive.answered(found) is answered
+    assert f"{int(answered)} of 1 duels" in printed(decisive.table([found]))
+
+
+def test_the_duels_ask_every_stack_of_the_catalogue() -> None:
+    catalogue = Catalogue.load()
+    asked = {stack for duel in decisive.DUELS for stack in duel.split()[:2]}
+    assert asked == set(catalogue.stacks)
+    assert len(decisive.DUELS) == len(set(decisive.DUELS)) >= 15
+
+
+def test_the_catalogue_of_dialled_servers_can_be_read() -> None:
+    catalogue = Catalogue.load([truth.CATALOGUE])
+    assert set(catalogue.stack("dialled").services) == {"dialled"}
+    assert list(catalogue.experiment("dialled", ()).arms) == ["base", "other"]

@@ -1,0 +1,58 @@
+"""Noisy neighbours: they do what they are for, and leave nothing behind."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from rig.neighbour import CPU_GROUPS, bursts, throttled
+from rig.process import BenchError
+
+WITHIN_S = 20.0
+GROUPS = CPU_GROUPS.is_dir() and os.geteuid() == 0
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + WITHIN_S
+    while not holds():
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
+def test_bursts_work_and_end() -> None:
+    before = set(psutil.Process().children())
+    with bursts([min(os.sched_getaffinity(0))]):
+        (neighbour,) = set(psutil.Process().children()) - before
+        wait_until(lambda: sum(neighbour.cpu_times()[:2]) > 0.1)
+    assert set(psutil.Process().children()) == before
+
+
+@pytest.mark.skipif(not GROUPS, reason="needs root and version 1 of the cpu control groups")
+def test_a_throttled_program_is_slowed_and_let_go(tmp_path: Path) -> None:
+    program = Path(shutil.copy(shutil.which("sleep") or "", tmp_path / "sleeper"))
+    group = CPU_GROUPS / f"bench-throttled-{os.getpid()}"
+    with subprocess.Popen([str(program), "60"]) as sleeper:
+        try:
+            with throttled(program, cpus=1):
+                wait_until(lambda: str(sleeper.pid) in (group / "cgroup.procs").read_text())
+                wait_until(lambda: int((group / "cpu.cfs_quota_us").read_text()) > 0)
+            assert not group.exists()
+            assert sleeper.poll() is None
+        finally:
+            sleeper.kill()
+
+
+def test_where_no_group_can_be_made_the_message_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rig.neighbour.CPU_GROUPS", tmp_path / "nothing")
+    with (
+        pytest.raises(BenchError, match="leave it out with --neighbours"),
+        throttled(tmp_path, cpus=1),
+    ):
+        pass

@@ -1,0 +1,136 @@
+"""Nothing is installed, and nobody else's catalogue is run, without a yes."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from webdyno.cli.agreement import agree_to_catalogues, provide_packages
+from webdyno.definitions import Catalogue
+from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.service import Need
+
+SERVICE = """
+title = "Mine"
+protocol = "http"
+check = ["sh", "-c", "echo checking"]
+start = ["{{ needs.binary }}", "--foreground"]
+needs.binary = { command = ["sh"], apt = "dash" }
+version = { command = ["sh", "-v"], pattern = "(.*)" }
+"""
+STACK = 'title = "t"\nserves = ["static"]\nfront = "m"\n[services.m]\nservice = "mine"\n'
+
+
+class Terminal:
+    """Standard input, with or without somebody who answers."""
+
+    def __init__(self, answer: str | None) -> None:
+        self.answer = answer
+
+    def isatty(self) -> bool:
+        """Whether somebody is there."""
+        return self.answer is not None
+
+    def readline(self) -> str:
+        """What is typed."""
+        return f"{self.answer}\n"
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(sys, "stdin", Terminal(None))
+    return monkeypatch
+
+
+def own(folder: Path, **changes: str) -> Catalogue:
+    text = SERVICE
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    for name, content in (("services/mine/service", text), ("stacks/mine/stack", STACK)):
+        path = folder / f"{name}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return Catalogue.load([folder])
+
+
+def agree(catalogue: Catalogue, *, yes: bool = False) -> None:
+    agree_to_catalogues([catalogue.stack("mine")], [catalogue.site("static")], yes=yes)
+
+
+@pytest.mark.usefixtures("answers")
+def test_without_a_terminal_it_is_refused_and_says_what_would_run(tmp_path: Path) -> None:
+    with pytest.raises(Mistake) as refusal:
+        agree(own(tmp_path / "mine"))
+    told = str(refusal.value)
+    for part in ("services/mine", "echo checking", "--foreground", "sh -v", "dash", "add --yes"):
+        assert part in told
+
+
+@pytest.mark.usefixtures("answers")
+def test_what_was_agreed_to_is_known_again_wherever_it_lies(tmp_path: Path) -> None:
+    agree(own(tmp_path / "mine"), yes=True)
+    agree(own(tmp_path / "mine"))
+    agree(own(tmp_path / "elsewhere"))
+    with pytest.raises(Mistake, match="echo another"):
+        agree(own(tmp_path / "mine", checking="another"))
+
+
+@pytest.mark.usefixtures("answers")
+def test_a_changed_template_is_asked_about_again(tmp_path: Path) -> None:
+    catalogue = own(tmp_path / "mine")
+    agree(catalogue, yes=True)
+    (tmp_path / "mine/services/mine/new.j2").write_text("new")
+    with pytest.raises(Mistake):
+        agree(catalogue)
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_person_is_asked(
+    tmp_path: Path, answers: pytest.MonkeyPatch, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers.setattr(sys, "stdin", Terminal(answer))
+    answers.setattr("builtins.input", lambda *_: answer)
+    if answer == "y":
+        agree(own(tmp_path / "mine"))
+    else:
+        with pytest.raises(Mistake, match="didn't agree"):
+            agree(own(tmp_path / "mine"))
+    assert "echo checking" in capsys.readouterr().err
+
+
+def test_webdynos_own_parts_need_no_yes(answers: pytest.MonkeyPatch) -> None:
+    catalogue = Catalogue.load()
+    answers.delenv("XDG_STATE_HOME")
+    agree_to_catalogues(list(catalogue.stacks.values()), list(catalogue.sites.values()), yes=False)
+
+
+@pytest.mark.usefixtures("answers")
+def test_copies_of_webdynos_own_parts_need_no_yes_unless_they_were_changed(tmp_path: Path) -> None:
+    """A run's folder keeps such copies, and `resume` works with them."""
+    parts = ("services/php-fpm", "services/php", "services/nginx", "stacks/nginx-phpfpm")
+    for part in (*parts, "sites/spin"):
+        shutil.copytree(BUILT_IN / part, tmp_path / part)
+    catalogue = Catalogue.load([tmp_path])
+    wanted = [catalogue.stack("nginx-phpfpm")], [catalogue.site("spin")]
+    agree_to_catalogues(*wanted, yes=False)
+    (tmp_path / "services/php/php.ini.j2").write_text("auto_prepend_file = /tmp/x")
+    with pytest.raises(Mistake, match="services/php-fpm"):
+        agree_to_catalogues(*wanted, yes=False)
+
+
+@pytest.mark.skipif(not shutil.which("apt-get"), reason="needs apt-get")
+def test_without_a_terminal_nothing_is_installed(answers: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("something was run")
+
+    answers.setattr("webdyno.stack.packages.subprocess.run", forbidden)
+    need = Need(command=["no-such-program"], apt="no-such-package")
+    with pytest.raises(
+        Trouble, match=r"nothing was installed.*--yes(.|\n)*apt-get install .*no-such"
+    ):
+        provide_packages([], [], [need], yes=False)
+    with pytest.raises(AssertionError, match="something was run"):
+        provide_packages([], [], [need], yes=True)

@@ -1,0 +1,38 @@
+"""What is asked before a run begins."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from webdyno.cli import measure
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.model.mistake import Mistake
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
+
+VARIED = {
+    "title": "t",
+    "question": "q",
+    "site": "static",
+    "arms": {"a": {"stack": "nginx"}, "b": {"stack": "nginx-phpfpm"}},
+    "factors": {
+        "arms.a.stack": ["nginx", "lighttpd"],
+        "arms.b.site": ["static", "hello-php"],
+        "arms.b.stack": ["nginx-phpfpm", "caddy"],
+    },
+}
+
+
+def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[str]] = []
+
+    def refuse(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: bool) -> None:
+        asked.extend([{each.name for each in stacks}, {each.name for each in sites}])
+        raise Mistake(f"nobody agreed, yes={yes}")
+
+    monkeypatch.setattr(measure, "agree_to_catalogues", refuse)
+    catalogue = Catalogue.load()
+    experiment = read_experiment(CommandLine(VARIED, {}), [], catalogue)
+    with pytest.raises(Mistake, match="nobody agreed, yes=False"):
+        measure.measure("name", experiment, catalogue, None, yes=False)
+    assert asked == [{"nginx", "lighttpd", "nginx-phpfpm", "caddy"}, {"static", "hello-php"}]

@@ -1,0 +1,48 @@
+"""What is told of a run while it goes on."""
+
+import pytest
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from report import runs
+from webdyno.cli.progress import RunProgress, block_name, so_far_words
+from webdyno.model.point import Point
+from webdyno.model.records import BlockRecord, Record
+
+
+def so_far(run: SimulatedRun) -> str:
+    return so_far_words(run.head.experiment, run.records)
+
+
+def test_a_line_has_the_figures_of_the_report() -> None:
+    words = so_far(runs.decided())
+    (answer,) = runs.seen(runs.decided()).answers
+    ratio, _, interval = words.removeprefix("nginx ÷ apache-event ").partition("× ")
+    assert f"{ratio}×" in answer.sentence
+    assert interval.strip("()") in answer.sentence
+
+
+def test_why_there_is_no_ratio_yet() -> None:
+    assert so_far(runs.one_block()) == "an interval needs a second block"
+    wrong = SimulatedArm(wrong_status=404)
+    late = simulated_run({"nginx": runs.NGINX, "apache": wrong}, blocks=14)
+    assert so_far(late) == ("no ratio yet, 0 valid blocks of 14: most slots broke the rule non-2xx")
+
+
+def test_a_point_is_named_by_its_levels_alone() -> None:
+    there = Point(number=3, levels={"load.connections": 64, "load.keepalive": "always"})
+    assert block_name(there, 2) == "64, always · block 2"
+    assert block_name(Point(number=0, levels={}), 2) == "block 2"
+
+
+def test_a_line_per_block_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    run = runs.hostile_markup()
+    records: list[Record] = [record for record in run.records if record.point == 0]
+    (block, *_) = [record for record in records if isinstance(record, BlockRecord)]
+    with RunProgress(run.head) as progress:
+        progress.block_begins(Point(number=0, levels={"load.paths": ["/[/].txt"]}), 1, 10)
+        progress.slot_begins("[/]", "measure")
+        progress.block_ends(block, run.head.experiment, records)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "each line: paths · block"
+    assert told[1].startswith("/[/].txt · block 1 (")
+    assert "[/]" in told[1]

@@ -1,0 +1,75 @@
+"""docs/experiment.md: no key missing, none too many, defaults equal, examples that hold."""
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.model.experiment import Experiment, Load
+
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "experiment.md").read_text(encoding="utf-8")
+EXAMPLES = [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
+TWO_ARMS = {"first": {"stack": "nginx"}, "second": {"stack": "nginx"}}
+BARE = {"title": "t", "question": "q?", "site": "static"}
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    """The script that makes the tables."""
+    spec = importlib.util.spec_from_file_location("make_experiment", DOCS / "make_experiment.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def models_in(hint: Any) -> set[type[BaseModel]]:  # noqa: ANN401 (any annotation)
+    """Every model that a field's annotation mentions."""
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        inner = (models_in(field.annotation) for field in hint.model_fields.values())
+        return {hint}.union(*inner)
+    return set().union(*map(models_in, get_args(hint)))
+
+
+def keys_of(data: dict[str, Any], table: str = "") -> set[str]:
+    """Dotted keys of an example, arms by any name."""
+    found = set()
+    for name, value in data.items():
+        key = f"{table}.{'NAME' if table == 'arms' else name}".lstrip(".")
+        found.add(key)
+        if isinstance(value, dict) and key not in {"factors", "load.headers", "arms.NAME.knobs"}:
+            found |= keys_of(value, key)
+    return found
+
+
+def test_the_tables_are_what_the_models_say(maker: ModuleType) -> None:
+    assert maker.written(TEXT) == TEXT, "run .venv/bin/python docs/make_experiment.py"
+
+
+def test_every_model_of_an_experiment_has_its_table(maker: ModuleType) -> None:
+    assert set(maker.TABLES.values()) == models_in(Experiment)
+
+
+def test_every_key_stands_in_an_example_and_no_other(maker: ModuleType) -> None:
+    shown = set().union(*map(keys_of, EXAMPLES)) - {"arms.NAME"}
+    assert shown == set(maker.keys())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda it: " ".join(it))
+def test_every_example_holds(example: dict[str, Any]) -> None:
+    catalogue = Catalogue.load()
+    whole = {**BARE, **example}
+    if "arms" not in example or len(example["arms"]) < 2:
+        whole["arms"] = TWO_ARMS | example.get("arms", {})
+    if "slow_readers" in example.get("load", {}):
+        assert Load.model_validate(example["load"]).slow_readers
+    experiment = read_experiment(CommandLine(whole, {}), [], catalogue)
+    assert experiment.title

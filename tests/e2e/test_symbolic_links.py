@@ -1,0 +1,136 @@
+"""Any process of the servers' user may plant symbolic links: root must not follow one.
+
+`python tests/e2e/test_symbolic_links.py 60 50` tries it for 60 s and at least 50 starts.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1]))
+from ordinary_user import SYSTEM_PYTHON, needs_ordinary_user
+from webdyno.bench import Bench
+from webdyno.bench.workspace import home_folder
+from webdyno.definitions import Catalogue
+from webdyno.model.mistake import Trouble
+from webdyno.stack import start_stack
+
+ATTACKER = Path(__file__).with_name("attacker.py")
+SERVICE = """
+title = "Python's http.server"
+protocol = "http"
+folders = ["data", "temp/inner"]
+data = "data"
+initialise = [["sh", "-c", "echo made > {{ server.folder }}/data/made"]]
+files."config.txt" = "config.txt.j2"
+start = [
+    "{{ needs.binary }}", "-m", "http.server", "--directory", "{{ site.root }}",
+    "--bind", "{{ server.host }}", "{{ server.port }}",
+]
+needs.binary = { command = ["python3"], apt = "python3" }
+version = { command = ["{{ needs.binary }}", "--version"], pattern = 'Python (.+)' }
+"""
+STACK = 'title = "t"\nserves = ["static"]\nfront = "web"\n[services.web]\nservice = "web"\n'
+SITE = """
+title = "s"
+needs = ["static"]
+setup = [["sh", "-c", "echo hello > {{ site.root }}/a.txt; echo {{ n }} > {{ site.state }}/b.txt"]]
+services.store.service = "web"
+[paths."/a.txt"]
+body_bytes = 6
+"""
+
+
+def own_catalogue(folder: Path, number: int) -> Catalogue:
+    """A small service, and a site whose set-up is run at each start anew."""
+    texts = {
+        "services/web/service.toml": SERVICE,
+        "services/web/config.txt.j2": "port {{ server.port }}",
+        "stacks/web/stack.toml": STACK,
+        "sites/mine/site.toml": SITE.replace("{{ n }}", str(number)),
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return Catalogue.load([folder])
+
+
+@contextmanager
+def attack(victim: Path) -> Iterator[list[int]]:
+    """Let two processes of the servers' user attack; afterwards it gives how often they got in."""
+    user = Bench().user
+    assert user
+    command = [SYSTEM_PYTHON, "-c", ATTACKER.read_text(), str(home_folder()), str(victim)]
+    ids = {"user": user.uid, "group": user.gid, "extra_groups": [user.gid]}
+    attackers = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd="/", **ids)  # type: ignore[call-overload]
+        for _ in range(2)
+    ]
+    successes: list[int] = []
+    try:
+        yield successes
+    finally:
+        for attacker in attackers:
+            attacker.terminate()
+            successes.append(int(attacker.communicate()[0] or 0))
+
+
+def state_of(victim: Path) -> dict[str, object]:
+    """Owners, rights and content of all that the attackers are after."""
+    found: dict[str, object] = {}
+    for path in (victim, *victim.rglob("*")):
+        seen = path.lstat()
+        content = path.read_text() if path.is_file() else None
+        found[str(path)] = (seen.st_uid, seen.st_gid, seen.st_mode, content)
+    return found
+
+
+def race(folder: Path, seconds: float, starts: int) -> tuple[bool, "Counter[str]"]:
+    """Start stacks while attackers are at work; whether all is as it was, and what happened."""
+    victim = folder / "victim"
+    (victim / "inner").mkdir(parents=True)
+    for name in ("file", "nginx.conf", "config.txt", "inner/file"):
+        (victim / name).write_text("root's own")
+    before = state_of(victim)
+    until, happened = time.monotonic() + seconds, Counter[str]()
+    with attack(victim) as successes:
+        while time.monotonic() < until or sum(happened.values()) < starts:
+            number = sum(happened.values())
+            catalogue = own_catalogue(folder / "catalogue", number)
+            mine = catalogue.stack("web"), catalogue.site("mine")
+            static = catalogue.stack("nginx"), catalogue.site("static")
+            stack, site = mine if number % 3 == 0 else static
+            kept = folder / "kept" / str(number)
+            try:
+                with start_stack(stack, {}, site, folder=kept, bench=Bench()):
+                    happened["started"] += 1
+            except Trouble as trouble:
+                happened[str(trouble).splitlines()[0][:60]] += 1
+    happened["things swapped by the attackers"] = sum(successes)
+    return state_of(victim) == before, happened
+
+
+@needs_ordinary_user
+def test_root_follows_no_link(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(open_folder))
+    monkeypatch.setattr("webdyno.stack.ready.START_WITHIN_S", 1.0)
+    unchanged, happened = race(open_folder, seconds=4.0, starts=5)
+    assert unchanged, happened
+    assert happened["things swapped by the attackers"], happened
+
+
+if __name__ == "__main__":
+    scratch = Path(tempfile.mkdtemp(prefix="webdyno-race-"))
+    scratch.chmod(0o755)
+    tempfile.tempdir = str(scratch)
+    unchanged, happened = race(scratch, float(sys.argv[1]), int(sys.argv[2]))
+    for what, times in happened.most_common():
+        print(f"{times:5} {what}")  # noqa: T201
+    sys.exit("CHANGED" if not unchanged else "unchanged")

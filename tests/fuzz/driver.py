@@ -1,0 +1,123 @@
+"""Runs webdyno in this process, up to where something would be started, and watches over it."""
+
+import io
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import webdyno.cli
+from webdyno.cli.exits import Exit
+from webdyno.definitions import catalogue
+from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.model.experiment import Experiment
+
+HANGS_AFTER_S = 60
+"""Far beyond what any case takes, on a machine that others use as well."""
+
+
+class Accepted(Exception):  # noqa: N818 (what would have been started was accepted)
+    """Everything was read and checked; servers and load would start now."""
+
+
+class Hangs(BaseException):
+    """A case came to no end."""
+
+
+class Said(NamedTuple):
+    """How webdyno ended."""
+
+    code: int
+    printed: str
+    experiment: Experiment | None
+    """What would have been measured."""
+
+
+def remembering(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Read a file of webdyno's own catalogue once only: no case changes those."""
+    known: dict[Path, Any] = {}
+
+    def read_once(path: Path, *more: object) -> object:
+        if not path.is_relative_to(BUILT_IN):
+            return read(path, *more)
+        if path not in known:
+            known[path] = read(path, *more)
+        return known[path]
+
+    return read_once
+
+
+for name in ("_read_service", "_read_site"):
+    setattr(catalogue, name, remembering(getattr(catalogue, name)))
+
+
+@contextmanager
+def nothing_starts() -> Iterator[list[Experiment]]:
+    """Stop webdyno where it would start servers or load; collect what it would have measured."""
+    found: list[Experiment] = []
+
+    def measure(_: str, experiment: Experiment, *__: object, **___: object) -> Exit:
+        found.append(experiment)
+        return Exit.OK
+
+    def accept(*_: object, **__: object) -> None:
+        raise Accepted
+
+    with pytest.MonkeyPatch.context() as patch:
+        for command in ("run", "duel", "studies"):
+            patch.setattr(sys.modules[f"webdyno.cli.{command}"], "measure", measure)
+        patch.setattr(sys.modules["webdyno.cli.up"], "agree_to_catalogues", accept)
+        patch.setattr("webdyno.calibrate.measuring.measure_calibration", accept)
+        yield found
+
+
+def says(words: Sequence[str]) -> Said:
+    """Give how webdyno ends when it is called like that; fail on tracebacks and hangs."""
+    output = io.StringIO()
+    with (
+        nothing_starts() as found,
+        redirect_stdout(output),
+        redirect_stderr(output),
+        no_hang(),
+    ):
+        try:
+            code = webdyno.cli.run_command(words)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        except Accepted:
+            code = Exit.OK
+    return Said(code, output.getvalue(), found[0] if found else None)
+
+
+@contextmanager
+def no_hang() -> Iterator[None]:
+    """Raise Hangs in whatever takes far too long."""
+
+    def give_up(*_: object) -> None:
+        raise Hangs
+
+    before: Any = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(HANGS_AFTER_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def each_case(seed: int, cases: int, one: Callable[[int], None]) -> None:
+    """Run cases; one that fails is named with the seed that makes it again."""
+    for case in range(cases):
+        try:
+            one(case)
+        except (Exception, Hangs) as error:  # noqa: BLE001 (any is a finding)
+            lines = traceback.format_exception(error)
+            pytest.fail(
+                f"case {case} of seed {seed} (WEBDYNO_FUZZ_SEED={seed}):\n{''.join(lines[-12:])}",
+                pytrace=False,
+            )

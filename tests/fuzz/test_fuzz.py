@@ -1,0 +1,394 @@
+"""Whatever is written: no traceback, no hang, nothing absurd accepted.
+
+Experiments, flags, catalogues and damaged runs: every setting with every nasty value, and 2 000
+mixed cases from one seed. Another one with WEBDYNO_FUZZ_SEED=N, which a failing case names.
+"""
+
+import copy
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import tomli_w
+
+from builders import SimulatedArm, simulated_run
+from fuzz import nasty
+from fuzz.driver import Said, each_case, no_hang, says
+from webdyno.cli.exits import Exit
+from webdyno.definitions.catalogue import BUILT_IN, Catalogue
+from webdyno.model.experiment import Arm, Experiment, Load, Measure
+from webdyno.model.mistake import Mistake
+from webdyno.model.point import plan_points
+from webdyno.run.folder import RunFolder
+
+SEED = int(os.environ.get("WEBDYNO_FUZZ_SEED", "1"))
+EXPERIMENTS, FLAGS, CATALOGUES, RUNS, PROCESSES = 800, 600, 300, 300, 5
+
+KEYS = [
+    key
+    for model in (Experiment, Load, Measure, Arm)
+    for key in model.model_fields
+    if key not in {"title", "question"}
+]
+RICH: dict[str, Any] = {
+    "title": "t",
+    "question": "q?",
+    "site": "static",
+    "generator": "loadgen",
+    "load": {
+        "paths": ["/hello.txt", "/100.txt"],
+        "zipf": 0.5,
+        "headers": {"Accept-Encoding": "gzip"},
+        "loop": "closed",
+        "think_s": 0.1,
+        "connections": 8,
+        "keepalive": 10,
+        "timeout_s": "2s",
+        "idle_connections": 3,
+        "slow_readers": {"connections": 2, "bytes_per_s": "1KB"},
+    },
+    "measure": {
+        "decide_on": "rate_rps",
+        "slot_s": 0.5,
+        "slots_per_arm": 4,
+        "warmup_s": 1,
+        "precision": "2%",
+        "budget_s": 90.0,
+        "min_blocks": 6,
+        "max_blocks": 30,
+        "seed": 5,
+    },
+    "bench": {"kind": "netns", "server_cores": 1, "link": "1gbit", "delay": "1ms", "loss": 0.001},
+    "arms": {
+        "a": {"stack": "nginx", "knobs": {"workers": 1, "gzip": True}, "memory": "64MB"},
+        "b": {"stack": "apache-event", "site": "static", "paths": ["/hello.txt", "/é"], "cpus": 1},
+    },
+    "factors": {"load.connections": [1, 2], "arms.a.knobs.workers": [1, 2]},
+}
+
+
+def check_end(said: Said) -> None:
+    """What holds of every end: a known exit code, a message for people if it is a mistake."""
+    assert said.code in set(Exit), said
+    assert "Traceback" not in said.printed
+    if said.code == Exit.MISTAKE:
+        assert "webdyno: " in said.printed or "Error" in said.printed, said
+    for words in ("Input should", "value_error", "<class", "pydantic", "object at 0x"):
+        assert words not in said.printed, said
+
+
+def check_sense(experiment: Experiment) -> None:
+    """What holds of every experiment that is accepted, said once more without the models."""
+    data = experiment.model_dump()
+    for where in nasty.places(data):
+        here: Any = data
+        for part in where:
+            here = here[part]
+        if isinstance(here, float):
+            assert math.isfinite(here), where
+        if isinstance(here, float) and str(where[-1]).endswith("_s"):
+            assert 0 <= here <= 2_592_000, (where, here)
+        if isinstance(here, int) and where[-1] != "seed":
+            assert abs(here) <= 10**12, (where, here)
+    measure = experiment.measure
+    assert 6 <= measure.min_blocks <= measure.max_blocks <= 100_000
+    assert (measure.slots_per_arm or 2) <= 10_000
+    assert len(experiment.arms) >= 2
+    for name in (*experiment.arms, experiment.title, experiment.question):
+        assert name.isprintable()
+    assert all(name.strip() for name in experiment.arms)
+    for levels in experiment.factors.values():
+        assert len(levels) == len({json.dumps(level) for level in levels})
+    points = plan_points(experiment)
+    assert 1 <= len(points) <= 10_000
+
+
+def check_kept(experiment: Experiment, where: nasty.Path, written: object) -> None:
+    """What is accepted is what was written: true is not 1, 1.4 is not 1, nothing is dropped."""
+    if isinstance(written, bool | int | float):
+        found = looked_up(experiment.model_dump(), where)
+        assert found == written, (where, written, found)
+        assert isinstance(found, bool) == isinstance(written, bool), (where, written, found)
+
+
+CATALOGUE = Catalogue.load()
+
+
+def reads(path: Path) -> Said:
+    """What `webdyno run FILE` does first, without the time that its command line takes."""
+    with no_hang():
+        try:
+            experiment = CATALOGUE.experiment(str(path))
+        except Mistake as mistake:
+            return Said(Exit.MISTAKE, f"webdyno: {mistake}", None)
+    return Said(Exit.OK, "", experiment)
+
+
+def looked_up(data: Any, where: nasty.Path) -> object:  # noqa: ANN401
+    """Give what stands at a place, None if nothing does."""
+    for part in where:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def test_experiments(tmp_path: Path) -> None:
+    files = sorted((BUILT_IN / "experiments").glob("*.toml"))
+    bases = [tomllib.loads(path.read_text(encoding="utf-8")) for path in files]
+
+    def one(case: int) -> None:
+        random = Random(f"{SEED}/experiment/{case}")
+        data = copy.deepcopy(RICH if random.random() < 0.6 else random.choice(bases))
+        where = [nasty.changed(data, random, KEYS) for _ in range(random.choice([1, 1, 1, 2, 4]))]
+        text = tomli_w.dumps(data)
+        bent = random.random() < 0.2
+        path = tmp_path / "mine.toml"
+        path.write_text(nasty.bent(text, random) if bent else text, errors="surrogatepass")
+        said = says(["run", str(path), "--full"]) if case % 8 == 0 else reads(path)
+        check_end(said)
+        if said.experiment:
+            check_sense(said.experiment)
+            if not bent and len(where) == 1 and where[0][0] != "factors":
+                check_kept(said.experiment, where[0], looked_up(data, where[0]))
+        else:
+            assert said.code == Exit.MISTAKE, said
+            assert "mine.toml" in said.printed, said
+
+    each_case(SEED, EXPERIMENTS, one)
+
+
+def test_every_setting_with_everything(tmp_path: Path) -> None:
+    """Each value of an experiment, replaced by each nasty one."""
+    rich = {key: RICH[key] for key in RICH if key != "factors"}
+    cases = [
+        (where, wrong)
+        for where in nasty.places(rich)
+        for wrong in (*nasty.NUMBERS, *nasty.OTHERS, *nasty.WORDS)
+    ]
+    path = tmp_path / "mine.toml"
+
+    def one(case: int) -> None:
+        where, wrong = cases[case]
+        data = copy.deepcopy(rich)
+        around: Any = data
+        for part in where[:-1]:
+            around = around[part]
+        around[where[-1]] = wrong
+        path.write_text(tomli_w.dumps(data))
+        said = reads(path)
+        check_end(said)
+        if said.experiment:
+            check_sense(said.experiment)
+            check_kept(said.experiment, where, wrong)
+
+    each_case(SEED, len(cases), one)
+
+
+SETTINGS = [
+    *(f"load.{key}" for key in Load.model_fields),
+    *(f"measure.{key}" for key in Measure.model_fields),
+    *(f"bench.{key}" for key in ("kind", "server_cores", "link", "delay", "loss")),
+    *(f"arms.nginx.{key}" for key in Arm.model_fields),
+    *("arms.nginx.knobs.workers", "arms.nginx.knobs.gzip", "arms.nginx.knobs.sendfile"),
+    *("load.slow_readers.connections", "load.headers.Cookie", "title", "site", "generator", "arms"),
+    *("arms.x.stack", "factors", "nothing", "", ".", "a.b.c", 'arms."nginx".cpus', "load."),
+]
+PLAUSIBLE = {
+    "load.connections": ["1", "4", "16"],
+    "load.zipf": ["0.5", "1"],
+    "measure.min_blocks": ["6", "40"],
+    "measure.max_blocks": ["7", "50"],
+    "arms.nginx.knobs.workers": ["1", "2"],
+}
+"""Settings that are right by themselves, and wrong only together."""
+FLAGS_WITH_VALUES = [
+    *("--budget", "--precision", "--generator", "--bench", "--server-cores", "--link", "--delay"),
+    "--loss",
+]
+OTHER_COMMANDS = [
+    ["up", "nginx", "--set", "{}"],
+    ["up", "nginx", "--port", "{}"],
+    ["up", "{}"],
+    ["up", "nginx", "--site", "{}"],
+    ["duel", "nginx", "apache-event", "--path", "{}"],
+    ["duel", "nginx", "{}"],
+    ["duel", "nginx", "nginx", "--site", "{}"],
+    ["calibrate", "--connections", "{}"],
+    ["calibrate", "--body", "{}"],
+    ["calibrate", "--budget", "{}"],
+    ["stacks", "{}"],
+    ["run", "{}"],
+    ["run", "static-hello", "--catalog", "{}"],
+    ["audit", "{}"],
+    ["report", "{}"],
+    ["studies", "{}"],
+    ["studies", "deathmatch", "--budget", "{}"],
+    ["{}"],
+]
+
+
+def flag_value(random: Random) -> str:
+    """A value as a flag can have it: an argument holds no NUL."""
+    found = nasty.value(random)
+    text = found if isinstance(found, str) else json.dumps(found).replace("Infinity", "inf")
+    return text.replace("\0", "\ufffd")
+
+
+def test_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def one(case: int) -> None:
+        random = Random(f"{SEED}/flags/{case}")
+        given: list[tuple[str, str]] = []
+        if random.random() < 0.25:
+            words = [word.format(flag_value(random)) for word in random.choice(OTHER_COMMANDS)]
+        else:
+            words = ["run", "static-hello"]
+            for _ in range(random.choice([1, 1, 2, 3])):
+                kind = random.random()
+                if kind < 0.4:
+                    key = random.choice(list(PLAUSIBLE))
+                    several = random.choices(PLAUSIBLE[key], k=random.choice([1, 1, 2]))
+                    words += [
+                        "--vary" if len(several) > 1 else "--set",
+                        f"{key}={','.join(several)}",
+                    ]
+                    given.append((key, several[0] if len(several) == 1 else ""))
+                elif kind < 0.6:
+                    key, text = random.choice(SETTINGS), flag_value(random)
+                    words += ["--set", f"{key}={text}"]
+                    given.append((key, text))
+                elif kind < 0.8:
+                    key = random.choice(SETTINGS)
+                    levels = ",".join(flag_value(random) for _ in range(random.choice([1, 2, 3])))
+                    words += ["--vary", f"{key}={levels}"]
+                    given.append((key, ""))
+                else:
+                    words += [random.choice(FLAGS_WITH_VALUES), flag_value(random)]
+        said = says(words)
+        check_end(said)
+        if said.experiment is None:
+            return
+        check_sense(said.experiment)
+        keys = [key for key, _ in given]
+        assert len(keys) == len(set(keys)), f"given twice and accepted: {words}"
+        for key, text in given:
+            try:
+                written = json.loads(text)
+            except ValueError:
+                continue
+            check_kept(said.experiment, tuple(key.split(".")), written)
+        if "--server-cores" in words:
+            cores = words[words.index("--server-cores") + 1]
+            assert str(said.experiment.bench.server_cores) == cores.strip(), words
+
+    each_case(SEED, FLAGS, one)
+
+
+def test_catalogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    mine = tmp_path / "mine"
+    parts = [
+        *(f"services/{name}" for name in ("nginx", "apache", "mariadb")),
+        *("stacks/nginx", "stacks/nginx-phpfpm", "sites/static", "sites/wordpress"),
+    ]
+    for part in parts:
+        shutil.copytree(BUILT_IN / part, mine / part)
+    files = sorted(mine.glob("*/*/s*.toml"))
+    good = {path: path.read_text(encoding="utf-8") for path in files}
+    keys = sorted({key for text in good.values() for key in tomllib.loads(text)})
+
+    def one(case: int) -> None:
+        random = Random(f"{SEED}/catalogue/{case}")
+        path = random.choice(files)
+        if random.random() < 0.8:
+            data = tomllib.loads(good[path])
+            for _ in range(random.choice([1, 1, 2])):
+                nasty.changed(data, random, keys)
+            text = tomli_w.dumps(data)
+        else:
+            text = nasty.bent(good[path], random)
+        path.write_text(text, errors="surrogatepass")
+        try:
+            words = random.choice(
+                [
+                    ["stacks", "nginx-phpfpm"],
+                    ["up", "nginx", "--site", "static"],
+                    ["up", "nginx"],
+                    ["run", "static-hello", "--yes"],
+                ]
+            )
+            said = says([*words, "--catalog", str(mine)])
+            check_end(said)
+            if said.experiment:
+                check_sense(said.experiment)
+        finally:
+            path.write_text(good[path], encoding="utf-8")
+
+    each_case(SEED, CATALOGUES, one)
+
+
+def test_damaged_runs(tmp_path: Path) -> None:
+    run = simulated_run({"apache": SimulatedArm(stack="apache-event"), "nginx": SimulatedArm()})
+    path = tmp_path / "run"
+    with RunFolder.create(path, run.head) as folder:
+        for record in run.records:
+            folder.append(record)
+    shutil.copytree(path, tmp_path / "whole")
+    head, records = path / "run.json", path / "slots.jsonl"
+    good = {file: file.read_text(encoding="utf-8") for file in (head, records)}
+
+    def one(case: int) -> None:
+        random = Random(f"{SEED}/run/{case}")
+        file = random.choice([head, records, records])
+        lines = good[file].splitlines() if file is records else [good[file]]
+        for _ in range(random.choice([1, 1, 3])):
+            number = random.randrange(len(lines))
+            if random.random() < 0.7:
+                try:
+                    data = json.loads(lines[number])
+                except (ValueError, RecursionError):  # bent before
+                    continue
+                nasty.changed(data, random, ["kind", "load", "block", "arm", "schema"])
+                lines[number] = json.dumps(data)
+            else:
+                lines[number] = nasty.bent(lines[number], random)
+        file.write_text("\n".join(lines) + "\n", errors="surrogatepass")
+        try:
+            said = says(["compare", str(path), str(tmp_path / "whole")])
+            check_end(said)
+        finally:
+            file.write_text(good[file], encoding="utf-8")
+
+    each_case(SEED, RUNS, one)
+
+
+def test_real_processes(tmp_path: Path) -> None:
+    """The same through the front door, where nothing is caught that a user would see."""
+    path = tmp_path / "mine.toml"
+    random = Random(f"{SEED}/process")
+    for _ in range(PROCESSES):
+        data = copy.deepcopy(RICH)
+        data["arms"]["a"]["stack"] = "no such stack"
+        nasty.changed(data, random, KEYS)
+        path.write_text(tomli_w.dumps(data))
+        done = subprocess.run(
+            [Path(sys.executable).with_name("webdyno"), "run", path],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == Exit.MISTAKE, done
+        assert "Traceback" not in done.stderr
+        assert done.stderr.startswith("webdyno: ")

@@ -1,0 +1,117 @@
+"""Simulated pilots whose steady state is known: 20 s in windows of 50 ms.
+
+Run as a program it prints the table of docs/bounds.md:
+
+    uv run python tests/judge/steady_simulation.py [PILOTS]
+"""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from webdyno.judge.interval import Logs
+from webdyno.judge.steady import Onset, Series, cycle, onset
+
+WINDOW_S = 0.05
+WINDOWS = 400
+TIME_S = np.arange(WINDOWS) * WINDOW_S
+
+Make = Callable[[np.random.Generator], Logs]
+
+
+def noise(rng: np.random.Generator) -> Logs:
+    return rng.normal(0, 0.02, WINDOWS)
+
+
+def remembering(rng: np.random.Generator, memory: float, windows: int = WINDOWS) -> Logs:
+    """Give an AR(1) with a standard deviation of 3 %."""
+    shocks = rng.normal(0, 0.03 * np.sqrt(1 - memory**2), windows)
+    values = np.empty(windows)
+    values[0] = rng.normal(0, 0.03)
+    for i in range(1, windows):
+        values[i] = memory * values[i - 1] + shocks[i]
+    return values
+
+
+def with_stalls(rng: np.random.Generator, logs: Logs) -> Logs:
+    """Let the machine stand still for 20 to 47 ms in every fiftieth window."""
+    stalled = rng.random(len(logs)) < 0.02
+    return np.asarray(logs + stalled * np.log(1 - rng.uniform(0.4, 0.94, len(logs))))
+
+
+def swing(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
+    """Swing between 20 000 and 25 500/s as Apache's event MPM does, from the bottom."""
+    periods_s = np.repeat(rng.uniform(0.9, 1.6, windows // 20 + 1), 20)[:windows]
+    phase = -np.pi / 2 + np.cumsum(2 * np.pi * WINDOW_S / periods_s)
+    return np.asarray(np.log(1 + 0.12 * np.sin(phase)) + rng.normal(0, 0.01, windows))
+
+
+SLOW_START = np.log(1 - 0.4 * np.exp(-TIME_S))
+PREFORK = np.log(np.clip(2 ** np.floor(TIME_S) / 8, 0.125, 1))
+
+STEADY: dict[str, tuple[Make, float, float]] = {
+    "level from the beginning": (noise, 0, 0.4),
+    "stalls of the machine": (lambda rng: with_stalls(rng, noise(rng)), 0, 0.4),
+    "a memory of 0.1 s": (lambda rng: remembering(rng, 0.7), 0, 0.5),
+    "a ramp": (lambda rng: noise(rng) + SLOW_START, 2.4, 5.5),
+    "a ramp with stalls": (lambda rng: with_stalls(rng, noise(rng) + SLOW_START), 2.4, 5.5),
+    "prefork's doubling": (lambda rng: noise(rng) + PREFORK, 2.95, 3.2),
+    "a JIT that steps up": (lambda rng: noise(rng) + np.where(TIME_S < 6, -0.8, 0), 5.9, 6.2),
+    "a small step": (lambda rng: noise(rng) + np.where(TIME_S < 6, -0.05, 0), 5.8, 6.3),
+    "a swing": (swing, 0, 1.8),
+    "a swing after a ramp": (lambda rng: swing(rng) + SLOW_START, 1.1, 5.5),
+}
+"""By name: the rate, and between which times its onset has to be found."""
+
+NOT_STEADY: dict[str, Make] = {
+    "a JIT that steps up near the end": lambda rng: noise(rng) + np.where(TIME_S < 17, -0.8, 0),
+    "a drift of a tenth": lambda rng: noise(rng) + 0.1 * TIME_S / 20,
+    "a drift with stalls": lambda rng: with_stalls(rng, noise(rng) + 0.1 * TIME_S / 20),
+    "a drift of a fifth": lambda rng: noise(rng) + 0.2 * TIME_S / 20,
+}
+
+
+def mser5(series: Series) -> Onset:
+    """Cut where MSER-5 does; steady when that lies in the first half (White 1997)."""
+    batches = series.logs[: len(series.logs) // 5 * 5].reshape(-1, 5).mean(axis=1)
+    n = len(batches)
+    cut = int(np.argmin([batches[at:].var() / (n - at) for at in range(n - 2)]))
+    return Onset(cut * 5 * series.window_s, steady=cut < n // 2, why="")
+
+
+def main() -> None:
+    """Print how often each way finds the truth."""
+    pilots = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    rules: dict[str, Callable[[Series], Onset]] = {
+        "change points": onset,
+        "MSER-5": mser5,
+        "MSER-5, cleaned": lambda series: mser5(series.cleaned()),
+    }
+    print(f"{pilots} pilots each; right answers by", *rules, sep="  ")  # noqa: T201
+    for name in (*STEADY, *NOT_STEADY):
+        make = STEADY[name][0] if name in STEADY else NOT_STEADY[name]
+        shares = []
+        for rule in rules.values():
+            rng = np.random.default_rng(0)
+            found = [rule(Series(WINDOW_S, make(rng))) for _ in range(pilots)]
+            shares.append(sum(right(name, it) for it in found) / pilots)
+        print(f"{name:34}", *(f"{share:6.1%}" for share in shares), flush=True)  # noqa: T201
+    for memory in (0.0, 0.5, 0.7, 0.9):
+        rng = np.random.default_rng(0)
+        logs = [remembering(rng, memory) for _ in range(pilots)]
+        steady = sum(onset(Series(WINDOW_S, each)).steady for each in logs) / pilots
+        cycles = sum(cycle(Series(WINDOW_S, each)) is not None for each in logs) / pilots
+        print(f"memory {memory}: steady {steady:.1%}, cycles found {cycles:.1%}")  # noqa: T201
+
+
+def right(name: str, found: Onset) -> bool:
+    """Whether an answer is right in the world of this name."""
+    if name in NOT_STEADY:
+        return not found.steady
+    _, earliest_s, latest_s = STEADY[name]
+    return found.steady and earliest_s <= found.at_s <= latest_s
+
+
+if __name__ == "__main__":
+    main()

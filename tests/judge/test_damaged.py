@@ -1,0 +1,66 @@
+"""Records that were damaged: refused when they are read, or judged; never a traceback."""
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from builders import START, SimulatedArm, run_head, simulated_run
+from judge.validity.broken import incident, readings_with
+from webdyno.judge import decide
+from webdyno.judge.runs import compare_sweeps
+from webdyno.judge.sweep import judge_sweep
+from webdyno.judge.variance import slots_per_arm
+from webdyno.model.records import RECORD, Record, StopRecord
+
+ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
+HEAD = run_head({name: arm.stack for name, arm in ARMS.items()})
+RECORDS: list[Record] = [
+    *(
+        readings_with()(record) if record.kind == "slot" else record
+        for record in simulated_run(ARMS, blocks=7).records
+    ),
+    incident(),
+    StopRecord(block=7, stopped_at=START, reason="budget", why="no other block fits"),
+]
+LINES = [json.loads(record.model_dump_json(by_alias=True)) for record in RECORDS]
+WHOLE = (-1, 0, 1, 2**53, 2**63 - 1, 2**63, 10**400)
+BROKEN = (-1e-9, 5e-324, 0.5, 1e18, 1e300, float("inf"), float("nan"))
+ABSURD: st.SearchStrategy[object] = st.sampled_from([*WHOLE, *BROKEN, None, True, "", "nginx"])
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:  # noqa: ANN401
+    """Where a line has figures and texts."""
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        return [leaf for key, it in inner for leaf in leaves(it, (*path, key))]
+    return [path]
+
+
+def damaged(line: Any, path: tuple[Any, ...], value: object) -> Any:  # noqa: ANN401
+    """A copy of a line with another value in one place."""
+    if not path:
+        return value
+    copy = line.copy()
+    copy[path[0]] = damaged(line[path[0]], path[1:], value)
+    return copy
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_damaged_records_are_refused_or_judged(data: st.DataObject) -> None:
+    records: list[Record] = list(RECORDS)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(LINES) - 1))
+        path = data.draw(st.sampled_from(leaves(LINES[at])))
+        text = json.dumps(damaged(LINES[at], path, data.draw(ABSURD)))
+        try:
+            records[at] = RECORD.validate_json(text)
+        except ValidationError:
+            continue
+    judge_sweep(HEAD, records)
+    decide(records, HEAD.experiment, 10.0)
+    slots_per_arm(records, HEAD.experiment)
+    compare_sweeps((HEAD, RECORDS), (HEAD, records))

@@ -1,0 +1,150 @@
+"""Warm-up, lead-in and window from simulated pilots."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from judge.steady_simulation import SLOW_START, TIME_S, WINDOW_S, noise, remembering, swing
+from webdyno.judge.interval import Logs
+from webdyno.judge.pilot import Needs, settle
+from webdyno.judge.steady import Series
+
+NEEDS = Needs(response_s=0.003, quantile=None, slots_per_block=4, most_warmup_s=15, most_slot_s=10)
+RATE = np.log(20_000)
+
+
+def series(logs: Logs) -> Series:
+    return Series(WINDOW_S, RATE + logs)
+
+
+def starts(rng: np.random.Generator, lost: float, fades_s: float) -> list[Series]:
+    """Begin the load six times, each time slowly."""
+    logs = np.log(1 - lost * np.exp(-TIME_S[:100] / fades_s))
+    return [series(logs + rng.normal(0, 0.01, 100)) for _ in range(6)]
+
+
+def test_a_quick_steady_server_needs_next_to_nothing() -> None:
+    rng = np.random.default_rng(0)
+    pilot = settle([series(noise(rng))], starts(rng, 0, 1), NEEDS)
+    assert pilot.steady
+    assert pilot.warmup_s == 0
+    assert pilot.lead_in_s <= 0.2
+    assert 0.2 <= pilot.window_s <= 0.6
+    assert pilot.period_s is None
+
+
+def test_cpu_time_has_to_be_steady_too() -> None:
+    rng = np.random.default_rng(1)
+    cpu = Series(WINDOW_S, np.log(50) + noise(rng) + np.where(TIME_S < 8, 0.3, 0))
+    pilot = settle([series(noise(rng) + SLOW_START), cpu], [], NEEDS)
+    assert pilot.steady
+    assert pilot.warmup_s == pytest.approx(8, abs=0.2)
+
+
+def test_cpu_time_may_be_told_for_longer_than_the_rate() -> None:
+    rng = np.random.default_rng(8)
+    rate = series(noise(rng)[:100])
+    cpu = Series(WINDOW_S, noise(rng) + np.where(TIME_S < 8, 0.3, 0))
+    assert settle([rate, cpu], [], NEEDS).warmup_s == pytest.approx(8, abs=0.2)
+
+
+def test_what_is_not_steady_warms_up_as_long_as_it_may() -> None:
+    rng = np.random.default_rng(2)
+    pilot = settle([series(noise(rng) + 0.2 * TIME_S / 20)], [], NEEDS)
+    assert not pilot.steady
+    assert pilot.warmup_s == NEEDS.most_warmup_s
+    late = replace(NEEDS, most_warmup_s=2)
+    capped = settle([series(noise(rng) + np.where(TIME_S < 6, -0.8, 0))], [], late)
+    assert (capped.steady, capped.warmup_s) == (False, 2)
+    assert "the warm-up is cut to 2 s" in capped.why
+
+
+def test_lead_in_ends_when_windows_no_longer_know_of_the_loads_beginning() -> None:
+    """A start that costs 20 % and fades in 0.3 s: the bias after the lead-in is below 1 %."""
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        pilot = settle([series(noise(rng))], starts(rng, 0.2, 0.3), NEEDS)
+        begin, size = round(pilot.lead_in_s / WINDOW_S), round(pilot.window_s / WINDOW_S)
+        bias = np.log(1 - 0.2 * np.exp(-TIME_S / 0.3))[begin : begin + size].mean()
+        assert abs(bias) < 0.01
+        assert pilot.lead_in_s < 1.5
+
+
+def test_a_hole_at_the_loads_beginning_is_no_stall() -> None:
+    """All starts lose two windows: a lead-in. One start loses two others: no lead-in."""
+    rng = np.random.default_rng(7)
+    begins = [logs.logs.copy() for logs in starts(rng, 0, 1)]
+    for logs in begins:
+        logs[:2] -= 1
+    hole = settle([series(noise(rng))], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
+    assert hole.lead_in_s == pytest.approx(2 * WINDOW_S)
+    begins = [logs.logs.copy() for logs in starts(rng, 0, 1)]
+    begins[0][20:22] -= 1
+    stall = settle([series(noise(rng))], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
+    assert stall.lead_in_s <= 0.2
+
+
+def test_a_swing_gets_windows_of_whole_periods_and_a_lead_in_past_its_climb() -> None:
+    """The first 0.4 s, at the bottom of the swing, are some 5 % low; these windows are not."""
+    rng = np.random.default_rng(4)
+    begins = [series(swing(rng, 200)) for _ in range(6)]
+    pilot = settle([series(swing(rng))], begins, NEEDS)
+    assert pilot.period_s is not None
+    assert pilot.period_s == pytest.approx(1.2, abs=0.4)
+    assert pilot.window_s >= 2 * pilot.period_s * 0.99
+    begin, size = round(pilot.lead_in_s / WINDOW_S), round(pilot.window_s / WINDOW_S)
+    many = np.array([swing(rng, 400) for _ in range(200)])
+    bias = many[:, begin : begin + size].mean() - many.mean()
+    assert abs(bias) < 0.01
+    assert many[:, :8].mean() - many.mean() < -0.03
+
+
+def test_windows_are_long_against_memory_responses_and_percentiles() -> None:
+    rng = np.random.default_rng(5)
+    after_start = [series(remembering(rng, 0.7))]
+    assert settle(after_start, [], NEEDS).window_s == pytest.approx(5 * 5.7 * WINDOW_S, rel=0.4)
+    slow = settle([series(noise(rng))], [], replace(NEEDS, response_s=0.2))
+    assert slow.window_s == pytest.approx(4)
+    assert slow.lead_in_s == pytest.approx(0.4)
+    assert "20 response times" in slow.why
+    few = [Series(WINDOW_S, np.log(50) + noise(rng))]
+    asked = settle(few, [], replace(NEEDS, quantile=0.99))
+    assert asked.window_s == pytest.approx(368 / 50 / 4, rel=0.05)
+    assert "368 answers in a block, which p99 needs" in asked.why
+
+
+def test_what_the_budget_does_not_allow_is_cut_and_told() -> None:
+    rng = np.random.default_rng(6)
+    logs = series(noise(rng))
+    shorter = settle([logs], [], replace(NEEDS, response_s=0.2, most_slot_s=3))
+    assert shorter.steady
+    assert shorter.lead_in_s == pytest.approx(0.4)
+    assert shorter.window_s == pytest.approx(2.6)
+    assert "the budget allows 2.6 s after a lead-in of 0.4 s" in shorter.why
+    both = settle([logs], [], replace(NEEDS, response_s=1.0, most_slot_s=5))
+    assert both.lead_in_s + both.window_s == pytest.approx(5)
+    assert not both.steady
+    swinging = settle([series(swing(rng))], [], replace(NEEDS, most_slot_s=2))
+    assert swinging.window_s == swinging.period_s
+
+
+def test_caps_leave_room_for_the_fewest_blocks() -> None:
+    needs = Needs.within(
+        90, arms=2, start_s=0.3, response_s=0.003, quantile=0.99, slots_per_block=4
+    )
+    assert needs.most_warmup_s == pytest.approx(2.4)
+    assert needs.most_slot_s == pytest.approx(2.4)
+    block_s = 2 * (0.3 + needs.most_warmup_s + 2 * needs.most_slot_s)
+    assert 6 * block_s == pytest.approx(90)
+    none = Needs.within(1, arms=2, start_s=3, response_s=0.1, quantile=None, slots_per_block=4)
+    assert (none.most_warmup_s, none.most_slot_s) == (0, 0.25)
+
+
+def test_next_to_no_data_gives_next_to_no_answer() -> None:
+    one = Series(WINDOW_S, np.zeros(1))
+    pilot = settle([one], [one, one], NEEDS)
+    assert not pilot.steady
+    assert pilot.warmup_s == NEEDS.most_warmup_s
+    with pytest.raises(ValueError, match="windows of one length"):
+        settle([one], [Series(0.1, np.zeros(9)), Series(0.2, np.zeros(9))], NEEDS)

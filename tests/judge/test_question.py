@@ -1,0 +1,122 @@
+"""One-sided questions: their words, and how often answers are wrong when asked every block."""
+
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.question_simulation import runs
+from webdyno.judge.interval import Estimate, estimate
+from webdyno.judge.question import (
+    OneSided,
+    ask,
+    excluded,
+    excluded_difference,
+    look_level,
+    read_question,
+    stops,
+)
+from webdyno.model.mistake import Mistake
+
+RUNS = 4_000
+
+
+@pytest.mark.parametrize("most", [6, 12, 30])
+@pytest.mark.parametrize("tolerance", [0.0, 0.05])
+def test_looking_after_every_block_is_wrong_in_at_most_five_per_cent(
+    tolerance: float, most: int
+) -> None:
+    """At the margin itself, where both answers are wrong at worst."""
+    question = OneSided(tolerance, "higher", most_blocks=most)
+    ended = runs(question.margin, 0.03, question, RUNS, seed=most)
+    allowed = 0.05 + 2 * sqrt(0.05 * 0.95 / RUNS)
+    assert 0.03 <= ended.yes <= allowed
+    assert 0.03 <= ended.no <= allowed
+
+
+def test_answers_come_early() -> None:
+    faster = OneSided(0.0, "higher", most_blocks=30)
+    ended = runs(log(1.05), 0.02, faster, RUNS)
+    assert ended.yes > 0.99
+    assert ended.no == 0
+    assert ended.blocks < 7
+    tolerant = OneSided(0.05, "higher", most_blocks=30)
+    ended = runs(0.0, 0.03, tolerant, RUNS)
+    assert ended.yes > 0.99
+    assert ended.no < 0.001
+    assert ended.blocks < 9
+
+
+def test_bounds_hold_wherever_a_run_stops() -> None:
+    question = OneSided(0.0, "higher", most_blocks=20)
+    rng = np.random.default_rng(3)
+    low_held = high_held = 0
+    for _ in range(RUNS):
+        d = rng.normal(0.02, 0.03, 20)
+        for n in range(6, 21):
+            found = ask(d[:n], question)
+            if stops(found, n, question):
+                break
+        assert found is not None
+        low_held += log(found.at_least) <= 0.02
+        high_held += log(found.at_most) >= 0.02
+    assert low_held / RUNS >= 0.95 - 2 * sqrt(0.05 * 0.95 / RUNS)
+    assert high_held / RUNS >= 0.95 - 2 * sqrt(0.05 * 0.95 / RUNS)
+
+
+def test_levels_of_a_single_look_are_the_whole_risk() -> None:
+    assert look_level(6, fewest=6, most=6) == pytest.approx(0.046, abs=2e-4)
+    levels = [look_level(n, 6, 30) for n in range(6, 31)]
+    assert sum(levels) > 0.046
+    assert max(levels) < 0.046
+
+
+def test_lower_is_better_for_times_and_costs() -> None:
+    d = np.log([0.9, 0.91, 0.89, 0.9, 0.9, 0.905])
+    costs = ask(d, OneSided(0.0, "lower", most_blocks=30))
+    rates = ask(d, OneSided(0.0, "higher", most_blocks=30))
+    assert costs is not None
+    assert rates is not None
+    assert (costs.answer, rates.answer) == ("yes", "no")
+    assert costs.why.startswith("a gain is sure: at least ")
+    assert ask(d[:5], OneSided(0.0, "lower", most_blocks=30)) is None
+
+
+def test_ratios_without_noise_are_answered() -> None:
+    found = ask(np.full(6, log(0.97)), OneSided(0.05, "higher", most_blocks=30))
+    assert found is not None
+    assert found.answer == "yes"
+    assert found.at_least == pytest.approx(0.97)
+
+
+@pytest.mark.parametrize(
+    ("text", "tolerance"), [("faster", 0), ("not-slower-by 5%", 0.05), ("not-slower-by 0.1", 0.1)]
+)
+def test_questions_are_read(text: str, tolerance: float) -> None:
+    assert read_question(text) == pytest.approx(tolerance)
+
+
+@pytest.mark.parametrize("text", ["slower", "faster 5%", "not-slower-by", "not-slower-by -5%", ""])
+def test_other_questions_are_mistakes(text: str) -> None:
+    with pytest.raises(Mistake, match="--question"):
+        read_question(text)
+
+
+def test_an_interval_says_what_it_excludes() -> None:
+    assert excluded(Estimate(log(0.98), 0.0, log(1.0334), "t")) == (
+        "no difference larger than 3.4 % either way"
+    )
+    assert excluded(Estimate(log(0.9), 0.0, 0.0, "t")) == (
+        "no difference larger than 12 % either way"
+    )
+    assert excluded(Estimate(0.0, 0.0, 0.0, "t")) == "no difference larger than 0 % either way"
+
+
+@given(st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=20))
+def test_what_is_said_to_be_excluded_is(values: list[float]) -> None:
+    found = estimate(np.array(values), 0.95)
+    said = float(excluded(found).split()[4]) / 100
+    assert said >= excluded_difference(found) * (1 - 1e-9) - 1e-9
+    assert said <= excluded_difference(found) * 1.11 + 1e-6

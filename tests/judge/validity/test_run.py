@@ -1,0 +1,134 @@
+"""Rules about the run as a whole: its sessions, its incidents, how much was measured."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from builders import START, SimulatedArm, SimulatedRun, run_head, simulated_run
+from judge.validity.broken import ARMS, found_in, incident
+from webdyno.judge import judge
+from webdyno.judge.validity.run import samples_for
+from webdyno.model.judgement import Verdict
+from webdyno.model.records import BlockRecord, IncidentRecord, SessionRecord
+
+
+def with_incidents(*incidents: IncidentRecord) -> SimulatedRun:
+    """A run of six blocks in which they happened, and which ended with them."""
+    run = simulated_run(ARMS, blocks=6)
+    return SimulatedRun(run.head, [*run.records, *incidents])
+
+
+def resumed_after(*incidents: IncidentRecord) -> SimulatedRun:
+    """A run in which they happened before their blocks were measured again and finished."""
+    run = simulated_run(ARMS, blocks=6)
+    return SimulatedRun(run.head, [*incidents, *run.records])
+
+
+def test_a_server_that_died_makes_its_arm_invalid() -> None:
+    run = with_incidents(incident(block=7, log_tail=["starting", "worker exited on signal 9"]))
+    (finding,) = found_in(run).values()
+    assert (finding.rule, finding.severity, finding.arm) == ("incident", "invalid", "apache")
+    assert "block 7: service apache ended with signal 9" in finding.what
+    assert "worker exited on signal 9" in finding.remedy
+    assert "webdyno resume" in finding.remedy
+
+
+def test_a_block_measured_again_leaves_the_run_whole() -> None:
+    run = resumed_after(incident(block=0))
+    (finding,) = found_in(run).values()
+    assert finding.severity == "note"
+    assert "measured again since" in finding.what
+    assert judge(run.head, run.records).verdict is not Verdict.INVALID
+
+
+def test_a_server_that_dies_again_and_again_spoils_its_arm_all_the_same() -> None:
+    run = resumed_after(incident(block=0), incident(block=0), incident(block=1))
+    finding = found_in(run)["incident"]
+    assert finding.severity == "invalid"
+    assert "2 more incidents" in finding.what
+
+
+def test_slots_before_an_incident_count_for_nothing() -> None:
+    run = simulated_run(ARMS, blocks=2)
+    ends = [at for at, record in enumerate(run.records) if isinstance(record, BlockRecord)]
+    torn = run.records[ends[0] + 1 : ends[1] - 2]
+    judged = judge(run.head, [*run.records[: ends[0] + 1], *torn, incident(block=1)])
+    assert judged.blocks == 1
+
+
+def test_a_load_generator_that_ended_is_told_with_what_to_do() -> None:
+    run = with_incidents(incident(None, block=6, log_tail=["thread panicked"]))
+    (finding,) = found_in(run).values()
+    assert (finding.severity, finding.arm) == ("note", None)
+    assert "the load generator, block 6" in finding.what
+    assert "webdyno resume" in finding.remedy
+
+
+def session(**changes: Any) -> SessionRecord:  # noqa: ANN401
+    """A start of measuring under the conditions of the run's head, but for the changes."""
+    head = run_head({name: arm.stack for name, arm in ARMS.items()})
+    alike = {
+        name: getattr(head, name)
+        for name in ("webdyno_version", "machine", "versions", "load_generator")
+    }
+    return SessionRecord(started_at=START + timedelta(hours=1), **{**alike, **changes})
+
+
+def resumed(here: SessionRecord) -> SimulatedRun:
+    """A run of two sessions."""
+    run = simulated_run(ARMS, blocks=6)
+    half = next(at for at, it in enumerate(run.records, 1) if isinstance(it, BlockRecord))
+    return SimulatedRun(run.head, [session(), *run.records[:half], here, *run.records[half:]])
+
+
+def test_sessions_alike_are_one_run() -> None:
+    assert judge(*both(resumed(session()))).verdict is not Verdict.INVALID
+
+
+def test_a_little_more_memory_is_the_same_machine() -> None:
+    machine = session().machine
+    more = machine.model_copy(update={"memory_bytes": machine.memory_bytes + 8_192})
+    assert "mixed-sessions" not in found_in(resumed(session(machine=more)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"webdyno_version": "0.2.0"}, "webdyno_version was 0.1.0, then 0.2.0"),
+        ({"load_generator": "wrk 4.1"}, "load_generator was loadgen 0.1.0, then wrk 4.1"),
+        ({"versions": {"nginx": {"nginx": "1.26.0"}}}, "versions.nginx.nginx was 1.22.1"),
+        (
+            {"machine": session().machine.model_copy(update={"kernel": "6.12"})},
+            "machine.kernel was 6.1.0-18-amd64, then 6.12",
+        ),
+    ],
+)
+def test_other_conditions_are_never_mixed_in_silence(changes: dict[str, Any], told: str) -> None:
+    run = resumed(session(**changes))
+    finding = found_in(run)["mixed-sessions"]
+    assert told in finding.what
+    assert judge(*both(run)).verdict is Verdict.INVALID
+
+
+def both(run: SimulatedRun) -> tuple[Any, Any]:
+    """Head and records."""
+    return run.head, run.records
+
+
+@pytest.mark.parametrize(("quantile", "needed"), [(0.5, 5), (0.99, 299), (0.999, 2_995)])
+def test_samples_follow_the_binomial_bound(quantile: float, needed: int) -> None:
+    assert samples_for(quantile) == needed
+
+
+def test_a_slow_site_has_too_few_answers_for_its_99th_percentile() -> None:
+    arms = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=100)}
+    finding = found_in(simulated_run(arms, blocks=6))["few-samples"]
+    assert finding.metrics == ["response_p99_us"]
+    assert "needs 299" in finding.what
+
+
+def test_too_few_blocks_are_noted() -> None:
+    finding = found_in(simulated_run(ARMS, blocks=5))["few-blocks"]
+    assert finding.severity == "note"
+    assert "5 finished blocks" in finding.what

@@ -1,0 +1,125 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webdyno.model import format as text
+from webdyno.model.format import MISSING
+from webdyno.model.judgement import Interval
+
+SENSIBLE = st.floats(min_value=1e-4, max_value=1e9)
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "told"),
+    [
+        (48213.4, 0, "48,213"),
+        (48213.4, -2, "48,200"),
+        (1.9249, 2, "1.92"),
+        (-3.5, 1, "−3.5"),
+        (-0.001, 2, "0.00"),
+        (float("nan"), 0, MISSING),
+        (float("inf"), 0, MISSING),
+    ],
+)
+def test_numbers_are_rounded_and_set_apart(value: float, decimals: int, told: str) -> None:
+    assert text.number(value, decimals) == told
+
+
+@pytest.mark.parametrize(
+    ("half_width", "decimals"),
+    [(0.05, 2), (0.012, 3), (0.0299, 3), (0.03, 2), (400, -2), (150, -1)],
+)
+def test_an_estimate_gets_the_digits_that_its_interval_bears(
+    half_width: float, decimals: int
+) -> None:
+    assert text.decimals_for(half_width) == decimals
+
+
+def test_a_quantity_and_its_interval_have_the_same_digits() -> None:
+    interval = Interval(low=47812.3, estimate=48213.4, high=48602.9)
+    assert text.estimate(interval) == "48,200"
+    assert text.bounds(interval) == "47,800–48,600"
+
+
+def test_an_estimate_that_says_little_is_still_not_told_as_nothing() -> None:
+    assert text.estimate(Interval(low=0.2, estimate=31_000, high=7e6)) == "30,000"
+
+
+def test_a_ratio_has_at_least_two_places_and_the_same_ones_everywhere() -> None:
+    wide = Interval(low=1.1, estimate=2.04, high=3.8)
+    assert text.times(wide) == "2.04×"
+    assert text.ratio_bounds(wide) == "1.10–3.80"
+    assert text.ratio_range(wide) == "95 % interval 1.10 to 3.80"
+    narrow = Interval(low=0.9932, estimate=0.9981, high=1.0029)
+    assert (text.ratio(narrow), text.times(narrow)) == ("0.998", "0.998×")
+
+
+def test_a_small_estimate_is_not_rounded_out_of_its_interval() -> None:
+    rare = Interval(low=0.0052, estimate=0.0078, high=0.104)
+    assert (text.estimate(rare), text.bounds(rare)) == ("0.008", "0.005–0.104")
+
+
+def test_what_is_known_exactly_has_four_digits() -> None:
+    assert text.times(Interval(low=1.0, estimate=1.0, high=1.0)) == "1.000×"
+    assert text.estimate(Interval(low=251.0, estimate=251.0, high=251.0)) == "251.0"
+    assert text.bounds(Interval(low=77_000.0, estimate=77_000.0, high=77_000.0)) == "77,000–77,000"
+
+
+def test_nobody_reads_more_than_four_digits() -> None:
+    memory = Interval(low=0.838561, estimate=0.838572, high=0.838583)
+    assert (text.estimate(memory), text.bounds(memory)) == ("0.8386", "0.8386–0.8386")
+    assert text.estimate(Interval(low=75412.9, estimate=75413.4, high=75413.9)) == "75,413"
+    near_one = Interval(low=1.00011, estimate=1.00032, high=1.00053)
+    assert (text.ratio(near_one), text.ratio_bounds(near_one)) == ("1.0003", "1.0001–1.0005")
+
+
+def read(told: str) -> float:
+    return float(told.replace(",", "").replace("−", "-"))
+
+
+@given(SENSIBLE, st.floats(1e-7, 1e7), st.floats(1e-7, 1e7))
+def test_rounding_never_puts_an_estimate_outside_its_interval(
+    value: float, below: float, above: float
+) -> None:
+    interval = Interval(low=value / (1 + below), estimate=value, high=value * (1 + above))
+    for told, ends in (
+        (text.estimate(interval), text.bounds(interval)),
+        (text.ratio(interval), text.ratio_bounds(interval)),
+    ):
+        low, high = map(read, ends.split(text.DASH))
+        assert low <= read(told) <= high
+        assert read(told) > 0
+
+
+@given(SENSIBLE, st.floats(min_value=1e-6, max_value=0.5))
+def test_a_rounded_estimate_is_near_the_exact_one(value: float, spread: float) -> None:
+    interval = Interval(low=value / (1 + spread), estimate=value, high=value * (1 + spread))
+    half_width = (interval.high - interval.low) / 2
+    off = abs(read(text.estimate(interval)) - value)
+    assert off <= max(half_width * 0.51, value * 0.51e-3)
+
+
+def test_counts_agree_with_their_noun() -> None:
+    assert text.count(1, "block") == "1 block"
+    assert text.count(1200, "block") == "1,200 blocks"
+
+
+def test_times_shares_and_sizes() -> None:
+    assert text.duration(0.5) == "0.5 s"
+    assert text.duration(90) == "90 s"
+    assert text.duration(300) == "5 min"
+    assert text.percent(0.02) == "2 %"
+    assert text.percent(0.0055) == "0.55 %"
+    assert text.percent(1.0) == "100 %"
+    assert text.confidence(0.98333) == "98.3 %"
+    assert text.minutes(61) == "2 minutes"
+    assert text.size(13) == "13 bytes"
+    assert text.size(1536) == "1.5 KiB"
+    assert text.size(16 * 2**30) == "16 GiB"
+
+
+@pytest.mark.parametrize(
+    ("cpus", "told"), [([], ""), ([2], "2"), ([0, 1], "0-1"), ([8, 0, 2, 1], "0-2,8")]
+)
+def test_cpu_sets_are_written_as_the_kernel_does(cpus: list[int], told: str) -> None:
+    assert text.cpu_list(cpus) == told

@@ -1,0 +1,154 @@
+"""The value of each metric in a block, computed from its slots."""
+
+from csv import DictReader
+from io import StringIO
+
+import pytest
+from pydantic import ValidationError
+
+from builders import START, SimulatedArm, load_result, response_times, simulated_run
+from webdyno.judge import judge
+from webdyno.judge.sweep import judge_sweep
+from webdyno.model.experiment import Measure
+from webdyno.model.histogram import Histogram
+from webdyno.model.judgement import Metric, Verdict
+from webdyno.model.load_result import Bytes, Failures, Requests
+from webdyno.model.metrics import (
+    METRICS,
+    MetricRule,
+    answer_bytes,
+    metric_rule,
+    metrics_told_by,
+    rate_rps,
+    server_cpu_us,
+)
+from webdyno.model.records import ServerUse, SlotRecord
+from webdyno.report.summary import summary_csv
+from webdyno.report.view import run_view
+
+
+def slot(
+    *,
+    completed: int = 1_000,
+    measured_s: float = 0.5,
+    drained: int = 0,
+    failures: Failures | None = None,
+    cpu_s: float = 0.02,
+    median_us: float = 1_000,
+) -> SlotRecord:
+    """A slot with the figures that metrics are made from."""
+    load = load_result(duration_s=measured_s).model_copy(
+        update={
+            "requests": Requests(
+                sent=completed + drained, completed=completed, unanswered=drained, drained=drained
+            ),
+            "failures": failures or Failures(),
+            "by_status": {"200": completed},
+            "bytes": Bytes(head=200 * completed, body=49 * completed),
+            "response_time_us": response_times(completed, median_us),
+        }
+    )
+    use = ServerUse(cpu_user_s=cpu_s / 2, cpu_sys_s=cpu_s / 2, means="cgroup-v2")
+    return SlotRecord(
+        block=0, slot=0, arm="a", phase="measure", started_at=START, load=load, servers=use
+    )
+
+
+def test_the_rate_is_of_all_slots_together() -> None:
+    slots = [slot(completed=1_000, measured_s=0.5), slot(completed=100, measured_s=1.5)]
+    assert rate_rps(slots) == pytest.approx(550)
+
+
+def drained_slot(completed: int, drained: int, drain_s: float, loop: str = "closed") -> SlotRecord:
+    """A slot of half a second with work in flight at its end."""
+    made = slot(completed=completed, measured_s=0.5, drained=drained)
+    load = made.load.model_copy(update={"drain_s": drain_s, "loop": loop})
+    return made.model_copy(update={"load": load})
+
+
+def test_work_in_flight_at_the_end_counts_with_the_time_it_took() -> None:
+    """64 pages worked on at once are half done on average when the slot ends."""
+    assert rate_rps([drained_slot(24, 64, 0.26)]) == pytest.approx(88 / 0.76)
+
+
+def test_pages_slower_than_a_slot_have_a_rate() -> None:
+    assert rate_rps([drained_slot(0, 64, 0.5)]) == pytest.approx(64)
+
+
+def test_one_late_answer_in_the_drain_takes_nothing_off_the_rate() -> None:
+    assert rate_rps([drained_slot(20_000, 64, 1.0)]) == pytest.approx(40_000)
+
+
+def test_an_open_loop_counts_all_that_was_due_in_the_slot() -> None:
+    """A server that keeps up, at a round trip of 100 ms."""
+    assert rate_rps([drained_slot(2_000, 500, 0.1, loop="open")]) == pytest.approx(5_000)
+
+
+def test_server_cpu_is_per_answer_late_and_wrong_ones_included() -> None:
+    failures = Failures(status=30, body=10, timeout=5, reset=5)
+    slots = [slot(completed=900, drained=60, failures=failures, cpu_s=0.02)]
+    assert server_cpu_us(slots) == pytest.approx(20.0)
+
+
+def test_the_size_of_an_answer_is_a_mean_over_the_slots_that_tell_it() -> None:
+    silent = slot().load.model_copy(update={"bytes": Bytes(), "by_status": {"200": 7}})
+    slots = [slot(completed=900), slot(completed=10).model_copy(update={"load": silent})]
+    assert answer_bytes(slots) == 249
+
+
+def test_percentiles_come_from_merged_times_not_from_averages() -> None:
+    fast, slow = slot(completed=9_900, median_us=100), slot(completed=100, median_us=10_000)
+    p99 = metric_rule("response_p99_us").block_value([fast, slow])
+    alone = Histogram.decode(slow.load.response_time_us.histogram or "").quantile(0.99)
+    assert p99 is not None
+    assert alone is not None
+    assert p99 < alone / 2
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_without_answers_there_is_no_value(name: str) -> None:
+    rule = metric_rule(name)
+    assert rule.block_value([]) is None
+    assert rule.block_value([slot(completed=0, cpu_s=0)]) is None
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_deciding_metric_is_told_of_whatever_slots_tell(name: str) -> None:
+    assert name in [rule.name for rule in metrics_told_by([slot()], name)]
+
+
+def test_what_slots_cannot_tell_is_left_out() -> None:
+    told = [rule.name for rule in metrics_told_by([slot()], "rate_rps")]
+    assert "memory_mib" not in told
+    assert "response_p99_us" in told
+
+
+@pytest.mark.parametrize("name", ["rate", "answer_bytes", ""])
+def test_an_unknown_deciding_metric_is_refused_with_the_known_ones(name: str) -> None:
+    with pytest.raises(ValidationError, match="can be rate_rps, server_cpu_us, response_p50_us"):
+        Measure.model_validate({"decide_on": name})
+
+
+PEAK = MetricRule(
+    Metric(name="threads", label="threads of the servers", unit="threads", better="lower"),
+    kind="memory",
+    block_value=lambda slots: float(len(slots)),
+    saying="{a} has {ratio}× the threads of {b}",
+)
+
+
+def test_a_metric_is_added_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METRICS, "threads", PEAK)
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=6)
+    measure = Measure(seed=1, decide_on="threads")
+    experiment = run.head.experiment.model_copy(update={"measure": measure})
+    head = run.head.model_copy(update={"experiment": experiment})
+
+    judgement = judge(head, run.records)
+    assert judgement.verdict is Verdict.EQUIVALENT
+    assert judgement.headline.startswith("apache has 1.000× the threads of nginx")
+    assert "threads" in [metric.name for metric in judgement.metrics]
+
+    view = run_view(head, run.records, judge_sweep(head, run.records))
+    rows = list(DictReader(StringIO(summary_csv(view))))
+    assert {row["unit"] for row in rows if row["metric"] == "threads"} == {"threads", "ratio"}

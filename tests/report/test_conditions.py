@@ -1,0 +1,120 @@
+import pytest
+
+from builders import SimulatedRun, machine
+from judge.validity.broken import readings_with, run_with
+from report import runs
+from webdyno.judge import judge
+from webdyno.model.experiment import Arm, Experiment, Load, SlowReaders
+from webdyno.model.readings import ServerStatus
+from webdyno.model.records import SlotRecord
+from webdyno.report.conditions import (
+    arm_words,
+    cpu_split,
+    how_measured,
+    load_words,
+    machine_facts,
+)
+
+
+def facts(run: SimulatedRun) -> dict[str, str]:
+    return dict(how_measured(run.head, run.records, [judge(run.head, run.records)]))
+
+
+def test_what_a_reader_needs_to_judge_a_run() -> None:
+    told = facts(runs.decided())
+    assert {"Blocks", "Paths", "Load", "CPUs", "Stop rule", "Seed", "Load generator"} <= set(told)
+    assert told["Seed"] == "1"
+    assert told["Server CPU read from"] == "cgroup-v2"
+
+
+def test_nothing_is_said_of_slots_that_there_are_not() -> None:
+    assert "Valid answers" not in facts(runs.no_block())
+
+
+def test_what_servers_counted_stands_beside_what_was_sent() -> None:
+    status = {"apache": ServerStatus(requests=1_000)}
+    run = run_with(readings_with(status=status, front="apache"))
+    slots = [slot for slot in run.records if isinstance(slot, SlotRecord) and slot.readings]
+    sent = sum(slot.load.requests.sent or 0 for slot in slots)
+    told = facts(run)["Servers' own counts"]
+    assert told.startswith(f"apache counted {1_000 * len(slots):,} of {sent:,}")
+    assert "Servers' own counts" not in facts(runs.decided())
+
+
+def test_arms_with_paths_of_their_own_are_named() -> None:
+    run = runs.no_block()
+    arms = run.head.experiment.arms | {"apache": Arm(stack="apache-event", paths=["/1MB.txt"])}
+    experiment = run.head.experiment.model_copy(update={"arms": arms})
+    head = run.head.model_copy(update={"experiment": experiment})
+    told = dict(how_measured(head, run.records, [judge(head, run.records)]))
+    assert told["Paths"] == "/hello.txt; apache: /1MB.txt"
+
+
+def test_the_rest_is_named_only_where_it_is_nobody_elses() -> None:
+    split = machine().split
+    assert cpu_split(split) == "servers on 0-1, client on 2-3"
+    assert "4-7 left to the rest" in cpu_split(split.model_copy(update={"rest": [4, 5, 6, 7]}))
+    assert "left to" not in cpu_split(split.model_copy(update={"rest": [2, 3]}))
+    assert "only indicative" in cpu_split(split.model_copy(update={"shared": True}))
+
+
+def test_what_is_not_known_of_the_machine_is_left_out() -> None:
+    assert "CPU governor" not in dict(machine_facts(machine()))
+    powersave = machine().model_copy(update={"governor": "powersave"})
+    assert dict(machine_facts(powersave))["CPU governor"] == "powersave"
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        (
+            Load(),
+            "closed loop, 64 connections, keep-alive always, timeout 5 s",
+        ),
+        (
+            Load(loop="open", rate_per_s=2_000, keepalive=1),
+            (
+                "open loop, 2,000 requests due per second, at random (Poisson), at most "
+                "64 connections, keep-alive for 1 request, timeout 5 s"
+            ),
+        ),
+        (
+            Load(think_s=0.5, idle_connections=9, zipf=0.8),
+            (
+                "closed loop, 64 connections, mean pause of 0.5 s before the next "
+                "request, keep-alive always, paths by Zipf's law with exponent 0.8, "
+                "9 idle connections, timeout 5 s"
+            ),
+        ),
+        (
+            Load(headers={"Accept-Encoding": "gzip"}),
+            "closed loop, 64 connections, keep-alive always, timeout 5 s, Accept-Encoding: gzip",
+        ),
+        (
+            Load(slow_readers=SlowReaders(connections=2, bytes_per_s=2048)),
+            (
+                "closed loop, 64 connections, keep-alive always, "
+                "2 slow readers at 2.0 KiB/s, timeout 5 s"
+            ),
+        ),
+    ],
+)
+def test_loads_in_words(load: Load, said: str) -> None:
+    assert load_words(load) == said
+
+
+def test_settings_of_arms_in_words() -> None:
+    arms = {
+        "small": Arm(stack="nginx", knobs={"sendfile": False}, memory=64 * 2**20, cpus=1),
+        "plain": Arm(stack="nginx"),
+    }
+    experiment = Experiment(title="", question="", site="static", arms=arms)
+    assert arm_words(experiment) == ["small: sendfile = false, at most 64 MiB of memory, on 1 CPU"]
+
+
+def test_what_is_varied_is_not_told_as_if_it_were_one() -> None:
+    told = dict(runs.seen(runs.connections()).how)
+    assert told["Load"].endswith("; but for what is varied")
+    assert told["Paths"] == "/hello.txt"
+    assert "Paths" not in dict(runs.seen(runs.hostile_markup()).how)
+    assert "varied" not in dict(runs.seen(runs.decided()).how)["Load"]

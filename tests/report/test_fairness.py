@@ -1,0 +1,98 @@
+from builders import SimulatedArm, certificate_record
+from webdyno.model.records import CertificateRecord
+from webdyno.report.fairness import fairness
+
+
+def shown(*records: CertificateRecord) -> dict[str, dict[str, str]]:
+    found = fairness(list(records))
+    assert found is not None
+    return {line.what: line.by_arm for line in found.shown}
+
+
+def test_no_certificate_was_made() -> None:
+    assert fairness([]) is None
+
+
+def test_arms_that_are_alike_show_nothing() -> None:
+    found = fairness([certificate_record({"a": SimulatedArm(), "b": SimulatedArm()})])
+    assert found is not None
+    assert found.shown == []
+    assert {"status", "body", "head", "workers"} <= set(found.alike)
+
+
+def test_headers_that_matter_are_shown_and_others_are_not() -> None:
+    plain = SimulatedArm(headers=(("Server", "a"), ("Content-Length", "13")))
+    chunked = SimulatedArm(headers=(("server", "b"), ("transfer-encoding", "chunked")))
+    differences = shown(certificate_record({"plain": plain, "chunked": chunked}))
+    assert differences == {
+        "Content-Length": {"plain": "13", "chunked": "—"},
+        "Transfer-Encoding": {"plain": "—", "chunked": "chunked"},
+    }
+
+
+def test_wrong_on_every_arm_is_shown_although_nothing_differs() -> None:
+    wrong = SimulatedArm(wrong_status=404, body=b"Not Found")
+    found = fairness([certificate_record({"a": wrong, "b": wrong})])
+    assert found is not None
+    assert {line.what for line in found.shown if line.wrong} == {"status", "body"}
+
+
+def test_an_error_page_is_recognisable() -> None:
+    right, wrong = SimulatedArm(), SimulatedArm(wrong_status=403, body=b"<title>Forbidden</title>")
+    differences = shown(certificate_record({"right": right, "wrong": wrong}))
+    assert differences["status"] == {"right": "200", "wrong": "403, not 200"}
+    assert "<title>Forbidden</title>" in differences["body"]["wrong"]
+    assert "Hello" not in differences["body"]["right"]
+
+
+def test_a_compressed_body_is_told_with_both_lengths() -> None:
+    record = certificate_record({"plain": SimulatedArm(), "gzip": SimulatedArm()})
+    packed = record.answers["gzip"][0].model_copy(update={"encoding": "gzip", "wire_bytes": 9})
+    answers = record.answers | {"gzip": [packed]}
+    differences = shown(record.model_copy(update={"answers": answers}))
+    assert differences["body"]["gzip"].endswith("…, 9 bytes as gzip")
+    assert differences["body"]["plain"].endswith("…")
+
+
+def test_no_answer_says_why() -> None:
+    record = certificate_record({"up": SimulatedArm(), "down": SimulatedArm()})
+    gone = record.answers["down"][0].model_copy(
+        update={"status": None, "error": "connection refused", "headers": []}
+    )
+    answers = record.answers | {"down": [gone]}
+    differences = shown(record.model_copy(update={"answers": answers}))
+    assert differences["status"]["down"] == "connection refused"
+
+
+def test_settings_are_compared_even_where_one_arm_lacks_them() -> None:
+    record = certificate_record({"a": SimulatedArm(), "b": SimulatedArm()})
+    settings = {"a": {"workers": "2", "sendfile": "on"}, "b": {"workers": "4"}}
+    differences = shown(record.model_copy(update={"settings": settings}))
+    assert differences == {
+        "workers": {"a": "2", "b": "4"},
+        "sendfile": {"a": "on", "b": "—"},
+    }
+
+
+def test_what_differs_only_in_a_later_block_is_shown() -> None:
+    arms = {"a": SimulatedArm(), "b": SimulatedArm()}
+    later = arms | {"b": SimulatedArm(body=b"Hello, again")}
+    differences = shown(certificate_record(arms), certificate_record(later, block=1))
+    assert set(differences) == {"body"}
+
+
+def test_arms_with_paths_of_their_own_are_compared_request_by_request() -> None:
+    record = certificate_record({"small": SimulatedArm(), "large": SimulatedArm()})
+    large = record.answers["large"][0].model_copy(
+        update={"path": "/large.txt", "body_bytes": 102_400, "body_sha256": "f" * 64}
+    )
+    found = fairness([record.model_copy(update={"answers": record.answers | {"large": [large]}})])
+    assert found is not None
+    assert {line.about for line in found.shown} == {"/hello.txt, /large.txt"}
+    assert {line.what for line in found.shown} == {"path", "body"}
+
+
+def test_an_arm_that_was_asked_less_is_shown_as_missing() -> None:
+    record = certificate_record({"a": SimulatedArm(), "b": SimulatedArm()})
+    differences = shown(record.model_copy(update={"answers": record.answers | {"b": []}}))
+    assert differences["status"] == {"a": "200", "b": "—"}

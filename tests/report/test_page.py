@@ -1,0 +1,101 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from builders import SimulatedArm, SimulatedRun, certificate_record
+from report import runs
+from webdyno.model.mistake import Trouble
+from webdyno.report.page import html_page, prose, write_report
+
+FOLDER = Path("/runs/2026-03-14-static-hello")
+HALF_A_MEGABYTE = 500_000
+SCRIPT = re.compile(r"<script[^>]*>.*?</script>", re.DOTALL)
+
+
+def page(run: SimulatedRun) -> str:
+    return html_page(FOLDER, runs.seen(run))
+
+
+def without_scripts(html: str) -> str:
+    return SCRIPT.sub("", html)
+
+
+@pytest.mark.parametrize("make", runs.ALL, ids=lambda make: make.__name__)
+def test_every_kind_of_run_has_a_page_of_reasonable_size(make: runs.Make) -> None:
+    run = make()
+    html = page(run)
+    assert runs.seen(run).points[0].judgement.verdict in html
+    assert len(html.encode()) < HALF_A_MEGABYTE
+    assert "undefined" not in without_scripts(html)
+
+
+def test_nothing_is_fetched_from_anywhere() -> None:
+    html = without_scripts(page(runs.decided()))
+    links = re.findall(r"""(?:src|href)=["']([^"']*)""", html)
+    assert all(link.startswith(("data:", "#")) for link in links), links
+    assert "url(http" not in html
+    assert "@import" not in html
+    assert "default-src 'none'" in html
+
+
+def test_names_cannot_break_out_of_text_or_script() -> None:
+    html = page(runs.hostile())
+    assert "<img src=x" not in html
+    assert "<script>alert" not in html
+    assert "<b>&amp; co" not in html
+    assert "{{ 7*7 }}" in html.replace("&#39;", "'")
+
+
+def test_findings_come_with_their_remedy() -> None:
+    html = page(runs.invalid())
+    assert "What to do:" in html
+    assert "non-2xx" in html
+    assert "404" in html
+
+
+def test_it_says_how_to_repeat_the_run() -> None:
+    html = page(runs.several_arms())
+    assert f"run {FOLDER}/experiment.toml --catalog {FOLDER}/catalog</code>" in html
+    assert "[arms.nginx]" in html
+
+
+def test_files_are_replaced_as_a_whole(tmp_path: Path) -> None:
+    run = runs.no_block()
+    (tmp_path / "report.html").write_text("an older one")
+    written = write_report(tmp_path, runs.seen(run))
+    assert written == tmp_path / "report.html"
+    assert written.read_text().startswith("<!DOCTYPE html>")
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "summary.csv"}
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    run = runs.no_block()
+    gone = tmp_path / "gone"
+    with pytest.raises(Trouble, match=re.escape(str(gone))):
+        write_report(gone, runs.seen(run))
+
+
+def test_half_a_character_in_a_record_does_not_cost_the_report(tmp_path: Path) -> None:
+    half = SimulatedArm(headers=(("ETag", "half \ud83d"),))
+    certificate = certificate_record({"nginx": SimulatedArm(), "apache": half})
+    page = write_report(tmp_path, runs.seen(SimulatedRun(runs.no_block().head, [certificate])))
+    assert "half \\ud83d" in page.read_text()
+
+
+def test_each_point_of_a_sweep_is_there_folded() -> None:
+    html = page(runs.two_factors())
+    drawn = set(re.findall(r'data-chart="([^"]+)"', html))
+    assert {"ratios-0", "ratios-1", "rate_rps-1", "memory_mib-0"} <= drawn
+    assert {"point-0-latency", "point-5-slots", "point-5-host-servers"} <= drawn
+    assert html.count('<details class="point">') == 6
+
+
+def test_a_sweep_in_which_nothing_was_measured_has_a_page() -> None:
+    assert "Nothing was measured" in page(SimulatedRun(runs.two_factors().head, []))
+
+
+def test_sentences_are_typeset() -> None:
+    assert prose("within 2 % of `<a>` & 3 ms") == (
+        "within 2\u202f% of <code>&lt;a&gt;</code> &amp; 3\u202fms"
+    )

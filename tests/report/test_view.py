@@ -1,0 +1,66 @@
+"""What terminal and page both show, put in order: a plain run is a sweep of one point."""
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from report import runs
+from webdyno.model.judgement import Verdict
+from webdyno.report.view import why_nothing
+
+
+def test_a_plain_run_is_a_sweep_of_one_point() -> None:
+    view = runs.seen(runs.decided())
+    assert not view.several
+    assert [answer.verdict for answer in view.answers] == [Verdict.FASTER]
+    assert view.sentences == []
+    assert view.points[0].deciding == view.deciding[0]
+    assert "rate_rps" not in {table.metric.name for table in view.points[0].beside}
+
+
+def test_the_verdicts_name_is_not_said_twice() -> None:
+    (answer,) = runs.seen(runs.decided()).answers
+    assert answer.sentence.startswith("nginx answers 1.9")
+    assert "faster" not in answer.sentence
+
+
+def test_each_arm_that_was_asked_about_has_an_answer() -> None:
+    view = runs.seen(runs.several_arms())
+    asked = [found for found in view.points[0].judgement.comparisons if found.metric == "rate_rps"]
+    assert len(view.answers) == len([found for found in asked if not found.same_arm])
+
+
+def test_findings_of_several_points_are_told_once() -> None:
+    view = runs.seen(runs.broken_point())
+    groups = {group.rule: group for group in view.findings}
+    assert groups["non-2xx"].severity == "invalid"
+    assert groups["non-2xx"].told[0] == (
+        "nginx at 1 of 6 points (connections = 1, keepalive = always)"
+    )
+    assert groups["non-2xx"].told[-1].startswith("for example: ")
+    assert view.counts[Verdict.INVALID] == 1
+
+
+def test_at_one_point_a_finding_says_what_was_found_and_no_place() -> None:
+    findings = runs.seen(runs.invalid()).findings
+    assert findings
+    assert all(" point" not in line for found in findings for line in found.told)
+    assert any("404" in line for found in findings for line in found.told)
+
+
+def test_a_factor_with_a_single_level_is_a_plain_run() -> None:
+    view = runs.seen(runs.sweep({"load.connections": [64]}))
+    assert not view.several
+    assert dict(view.how)["Varied"] == "connections: 64"
+
+
+def test_blocks_in_which_no_slot_counts_are_not_told_as_none() -> None:
+    wrong = SimulatedArm(wrong_status=404)
+    view = runs.seen(simulated_run({"nginx": wrong, "apache": wrong}, blocks=6))
+    assert view.deciding == []
+    assert why_nothing(view.points) == "No slot counts: each broke a rule, as the findings say."
+    assert "ended before" in why_nothing(runs.seen(runs.no_block()).points)
+
+
+def test_nothing_measured_is_no_error() -> None:
+    run = runs.two_factors()
+    view = runs.seen(SimulatedRun(run.head, []))
+    assert view.deciding == []
+    assert [point.deciding for point in view.points] == [None] * 6

@@ -1,0 +1,146 @@
+"""Sweeps made to fit into a time: which levels stay."""
+
+from collections.abc import Sequence
+from math import prod
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webdyno.definitions import Catalogue
+from webdyno.model.experiment import Experiment, Level
+from webdyno.model.point import plan_points
+from webdyno.run.budget import (
+    foretell,
+    least_s,
+    point_s,
+    spread,
+    surprise,
+    thin_levels,
+    thinned,
+)
+
+POWERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+FACTORS = st.dictionaries(
+    st.text("abc", min_size=1, max_size=2),
+    st.lists(st.integers(), min_size=1, max_size=12, unique=True),
+    max_size=3,
+)
+
+
+def test_the_middle_comes_first_then_the_ends() -> None:
+    assert spread(1) == [0]
+    assert spread(2) == [0, 1]
+    assert spread(5) == [2, 4, 0, 1, 3]
+    assert thin_levels({"connections": POWERS}, 3) == {"connections": [1, 16, 512]}
+    assert thin_levels({"connections": POWERS}, 2) == {"connections": [16, 512]}
+
+
+def test_levels_that_matter_come_before_all_others() -> None:
+    factors: dict[str, Sequence[Level]] = {
+        "generator": ["loadgen", "ab"],
+        "connections": POWERS,
+        "keepalive": ["always", "never"],
+    }
+    first: dict[str, Sequence[Level]] = {
+        "keepalive": ["never"],
+        "connections": [512, 2],
+        "generator": ["loadgen", "ab"],
+    }
+    one: dict[str, list[Level]] = {
+        "generator": ["loadgen"],
+        "connections": [512],
+        "keepalive": ["never"],
+    }
+    assert thin_levels(factors, 1, first) == one
+    assert thin_levels(factors, 3, first) == one | {"connections": [2, 16, 512]}
+    assert thin_levels(factors, 2, first) == one | {"connections": [2, 512]}
+    assert thin_levels(factors, 4, first) == one | {
+        "connections": [2, 512],
+        "generator": ["loadgen", "ab"],
+    }
+
+
+def test_factors_take_turns_the_first_one_first() -> None:
+    factors: dict[str, Sequence[Level]] = {
+        "keepalive": ["always", "never"],
+        "connections": POWERS,
+    }
+    assert thin_levels(factors, 3) == {"keepalive": ["always", "never"], "connections": [16]}
+    assert thin_levels(factors, 7) == {
+        "keepalive": ["always", "never"],
+        "connections": [1, 16, 512],
+    }
+
+
+@given(st.integers(1, 300))
+def test_every_level_has_its_turn_once(count: int) -> None:
+    assert sorted(spread(count)) == list(range(count))
+
+
+@given(FACTORS, st.integers(-1, 200))
+def test_levels_are_thinned_as_little_as_possible(
+    factors: dict[str, list[int]], most_points: int
+) -> None:
+    kept = thin_levels(factors, most_points)
+    assert list(kept) == list(factors)
+    points = prod(map(len, kept.values()))
+    assert points <= max(most_points, 1)
+    for key, levels in factors.items():
+        assert [level for level in levels if level in kept[key]] == kept[key]
+        one_more = points // len(kept[key]) * (len(kept[key]) + 1)
+        assert len(kept[key]) == len(levels) or one_more > most_points
+
+
+EXPERIMENT = Experiment.model_validate(
+    {
+        "title": "",
+        "question": "",
+        "site": "static",
+        "arms": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
+    }
+)
+CATALOGUE = Catalogue.load()
+
+
+def with_budget(budget_s: float, levels: Sequence[Level] = ()) -> Experiment:
+    measure = EXPERIMENT.measure.model_copy(update={"budget_s": budget_s})
+    factors = {"load.connections": list(levels)} if levels else {}
+    return EXPERIMENT.model_copy(update={"measure": measure, "factors": factors})
+
+
+def test_a_budget_that_is_too_short_is_told_with_one_that_would_do() -> None:
+    least = round(least_s(EXPERIMENT, CATALOGUE))
+    told = foretell(with_budget(least / 2), CATALOGUE)
+    assert "too short for a verdict" in told
+    assert f"--budget {least}s would do" in told
+    assert "too short" not in foretell(with_budget(least), CATALOGUE)
+    assert f"takes about {least} s (" in foretell(with_budget(least - 1), CATALOGUE)
+    assert f"takes about {least} s to 90 s (" in foretell(with_budget(90), CATALOGUE)
+
+
+def test_a_sweep_takes_as_long_as_all_of_its_points() -> None:
+    swept = with_budget(40, [1, 8])
+    assert least_s(swept, CATALOGUE) == 2 * least_s(EXPERIMENT, CATALOGUE)
+    assert "6 blocks of 2 arms at each of 2 points" in foretell(swept, CATALOGUE)
+
+
+def test_more_services_take_longer_to_start() -> None:
+    arms = {"a": {"stack": "nginx-phpfpm"}, "b": {"stack": "nginx"}}
+    php = EXPERIMENT.model_validate(EXPERIMENT.model_dump() | {"arms": arms})
+    assert least_s(php, CATALOGUE) > least_s(EXPERIMENT, CATALOGUE)
+
+
+def test_a_first_block_that_took_longer_is_told() -> None:
+    points = [plan.experiment for plan in plan_points(with_budget(40, [1, 8]))]
+    assert surprise(points, first_block_s=3) is None
+    assert surprise(points, first_block_s=10) == (
+        "the first block took 10 s: a verdict takes about 2 min, the budget is 40 s"
+    )
+
+
+def test_a_budget_buys_points_and_all_of_it_buys_all() -> None:
+    experiment = with_budget(90, POWERS)
+    one = point_s(experiment, CATALOGUE)
+    assert thinned(experiment, CATALOGUE, 10 * one) == experiment
+    assert thinned(experiment, CATALOGUE, 3.5 * one).factors == {"load.connections": [1, 16, 512]}
+    assert thinned(experiment, CATALOGUE, 0.1).factors == {"load.connections": [16]}

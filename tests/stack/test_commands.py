@@ -1,0 +1,75 @@
+"""Commands of the catalogue: as the servers' user, under a warden, and to their end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from webdyno.bench import Bench
+from webdyno.bench.users import uid_of
+from webdyno.stack.commands import (
+    PLAIN_ENVIRONMENT,
+    CommandError,
+    run_command,
+    version_output,
+)
+
+
+def run(script: str) -> None:
+    bench = Bench()
+    with bench.workspace() as workspace:
+        run_command(
+            ["sh", "-c", script],
+            cwd=workspace.path,
+            environment=PLAIN_ENVIRONMENT,
+            bench=bench,
+            workspace=workspace,
+        )
+
+
+def test_its_own_words_are_told_when_it_fails() -> None:
+    run("true")
+    with pytest.raises(CommandError, match=r"^    the reason$"):
+        run("echo the reason; exit 3")
+
+
+def test_a_version_is_asked_for_as_the_servers_user() -> None:
+    bench = Bench()
+    with bench.workspace() as workspace:
+        words = ["sh", "-c", "id -u; echo whatever the exit code; exit 1"]
+        said = version_output(words, bench, workspace)
+    assert said == f"{uid_of(bench.user)}\nwhatever the exit code\n"
+
+
+DRIVER = """
+import sys
+from webdyno.bench import Bench
+from webdyno.stack.commands import PLAIN_ENVIRONMENT, run_command
+bench = Bench()
+with bench.workspace() as workspace:
+    run_command(
+        ["sh", "-c", f"(sleep 87654 &); echo up > {sys.argv[1]}; sleep 87654"],
+        cwd=workspace.path, environment=PLAIN_ENVIRONMENT, bench=bench, workspace=workspace,
+    )
+"""
+
+
+def test_no_command_outlives_a_killed_webdyno(open_folder: Path) -> None:
+    open_folder.chmod(0o1777)
+    up = open_folder / "up"
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(up)])
+    deadline = time.monotonic() + 60
+    while not up.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    family = psutil.Process(driver.pid).children(recursive=True)
+    assert len(family) >= 3
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait()
+    _, left = psutil.wait_procs(family, timeout=60)
+    assert left == []

@@ -1,0 +1,67 @@
+"""What becomes of claims, as it is printed."""
+
+from io import StringIO
+
+from rich.cells import cell_len
+from rich.console import Console
+
+from webdyno.model.judgement import Interval
+from webdyno.model.study import Claim, ClaimRow, Outcome, Told
+from webdyno.studies import claim_blocks, markdown
+
+LOW, HIGH = Interval(low=1.9, estimate=2.0, high=2.1), Interval(low=3.0, estimate=3.2, high=3.4)
+ROWS = [
+    ClaimRow(
+        study="deathmatch",
+        claim=Claim(says="nginx is [red]twice[/] as fast", published="2×", missing="x"),
+        told=[
+            Told(generator="loadgen", outcome=Outcome.HOLDS, ratios=[LOW, HIGH], why="it is so"),
+            Told(generator="ab", outcome=Outcome.UNTOLD, ratios=[], why="the client was busy"),
+        ],
+    ),
+    ClaimRow(
+        study="deathmatch",
+        claim=Claim(says="caches help", published="", missing="no such tool"),
+        told=[],
+        why="no such tool",
+    ),
+]
+BLOCKS = """\
+deathmatch
+
+holds  nginx is [red]twice[/] as fast
+  published     2×
+  done right    2.00× (1.90–2.10) to 3.20× (3.00–3.40)
+  as published  ab: can't be told
+  why           it is so
+
+can't be told  caches help
+  why  no such tool
+
+"""
+
+
+def printed(width: int) -> str:
+    output = StringIO()
+    Console(file=output, width=width, markup=False).print(claim_blocks(ROWS))
+    return "".join(f"{line.rstrip()}\n" for line in output.getvalue().splitlines())
+
+
+def test_a_claim_is_a_block_of_lines() -> None:
+    assert printed(80) == BLOCKS
+
+
+def test_it_fits_into_narrow_terminals() -> None:
+    assert max(map(cell_len, printed(40).splitlines())) <= 40
+
+
+def test_the_table_puts_both_measurements_beside_the_published_figure() -> None:
+    lines = markdown(ROWS).splitlines()
+    assert lines[0].startswith("| study | claim | published | done right | as published |")
+    assert lines[2].startswith("| deathmatch | nginx is [red]twice[/] as fast | 2× | 2.00× (1.90")
+    assert lines[2].endswith("| ab: can't be told | holds | it is so |")
+
+
+def test_a_bar_in_a_text_does_not_end_its_cell() -> None:
+    row = ROWS[1].model_copy(update={"why": "a|b"})
+    assert markdown([row]).splitlines()[2].endswith("| a\\|b |")

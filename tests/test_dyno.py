@@ -1,0 +1,87 @@
+"""./dyno: what it makes anew, and what it doesn't do without a yes."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+DYNO = Path(__file__).parents[1] / "dyno"
+UV = """#!/bin/sh
+mkdir -p "$PROJECT/.venv/bin" "$PROJECT/.venv/lib/python3.11/site-packages"
+printf '#!/bin/sh\\necho new\\n' >"$PROJECT/.venv/bin/webdyno"
+chmod +x "$PROJECT/.venv/bin/webdyno"
+printf %s "$PROJECT/src" >"$PROJECT/.venv/lib/python3.11/site-packages/_webdyno.pth"
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with everything built, whose environment was made in /elsewhere."""
+    home = tmp_path / "home"
+    files = {
+        "pyproject.toml": "",
+        "uv.lock": "",
+        "loadgen/src/main.rs": "",
+        "loadgen/Cargo.toml": "",
+        "loadgen/Cargo.lock": "",
+        "loadgen/target/release/loadgen": "#!/bin/sh\n",
+        ".dyno/uv/bin/uv": UV,
+        ".dyno/engine": "",
+        ".dyno/environment": "",
+        ".venv/bin/webdyno": "#!/bin/sh\necho old\n",
+        ".venv/lib/python3.11/site-packages/_webdyno.pth": "/elsewhere/src",
+    }
+    for name, text in files.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    shutil.copy(DYNO, home / "dyno")
+    return home
+
+
+def run(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [home / "dyno", *arguments],
+        env=os.environ | {"PROJECT": str(home)} | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_copied_checkout_does_not_run_the_originals_code(checkout: Path) -> None:
+    done = run(checkout)
+    assert done.stdout == "new\n", done.stderr
+    assert "copied or moved" in done.stderr
+
+
+def test_one_that_stayed_is_left_as_it_is(checkout: Path) -> None:
+    pth = checkout / ".venv/lib/python3.11/site-packages/_webdyno.pth"
+    pth.write_text(str(checkout / "src"))
+    done = run(checkout)
+    assert (done.stdout, done.stderr) == ("old\n", "")
+
+
+def test_nothing_is_installed_without_a_yes(checkout: Path, tmp_path: Path) -> None:
+    """A machine without a linker, where the engine has to be built."""
+    (checkout / "loadgen/target/release/loadgen").unlink()
+    pth = checkout / ".venv/lib/python3.11/site-packages/_webdyno.pth"
+    pth.write_text(str(checkout / "src"))
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "dirname", "readlink", "find", "mkdir", "id", "grep", "tail", "touch", "rm"):
+        (programs / name).symlink_to(shutil.which(name) or "/bin/false")
+    for name in ("cargo", "apt-get"):
+        (programs / name).write_text('#!/bin/sh\necho "$0" >>"$PROJECT/called"\n')
+        (programs / name).chmod(0o755)
+    done = run(checkout, PATH=str(programs))
+    assert done.returncode == 3
+    assert "apt-get install gcc libc6-dev" in done.stderr
+    assert "--yes" in done.stderr
+    assert not (checkout / "called").exists()
+    run(checkout, "up", "--yes", PATH=str(programs), SUDO="")
+    assert "apt-get" in (checkout / "called").read_text()
