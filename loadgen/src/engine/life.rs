@@ -320,19 +320,24 @@ impl<'a> Life<'a> {
     }
 
     fn on_event(&mut self, id: ConnId, flags: EventFlags, seen_ns: u64) {
-        match self.pool[id].state {
+        let conn = &mut self.pool[id];
+        match conn.state {
             State::Connecting => self.on_connected(id, seen_ns),
             State::Opening => self.go_on_opening(id, flags),
             State::Busy => {
-                if flags.contains(EventFlags::OUT) {
-                    self.go_on_sending(id);
+                if let (Some(flight), Some(wire)) = (&conn.flight, &mut conn.wire)
+                    && flags.contains(EventFlags::OUT)
+                {
+                    conn.exchange.go_on_sending(wire, &self.plan.requests[flight.ask.request]);
                 }
                 self.on_readable(id, flags, seen_ns);
             }
-            State::Idle if self.pool[id].multi.is_some() => self.on_frames(id, flags, seen_ns),
-            // Nobody asked for what came, or the server closed: this connection is of no use.
             State::Idle => {
-                if !self.pool[id].is_quiet(flags) {
+                if let Some(link) = conn.link() {
+                    link.arrived(is_hangup(flags));
+                    self.move_frames(id, seen_ns);
+                } else if !conn.is_quiet(flags) {
+                    // Nobody asked for what came, or the server closed: it is of no use.
                     self.lost_idle(id);
                 }
             }
@@ -362,7 +367,9 @@ impl<'a> Life<'a> {
                 }
                 Timer::Read(id) => {
                     self.pool[id].paused = false;
-                    self.on_event(id, EventFlags::IN, self.sight.now_ns);
+                    if self.pool[id].state == State::Busy {
+                        self.on_readable(id, EventFlags::IN, self.sight.now_ns);
+                    }
                 }
             }
             self.send_due();
@@ -755,13 +762,6 @@ impl<'a> Life<'a> {
         }
     }
 
-    fn go_on_sending(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
-        if let (Some(flight), Some(wire)) = (&conn.flight, &mut conn.wire) {
-            conn.exchange.go_on_sending(wire, &self.plan.requests[flight.ask.request]);
-        }
-    }
-
     /// HTTP/2: hands over what waits, as far as there are streams for it.
     fn submit(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
@@ -903,14 +903,6 @@ impl<'a> Life<'a> {
         let conn = &mut self.pool[id];
         if let Some(wire) = &mut conn.wire {
             conn.exchange.discard(wire, self.scratch);
-        }
-    }
-
-    /// HTTP/2: frames may have come.
-    fn on_frames(&mut self, id: ConnId, flags: EventFlags, seen_ns: u64) {
-        if let Some(link) = self.pool[id].link() {
-            link.arrived(is_hangup(flags));
-            self.move_frames(id, seen_ns);
         }
     }
 
