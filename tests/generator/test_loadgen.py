@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,24 @@ def test_answers_come_compressed_where_requests_accept_it(
     assert plain.failures.total == packed.failures.total == 0
     assert (plain.bytes.body or 0) / plain.requests.completed > 100_000
     assert 0 < (packed.bytes.body or 0) / packed.requests.completed < 80_000
+
+
+def test_the_largest_numbers_that_a_load_may_have_are_numbers_of_the_engine() -> None:
+    most = 1_000_000
+    slow = SlowReaders(connections=most, bytes_per_s=4_000_000_000)
+    loads = [
+        Load(connections=most, keepalive=10**9, idle_connections=most, slow_readers=slow, zipf=10),
+        Load(timeout_s=3600, think_s=3600, headers={"Cookie": "x" * 4000}),
+        Load(loop="open", rate_per_s=10**8, connections=most),
+    ]
+    for load in loads:
+        asked = order_json(dataclasses.replace(order("http://127.0.0.1:1/"), load=load))
+        asked["requests"][0]["method"] = "no method"  # so that it is read, and no more
+        done = subprocess.run(
+            [find_loadgen(), "serve"],
+            input=json.dumps(asked) + "\n",
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "no method" in json.loads(done.stdout)["error"]

@@ -55,7 +55,10 @@ def test_blocks_in_which_no_slot_counts_are_not_told_as_none() -> None:
     wrong = SimulatedArm(wrong_status=404)
     view = runs.seen(simulated_run({"nginx": wrong, "apache": wrong}, blocks=6))
     assert view.deciding == []
-    assert why_nothing(view.points) == "No slot counts: each broke a rule, as the findings say."
+    assert (
+        why_nothing(view.points)
+        == "No slot counts for what decides: each broke a rule, as the findings say."
+    )
     assert "ended before" in why_nothing(runs.seen(runs.no_block()).points)
 
 

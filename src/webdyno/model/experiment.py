@@ -56,7 +56,7 @@ class SlowReaders(Model):
 
     connections: Connections
     """How many."""
-    bytes_per_s: Annotated[int, Quantity(SIZE, 1, 10**12)]
+    bytes_per_s: Annotated[int, Quantity(SIZE, 1, 4 * 10**9)]
     """What each of them reads per second."""
 
 

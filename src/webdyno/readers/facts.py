@@ -174,7 +174,9 @@ def in_ms(text: str | None) -> float | None:
         return None
     number, unit = _finite(found[1]), found[2].lower() or "ms"
     unit_s = TIMES_S.get(_SPELLINGS.get(unit, unit))
-    return None if number is None or unit_s is None else number * unit_s * 1000
+    if number is None or unit_s is None:
+        return None
+    return number * (round(unit_s * 1e6) / 1000)  # so that milliseconds stay as they were printed
 
 
 def in_bytes(text: str | None) -> float | None:

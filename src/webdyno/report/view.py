@@ -296,7 +296,7 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
 def why_nothing(points: Sequence[PointView]) -> str:
     """Say why there are no figures."""
     if any(point.judgement.blocks for point in points):
-        return "No slot counts: each broke a rule, as the findings say."
+        return "No slot counts for what decides: each broke a rule, as the findings say."
     return "Nothing was measured: the run ended before its first block was finished."
 
 
