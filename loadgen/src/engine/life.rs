@@ -613,8 +613,8 @@ impl<'a> Life<'a> {
             let end = multi.link.take().and_then(Link::into_end);
             return self.refused(id, reasons::no_http2(origin, end));
         }
-        if link.allowed() > 0 {
-            self.recorder.layers().allow(link.allowed() as u64);
+        if link.allowed > 0 {
+            self.recorder.layers().allow(link.allowed as u64);
             conn.state = State::Idle;
             self.established(id);
             self.send(id);
@@ -955,8 +955,7 @@ impl<'a> Life<'a> {
     fn end_link(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
         let Some(multi) = &mut conn.multi else { return };
-        let Some(link) = multi.link.take_if(|link| !link.is_usable() && link.in_flight() == 0)
-        else {
+        let Some(link) = multi.link.take_if(|link| !link.is_usable() && link.in_flight == 0) else {
             return;
         };
         let (waits, answers) = (!multi.waiting.is_empty(), link.answered_ns > 0);
