@@ -14,10 +14,10 @@ from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
 from webdyno.report.conditions import Facts
 from webdyno.report.fairness import Line
+from webdyno.report.findings import FindingGroup
 from webdyno.report.view import (
     SIGNS,
     Answer,
-    FindingGroup,
     PointView,
     Row,
     RunView,

@@ -13,7 +13,7 @@ from webdyno.judge.judgement import sentence
 from webdyno.judge.sweep import runs_by_point
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
-from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Metric, Verdict
+from webdyno.model.judgement import ArmValue, Comparison, Judgement, Metric, Verdict
 from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
@@ -21,9 +21,7 @@ from webdyno.model.run_comparison import Change
 from webdyno.report.conditions import Facts, factor_facts, how_measured
 from webdyno.report.costs import Cost, costs
 from webdyno.report.fairness import Fairness, fairness
-
-NAMED_POINTS = 4
-"""So many points are named; of more only the number is told."""
+from webdyno.report.findings import FindingGroup, grouped
 
 SIGNS = {
     Verdict.FASTER: "▲",
@@ -76,19 +74,6 @@ class Answer:
 
     verdict: Verdict
     sentence: str
-
-
-@dataclass(frozen=True)
-class FindingGroup:
-    """A validity rule that fired, in one arm or several, at one point or several."""
-
-    rule: str
-    severity: str
-    means: str
-    """For the reader."""
-    told: list[str]
-    """What was found and where; of many points one example."""
-    remedy: str
 
 
 @dataclass(frozen=True)
@@ -162,7 +147,7 @@ def run_view(head: RunHead, records: Sequence[Record], judged: SweepJudgement) -
         answers=[] if several else list(_answers(points[0])),
         counts=_counts(points),
         sentences=judged.sentences if several else [],
-        findings=_findings(judged.points),
+        findings=grouped(judged.points),
         factors=list(text.factor_names(head.experiment.factors).values()),
         how=factor_facts(head.experiment)
         + how_measured(head, records, [point.judgement for point in points]),
@@ -222,50 +207,6 @@ def _answers(point: PointView) -> Iterator[Answer]:
 def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
     found = Counter(comparison.verdict for point in points for comparison in _deciding(point))
     return dict(found.most_common())
-
-
-def _findings(points: Sequence[PointJudgement]) -> list[FindingGroup]:
-    """Put findings of the same rule together."""
-    by_rule: dict[str, list[tuple[PointJudgement, Finding]]] = {}
-    for at in points:
-        for found in at.judgement.findings:
-            by_rule.setdefault(found.rule, []).append((at, found))
-    groups = [_group(found, len(points)) for found in by_rule.values()]
-    return sorted(groups, key=lambda group: group.severity != "invalid")
-
-
-def _group(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> FindingGroup:
-    at_worst, worst = next((it for it in found if it[1].severity == "invalid"), found[0])
-    whats = list(dict.fromkeys(each.what for _, each in found))
-    return FindingGroup(
-        rule=worst.rule,
-        severity=worst.severity,
-        means=_meaning(worst, at_worst.judgement),
-        told=whats if points == 1 else [*_places(found, points), f"for example: {worst.what}"],
-        remedy=worst.remedy,
-    )
-
-
-def _places(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Iterator[str]:
-    """Say for each arm at which points a rule fired."""
-    by_arm: dict[str | None, dict[str, None]] = {}
-    for at, each in found:
-        by_arm.setdefault(each.arm, {})[text.levels(at.point.levels)] = None
-    for arm, labels in by_arm.items():
-        every = len(labels) == points
-        at_points = f"at all {points} points" if every else f"at {len(labels)} of {points} points"
-        named = not every and len(labels) <= NAMED_POINTS
-        yield f"{arm or 'all arms'} {at_points}" + (f" ({'; '.join(labels)})" if named else "")
-
-
-def _meaning(found: Finding, judgement: Judgement) -> str:
-    """Say what a finding means for the reader."""
-    if found.severity == "note":
-        return "to keep in mind"
-    if not found.metrics:
-        return "no verdict"
-    labels = [metric.label for metric in judgement.metrics if metric.name in found.metrics]
-    return f"no verdict on {'; '.join(labels)}"
 
 
 def metric_label(metric: Metric) -> str:
