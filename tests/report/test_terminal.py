@@ -34,7 +34,7 @@ def test_lines_are_never_longer_than_the_terminal_or_100_columns(
 
 @pytest.mark.parametrize(
     "make",
-    [runs.decided, runs.two_factors, runs.invalid, runs.broken_point, runs.no_block],
+    [runs.decided, runs.piloted, runs.two_factors, runs.invalid, runs.broken_point, runs.no_block],
     ids=lambda make: make.__name__,
 )
 @pytest.mark.parametrize("width", [80, 100])

@@ -48,6 +48,21 @@ class ArmValue(Model):
     """Of the geometric mean over blocks; None with fewer than two blocks."""
 
 
+LimitedBy = Literal["client", "link"]
+"""What kept an arm from being faster."""
+
+
+class Bias(Model):
+    """How far a cause can have moved a metric of an arm at most, as factors of at least 1."""
+
+    cause: str
+    arm: str
+    too_low: float | None
+    """The truth is at most this many times what was measured; None: nobody knows how many."""
+    too_high: float | None
+    """What was measured is at most this many times the truth; None as before."""
+
+
 class Comparison(Model):
     """Arm `a` against baseline `b` on one metric. Ratios are value(a) / value(b)."""
 
@@ -74,6 +89,15 @@ class Comparison(Model):
     """`faster` means that a is better on this metric, whether more or less is better."""
     why: str
     """What the verdict rests on."""
+    bounded: Interval | None = None
+    """The interval with all `biases` counted against the verdict, which rests on this one; None
+    where there are no biases."""
+    biases: list[Bias] = []
+    """What disturbed the arms or hadn't settled, and how far that can have moved them."""
+    tipping: str | None = None
+    """How much of disturbance it would take to turn the verdict, and how much there was."""
+    limited_by: dict[str, LimitedBy] = {}
+    """By arm: what its rate was limited by; it is at least what was measured."""
     reason: str | None = None
     """What held both arms back alike, where that is known, such as a full link."""
     more_blocks: int | None = None

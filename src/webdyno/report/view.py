@@ -18,10 +18,12 @@ from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import Change
+from webdyno.report import bias
 from webdyno.report.conditions import Facts, factor_facts, how_measured
 from webdyno.report.costs import Cost, costs
 from webdyno.report.fairness import Fairness, fairness
 from webdyno.report.findings import FindingGroup, grouped
+from webdyno.report.pilots import PilotView, counting_share, pilot_views, remedies
 
 SIGNS = {
     Verdict.FASTER: "▲",
@@ -90,6 +92,10 @@ class PointView:
     """The metric that the verdict is about; None when nothing was measured."""
     beside: list[Table]
     """The metrics that were measured as well."""
+    pilots: list[PilotView]
+    """What each arm showed alone; empty where there was no pilot."""
+    remedies: list[str]
+    """What was mended while the run went on."""
     costs: dict[str, list[Cost]]
     """By group."""
     fairness: Fairness | None
@@ -150,7 +156,12 @@ def run_view(head: RunHead, records: Sequence[Record], judged: SweepJudgement) -
         findings=grouped(judged.points),
         factors=list(text.factor_names(head.experiment.factors).values()),
         how=factor_facts(head.experiment)
-        + how_measured(head, records, [point.judgement for point in points]),
+        + how_measured(
+            head,
+            records,
+            [point.judgement for point in points],
+            counting_share((point.records, point.judgement.left_out) for point in points),
+        ),
     )
 
 
@@ -165,6 +176,8 @@ def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointVie
         judgement=at.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
         beside=[it for it in tables if it.metric.name != decide_on and it.tells],
+        pilots=pilot_views(records),
+        remedies=list(remedies(records)),
         costs=costs(head, records, at.judgement.facts),
         fairness=fairness(records),
     )
@@ -231,7 +244,9 @@ def value_and_interval(value: ArmValue | None) -> tuple[str, str]:
 def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     """Give a ratio and the interval around it, where there is one."""
     found = comparison.ratio
-    return (text.times(found), text.ratio_bounds(found)) if found else (text.MISSING, "")
+    if found is None:
+        return text.MISSING, ""
+    return bias.sign(comparison) + text.times(found), text.ratio_bounds(found)
 
 
 def why_nothing(points: Sequence[PointView]) -> str:
@@ -269,4 +284,4 @@ def reasons(table: Table) -> Iterator[tuple[str, str]]:
     """Say what each verdict rests on; where there is none, the answer has said why."""
     for found in table.compared:
         if found.verdict is not Verdict.INVALID:
-            yield f"{found.a} against {found.b}", found.why
+            yield f"{found.a} against {found.b}", " ".join([found.why, *bias.told(found)])
