@@ -2,16 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, expm1, log, log1p
+from math import exp, expm1, inf, isfinite, log, log1p
 
 import numpy as np
 
+from webdyno.judge.bias import bounds_of, limited_by
+from webdyno.judge.bounds import Bound, of_ratio, tipping, widened
 from webdyno.judge.interval import Estimate, Logs, estimate, sign_flip_p
 from webdyno.judge.measured import Measured
-from webdyno.judge.verdict import Question, answer, different
+from webdyno.judge.verdict import Question, answer, answer_within, different
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.format import ratio, ratio_range
-from webdyno.model.judgement import ArmValue, Comparison, Finding, Interval, Metric, Verdict
+from webdyno.model.judgement import (
+    ArmValue,
+    Bias,
+    Comparison,
+    Finding,
+    Interval,
+    LimitedBy,
+    Metric,
+    Verdict,
+)
 from webdyno.model.metrics import MetricRule
 
 ALPHA = 0.05
@@ -116,10 +127,16 @@ def compare_arms(
             floor_text=floor_text(rule.metric),
         )
         shown = shown_estimate(pair.d, measure, 1 - question.alpha)[0] if len(pair.d) > 1 else None
-        all_hold = all_hold and different(shown, p[pair.arm], question)
+        evidence = evidence_of(measured, pair.arm, arms[0], rule)
+        wide = shown and widened(shown, evidence.together)
+        wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[pair.arm]
+        all_hold = all_hold and different(wide, wide_p, question)
         if all_hold and left > 1:
             left -= 1
         found = answer(shown, p[pair.arm], len(pair.d), question)
+        said = tipping(shown, evidence.together, question.limit) if shown else None
+        if shown and wide and said and evidence.biased:
+            found = answer_within(found, answer(wide, wide_p, len(pair.d), question), said)
         compared[pair.arm] = Comparison(
             metric=rule.name,
             a=pair.arm,
@@ -133,10 +150,63 @@ def compare_arms(
             negligible=found.negligible,
             verdict=found.verdict,
             why=found.why,
+            bounded=interval_of(wide, 1 - question.alpha) if evidence.biased else None,
+            biases=evidence.biases,
+            tipping=said if evidence.biased else None,
+            limited_by=evidence.limited_by,
             more_blocks=found.more_blocks,
             more_minutes=found.more_blocks and found.more_blocks * measured.block_s / 60,
         )
     return [compared[arm] for arm in arms[1:]]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the run tells of the bias of an arm and the baseline on a metric."""
+
+    together: Bound
+    """Of their log ratio."""
+    biases: list[Bias]
+    limited_by: dict[str, LimitedBy]
+
+    @property
+    def biased(self) -> bool:
+        """Whether anything counts against the verdict."""
+        return bool(self.together.up or self.together.down)
+
+    def against(self, d: Logs) -> Logs:
+        """Move log ratios towards "no difference" as far as they can have been moved away."""
+        moved = d - self.together.up if d.sum() > 0 else d + self.together.down
+        return moved.clip(-LARGEST_LOG, LARGEST_LOG)
+
+
+def evidence_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> Evidence:
+    """Bound the bias of a comparison from probe readings.
+
+    A client at its limit may have kept an arm from being any faster. A link that is full is a part
+    of the experiment: over it nothing is faster.
+    """
+    bounds, limits = {}, {}
+    for name, other in ((arm, baseline), (baseline, arm)):
+        bounds[name] = bounds_of(measured, name, other, rule)
+        limit = limited_by(measured, name, rule)
+        if limit is not None:
+            limits[name] = limit
+        if limit == "client":
+            bounds[name].append(Bound("client-bound", down=inf))
+    return Evidence(
+        together=of_ratio(bounds[arm], bounds[baseline]),
+        biases=[
+            Bias(cause=it.cause, arm=name, too_low=_factor(it.down), too_high=_factor(it.up))
+            for name, all_of_them in bounds.items()
+            for it in all_of_them
+        ],
+        limited_by=limits,
+    )
+
+
+def _factor(log_factor: float) -> float | None:
+    return exp(log_factor) if isfinite(log_factor) and log_factor < LARGEST_LOG else None
 
 
 @dataclass(frozen=True)

@@ -69,11 +69,21 @@ def _blocks(counted: int, records: Sequence[Record], measure: Measure) -> str:
     had = {len(block.order) // len(set(block.order)) for block in blocks}
     slots = " or ".join(map(str, sorted(had or {measure.first_slots_per_arm})))
     chosen = " (chosen from the noise seen)" if len(had) > 1 else ""
+    measured = [record for record in records if isinstance(record, SlotRecord)]
+    if not measured:
+        return f"{text.count(counted, 'block')} counted"
     return (
         f"{text.count(counted, 'block')} counted, each a fresh start of every arm; in each, "
-        f"{slots} slots{chosen} of {text.duration(measure.slot_s)} per arm in balanced "
-        f"random order, after {text.duration(measure.warmup_s)} of warm-up"
+        f"{slots} slots{chosen} of {_lengths(measured, 'measure')} per arm in balanced "
+        f"random order, after {_lengths(measured, 'warmup')} of warm-up"
     )
+
+
+def _lengths(slots: Sequence[SlotRecord], phase: str) -> str:
+    """Say how long slots were, the shortest and the longest, as far as people care."""
+    lengths_s = [float(f"{slot.load.measured_s:.2g}") for slot in slots if slot.phase == phase]
+    found = sorted({min(lengths_s, default=0.0), max(lengths_s, default=0.0)})
+    return " to ".join(map(text.duration, found))
 
 
 def _but(experiment: Experiment, table: str) -> str:

@@ -15,7 +15,14 @@ from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.paths import spell_out
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, IncidentRecord, Record, SlotRecord, StopRecord
+from webdyno.model.records import (
+    BlockRecord,
+    IncidentRecord,
+    PilotRecord,
+    Record,
+    SlotRecord,
+    StopRecord,
+)
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.run.folder import RunFolder
@@ -68,6 +75,12 @@ def _expectation(site: Site, path: str) -> Expectation:
 
 class Progress(Protocol):
     """Is told of each step of a run as it happens, to show it."""
+
+    def pilot_begins(self, point: Point, arm: str) -> None:
+        """An arm is looked at alone."""
+
+    def pilot_ends(self, record: PilotRecord) -> None:
+        """The times that an arm needs were found, and are on disk."""
 
     def block_begins(self, point: Point, block: int, slots: int) -> None:
         """A block with that many slots, warm-ups included, starts its servers."""

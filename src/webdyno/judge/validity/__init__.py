@@ -32,6 +32,9 @@ SLOT_RULES: tuple[SlotRule, ...] = (
 LASTING_RULES = tuple(rule for rule in SLOT_RULES if rule.tolerated < DISTURBANCES_TOLERATED)
 """Those of them whose causes don't pass by themselves."""
 
+VETOING_RULES = tuple(rule for rule in SLOT_RULES if not rule.bounded)
+"""Those that leave a slot no worth: it isn't known how far it can be off."""
+
 RULES: tuple[Rule, ...] = (
     run.SESSIONS,
     run.INCIDENT,
