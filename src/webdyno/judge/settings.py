@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from webdyno.judge.measured import Measured
 from webdyno.judge.variance import PILOT_BLOCKS
 from webdyno.judge.variance import slots_per_arm as chosen_slots_per_arm
 from webdyno.model.experiment import Experiment
 from webdyno.model.pilot import Pilot, SlotSettings
-from webdyno.model.records import BlockRecord, PilotRecord, Record, RemedyRecord
+from webdyno.model.records import PilotRecord, Record, RemedyRecord
 
 FIRST_AFTER_PILOT = 2
 
@@ -20,9 +21,9 @@ def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSett
     Lead-in and window are those of the arm that needs most, the same for all, so that a slot of
     each arm is disturbed alike. A remedy's settings hold until the next one.
     """
-    remedies = [record.settings for record in records if isinstance(record, RemedyRecord)]
-    if remedies:
-        return remedies[-1]
+    for record in reversed(records):
+        if isinstance(record, RemedyRecord) and record.settings is not None:
+            return record.settings
     measure = experiment.measure
     found = pilots(records)
     return SlotSettings(
@@ -41,7 +42,7 @@ def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:
     """
     if (fixed := slot_settings(records, experiment).slots_per_arm) is not None:
         return fixed
-    finished = sum(isinstance(record, BlockRecord) for record in records)
+    finished = len(Measured.of(records).blocks)
     if pilots(records) and finished < PILOT_BLOCKS:
         return FIRST_AFTER_PILOT
     return chosen_slots_per_arm(records, experiment)

@@ -140,7 +140,7 @@ class PilotRecord(Model):
 
 
 class RemedyRecord(Model):
-    """A rule fired whose remedy is a setting, and it was carried out."""
+    """Something was in the way that webdyno could mend, and it was mended."""
 
     kind: Literal["remedy"] = "remedy"
     point: Count = 0
@@ -150,9 +150,9 @@ class RemedyRecord(Model):
     arm: str | None
     what: str
     """What was found, with figures, and what was done about it, in a sentence."""
-    settings: SlotSettings
-    """What the blocks after it are measured with."""
-    anew: bool
+    settings: SlotSettings | None = None
+    """What the blocks after it are measured with; None where it is what it was."""
+    anew: bool = False
     """Whether the blocks before it can't be compared with those after it, and don't count."""
 
 

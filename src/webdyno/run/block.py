@@ -15,11 +15,14 @@ from webdyno.judge.validity import certificate as fairness
 from webdyno.model.calibration import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import BlockRecord, CertificateRecord, SlotRecord
+from webdyno.model.records import BlockRecord, CertificateRecord, RemedyRecord, SlotRecord
 from webdyno.probe import SlotProbe
 from webdyno.run.certificate import ask
 from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied, start_stack
+
+PORT_TAKEN = "address already in use"
+"""How the C library says it, and node as well."""
 
 Phase = Literal["warmup", "measure"]
 Stacks = Mapping[str, RunningStack]
@@ -114,20 +117,39 @@ def _plan_slots(
 
 
 def start_arm(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
-    """Start an arm anew; raise Trouble where it doesn't start, which is put on record."""
-    folder = at.folder.block_folder(at.point.number, block, arm.name)
+    """Start an arm anew; raise Trouble where it doesn't start, which is put on record.
+
+    Somebody may have taken a port between its choice and the server's start: then others are drawn.
+    """
     try:
-        return start_stack(
-            arm.stack,
-            arm.knobs,
-            arm.site,
-            folder=folder,
-            bench=at.bench.with_server_cpus(arm.cpus),
-            memory_bytes=arm.memory_bytes,
-        )
+        return _start(at, block, arm)
+    except StackDied as died:
+        if not any(PORT_TAKEN in line.lower() for line in [died.what, *died.log_tail]):
+            at.keep_incident(block, arm.name, died)
+            raise
     except Trouble as trouble:
         at.keep_incident(block, arm.name, trouble)
         raise
+    what = f"arm {arm.name}: somebody had taken its port; it was started with another one"
+    at.keep_remedy(
+        RemedyRecord(block=at.finished_blocks, rule="port-taken", arm=arm.name, what=what)
+    )
+    try:
+        return _start(at, block, arm)
+    except Trouble as trouble:
+        at.keep_incident(block, arm.name, trouble)
+        raise
+
+
+def _start(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
+    return start_stack(
+        arm.stack,
+        arm.knobs,
+        arm.site,
+        folder=at.folder.block_folder(at.point.number, block, arm.name),
+        bench=at.bench.with_server_cpus(arm.cpus),
+        memory_bytes=arm.memory_bytes,
+    )
 
 
 def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord:

@@ -9,6 +9,7 @@ from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
 from webdyno.generator import Expectation, Generator
 from webdyno.judge import Stop, decide
+from webdyno.judge.remedies import due_remedy
 from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import KnobValue
@@ -20,6 +21,7 @@ from webdyno.model.records import (
     IncidentRecord,
     PilotRecord,
     Record,
+    RemedyRecord,
     SlotRecord,
     StopRecord,
 )
@@ -130,6 +132,17 @@ class MeasuredPoint:
         if not self.has_stopped and (stop := decide(self.records, self.experiment, self.used_s)):
             self.keep_stop(stop)
         return self.has_stopped
+
+    def remedy(self) -> None:
+        """Carry out what the blocks so far ask for, tell it, and put it on record."""
+        if not self.has_stopped and (due := due_remedy(self.records, self.experiment, self.used_s)):
+            self.keep_remedy(due)
+
+    def keep_remedy(self, remedy: RemedyRecord) -> None:
+        """Tell what was mended, and put it on record."""
+        self.keep(remedy)
+        anew = "; the blocks before it don't count" if remedy.anew else ""
+        self.progress.notice(f"{remedy.what}{anew}")
 
     def allow(self, more_s: float) -> None:
         """Grant so much time from now on, whatever was used and for whatever reason it stopped."""

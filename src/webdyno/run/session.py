@@ -155,6 +155,7 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
                 if at.has_stopped:
                     continue
                 run_block(at, number)
+                at.remedy()
                 generator_failed = False
             except GeneratorError as failure:
                 if generator_failed:
