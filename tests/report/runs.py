@@ -10,7 +10,7 @@ from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
 from webdyno.model.pilot import ColdFigures, Pilot, SlotSettings
 from webdyno.model.readings import HostSample, ServiceUse
-from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
+from webdyno.model.records import BlockRecord, PilotRecord, Record, RemedyRecord, SlotRecord
 from webdyno.report.view import RunView, run_view
 
 NGINX = SimulatedArm(rate_rps=77_000, server_cpu_us=11.3, response_p50_us=780)
@@ -129,7 +129,9 @@ def piloted() -> SimulatedRun:
         _pilot("apache-event", warmup_s=0.9, lead_in_s=0.3, period_s=0.6, full_rate_s=0.82),
         _pilot("nginx", warmup_s=0.25, lead_in_s=0.05, period_s=None, full_rate_s=0.11),
     ]
-    return SimulatedRun(run.head, [*pilots, *run.records, remedy])
+    ends = [n for n, record in enumerate(run.records, 1) if isinstance(record, BlockRecord)]
+    before, after = run.records[: ends[1]], run.records[ends[1] :]
+    return SimulatedRun(run.head, [*pilots, *before, remedy, *after])
 
 
 def _pilot(

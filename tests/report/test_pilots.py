@@ -6,8 +6,8 @@ from io import StringIO
 import pytest
 
 from report import runs
+from webdyno.judge.usage import counting_share
 from webdyno.model.records import BlockRecord, SlotRecord
-from webdyno.report.pilots import counting_share
 from webdyno.report.summary import summary_csv
 
 
@@ -17,9 +17,9 @@ def test_the_share_of_time_in_windows_that_count() -> None:
     windows_s = sum(it.load.measured_s for it in measured)
     blocks_s = sum(it.took_s for it in records if isinstance(it, BlockRecord))
     assert counting_share([(records, [])]) == pytest.approx(windows_s / blocks_s)
-    pilots_s = 5.0
+    pilots_s, blocks, measured_anew = 5.0, 8, 2
     assert counting_share([(runs.piloted().records, [])]) == pytest.approx(
-        windows_s / (blocks_s + pilots_s)
+        windows_s * (blocks - measured_anew) / blocks / (blocks_s + pilots_s)
     )
 
 

@@ -1,12 +1,10 @@
 """What came before the blocks and between them: each arm alone, a cold start, remedies, time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from webdyno.judge.measured import Measured
 from webdyno.model import format as text
-from webdyno.model.judgement import LeftOutSlot
-from webdyno.model.records import BlockRecord, PilotRecord, Record, RemedyRecord
+from webdyno.model.records import PilotRecord, Record, RemedyRecord
 
 
 @dataclass(frozen=True)
@@ -63,20 +61,3 @@ def remedies(records: Sequence[Record]) -> Iterator[str]:
             after = f"after block {record.block}" if record.block else "before the first block"
             anew = "; what was measured before doesn't count" if record.anew else ""
             yield f"{record.rule}, {after}: {record.what.rstrip('.')}{anew}"
-
-
-def counting_share(
-    points: Iterable[tuple[Sequence[Record], Sequence[LeftOutSlot]]],
-) -> float | None:
-    """Give the share of the time for pilots and blocks that was spent in windows that count.
-
-    Takes each point's records with the slots left out there; those that are left out of every
-    metric don't count. None before the first block is finished.
-    """
-    counted = took = 0.0
-    for records, left_out in points:
-        broken = {(it.block, it.slot) for it in left_out if not it.metrics}
-        slots = Measured.of(records).slots
-        counted += sum(it.load.measured_s for it in slots if (it.block, it.slot) not in broken)
-        took += sum(it.took_s for it in records if isinstance(it, BlockRecord | PilotRecord))
-    return counted / took if took else None

@@ -11,6 +11,7 @@ from itertools import chain
 
 from webdyno.judge.judgement import sentence
 from webdyno.judge.sweep import runs_by_point
+from webdyno.judge.usage import counting_share
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
 from webdyno.model.judgement import ArmValue, Comparison, Judgement, Metric, Verdict
@@ -23,7 +24,7 @@ from webdyno.report.conditions import Facts, factor_facts, how_measured
 from webdyno.report.costs import Cost, costs
 from webdyno.report.fairness import Fairness, fairness
 from webdyno.report.findings import FindingGroup, grouped
-from webdyno.report.pilots import PilotView, counting_share, pilot_views, remedies
+from webdyno.report.pilots import PilotView, pilot_views, remedies
 
 SIGNS = {
     Verdict.FASTER: "▲",

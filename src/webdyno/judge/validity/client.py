@@ -218,7 +218,8 @@ def _missed(slot: SlotRecord) -> bool:
     """Whether an open loop's requests were not answered as fast as they were due.
 
     Those that are answered in the drain were due in the window as well, those carried into it
-    weren't. What keeps up only by a queue that grows shows in the last window, unless that begins before the first answers come.
+    weren't. What keeps up only by a queue that grows shows in the last window, unless that begins
+    before the first answers come.
     """
     load = slot.load
     if not load.offered_rps:
