@@ -201,6 +201,6 @@ def test_a_remedy_that_is_no_setting_leaves_settings_alone() -> None:
 def test_the_share_of_time_that_counts() -> None:
     run = measured(blocks=2)
     blocks_s = 2 * (2 * 1.02 + 8 * 0.52 + 0.4)
-    assert counting_share(run.records) == pytest.approx(8 / blocks_s)
-    assert counting_share([*PILOTS, *run.records]) == pytest.approx(8 / (blocks_s + 6))
+    assert counting_share([(run.records, [])]) == pytest.approx(8 / blocks_s)
+    assert counting_share([([*PILOTS, *run.records], [])]) == pytest.approx(8 / (blocks_s + 6))
     assert counting_share([]) is None

@@ -28,7 +28,7 @@ class Expectation:
         """Give what can be expected of answers on the wire under a load.
 
         Length and sum are the page's: where bodies may come compressed, only the certificate, which
-        decodes them, can hold them against the page.
+        decodes them, can compare them with the page.
         """
         return Expectation(self.status) if load.may_be_compressed else self
 

@@ -236,7 +236,7 @@ def _two_at_least(arms: dict[str, Arm]) -> dict[str, Arm]:
     if len(arms) < 2:
         raise ValueError(
             "an experiment compares arms and needs two at least, [arms.A] and [arms.B], the first "
-            "one being the baseline; 'webdyno up' and 'webdyno load' look at one stack alone"
+            "one being the baseline; `webdyno up` and `webdyno load` look at one stack alone"
         )
     return arms
 

@@ -32,8 +32,16 @@ def factor_facts(experiment: Experiment) -> Facts:
     return [("Varied", varied), ("Points", f"{points}, {how}" if points > 1 else "1")]
 
 
-def how_measured(head: RunHead, records: Sequence[Record], judged: Sequence[Judgement]) -> Facts:
-    """Tell how the run was made, so that a reader can judge it."""
+def how_measured(
+    head: RunHead,
+    records: Sequence[Record],
+    judged: Sequence[Judgement],
+    counting: float | None = None,
+) -> Facts:
+    """Tell how the run was made, so that a reader can judge it.
+
+    `counting`: the share of the time that was spent in windows that count.
+    """
     measure = head.experiment.measure
     slots = [slot for slot in records if isinstance(slot, SlotRecord) and slot.phase == "measure"]
     return [
@@ -44,6 +52,7 @@ def how_measured(head: RunHead, records: Sequence[Record], judged: Sequence[Judg
         ("CPUs", cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(measure)),
         *_told("Stopped", _stops(judged)),
+        *_told("Time that counts", _time_that_counts(counting)),
         *_told("Noise", _noise(judged)),
         ("Seed", str(measure.seed)),
         ("Load generator", head.load_generator),
@@ -104,6 +113,11 @@ def _stops(judged: Sequence[Judgement]) -> list[str]:
     if len(judged) == 1:
         return list(whys)
     return [f"{why} ({text.count(points, 'point')})" for why, points in whys.most_common()]
+
+
+def _time_that_counts(share: float | None) -> list[str]:
+    rest = "the rest took starts, pilots, warm-up, lead-in and pauses"
+    return [] if share is None else [f"{text.percent(share)} of it all; {rest}"]
 
 
 def _noise(judged: Sequence[Judgement]) -> list[str]:
