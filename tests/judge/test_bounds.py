@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import exp, inf, log
+from math import exp, inf, log, log1p
 
 import numpy as np
 import pytest
@@ -15,9 +15,8 @@ from webdyno.judge.bounds import (
     Bound,
     added_in_closed_loop_us,
     added_in_open_loop_us,
-    cpu_under_memory_pressure,
-    cpu_when_interrupted,
-    cpu_when_stolen,
+    cpu_when_shared,
+    extra_share,
     lost_share,
     memory_under_pressure,
     of_ratio,
@@ -25,11 +24,12 @@ from webdyno.judge.bounds import (
     quantile_when_delayed,
     quantile_when_sent_late,
     rate_when_slowed,
-    survival,
+    tipping,
     when_settling,
     widened,
 )
 from webdyno.judge.interval import Estimate, Logs
+from webdyno.judge.verdict import by_interval
 from webdyno.model.histogram import Histogram
 from webdyno.model.judgement import Verdict
 
@@ -203,7 +203,7 @@ def test_cpu_time_with_stolen_time_in_it(
     true_s = true_us * requests / 1e6
     steal_s = steal_share * true_s
     used_s = true_s + charged * steal_s
-    assert log(used_s / true_s) <= cpu_when_stolen(steal_s, used_s).up + 1e-9
+    assert log(used_s / true_s) <= cpu_when_shared("steal", extra_share(steal_s, used_s)).up + 1e-9
 
 
 @given(
@@ -215,7 +215,8 @@ def test_cpu_time_with_cold_caches(switches: int, refill_us: float, other_s: flo
     """Each interruption costs a refill, all of them no more than the others' time."""
     true_s = 10.0
     used_s = true_s + min(switches * refill_us / 1e6, other_s)
-    bound = cpu_when_interrupted("other-work", other_s, switches, used_s)
+    refilling_s = min(other_s, switches * REFILL_S)
+    bound = cpu_when_shared("other-work", extra_share(refilling_s, used_s))
     assert log(used_s / true_s) <= bound.up + 1e-9
     assert bound.down == 0
 
@@ -224,7 +225,7 @@ def test_cpu_time_with_cold_caches(switches: int, refill_us: float, other_s: flo
 def test_cpu_time_with_reclaiming_in_it(share: float, of_it: float) -> None:
     true_s, cpus, took_s = 6.0, 2, 4.0
     used_s = true_s + of_it * share * cpus * took_s
-    bound = cpu_under_memory_pressure(share, cpus, took_s, used_s)
+    bound = cpu_when_shared("memory-pressure", extra_share(share * cpus * took_s, used_s))
     assert log(used_s / true_s) <= bound.up + 1e-9
 
 
@@ -275,30 +276,33 @@ def test_what_survives_is_true(truth: float, lowered: float, raised: float, half
     arm, baseline = Bound("steal", down=lowered), Bound("other-work", down=raised)
     for moved in (-lowered, raised):
         at = truth + moved
-        found = survival(
-            Estimate(at - half, at, at + half, "t"), of_ratio([arm], [baseline]), 0.02, "higher"
-        )
-        if found.verdict is Verdict.FASTER:
+        wide = widened(Estimate(at - half, at, at + half, "t"), of_ratio([arm], [baseline]))
+        verdict = by_interval(wide, log1p(0.02), "higher")
+        if verdict is Verdict.FASTER:
             assert truth > 0
-        if found.verdict is Verdict.SLOWER:
+        if verdict is Verdict.SLOWER:
             assert truth < 0
-        if found.verdict is Verdict.EQUIVALENT:
+        if verdict is Verdict.EQUIVALENT:
             assert abs(exp(truth) - 1) < 0.021
 
 
-def test_the_tipping_point() -> None:
-    clear = survival(Estimate(0.0862, 0.1, 0.11, "t"), Bound("all", 0.5, 0.0129), 0.02, "higher")
-    assert clear.survives
-    assert clear.verdict is Verdict.FASTER
-    assert clear.tipping == "would need 9 % of disturbance to flip; at most 1.3 % was there"
-    slower = survival(Estimate(-0.1, -0.05, -0.04, "t"), Bound("all", 0.06, 0), 0.02, "higher")
-    assert not slower.survives
-    assert slower.verdict is Verdict.UNDECIDED
-    assert slower.tipping == "would need 4.1 % of disturbance to flip; at most 6.2 % was there"
-    equal = survival(Estimate(-0.01, 0.0, 0.012, "t"), Bound("all", 0.001, 0.001), 0.02, "lower")
-    assert (equal.survives, equal.verdict) == (True, Verdict.EQUIVALENT)
-    assert equal.tipping == "would need 0.78 % of disturbance to flip; at most 0.1 % was there"
-    none = survival(Estimate(-0.05, 0.0, 0.05, "t"), Bound("all", inf, 0), 0.02, "lower")
-    assert none.tipping == "there is no verdict that a disturbance could turn"
-    unknown = survival(Estimate(-0.3, -0.2, -0.1, "t"), Bound("all", inf, 0), 0.02, "lower")
-    assert unknown.tipping.endswith("how much was there can't be bounded")
+@pytest.mark.parametrize(
+    ("ends", "bound", "said"),
+    [
+        ((0.0862, 0.1, 0.11), Bound("all", 0.5, 0.0129), "9 %, at most 1.3 %"),
+        ((-0.1, -0.05, -0.04), Bound("all", 0.06, 0), "4.1 %, at most 6.2 %"),
+        ((-0.01, 0.0, 0.012), Bound("all", 0.001, 0.001), "0.78 %, at most 0.1 %"),
+    ],
+)
+def test_the_tipping_point(ends: tuple[float, float, float], bound: Bound, said: str) -> None:
+    needed, most = said.split(", ")
+    assert tipping(Estimate(*ends, "t"), bound, log1p(0.02)) == (
+        f"would need {needed} of disturbance to flip; {most} was there"
+    )
+
+
+def test_what_has_no_verdict_can_not_be_turned() -> None:
+    assert tipping(Estimate(-0.05, 0.0, 0.05, "t"), Bound("all", inf, 0), 0.02) is None
+    unknown = tipping(Estimate(-0.3, -0.2, -0.1, "t"), Bound("all", inf, 0), 0.02)
+    assert unknown is not None
+    assert unknown.endswith("how much was there can't be bounded")

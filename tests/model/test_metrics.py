@@ -2,17 +2,20 @@
 
 from csv import DictReader
 from io import StringIO
+from random import Random
 
 import pytest
 from pydantic import ValidationError
 
 from builders import START, SimulatedArm, load_result, response_times, simulated_run
 from webdyno.judge import judge
+from webdyno.judge.measured import Block, Measured
 from webdyno.judge.sweep import judge_sweep
+from webdyno.judge.validity import left_out_slots
 from webdyno.model.experiment import Measure
 from webdyno.model.histogram import Histogram
 from webdyno.model.judgement import Metric, Verdict
-from webdyno.model.load_result import Bytes, Failures, Requests
+from webdyno.model.load_result import Bytes, Client, Failures, Requests, Whole, Window
 from webdyno.model.metrics import (
     METRICS,
     MetricRule,
@@ -22,7 +25,7 @@ from webdyno.model.metrics import (
     rate_rps,
     server_cpu_us,
 )
-from webdyno.model.records import ServerUse, SlotRecord
+from webdyno.model.records import BlockRecord, ServerUse, SlotRecord
 from webdyno.report.summary import summary_csv
 from webdyno.report.view import run_view
 
@@ -73,6 +76,66 @@ def test_work_in_flight_at_the_end_counts_with_the_time_it_took() -> None:
 
 def test_pages_slower_than_a_slot_have_a_rate() -> None:
     assert rate_rps([drained_slot(0, 64, 0.5)]) == pytest.approx(64)
+
+
+def measured_of(made: SlotRecord) -> Measured:
+    """A run of this slot alone."""
+    block = BlockRecord(block=0, order=["a"], started_at=START, took_s=1.0, ready_s={})
+    return Measured((Block(block, (made,)),), (), ())
+
+
+def slot_with_lead_in(completed: int, window_s: float, whole: Whole, **load: object) -> SlotRecord:
+    """A slot whose window begins after half a second of load."""
+    made = slot(completed=completed, measured_s=window_s, drained=64, cpu_s=0.5)
+    changes = {"lead_in_s": 0.5, "drain_s": 0.6, "whole": whole} | load
+    return made.model_copy(update={"load": made.load.model_copy(update=changes)})
+
+
+@pytest.mark.parametrize("service_s", [0.01, 0.1, 0.6])
+def test_after_a_lead_in_work_in_flight_cancels(service_s: float) -> None:
+    """64 connections, each answered `service_s` after it asked: the rate is 64 / service_s."""
+    rng = Random(1)
+    ends = [
+        offset + n * service_s
+        for offset in (rng.random() * service_s for _ in range(64))
+        for n in range(round(14 / service_s))
+    ]
+    in_window = sum(0.5 <= end < 12.5 for end in ends)
+    whole = Whole(length_s=13.1, completed=in_window + 100, by_status={}, failures=Failures())
+    rate = rate_rps([slot_with_lead_in(in_window, 12.0, whole)])
+    assert rate == pytest.approx(64 / service_s, rel=0.03)
+
+
+def test_costs_are_of_all_answers_and_failures_of_the_whole_slot() -> None:
+    whole = Whole(
+        length_s=1.6,
+        completed=2_500,
+        by_status={"200": 2_500, "500": 10},
+        failures=Failures(status=10),
+        bytes=Bytes(head=251_000, body=251_000),
+    )
+    made = slot_with_lead_in(1_000, 0.5, whole)
+    assert rate_rps([made]) == pytest.approx(2_000)
+    assert server_cpu_us([made]) == pytest.approx(0.5e6 / 2_510)
+    assert answer_bytes([made]) == pytest.approx(200)
+    assert [it.rule for it in left_out_slots(measured_of(made))] == ["non-2xx"]
+
+
+def test_pages_slower_than_the_window_have_the_rate_of_the_whole_slot() -> None:
+    whole = Whole(length_s=2.0, completed=64, by_status={}, failures=Failures())
+    assert rate_rps([slot_with_lead_in(0, 0.5, whole)]) == pytest.approx(32)
+
+
+def test_windows_in_which_the_client_stood_still_do_not_count() -> None:
+    windows = [
+        Window(at_s=0.0, length_s=0.5, completed=9_000, lead_in=True),
+        Window(at_s=0.5, length_s=0.5, completed=10_000),
+        Window(at_s=1.0, length_s=0.5, completed=2_000, stood_still=True),
+    ]
+    whole = Whole(length_s=1.6, completed=21_000, by_status={}, failures=Failures())
+    client = Client(threads=1, cpu_user_s=0, cpu_sys_s=0, busy=0.5, left_out_windows=1)
+    made = slot_with_lead_in(12_000, 1.0, whole, windows=windows, client=client)
+    assert rate_rps([made]) == pytest.approx(20_000)
 
 
 def test_one_late_answer_in_the_drain_takes_nothing_off_the_rate() -> None:

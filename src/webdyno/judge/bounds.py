@@ -1,7 +1,7 @@
 """How far a disturbance can have moved a metric at most, from the run's own evidence.
 
 All bounds are in ln of the metric: what was measured lies between the undisturbed value times
-exp(-down) and that times exp(up). Derivations: docs/bounds.md. They hold for servers that do the
+exp(-down) and that times exp(up). Derivations: docs/method.md. They hold for servers that do the
 same work, in the same order, when they are slower; what they leave out is said there.
 """
 
@@ -13,10 +13,8 @@ from statistics import fmean
 import numpy as np
 
 from webdyno.judge.interval import Estimate
-from webdyno.judge.verdict import by_interval
 from webdyno.model.format import percent
 from webdyno.model.histogram import Histogram
-from webdyno.model.judgement import Verdict
 
 REFILL_S = 50e-6
 """To fill a core's own caches anew after somebody else ran: 1 MiB at 20 GB/s."""
@@ -32,20 +30,6 @@ class Bound:
     cause: str
     down: float = 0.0
     up: float = 0.0
-
-
-@dataclass(frozen=True)
-class Survival:
-    """What is left of a verdict when all bounds count against it."""
-
-    as_measured: Estimate
-    widened: Estimate
-    """The same interval, moved outwards by all bounds."""
-    verdict: Verdict
-    """What the widened interval allows."""
-    survives: bool
-    tipping: str
-    """How much disturbance it would take, and how much there was at most."""
 
 
 def lost_share(lost_cpu_s: float, used_cpu_s: float, took_s: float) -> float:
@@ -73,32 +57,21 @@ def rate_when_slowed(cause: str, share: float, of_offered: float | None = None) 
     return Bound(cause, down=down)
 
 
-def cpu_when_stolen(steal_s: float, used_cpu_s: float) -> Bound:
-    """Bound CPU time per request when the hypervisor took CPU time.
+def extra_share(extra_cpu_s: float, used_cpu_s: float) -> float:
+    """Give the share of the counted CPU time that may not be the servers' own work."""
+    return min(max(extra_cpu_s, 0.0) / used_cpu_s, 1.0) if used_cpu_s > 0 else 0.0
 
-    Kernels that can't tell charge stolen time to whatever ran: at most all of it. Caches that the
-    other guest has used cost no more (see `cpu_when_interrupted`).
+
+def cpu_when_shared(cause: str, share: float) -> Bound:
+    """Bound CPU time per request of which a share may not be the servers' own work.
+
+    `steal`: kernels that can't tell charge stolen time to whatever ran, at most all of it.
+    `other-work`, `left-over-work`: others leave cold caches, once for each time that a server was
+    interrupted (involuntary switches), at most `REFILL_S` each; nor can filling them again take
+    longer than it took the others, which is less than all of their time. `memory-pressure`:
+    reclaiming runs in the servers' own time, on all of their CPUs whenever a task waited, at most.
     """
-    return Bound("steal", up=_without(steal_s, used_cpu_s))
-
-
-def cpu_when_interrupted(cause: str, other_cpu_s: float, switches: int, used_cpu_s: float) -> Bound:
-    """Bound CPU time per request when others ran on the servers' CPUs in between.
-
-    They leave cold caches, once for each time that a server was interrupted (involuntary context
-    switches): at most `REFILL_S` each. Nor can filling caches again take longer than it took the
-    others to fill them with theirs, which is less than all of their time.
-    """
-    return Bound(cause, up=_without(min(other_cpu_s, switches * REFILL_S), used_cpu_s))
-
-
-def cpu_under_memory_pressure(share: float, cpus: int, took_s: float, used_cpu_s: float) -> Bound:
-    """Bound CPU time per request when tasks waited for memory in a share of the time (PSI, some).
-
-    Reclaiming runs in the servers' own time, and the kernel counts it as waiting for memory: at
-    most on all of their CPUs in all of that time.
-    """
-    return Bound("memory-pressure", up=_without(share * cpus * took_s, used_cpu_s))
+    return Bound(cause, up=-log1p(-share) if share < 1 else inf)
 
 
 def memory_under_pressure(share: float) -> Bound:
@@ -122,11 +95,11 @@ def quantile_when_delayed(
     if measured is None or mean_added_us <= 0 or most_added_us <= 0:
         return Bound(cause)
     # Any a gives a bound, so a grid is enough.
-    tried_us = mean_added_us / np.geomspace(1e-4, quantile, 200)
+    tried_us = mean_added_us / np.geomspace(1e-4, quantile, 200) if mean_added_us < inf else ()
     candidates = [
         (times_us.quantile(quantile - mean_added_us / a_us) or 0.0) - a_us for a_us in tried_us
     ]
-    least = max(*candidates, measured - most_added_us)
+    least = max([*candidates, measured - most_added_us])
     return Bound(cause, up=log(measured / least) if least > 0 else inf)
 
 
@@ -208,16 +181,12 @@ def widened(measured: Estimate, bound: Bound) -> Estimate:
     )
 
 
-def survival(measured: Estimate, bound: Bound, delta: float, better: str) -> Survival:
-    """Hold a verdict against all bounds; `delta` and `better` as in the question."""
-    wide = widened(measured, bound)
-    before, after = (by_interval(each, delta, better) for each in (measured, wide))
-    return Survival(measured, wide, after, before is after, _tipping(measured, bound, delta))
+def tipping(measured: Estimate, bound: Bound, limit: float) -> str | None:
+    """Say what it would take to turn the verdict, in the direction in which least is needed.
 
-
-def _tipping(measured: Estimate, bound: Bound, delta: float) -> str:
-    """Say what it would take to turn the verdict, in the direction in which least is needed."""
-    limit = log1p(delta)
+    `limit`: the log ratio up to which there is no difference that matters. None where the interval
+    allows no verdict.
+    """
     if measured.excludes_zero() and abs(measured.centre) > limit:
         rises = measured.low > 0
         needed, there = (measured.low, bound.up) if rises else (-measured.high, bound.down)
@@ -225,17 +194,10 @@ def _tipping(measured: Estimate, bound: Bound, delta: float) -> str:
         sides = [(limit - measured.high, bound.down), (limit + measured.low, bound.up)]
         needed, there = min(sides, key=lambda side: side[0] - side[1])
     if needed < 0:
-        return "there is no verdict that a disturbance could turn"
+        return None
     most = "how much was there can't be bounded" if there == inf else _at_most(there)
     return f"would need {percent(expm1(needed))} of disturbance to flip; {most}"
 
 
 def _at_most(there: float) -> str:
     return f"at most {percent(expm1(there))} was there"
-
-
-def _without(extra_cpu_s: float, used_cpu_s: float) -> float:
-    """Give ln(used / (used - extra)): what is counted over what would have been without."""
-    if extra_cpu_s <= 0:
-        return 0.0
-    return inf if extra_cpu_s >= used_cpu_s else -log1p(-extra_cpu_s / used_cpu_s)

@@ -2,16 +2,31 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, expm1, log, log1p
+from math import exp, expm1, inf, isfinite, log, log1p
 
 import numpy as np
 
+from webdyno.judge.bias import bounds_of, limited_by
+from webdyno.judge.bounds import Bound, of_ratio, tipping, widened
 from webdyno.judge.interval import Estimate, Logs, estimate, sign_flip_p
 from webdyno.judge.measured import Measured
-from webdyno.judge.verdict import Question, answer, different
+from webdyno.judge.order_statistics import quantile_interval
+from webdyno.judge.question import ask_within, excluded, excluded_difference, question_of
+from webdyno.judge.verdict import Question, answer, answer_within, different
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.format import ratio, ratio_range
-from webdyno.model.judgement import ArmValue, Comparison, Finding, Interval, Metric, Verdict
+from webdyno.model.judgement import (
+    ArmValue,
+    Bias,
+    Comparison,
+    Finding,
+    Interval,
+    LimitedBy,
+    Metric,
+    OneSidedAnswer,
+    QuantileRange,
+    Verdict,
+)
 from webdyno.model.metrics import MetricRule
 
 ALPHA = 0.05
@@ -22,6 +37,13 @@ narrow stops rather too early than too late; without this, 95 % intervals cover 
 of runs at the worst noise (docs/method.md, "The stop rule")."""
 LARGEST_LOG = 600.0
 """Of a ratio; beyond it records are damaged, and floats soon at their end."""
+
+RELATIVE_PRECISION = 0.1
+"""Share of a difference (ln) up to which its interval needn't be any narrower: 4.0 is told well
+enough by 3.5 to 4.6."""
+WITHOUT_DIFFERENCE = {Verdict.UNDECIDED, Verdict.EQUIVALENT}
+WORTH_EXCLUDING = 1.0
+"""Differences, as a share, beyond which nobody asks whether they are excluded."""
 
 Values = Mapping[int, float]
 """A metric of an arm by block number."""
@@ -116,10 +138,17 @@ def compare_arms(
             floor_text=floor_text(rule.metric),
         )
         shown = shown_estimate(pair.d, measure, 1 - question.alpha)[0] if len(pair.d) > 1 else None
-        all_hold = all_hold and different(shown, p[pair.arm], question)
+        evidence = evidence_of(measured, pair.arm, arms[0], rule)
+        wide = shown and widened(shown, evidence.together)
+        wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[pair.arm]
+        all_hold = all_hold and different(wide, wide_p, question)
         if all_hold and left > 1:
             left -= 1
         found = answer(shown, p[pair.arm], len(pair.d), question)
+        as_measured = found.verdict
+        said = tipping(shown, evidence.together, question.limit) if shown else None
+        if shown and wide and said and evidence.biased:
+            found = answer_within(found, answer(wide, wide_p, len(pair.d), question), said)
         compared[pair.arm] = Comparison(
             metric=rule.name,
             a=pair.arm,
@@ -133,10 +162,90 @@ def compare_arms(
             negligible=found.negligible,
             verdict=found.verdict,
             why=found.why,
+            bounded=interval_of(wide, 1 - question.alpha) if evidence.biased else None,
+            biases=evidence.biases,
+            tipping=said if evidence.biased else None,
+            as_measured=as_measured,
+            excludes=excludes(wide) if wide and found.verdict in WITHOUT_DIFFERENCE else None,
+            one_sided=one_sided(pair.d, evidence, measure, rule),
+            limited_by=evidence.limited_by,
             more_blocks=found.more_blocks,
             more_minutes=found.more_blocks and found.more_blocks * measured.block_s / 60,
         )
     return [compared[arm] for arm in arms[1:]]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the run tells of the bias of an arm and the baseline on a metric."""
+
+    together: Bound
+    """Of their log ratio."""
+    biases: list[Bias]
+    limited_by: dict[str, LimitedBy]
+
+    @property
+    def biased(self) -> bool:
+        """Whether anything counts against the verdict."""
+        return bool(self.together.up or self.together.down)
+
+    def against(self, d: Logs) -> Logs:
+        """Move log ratios towards "no difference" as far as they can have been moved away."""
+        moved = d - self.together.up if d.sum() > 0 else d + self.together.down
+        return moved.clip(-LARGEST_LOG, LARGEST_LOG)
+
+
+def evidence_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> Evidence:
+    """Bound the bias of a comparison from probe readings.
+
+    A client at its limit may have kept an arm from being any faster. A link that is full is a part
+    of the experiment: over it nothing is faster.
+    """
+    bounds, limits = {}, {}
+    for name, other in ((arm, baseline), (baseline, arm)):
+        bounds[name] = bounds_of(measured, name, other, rule)
+        limit = limited_by(measured, name, rule)
+        if limit is not None:
+            limits[name] = limit
+        if limit == "client":
+            bounds[name].append(Bound("client-bound", down=inf))
+    return Evidence(
+        together=of_ratio(bounds[arm], bounds[baseline]),
+        biases=[
+            Bias(cause=it.cause, arm=name, too_low=_factor(it.down), too_high=_factor(it.up))
+            for name, all_of_them in bounds.items()
+            for it in all_of_them
+        ],
+        limited_by=limits,
+    )
+
+
+def one_sided(
+    d: Logs, evidence: Evidence, measure: Measure, rule: MetricRule
+) -> OneSidedAnswer | None:
+    """Answer the question in one direction, where the experiment asks it of this metric."""
+    question = question_of(measure, rule.metric.better)
+    if question is None or measure.question is None or rule.name != measure.decide_on:
+        return None
+    found = ask_within(d, evidence.together, question)
+    if found is None:
+        return None
+    return OneSidedAnswer(
+        question=measure.question,
+        answer=found.answer,
+        at_least=found.at_least,
+        at_most=found.at_most,
+        why=found.why,
+    )
+
+
+def excludes(wide: Estimate) -> str | None:
+    """Say how large a difference there can't be; None where that is no news."""
+    return excluded(wide) if excluded_difference(wide) <= WORTH_EXCLUDING else None
+
+
+def _factor(log_factor: float) -> float | None:
+    return exp(log_factor) if isfinite(log_factor) and log_factor < LARGEST_LOG else None
 
 
 @dataclass(frozen=True)
@@ -175,7 +284,8 @@ def shown_estimate(d: Logs, measure: Measure, confidence: float) -> tuple[Estima
     """Give the estimate with the interval to show, and whether that is as narrow as asked for."""
     raw = estimate(d, confidence)
     wide = raw.widened(SEQUENTIAL_FACTOR) if len(d) > measure.min_blocks else raw
-    precise = wide.half_width <= log1p(measure.precision)
+    wanted = max(log1p(measure.precision), RELATIVE_PRECISION * abs(wide.centre))
+    precise = wide.half_width <= wanted
     return (wide if precise else raw), precise
 
 
@@ -189,7 +299,13 @@ def arm_value(measured: Measured, arm: str, rule: MetricRule) -> ArmValue:
         by_block=list(values.values()),
         blocks=list(values),
         interval=interval_of(estimate(logs, 1 - ALPHA), 1 - ALPHA) if len(logs) > 1 else None,
+        within_blocks=_within_blocks(measured, arm, rule.quantile) if rule.quantile else [],
     )
+
+
+def _within_blocks(measured: Measured, arm: str, quantile: float) -> list[QuantileRange]:
+    found = (quantile_interval(times, quantile) for times in measured.times(arm).values())
+    return [QuantileRange(low=each.low, high=each.high) for each in found if each]
 
 
 def interval_of(logs: Estimate | None, confidence: float) -> Interval | None:

@@ -8,12 +8,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from webdyno.model.histogram import Histogram, merge
 from webdyno.model.metrics import MetricRule
 from webdyno.model.records import (
     BlockRecord,
     CertificateRecord,
     IncidentRecord,
     Record,
+    RemedyRecord,
     SessionRecord,
     SlotRecord,
     StopRecord,
@@ -48,7 +50,8 @@ class Measured:
         """Group records by block.
 
         An attempt at a block ends with its block record, with an incident, or without a word when
-        webdyno was killed; only what belongs to the attempt that came to its end is kept.
+        webdyno was killed; only what belongs to the attempt that came to its end is kept. What was
+        measured before a remedy that made a new beginning doesn't count.
         """
         open_slots: dict[int, list[SlotRecord]] = {}
         blocks: dict[int, Block] = {}
@@ -79,6 +82,8 @@ class Measured:
                     sessions.append(record)
                 case StopRecord():
                     stop = record
+                case RemedyRecord(anew=True):
+                    blocks.clear()
         return cls(
             blocks=tuple(blocks[number] for number in sorted(blocks)),
             certificates=tuple(certificates[number] for number in sorted(certificates)),
@@ -121,6 +126,16 @@ class Measured:
         """Give an arm's value of a metric in each block that can tell it, by block number."""
         values = {block.record.block: rule.block_value(block.of(arm)) for block in self.blocks}
         return {number: value for number, value in values.items() if value is not None}
+
+    def times(self, arm: str) -> dict[int, Histogram]:
+        """Give an arm's response times in each block that has any, by block number."""
+        found = {}
+        for block in self.blocks:
+            encoded = [slot.load.response_time_us.histogram for slot in block.of(arm)]
+            times = merge(Histogram.decode(each) for each in encoded if each)
+            if times.total:
+                found[block.record.block] = times
+        return found
 
     def slot_logs(self, arm: str, rule: MetricRule) -> dict[int, NDArray[np.float64]]:
         """Give ln(value) of each of an arm's slots, by number of those blocks that have any."""

@@ -1,6 +1,6 @@
 """From an interval to a verdict, and to what is still needed where there is none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log1p
 
 from webdyno.judge.interval import Estimate, t_quantile
@@ -99,6 +99,20 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
             "reaches further."
         )
     return Answer(Verdict.UNDECIDED, why, _more_blocks(found, blocks, question))
+
+
+def answer_within(measured: Answer, bounded: Answer, tipping: str) -> Answer:
+    """Give the verdict that holds when all bounds are counted against the one as measured.
+
+    `tipping` says how much of disturbance it would take, and how much there was.
+    """
+    if measured.verdict is bounded.verdict:
+        return replace(measured, why=f"{measured.why} It {tipping}.")
+    return Answer(
+        Verdict.UNDECIDED,
+        f"As measured it is {measured.verdict}, but what disturbed the run may have made it so: it "
+        f"{tipping}.",
+    )
 
 
 def by_interval(found: Estimate, limit: float, better: str) -> Verdict:

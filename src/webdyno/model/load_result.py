@@ -138,7 +138,7 @@ class Whole(Foreign):
     """Lead-in, window and what followed: what costs are divided by, and what has to be valid."""
 
     length_s: Amount
-    sent: Count
+    sent: Count | None = None
     completed: Count
     """Answered validly, whenever that was."""
     by_status: dict[str, Count]
@@ -146,6 +146,8 @@ class Whole(Foreign):
     failure_samples: list[str] = []
     bytes: Bytes = Bytes()
     connections: Connections = Connections()
+    server_closed: Count | None = None
+    """As in `keepalive`."""
 
 
 class LoadResult(Foreign):
@@ -182,3 +184,23 @@ class LoadResult(Foreign):
     """Of webdyno's own generator only."""
     printed: str | None = None
     """The output of a generator that is a command for people; None of webdyno's own."""
+
+    @property
+    def all_of_it(self) -> Whole:
+        """Lead-in, window and drain; without a lead-in what is told of the window is all."""
+        return self.whole or Whole(
+            length_s=self.measured_s + self.drain_s,
+            sent=self.requests.sent,
+            completed=self.requests.completed + self.requests.drained,
+            by_status=self.by_status,
+            failures=self.failures,
+            failure_samples=self.failure_samples,
+            bytes=self.bytes,
+            connections=self.connections,
+            server_closed=self.keepalive.server_closed,
+        )
+
+    @property
+    def counted_windows(self) -> list[Window]:
+        """The windows after the lead-in."""
+        return [window for window in self.windows if not window.lead_in]

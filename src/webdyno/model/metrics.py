@@ -44,10 +44,12 @@ class MetricRule:
 
 
 def answers(slot: SlotRecord) -> int:
-    """Count what the servers worked on to the end: valid, late and wrong answers."""
-    load = slot.load
-    wrong = (load.failures.status or 0) + (load.failures.body or 0)
-    return load.requests.completed + load.requests.drained + wrong
+    """Count what the servers worked on to the end: valid, late and wrong answers.
+
+    Those of lead-in and drain as well, since costs are counted over the same time.
+    """
+    whole = slot.load.all_of_it
+    return whole.completed + (whole.failures.status or 0) + (whole.failures.body or 0)
 
 
 def rate_rps(slots: Sequence[SlotRecord]) -> float | None:
@@ -60,11 +62,29 @@ def rate_rps(slots: Sequence[SlotRecord]) -> float | None:
 def counted_answers(load: LoadResult) -> tuple[int, float]:
     """Give the valid answers that a slot's rate rests on, and the seconds that they took.
 
-    A slot begins with no request in flight and ends with some, half done: counted without its drain
-    it makes slow pages look slower than they are, the more so the more of them the servers work on
-    at once. While requests in flight keep the servers busy, all answers over slot and drain is the
-    rate without that bias. Where the drain went slower than the slot, some of the servers had
-    nothing left to do, or one answer was late; then the slot alone tells more.
+    After a lead-in the load goes on at both edges of the window: what was on its way at its
+    beginning makes up for what is at its end. Windows in which the client stood still measure
+    nothing and are left out, where others are left. Pages that take longer than the window have the
+    whole slot for a rate.
+    """
+    if not load.lead_in_s:
+        return _counted_without_lead_in(load)
+    if not load.requests.completed:
+        return load.all_of_it.completed, load.all_of_it.length_s
+    kept = [window for window in load.counted_windows if not window.stood_still]
+    if load.client.left_out_windows and kept:
+        return sum(it.completed for it in kept), sum(it.length_s for it in kept)
+    return load.requests.completed, load.measured_s
+
+
+def _counted_without_lead_in(load: LoadResult) -> tuple[int, float]:
+    """Give answers and seconds of a slot that begins with no request on its way.
+
+    It ends with some, half done: counted without its drain it makes slow pages look slower than
+    they are, the more so the more of them the servers work on at once. While requests in flight
+    keep the servers busy, all answers over slot and drain is the rate without that bias. Where the
+    drain went slower than the slot, some of the servers had nothing left to do, or one answer was
+    late; then the slot alone tells more.
 
     In an open loop the timetable says how many are due in a slot, and all that were answered count.
     """
@@ -108,9 +128,9 @@ def memory_mib(slots: Sequence[SlotRecord]) -> float | None:
 
 def answer_bytes(slots: Sequence[SlotRecord]) -> float | None:
     """Bytes of head and body per answer of any status, compressed where the answer was."""
-    told = [slot for slot in slots if slot.load.bytes.head is not None]
-    total = sum((slot.load.bytes.head or 0) + (slot.load.bytes.body or 0) for slot in told)
-    answered = sum(sum(slot.load.by_status.values()) for slot in told)
+    told = [whole for slot in slots if (whole := slot.load.all_of_it).bytes.head is not None]
+    total = sum((whole.bytes.head or 0) + (whole.bytes.body or 0) for whole in told)
+    answered = sum(sum(whole.by_status.values()) for whole in told)
     return total / answered if answered and total else None
 
 

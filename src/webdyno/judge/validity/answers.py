@@ -10,26 +10,25 @@ from webdyno.model.records import SlotRecord
 
 
 def _count(slots: Sequence[SlotRecord], kind: str) -> int:
-    return sum(slot.load.failures.by_kind()[kind] for slot in slots)
+    return sum(slot.load.all_of_it.failures.by_kind()[kind] for slot in slots)
 
 
 def _requests(slot: SlotRecord) -> int:
     """Count requests sent, or where the load generator doesn't tell, their answers and failures."""
-    load = slot.load
-    told = load.requests.sent
-    return load.requests.completed + load.failures.total if told is None else told
+    whole = slot.load.all_of_it
+    return whole.completed + whole.failures.total if whole.sent is None else whole.sent
 
 
 def _example(slots: Sequence[SlotRecord]) -> str:
     """The load generator's own words about one of the failures."""
-    samples = [sample for slot in slots for sample in slot.load.failure_samples]
+    samples = [sample for slot in slots for sample in slot.load.all_of_it.failure_samples]
     return f"; for example {samples[0]}" if samples else ""
 
 
 def _unexpected_status(slots: Sequence[SlotRecord]) -> str:
     by_status: Counter[str] = Counter()
     for slot in slots:
-        by_status.update(slot.load.by_status)
+        by_status.update(slot.load.all_of_it.by_status)
     codes = [code for code, _ in by_status.most_common() if not code.startswith("2")]
     total = sum(answers(slot) for slot in slots)
     return (
@@ -42,7 +41,7 @@ def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
     """Make a rule that forbids one kind of failure; `noun` names one request that failed so."""
 
     def broken(slot: SlotRecord) -> bool:
-        return slot.load.failures.by_kind()[kind] > 0
+        return slot.load.all_of_it.failures.by_kind()[kind] > 0
 
     def what(slots: Sequence[SlotRecord]) -> str:
         sent = sum(_requests(slot) for slot in slots)
@@ -53,7 +52,7 @@ def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
 
 NON_2XX = SlotRule(
     name="non-2xx",
-    broken=lambda slot: bool(slot.load.failures.status),
+    broken=lambda slot: bool(slot.load.all_of_it.failures.status),
     what=_unexpected_status,
     remedy="Ask for the page with `webdyno up` and curl, read the server's error log in the run's "
     "folder, and correct the site, its permissions or the path.",
@@ -107,7 +106,7 @@ REFUSED = _failure_rule(
 
 NO_ANSWERS = SlotRule(
     name="no-answers",
-    broken=lambda slot: slot.load.requests.completed + slot.load.requests.drained == 0,
+    broken=lambda slot: slot.load.all_of_it.completed == 0,
     what=lambda slots: f"not one valid answer in {count(len(slots), 'slot')}",
     remedy="Ask for the page with `webdyno up` and curl; when it is only slow, make slots longer "
     "with --set measure.slot_s=5.",

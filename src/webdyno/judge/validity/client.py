@@ -57,10 +57,11 @@ CLIENT_BOUND = SlotRule(
     name="client-bound",
     broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
     what=_busiest,
-    remedy="Give the client more of the CPUs where there are any (--server-cores N leaves it all "
-    "but N cores), or decide on server CPU time per request, which the client's speed doesn't "
+    remedy="If there are CPUs to spare, give the client more of them (--server-cores N leaves it "
+    "all but N cores), or decide on server CPU time per request, which the client's speed doesn't "
     "enter: --set measure.decide_on=server_cpu_us.",
     spoils=TIMING,
+    censors=True,
 )
 
 
@@ -90,10 +91,11 @@ CLIENT_CEILING = SlotRule(
     name="client-ceiling",
     broken=lambda slot: reaches_ceiling(slot, "client"),
     what=_highest,
-    remedy="Give the client more of the CPUs where there are any (--server-cores N), or decide on "
-    "server CPU time per request: --set measure.decide_on=server_cpu_us. After changes to this "
+    remedy="If there are CPUs to spare, give the client more of them (--server-cores N), or decide "
+    "on server CPU time per request: --set measure.decide_on=server_cpu_us. After changes to this "
     "machine, calibrate again.",
     spoils=TIMING,
+    censors=True,
 )
 
 
@@ -118,6 +120,7 @@ CLIENT_HELD_BACK = SlotRule(
     remedy="Stop other programs on the client's CPUs, and look for a CPU quota of the container.",
     spoils=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
+    bounded=True,
 )
 
 
@@ -127,9 +130,21 @@ def _still_s(slot: SlotRecord) -> float:
     return max(seen_s, slot.load.client.stood_still_s)
 
 
+def still_share(slot: SlotRecord) -> float:
+    """Give the share of the time that counts in which the client stood still.
+
+    Windows that measure nothing for that reason don't count.
+    """
+    load = slot.load
+    gone = [window.length_s for window in load.counted_windows if window.stood_still]
+    gone_s = sum(gone) if load.client.left_out_windows else 0.0
+    left_s = load.measured_s - gone_s
+    return min(max(_still_s(slot) - gone_s, 0.0) / left_s, 1.0) if left_s > 0 else 1.0
+
+
 CLIENT_STOOD_STILL = SlotRule(
     name="client-stood-still",
-    broken=lambda slot: _still_s(slot) > STILL_LIMIT * slot.load.measured_s,
+    broken=lambda slot: still_share(slot) > STILL_LIMIT,
     what=lambda slots: (
         f"the load generator stood still for up to {duration(max(map(_still_s, slots)))} of a "
         "slot, and sent nothing in that time: it was stopped, or had no CPU"
@@ -138,19 +153,22 @@ CLIENT_STOOD_STILL = SlotRule(
     "the client's CPUs.",
     spoils=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
+    bounded=True,
 )
 
 
 def stood_still_s(slot: SlotRecord) -> float:
     """Give the length of the slot's windows in which next to nothing was answered."""
-    return sum(window.length_s for window in slot.load.windows if _stood_still(window, slot))
+    return sum(
+        window.length_s for window in slot.load.counted_windows if _stood_still(window, slot)
+    )
 
 
 def _stood_still(window: Window, slot: SlotRecord) -> bool:
     usual_us = slot.load.response_time_us.p50
     if not usual_us or window.length_s < STANDSTILL_RESPONSE_TIMES * usual_us / 1e6:
         return False
-    others = [other for other in slot.load.windows if other is not window]
+    others = [other for other in slot.load.counted_windows if other is not window]
     others_s = sum(other.length_s for other in others)
     if not others_s:
         return False
@@ -192,22 +210,27 @@ SEND_LAG = SlotRule(
     what=_most_lag,
     remedy="Lower the rate, give the client more CPUs, or stop other work on its CPUs.",
     spoils=RESPONSE_TIMES,
+    bounded=True,
 )
 
 
 def _missed(slot: SlotRecord) -> bool:
     """Whether an open loop's requests were not answered as fast as they were due.
 
-    Those that are answered in the drain were due in the slot as well. What keeps up only by a
-    queue that grows shows in the last window, unless that begins before the first answers come.
+    Those that are answered in the drain were due in the window as well, those carried into it
+    weren't. What keeps up only by a queue that grows shows in the last window, unless that begins
+    before the first answers come.
     """
     load = slot.load
     if not load.offered_rps:
         return False
-    answered = load.requests.completed + load.requests.drained
+    answered = load.requests.completed + load.requests.drained - load.requests.carried
     if _off(answered, load.offered_rps * load.measured_s):
         return True
-    last, usual_us = load.windows[-1] if load.windows else None, load.response_time_us.p50
+    last, usual_us = (
+        load.counted_windows[-1] if load.counted_windows else None,
+        load.response_time_us.p50,
+    )
     return (
         last is not None
         and usual_us is not None
@@ -232,7 +255,7 @@ def _rates(slots: Sequence[SlotRecord]) -> str:
 def _answered_rps(slot: SlotRecord) -> float:
     """Give the rate of the last window where all was answered in the end, else of the slot."""
     over_all = rate_rps([slot]) or 0.0
-    last = slot.load.windows[-1] if slot.load.windows else None
+    last = slot.load.counted_windows[-1] if slot.load.counted_windows else None
     return min(over_all, last.completed / last.length_s) if last and last.length_s else over_all
 
 

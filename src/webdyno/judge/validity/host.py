@@ -26,14 +26,22 @@ PRESSURE_LIMIT = 0.05
 """Share of the slot in which a task may have waited for memory."""
 
 
-def foreign_share(slot: SlotRecord) -> float:
-    """Give the share of the servers' CPUs that was surely used by neither servers nor client.
+def foreign_s(slot: SlotRecord) -> float:
+    """Give the CPU time on the servers' CPUs that was surely used by no server nor the client.
 
-    Interrupts' time is the servers' own, whether or not the kernel keeps it apart from theirs.
+    Interrupts' time is the servers' own, whether or not the kernel keeps it apart from theirs; what
+    the other arms' servers used is told apart (`left-over-work`).
     """
-    if slot.readings is None or not (total_s := slot.readings.host.servers.total_s):
+    if slot.readings is None or slot.readings.shared_cpus:
         return 0.0
-    return (slot.readings.host.servers.busy_s - slot.servers.cpu_s - TICKS_S) / total_s
+    servers_s = slot.servers.cpu_s + sum(slot.readings.other_arms_cpu_s.values())
+    return max(slot.readings.host.servers.busy_s - servers_s - TICKS_S, 0.0)
+
+
+def foreign_share(slot: SlotRecord) -> float:
+    """Give the same as a share of what the servers' CPUs could do."""
+    total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
+    return foreign_s(slot) / total_s if total_s else 0.0
 
 
 def _steal_share(readings: Readings) -> float:
@@ -42,10 +50,12 @@ def _steal_share(readings: Readings) -> float:
     return sum(cpus.steal_s for cpus in sets) / total_s if total_s else 0.0
 
 
-def _memory_waiting(readings: Readings) -> float:
-    pressure = readings.host.pressure
-    took_s = readings.host.took_s
-    return pressure.memory_s / took_s if pressure and took_s else 0.0
+def memory_waiting(slot: SlotRecord) -> float:
+    """Give the share of the slot in which a task waited for memory."""
+    if slot.readings is None:
+        return 0.0
+    pressure, took_s = slot.readings.host.pressure, slot.readings.host.took_s
+    return min(pressure.memory_s / took_s, 1.0) if pressure and took_s else 0.0
 
 
 def _foreign(slots: Sequence[SlotRecord]) -> str:
@@ -55,20 +65,15 @@ def _foreign(slots: Sequence[SlotRecord]) -> str:
     )
 
 
-def _crowded(slot: SlotRecord) -> bool:
-    """Whether others took too much; what a client on the servers' CPUs takes isn't foreign."""
-    shared = slot.readings is not None and slot.readings.shared_cpus
-    return not shared and foreign_share(slot) > FOREIGN_LIMIT
-
-
 OTHER_WORK = SlotRule(
     name="other-work",
-    broken=_crowded,
+    broken=lambda slot: foreign_share(slot) > FOREIGN_LIMIT,
     what=_foreign,
     remedy="Stop other programs on this machine (`top` shows them), or keep them off the servers' "
     "CPUs.",
     spoils=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
+    bounded=True,
 )
 
 STEAL = SlotRule(
@@ -81,17 +86,19 @@ STEAL = SlotRule(
     remedy="Run at a quieter time or on a machine of your own.",
     spoils=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
+    bounded=True,
 )
 
 MEMORY_PRESSURE = SlotRule(
     name="memory-pressure",
-    broken=with_readings(lambda readings: _memory_waiting(readings) > PRESSURE_LIMIT),
+    broken=lambda slot: memory_waiting(slot) > PRESSURE_LIMIT,
     what=lambda slots: (
         "programs waited for memory during up to "
-        f"{percent(max(map(_memory_waiting, readings_of(slots))))} of a slot"
+        f"{percent(max(map(memory_waiting, slots)))} of a slot"
     ),
     remedy="Free memory on this machine, or give the servers fewer workers.",
     tolerated=DISTURBANCES_TOLERATED,
+    bounded=True,
 )
 
 RULES = (OTHER_WORK, STEAL, MEMORY_PRESSURE)

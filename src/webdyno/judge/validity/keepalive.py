@@ -18,13 +18,12 @@ HELD_LIMIT = 0.99
 
 
 def _closed_early(slot: SlotRecord) -> bool:
-    kept = slot.load.keepalive
-    closed = kept.server_closed or 0
-    return kept.asked != "never" and closed > CLOSED_LIMIT * max(answers(slot), 1)
+    closed = slot.load.all_of_it.server_closed or 0
+    return slot.load.keepalive.asked != "never" and closed > CLOSED_LIMIT * max(answers(slot), 1)
 
 
 def _closed(slots: Sequence[SlotRecord]) -> str:
-    closed = sum(slot.load.keepalive.server_closed or 0 for slot in slots)
+    closed = sum(slot.load.all_of_it.server_closed or 0 for slot in slots)
     total = sum(answers(slot) for slot in slots)
     return (
         f"the server closed {count(closed, 'connection')} that should have been kept, one in "
@@ -32,8 +31,14 @@ def _closed(slots: Sequence[SlotRecord]) -> str:
     )
 
 
+def _reused(slot: SlotRecord) -> int:
+    return slot.load.all_of_it.connections.reused_requests or 0
+
+
 def _kept_on(slot: SlotRecord) -> bool:
-    return slot.load.keepalive.asked == "never" and bool(slot.load.connections.reused_requests)
+    return slot.load.keepalive.asked == "never" and bool(
+        slot.load.all_of_it.connections.reused_requests
+    )
 
 
 def _let_go(slot: SlotRecord) -> bool:
@@ -60,7 +65,7 @@ UNWANTED_KEEP_ALIVE = SlotRule(
     name="unwanted-keep-alive",
     broken=_kept_on,
     what=lambda slots: (
-        f"{count(sum(slot.load.connections.reused_requests or 0 for slot in slots), 'request')} "
+        f"{count(sum(map(_reused, slots)), 'request')} "
         "went over a connection used before, although each was to open its own"
     ),
     remedy="This is the load generator's mistake: use another one, or ask for keep-alive.",

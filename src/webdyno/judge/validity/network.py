@@ -80,14 +80,14 @@ def _out_of_ports(slot: SlotRecord) -> bool:
     network = slot.readings.network if slot.readings else None
     return (
         network is not None
-        and bool(slot.load.failures.connect)
+        and bool(slot.load.all_of_it.failures.connect)
         and network.time_wait > PORTS_LIMIT * network.ephemeral_ports
     )
 
 
 def _ports(slots: Sequence[SlotRecord]) -> str:
     waiting = max(readings.network.time_wait for readings in readings_of(slots))
-    failed = sum(slot.load.failures.connect or 0 for slot in slots)
+    failed = sum(slot.load.all_of_it.failures.connect or 0 for slot in slots)
     return (
         f"{count(failed, 'connection attempt')} failed while {number(waiting)} local ports were "
         "still held by connections just closed (TIME_WAIT)"
@@ -114,7 +114,7 @@ def _link_bound(measured: Measured, head: RunHead) -> Iterable[Finding]:
     for arm in head.experiment.arms:
         mine = measured.of_arm(arm)
         full = [slot for slot in mine if _fills_link(slot)]
-        if full and len(full) >= MOST_SLOTS * len(mine):
+        if link_limited(mine):
             yield note(
                 LINK_BOUND.name,
                 arm,
@@ -124,6 +124,12 @@ def _link_bound(measured: Measured, head: RunHead) -> Iterable[Finding]:
                 "server CPU time per request is still comparable.",
                 metrics_of_kind(TIMING),
             )
+
+
+def link_limited(slots: Sequence[SlotRecord]) -> bool:
+    """Tell whether an arm filled the link in at least half of its slots."""
+    full = sum(map(_fills_link, slots))
+    return full > 0 and full >= MOST_SLOTS * len(slots)
 
 
 LINK_BOUND = RunRule("link-bound", _link_bound)

@@ -62,17 +62,42 @@ class SlotRule:
     """The kinds of metrics that a broken slot is left out of; all when empty."""
     tolerated: float = TOO_MANY_LEFT_OUT
     """Share of an arm's slots that may be left out before the arm has no valid result."""
+    bounded: bool = False
+    """Whether it is known by how much this can have moved a metric at most (`judge/bias.py`): where
+    too many slots break the rule, they stay, and that counts against the verdict."""
+    censors: bool = False
+    """Whether a slot that breaks it still bounds the rate from below: where too many do, they stay
+    for the rate, which is "at least"."""
 
-    def left_out(self, slots: Iterable[SlotRecord]) -> list[LeftOutSlot]:
-        """List the slots that break the rule."""
-        metrics = metrics_of_kind(self.spoils)
+    def left_out(self, slots: Sequence[SlotRecord]) -> list[LeftOutSlot]:
+        """List the slots that break the rule and don't count for some metric."""
+        by_arm: dict[str, list[SlotRecord]] = {}
+        for slot in slots:
+            by_arm.setdefault(slot.arm, []).append(slot)
         return [
             LeftOutSlot(
                 block=slot.block, slot=slot.slot, arm=slot.arm, rule=self.name, metrics=metrics
             )
-            for slot in slots
-            if self.broken(slot)
+            for mine in by_arm.values()
+            for bad, metrics in [self._left_out(mine)]
+            for slot in bad
         ]
+
+    def _left_out(self, mine: Sequence[SlotRecord]) -> tuple[list[SlotRecord], list[str]]:
+        """Give an arm's slots that don't count, and for which metrics."""
+        bad = [slot for slot in mine if self.broken(slot)]
+        too_many = self._too_many(bad, len(mine))
+        if too_many and self.bounded:
+            return [], []
+        return bad, self._spoilt(too_many)
+
+    def _spoilt(self, too_many: bool) -> list[str]:
+        """Name the metrics for which slots don't count; a rate that is "at least" still does."""
+        censored = too_many and self.censors
+        return metrics_of_kind([kind for kind in self.spoils if kind != "rate" or not censored])
+
+    def _too_many(self, bad: Sequence[SlotRecord], total: int) -> bool:
+        return len(bad) > self.tolerated * total
 
     def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
         """Give a finding for each arm with broken slots: invalid when they are too many."""
@@ -83,15 +108,23 @@ class SlotRule:
         ]
 
     def _finding(self, arm: str, bad: Sequence[SlotRecord], total: int) -> Finding:
-        too_many = len(bad) > self.tolerated * total
-        scope = "" if too_many else f" ({count(len(bad), 'slot')} of {total}, left out)"
+        too_many = self._too_many(bad, total)
+        share = f"{count(len(bad), 'slot')} of {total}"
+        if not too_many:
+            scope = f" ({share}, left out)"
+        elif self.bounded:
+            scope = f" ({share}, kept: how far that can have moved it counts against the verdict)"
+        elif self.censors:
+            scope = f" ({share}): its rate is at least what was measured"
+        else:
+            scope = ""
         return Finding(
             rule=self.name,
-            severity="invalid" if too_many else "note",
+            severity="invalid" if too_many and not self.bounded else "note",
             arm=arm,
             what=f"arm {arm}: {self.what(bad)}{scope}",
             remedy=self.remedy,
-            metrics=metrics_of_kind(self.spoils),
+            metrics=self._spoilt(too_many),
         )
 
 

@@ -52,9 +52,14 @@ MEMORY_LIMIT = SlotRule(
 )
 
 
-def _left_over(readings: Readings) -> float:
-    total_s = readings.host.servers.total_s
-    return sum(readings.other_arms_cpu_s.values()) / total_s if total_s else 0.0
+def left_over_s(slot: SlotRecord) -> float:
+    """Give the CPU time of the arms that should have been idle."""
+    return sum(slot.readings.other_arms_cpu_s.values()) if slot.readings else 0.0
+
+
+def _left_over(slot: SlotRecord) -> float:
+    total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
+    return left_over_s(slot) / total_s if total_s else 0.0
 
 
 def _busy_others(slots: Sequence[SlotRecord]) -> str:
@@ -66,17 +71,18 @@ def _busy_others(slots: Sequence[SlotRecord]) -> str:
     }
     return (
         f"{', '.join(sorted(names))} went on working, without load, with up to "
-        f"{percent(max(map(_left_over, readings_of(slots))))} of the servers' CPUs"
+        f"{percent(max(map(_left_over, slots)))} of the servers' CPUs"
     )
 
 
 LEFT_OVER = SlotRule(
     name="left-over-work",
-    broken=with_readings(lambda readings: _left_over(readings) > LEFT_OVER_LIMIT),
+    broken=lambda slot: _left_over(slot) > LEFT_OVER_LIMIT,
     what=_busy_others,
     remedy="These servers were still working off their last slot: use fewer connections or a lower "
     "rate, or turn off what they do by themselves.",
     spoils=WORK,
+    bounded=True,
 )
 
 
@@ -95,20 +101,22 @@ UNDRAINED = SlotRule(
 )
 
 
-def _stopped_s(slot: SlotRecord) -> float:
+def stopped_s(slot: SlotRecord) -> float:
+    """Give the seconds in which somebody had stopped processes of the servers."""
     return slot.readings.stopped.servers_s if slot.readings and slot.readings.stopped else 0.0
 
 
 SERVERS_STOPPED = SlotRule(
     name="servers-stopped",
-    broken=lambda slot: _stopped_s(slot) > 0,
+    broken=lambda slot: stopped_s(slot) > 0,
     what=lambda slots: (
-        f"processes of its servers were stopped for {duration(sum(map(_stopped_s, slots)))}, by a "
+        f"processes of its servers were stopped for {duration(sum(map(stopped_s, slots)))}, by a "
         "signal or a debugger, and answered nothing in that time"
     ),
     remedy="Leave the servers alone while webdyno runs.",
     spoils=WORK,
     tolerated=DISTURBANCES_TOLERATED,
+    bounded=True,
 )
 
 SLOT_RULES = (MEMORY_LIMIT, LEFT_OVER, UNDRAINED, SERVERS_STOPPED)
@@ -122,7 +130,7 @@ def counted_by_front(slot: SlotRecord) -> int | None:
 
 
 def _miscounted(measured: Measured, head: RunHead) -> Iterator[Finding]:
-    """Hold the servers' own counts against the load's."""
+    """Compare the servers' own counts with the load's."""
     load = head.experiment.load
     if load.slow_readers is not None or load.idle_connections:
         return  # the load's own count leaves their requests out
@@ -131,7 +139,7 @@ def _miscounted(measured: Measured, head: RunHead) -> Iterator[Finding]:
         pairs = [(slot, n) for slot in slots if (n := counted_by_front(slot)) is not None]
         off = [(slot, n) for slot, n in pairs if not _accounted_for(slot, n)]
         if off:
-            sent = sum(slot.load.requests.sent or 0 for slot, _ in off)
+            sent = sum(slot.load.all_of_it.sent or 0 for slot, _ in off)
             yield note(
                 "request-count",
                 arm,
@@ -144,10 +152,10 @@ def _miscounted(measured: Measured, head: RunHead) -> Iterator[Finding]:
 
 def _accounted_for(slot: SlotRecord, counted: int) -> bool:
     """Whether the difference can be requests that the server never read to their end."""
-    requests, failures = slot.load.requests, slot.load.failures
-    if requests.sent is None:
+    whole = slot.load.all_of_it
+    if whole.sent is None:
         return True
-    return abs(counted - requests.sent) <= (requests.unanswered or 0) + failures.total
+    return abs(counted - whole.sent) <= (slot.load.requests.unanswered or 0) + whole.failures.total
 
 
 def _waited(measured: Measured, head: RunHead) -> Iterator[Finding]:

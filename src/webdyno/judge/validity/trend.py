@@ -7,7 +7,7 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.judge.interval import estimate
+from webdyno.judge.interval import Estimate, estimate
 from webdyno.judge.measured import Block, Measured
 from webdyno.model.format import percent
 from webdyno.model.judgement import Finding
@@ -17,8 +17,6 @@ from webdyno.model.run import RunHead
 
 ALPHA = 0.01
 """Of "there is a trend" by chance, in any arm: five times as strict as a verdict."""
-
-SPOILING_CHANGE = 0.1
 
 LARGEST_CHANGE = 20.0
 """Of ln(rate); beyond it a rate is a billion times another, and records are damaged."""
@@ -46,24 +44,30 @@ class Trend:
         Each block gives one change; their t interval tells whether they have a direction in common.
         """
         arms = list(head.experiment.arms)
-        found = (self._of_arm(measured, arm, 1 - ALPHA / len(arms)) for arm in arms)
+        found = (self._of_arm(measured, arm, ALPHA / len(arms)) for arm in arms)
         return [finding for finding in found if finding is not None]
 
-    def _of_arm(self, measured: Measured, arm: str, confidence: float) -> Finding | None:
+    def sure_change(self, measured: Measured, arm: str, alpha: float = ALPHA) -> Estimate | None:
+        """Give the change of ln(rate) where it is sure and worth a word."""
         changes = [d for block in measured.blocks if (d := self.change(block, arm)) is not None]
         if len(changes) < 2:
             return None
-        mean = estimate(np.array(changes), confidence)
-        change = expm1(min(mean.centre, LARGEST_CHANGE))
-        if not mean.excludes_zero() or abs(change) <= self.noted:
+        mean = estimate(np.array(changes), 1 - alpha)
+        large = abs(expm1(min(mean.centre, LARGEST_CHANGE))) > self.noted
+        return mean if large and mean.excludes_zero() else None
+
+    def _of_arm(self, measured: Measured, arm: str, alpha: float) -> Finding | None:
+        mean = self.sure_change(measured, arm, alpha)
+        if mean is None:
             return None
+        change = expm1(min(mean.centre, LARGEST_CHANGE))
         direction = "rises" if change > 0 else "falls"
         return Finding(
             rule=self.name,
-            severity="invalid" if abs(change) > SPOILING_CHANGE else "note",
+            severity="note",
             arm=arm,
             what=f"arm {arm}: its rate {direction} by {percent(abs(change))} from the first to the "
-            f"last {self.over}",
+            f"last {self.over}; how far that can have moved its figures counts against the verdict",
             remedy=self.remedy,
         )
 
@@ -87,7 +91,7 @@ def _inside_slots(block: Block, arm: str) -> float | None:
 
 
 def _inside(slot: SlotRecord) -> float | None:
-    windows, response_us = slot.load.windows, slot.load.response_time_us.mean
+    windows, response_us = slot.load.counted_windows, slot.load.response_time_us.mean
     if len(windows) < 3 or response_us is None:
         return None
     first, last = windows[0], windows[-1]

@@ -1,0 +1,253 @@
+"""What of an arm's slots bounds its bias: from probe readings to `Bound`s, by cause.
+
+Up to a rule's limit, what both arms had of a disturbance counts as alike, since they take turns in
+slots of seconds; only what one had more than the other counts. Beyond it all of it counts, of both
+arms. docs/method.md, "Bias", derives the bounds.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from webdyno.judge.bounds import (
+    REFILL_S,
+    Bound,
+    added_in_closed_loop_us,
+    added_in_open_loop_us,
+    cpu_when_shared,
+    extra_share,
+    lost_share,
+    memory_under_pressure,
+    quantile_when_delayed,
+    quantile_when_sent_late,
+    rate_when_slowed,
+    when_settling,
+)
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity.client import (
+    CLIENT_BOUND,
+    CLIENT_CEILING,
+    SEND_LAG,
+    STILL_LIMIT,
+    WAITING_LIMIT,
+    still_share,
+)
+from webdyno.judge.validity.host import (
+    FOREIGN_LIMIT,
+    PRESSURE_LIMIT,
+    STEAL_LIMIT,
+    foreign_s,
+    memory_waiting,
+)
+from webdyno.judge.validity.network import link_limited
+from webdyno.judge.validity.rule import TOO_MANY_LEFT_OUT
+from webdyno.judge.validity.servers import LEFT_OVER_LIMIT, left_over_s, stopped_s
+from webdyno.judge.validity.trend import RULES as TRENDS
+from webdyno.model.histogram import Histogram, merge
+from webdyno.model.judgement import LimitedBy
+from webdyno.model.metrics import MetricRule, rate_rps
+from webdyno.model.records import SlotRecord
+
+Share = Callable[[SlotRecord], float]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A disturbance: what of a slot's time it can have taken, and of the servers' CPU time."""
+
+    name: str
+    limit: float
+    """Share of the time up to which what both arms had counts as alike."""
+    of_time: Share
+    of_cpu: Share | None = None
+    """What of the counted CPU time may not be the servers' own work."""
+
+
+def _lost(seconds: Share) -> Share:
+    """Make a share of the time of CPU seconds on the servers' CPUs that went elsewhere."""
+
+    def share(slot: SlotRecord) -> float:
+        if slot.readings is None or not slot.readings.host.took_s:
+            return 0.0
+        return lost_share(seconds(slot), slot.servers.cpu_s, slot.readings.host.took_s)
+
+    return share
+
+
+def _extra(seconds: Share) -> Share:
+    return lambda slot: extra_share(seconds(slot), slot.servers.cpu_s)
+
+
+def _stolen_s(slot: SlotRecord) -> float:
+    return slot.readings.host.servers.steal_s if slot.readings else 0.0
+
+
+def _stolen(slot: SlotRecord) -> float:
+    """Of servers and client together: each may have waited while the other was held up."""
+    host = slot.readings.host if slot.readings else None
+    if host is None or slot.readings is None or not host.took_s:
+        return 0.0
+    theirs = 0.0 if slot.readings.shared_cpus else host.client.steal_s
+    return min(_lost(_stolen_s)(slot) + min(theirs / host.took_s, 1.0), 1.0)
+
+
+def _refilling_s(others_s: Share) -> Share:
+    """Make CPU seconds that the servers' caches can have cost after others ran."""
+
+    def seconds(slot: SlotRecord) -> float:
+        services = slot.readings.services.values() if slot.readings else ()
+        switches = sum(use.switches_involuntary for use in services)
+        return min(others_s(slot), switches * REFILL_S)
+
+    return seconds
+
+
+def _reclaiming_s(slot: SlotRecord) -> float:
+    """On all of the servers' CPUs, whenever a task waited for memory."""
+    return memory_waiting(slot) * slot.readings.host.servers.total_s if slot.readings else 0.0
+
+
+def _held_back(slot: SlotRecord) -> float:
+    if slot.readings is None or slot.readings.shared_cpus:
+        return 0.0
+    return slot.readings.client_waiting or 0.0
+
+
+def _stopped(slot: SlotRecord) -> float:
+    took_s = slot.readings.host.took_s if slot.readings else 0.0
+    return min(stopped_s(slot) / took_s, 1.0) if took_s else 0.0
+
+
+CAUSES = (
+    Cause("steal", STEAL_LIMIT, _stolen, _extra(_stolen_s)),
+    Cause("other-work", FOREIGN_LIMIT, _lost(foreign_s), _extra(_refilling_s(foreign_s))),
+    Cause("left-over-work", LEFT_OVER_LIMIT, _lost(left_over_s), _extra(_refilling_s(left_over_s))),
+    Cause("memory-pressure", PRESSURE_LIMIT, memory_waiting, _extra(_reclaiming_s)),
+    Cause("client-held-back", WAITING_LIMIT, _held_back),
+    Cause("client-stood-still", STILL_LIMIT, still_share),
+    Cause("servers-stopped", 0.0, _stopped),
+)
+
+
+def _mean(slots: Sequence[SlotRecord], share: Share) -> float:
+    return float(np.mean([share(slot) for slot in slots])) if slots else 0.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two arms of a comparison, and its slots that count for a metric."""
+
+    mine: Sequence[SlotRecord]
+    theirs: Sequence[SlotRecord]
+    """The other arm's."""
+
+    def rate(self) -> list[Bound]:
+        """Bound the rate."""
+        offered, rate = self.mine[0].load.offered_rps, rate_rps(self.mine)
+        of_offered = rate / offered if offered and rate else None
+        return [
+            rate_when_slowed(cause.name, self._counted(cause, cause.of_time), of_offered)
+            for cause in CAUSES
+        ]
+
+    def cpu(self) -> list[Bound]:
+        """Bound CPU time per request."""
+        return [
+            cpu_when_shared(cause.name, self._counted(cause, cause.of_cpu))
+            for cause in CAUSES
+            if cause.of_cpu
+        ]
+
+    def memory(self) -> list[Bound]:
+        """Bound memory: pages that are taken away under pressure can't be counted."""
+        pressed = _mean(self.mine, memory_waiting)
+        return [memory_under_pressure(pressed if pressed > PRESSURE_LIMIT else 0.0)]
+
+    def times(self, quantile: float) -> list[Bound]:
+        """Bound a quantile: only by what exceeds a limit, since little moves its bound a lot."""
+        encoded = [slot.load.response_time_us.histogram for slot in self.mine]
+        times = merge(Histogram.decode(each) for each in encoded if each)
+        found = [
+            quantile_when_delayed(cause.name, times, quantile, self._added_us(share))
+            for cause in CAUSES
+            if (share := _mean(self.mine, cause.of_time)) > cause.limit
+        ]
+        lags = [slot.load.send_lag_us for slot in self.mine if SEND_LAG.broken(slot)]
+        if lags:
+            worst = (
+                max(lag.p50 or 0.0 for lag in lags),
+                max(lag.p99 or 0.0 for lag in lags),
+                max(lag.max or lag.p99 or 0.0 for lag in lags),
+            )
+            found.append(quantile_when_sent_late(times, quantile, worst, self._utilisation()))
+        return found
+
+    def _counted(self, cause: Cause, of: Share) -> float:
+        """Give the share that counts: all of it beyond the limit, else the difference."""
+        share = _mean(self.mine, of)
+        of_time = max(_mean(self.mine, cause.of_time), _mean(self.theirs, cause.of_time))
+        return share if of_time > cause.limit else max(share - _mean(self.theirs, of), 0.0)
+
+    def _added_us(self, share: float) -> float:
+        """Give the mean time that a disturbance has added to a request."""
+        if self.mine[0].load.loop == "open":
+            took_s = fmean(slot.load.measured_s for slot in self.mine)
+            lost_s = share * took_s
+            return added_in_open_loop_us(lost_s, lost_s, took_s, self._utilisation())
+        mean_us = fmean(slot.load.response_time_us.mean or 0.0 for slot in self.mine)
+        return added_in_closed_loop_us(share, mean_us)
+
+    def _utilisation(self) -> float:
+        """Give the share of the servers' CPUs that was busy; 1 where that isn't known."""
+        hosts = [slot.readings.host.servers for slot in self.mine if slot.readings]
+        total_s = sum(host.total_s for host in hosts)
+        return sum(host.busy_s for host in hosts) / total_s if total_s else 1.0
+
+
+def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> list[Bound]:
+    """Give how far each cause can have moved an arm's metric, beside another arm.
+
+    `measured` holds the slots that count for the metric. Side effects (switches, sizes) have none.
+    """
+    side = Side(measured.of_arm(arm), measured.of_arm(other))
+    if not side.mine or not rule.decides:
+        return []
+    found: list[Bound] = []
+    match rule.kind:
+        case "rate":
+            found = side.rate() + _settling(measured, arm)
+        case "response time" if rule.quantile is not None:
+            found = side.times(rule.quantile) + _turned(_settling(measured, arm))
+        case "work":
+            found = side.cpu() + _turned(_settling(measured, arm))
+        case "memory":
+            found = side.memory()
+    return [bound for bound in found if bound.down or bound.up]
+
+
+def _settling(measured: Measured, arm: str) -> list[Bound]:
+    """Bound a rate that still changed, where a trend is sure."""
+    changes = [(trend.name, trend.sure_change(measured, arm)) for trend in TRENDS]
+    return [when_settling(name, change) for name, change in changes if change is not None]
+
+
+def _turned(bounds: Sequence[Bound]) -> list[Bound]:
+    """Take a rate's bounds for what goes down as the rate goes up.
+
+    A rate that rises by a factor takes as much off the mean response time (Little's law), and at
+    most as much off CPU time per request, when that was all that changed.
+    """
+    return [Bound(bound.cause, down=bound.up, up=bound.down) for bound in bounds]
+
+
+def limited_by(measured: Measured, arm: str, rule: MetricRule) -> LimitedBy | None:
+    """Tell what kept an arm from being faster, client or link, if its rate is a lower bound."""
+    mine = measured.of_arm(arm)
+    if rule.kind != "rate" or not mine:
+        return None
+    held = [slot for slot in mine if CLIENT_BOUND.broken(slot) or CLIENT_CEILING.broken(slot)]
+    if len(held) > TOO_MANY_LEFT_OUT * len(mine):
+        return "client"
+    return "link" if link_limited(mine) else None
