@@ -110,7 +110,7 @@ def main() -> None:
     print(f"{count} experiments a row, precision {measure.precision}")  # noqa: T201
     print("noise  ratio  coverage  blocks  faster  slower  equivalent  undecided")  # noqa: T201
     for noise in (0.01, 0.02, 0.03, 0.04, 0.05):
-        for ratio in (1.0, 1.05):
+        for ratio in (1.0, 1.05, 1.5, 4.0):
             outcomes = list(experiments(World(ratio, noise, noise), count, measure))
             by = shares(outcomes, measure)
             print(  # noqa: T201

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builders import START, SimulatedArm, simulated_run
 from judge.validity.broken import readings_with
-from webdyno.judge import judge, ratios_so_far
+from webdyno.judge import decide, judge, ratios_so_far
 from webdyno.judge.runs import compare_runs
 from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Judgement, Verdict
@@ -51,13 +51,19 @@ def test_every_metric_of_every_arm_has_its_interval() -> None:
 def test_equal_arms_are_equivalent_within_delta() -> None:
     found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, noise=0.003)
     assert found.verdict is Verdict.EQUIVALENT
-    assert found.headline.endswith("equivalent within 2 %")
+    assert re.search(
+        r"equivalent within 2 %, no difference larger than [01]\.\d+ % either way$", found.headline
+    )
 
 
 def test_undecided_says_what_is_still_needed() -> None:
     found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6, noise=0.04)
     assert found.verdict is Verdict.UNDECIDED
-    assert re.search(r"undecided, about \d+ more blocks \(\d+ minutes?\) needed", found.headline)
+    assert re.search(
+        r"undecided, but no difference larger than [\d.]+ % either way \(about \d+ more blocks "
+        r"\(\d+ minutes?\) needed\)",
+        found.headline,
+    )
 
 
 def test_wrong_answers_are_no_verdict_and_name_arm_and_path() -> None:
@@ -73,9 +79,33 @@ def test_wrong_answers_are_no_verdict_and_name_arm_and_path() -> None:
 def test_a_busy_client_leaves_server_cpu_comparable() -> None:
     found = judged({"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40.0)})
     by_metric = {comparison.metric: comparison for comparison in found.comparisons}
-    assert by_metric["rate_rps"].verdict is Verdict.INVALID
+    assert by_metric["rate_rps"].verdict is Verdict.UNDECIDED
+    assert by_metric["response_p50_us"].verdict is Verdict.INVALID
     assert by_metric["server_cpu_us"].verdict is Verdict.SLOWER
-    assert found.verdict is Verdict.INVALID
+    assert found.verdict is Verdict.UNDECIDED
+
+
+def test_the_rate_of_an_arm_that_kept_the_client_busy_is_a_lower_bound() -> None:
+    quick = SimulatedArm(rate_rps=124_000, busy=0.97)
+    found = judged({"apache": SimulatedArm(), "nginx": quick})
+    (rate,) = (it for it in found.comparisons if it.metric == "rate_rps")
+    assert rate.limited_by == {"nginx": "client"}
+    assert found.verdict is Verdict.FASTER
+    assert re.search(
+        r"faster, at least (2\.9|3\.0)\d× ?: the load generator was the limit of nginx",
+        found.headline.replace("×:", "× :"),
+    )
+    turned = judged({"nginx": quick, "apache": SimulatedArm()})
+    assert turned.verdict is Verdict.SLOWER
+    assert "slower, at most 0.3" in turned.headline
+
+
+def test_a_client_that_both_arms_kept_busy_leaves_cpu_time_to_judge_by() -> None:
+    arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40, busy=0.97)}
+    found = judged(arms)
+    assert found.verdict is Verdict.SLOWER
+    assert "apache needs" in found.headline
+    assert "the load generator was the limit of both apache and nginx" in found.headline
 
 
 def test_one_arm_out_of_three_being_broken_leaves_the_others_comparable() -> None:
@@ -109,6 +139,42 @@ def test_a_few_bad_slots_are_left_out_and_told() -> None:
     assert (finding.rule, finding.severity) == ("timeouts", "note")
     assert "1 slot of 32, left out" in finding.what
     assert [(left.block, left.slot) for left in found.left_out] == [(slot.block, slot.slot)]
+
+
+def test_a_percentile_has_its_interval_within_each_block() -> None:
+    found = judged({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=6)
+    by_metric = {(it.arm, it.metric): it for it in found.arms}
+    p99 = by_metric["nginx", "response_p99_us"]
+    assert len(p99.within_blocks) == 6
+    for value, within in zip(p99.by_block, p99.within_blocks, strict=True):
+        assert within.low is not None
+        assert within.high is not None
+        assert within.low <= value <= within.high
+    assert by_metric["nginx", "rate_rps"].within_blocks == []
+
+
+@pytest.mark.parametrize(
+    ("question", "rate_rps", "answer"),
+    [
+        ("faster", 44_000, "yes"),
+        ("faster", 36_000, "no"),
+        ("not-slower-by 5%", 40_000, "yes"),
+        ("not-slower-by 5%", 30_000, "no"),
+    ],
+)
+def test_a_question_in_one_direction_is_answered(
+    question: str, rate_rps: float, answer: str
+) -> None:
+    arms = {"nginx": SimulatedArm(), "new": SimulatedArm(rate_rps=rate_rps)}
+    measure = Measure(seed=1, question=question)
+    run = simulated_run(arms, blocks=12, restart_sd=0.01, slot_sd=0.01, measure=measure)
+    found = judge(run.head, run.records)
+    (asked,) = (it.one_sided for it in found.comparisons if it.one_sided)
+    assert asked.answer == answer
+    assert f"{question}? {answer}: " in found.headline
+    stop = decide(run.records, run.head.experiment, 10.0)
+    assert stop is not None
+    assert question in stop.why
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2, 5])

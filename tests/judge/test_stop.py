@@ -42,6 +42,14 @@ def test_a_narrow_interval_stops() -> None:
     assert reason(stop(run(EQUAL, 6, 0.002))) == "precision"
 
 
+def test_a_large_difference_needs_not_be_known_as_well() -> None:
+    made = run(APART, 6, 0.03)
+    found = stop(made)
+    assert found is not None
+    assert found.why == "the ratio is known to a tenth of the difference, in logarithms"
+    assert stop(run(EQUAL, 6, 0.03)) is None
+
+
 def test_a_clear_difference_that_is_not_known_well_goes_on() -> None:
     assert stop(run(APART, 8, 0.1)) is None
 
@@ -96,6 +104,7 @@ def test_an_arm_that_never_works_ends_the_run() -> None:
 
 def test_the_deciding_metric_decides_when_to_stop() -> None:
     client_bound = {"nginx": SimulatedArm(busy=0.99), "apache": SimulatedArm()}
-    assert reason(stop(run(client_bound, 6, 0.001))) == "nothing-valid"
+    by_times = Measure(decide_on="response_p50_us")
+    assert reason(stop(run(client_bound, 6, 0.001, by_times))) == "nothing-valid"
     by_cpu = Measure(decide_on="server_cpu_us")
     assert reason(stop(run(client_bound, 6, 0.001, by_cpu))) == "precision"

@@ -95,11 +95,11 @@ def quantile_when_delayed(
     if measured is None or mean_added_us <= 0 or most_added_us <= 0:
         return Bound(cause)
     # Any a gives a bound, so a grid is enough.
-    tried_us = mean_added_us / np.geomspace(1e-4, quantile, 200)
+    tried_us = mean_added_us / np.geomspace(1e-4, quantile, 200) if mean_added_us < inf else ()
     candidates = [
         (times_us.quantile(quantile - mean_added_us / a_us) or 0.0) - a_us for a_us in tried_us
     ]
-    least = max(*candidates, measured - most_added_us)
+    least = max([*candidates, measured - most_added_us])
     return Bound(cause, up=log(measured / least) if least > 0 else inf)
 
 

@@ -1,24 +1,31 @@
 """The whole judgement of a run: comparisons on every metric, findings, one sentence."""
 
 from collections.abc import Sequence
+from math import ceil, floor
 from statistics import median
 
 from webdyno.judge.comparison import arm_value, compare_with_baseline, same_arm_findings
 from webdyno.judge.measured import Measured
-from webdyno.judge.validity import findings_of, left_out_slots, valid_for
+from webdyno.judge.validity import (
+    findings_of,
+    left_out_slots,
+    only_disturbed,
+    valid_for,
+)
 from webdyno.judge.validity.network import both_filled_link
 from webdyno.judge.variance import variance_splits
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, minutes, percent, ratio, ratio_range
+from webdyno.model.format import TIMES, count, minutes, number, percent, ratio, ratio_range
 from webdyno.model.judgement import (
     ArmFacts,
     ArmValue,
     Comparison,
     Finding,
     Judgement,
+    LeftOutSlot,
     Verdict,
 )
-from webdyno.model.metrics import metric_rule, metrics_told_by
+from webdyno.model.metrics import MetricRule, metric_rule, metrics_told_by
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 
@@ -46,10 +53,12 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
         arms += [arm_value(valid, arm, rule) for arm in experiment.arms]
         compared = compare_with_baseline(valid, experiment, rule)
         findings += same_arm_findings(compared)
+        findings += _flips(compared, _with_all_slots(measured, left_out, experiment, rule))
         judged = [_unless_invalid(comparison, findings) for comparison in compared]
         comparisons += [_with_reason(comparison, findings) for comparison in judged]
     deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
     asked = [comparison for comparison in deciding if not comparison.same_arm] or deciding
+    asked = [_by_cpu_time(comparison, comparisons) for comparison in asked]
     return Judgement(
         verdict=min((it.verdict for it in asked), key=WEIGHT.index),
         headline=headline(asked),
@@ -64,6 +73,57 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
         facts=[_facts(measured, arm) for arm in experiment.arms] if measured.blocks else [],
         stopped_because=measured.stop.why if measured.stop else None,
         blocks=len(measured.blocks),
+    )
+
+
+def _with_all_slots(
+    measured: Measured, left_out: Sequence[LeftOutSlot], experiment: Experiment, rule: MetricRule
+) -> list[Comparison]:
+    """Compare with the slots that were only disturbed kept in; empty where there are none."""
+    broken = [slot for slot in left_out if not only_disturbed(slot)]
+    counting, all_of_them = (valid_for(measured, out, rule.name) for out in (left_out, broken))
+    if len(counting.slots) == len(all_of_them.slots):
+        return []
+    return compare_with_baseline(all_of_them, experiment, rule)
+
+
+def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[Finding]:
+    """Tell verdicts that hang on the slots that were left out: that choice may mislead."""
+    whole = {comparison.a: comparison for comparison in kept}
+    return [
+        Finding(
+            rule="left-out-matters",
+            severity="note",
+            arm=it.a,
+            what=f"with the disturbed slots kept in, {it.a} against {it.b} would be "
+            f"{whole[it.a].as_measured} instead of {it.as_measured}: the verdict on "
+            f"{metric_rule(it.metric).metric.label} hangs on what was left out",
+            remedy="Run again at a quieter time; both verdicts can't be right.",
+            metrics=[it.metric],
+        )
+        for it in compared
+        if it.a in whole and whole[it.a].as_measured is not it.as_measured
+    ]
+
+
+def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> Comparison:
+    """Where the client was the limit of both arms, give the comparison by CPU time instead.
+
+    It is what the client's speed doesn't enter. Its reason says so.
+    """
+    if list(comparison.limited_by.values()) != ["client", "client"]:
+        return comparison
+    reason = (
+        f"the load generator was the limit of both {comparison.a} and {comparison.b}, so that "
+        "neither could show its rate; judged by server CPU time per request"
+    )
+    return next(
+        (
+            it.model_copy(update={"reason": reason})
+            for it in all_of_them
+            if (it.metric, it.a, it.b) == ("server_cpu_us", comparison.a, comparison.b)
+        ),
+        comparison,
     )
 
 
@@ -165,16 +225,48 @@ def _found(comparison: Comparison) -> str:
 
 
 def _outlook(comparison: Comparison) -> str:
-    """Say what the verdict's name leaves open: how equal, or what is still needed."""
+    """Say what the verdict's name leaves open: how equal, at least how much, what is needed."""
+    parts = [_certainty(comparison), _asked(comparison), comparison.reason]
+    return ", ".join(part for part in parts if part)
+
+
+def _certainty(comparison: Comparison) -> str | None:
     if comparison.negligible:
         return "the difference being too small to matter"
     if comparison.verdict is Verdict.EQUIVALENT:
-        because = f": {comparison.reason}" if comparison.reason else ""
-        return f"within {percent(comparison.delta)}{because}"
+        more = f", {comparison.excludes}" if comparison.excludes else ""
+        return f"within {percent(comparison.delta)}{more}"
     if comparison.verdict is not Verdict.UNDECIDED:
-        return ""
+        return _at_least(comparison)
     if comparison.ratio is None:
         return _lower_first(comparison.why)
+    needed = _needed(comparison)
+    return f"but {comparison.excludes} ({needed})" if comparison.excludes else needed
+
+
+def _at_least(comparison: Comparison) -> str | None:
+    """Say what is sure of a ratio whose better arm could have been faster still."""
+    better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
+    sure = comparison.bounded or comparison.ratio
+    if better not in comparison.limited_by or sure is None:
+        return None
+    limit = "load generator" if comparison.limited_by[better] == "client" else "link"
+    if comparison.verdict is Verdict.FASTER:
+        said = f"at least {number(floor(sure.low * 100) / 100, 2)}{TIMES}"
+    else:
+        said = f"at most {number(ceil(sure.high * 100) / 100, 2)}{TIMES}"
+    return f"{said}: the {limit} was the limit of {better}"
+
+
+def _asked(comparison: Comparison) -> str | None:
+    """Give the answer to a question in one direction."""
+    asked = comparison.one_sided
+    return f"{asked.question}? {asked.answer}: {asked.why}" if asked else None
+
+
+def _needed(comparison: Comparison) -> str:
+    if comparison.bounded and comparison.as_measured is not Verdict.UNDECIDED:
+        return f"{comparison.as_measured} as measured, but what disturbed it may have made it so"
     if comparison.more_blocks is None or comparison.more_minutes is None:
         return "too close to call in reasonable time"
     needed_s = comparison.more_minutes * 60

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from webdyno.model.histogram import Histogram, merge
 from webdyno.model.metrics import MetricRule
 from webdyno.model.records import (
     BlockRecord,
@@ -125,6 +126,16 @@ class Measured:
         """Give an arm's value of a metric in each block that can tell it, by block number."""
         values = {block.record.block: rule.block_value(block.of(arm)) for block in self.blocks}
         return {number: value for number, value in values.items() if value is not None}
+
+    def times(self, arm: str) -> dict[int, Histogram]:
+        """Give an arm's response times in each block that has any, by block number."""
+        found = {}
+        for block in self.blocks:
+            encoded = [slot.load.response_time_us.histogram for slot in block.of(arm)]
+            times = merge(Histogram.decode(each) for each in encoded if each)
+            if times.total:
+                found[block.record.block] = times
+        return found
 
     def slot_logs(self, arm: str, rule: MetricRule) -> dict[int, NDArray[np.float64]]:
         """Give ln(value) of each of an arm's slots, by number of those blocks that have any."""

@@ -11,7 +11,7 @@ which for few blocks is slightly too lavish: hence `SPENT`. A run that ends befo
 blocks has spent less than its risk. Non-inferiority: ICH E9, section 3.3.2.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil, exp, expm1, floor, log1p, log10
 from typing import Literal
@@ -19,10 +19,11 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
+from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import TINY, Estimate, Logs
+from webdyno.model.experiment import Measure, tolerance_of
 from webdyno.model.format import percent
 from webdyno.model.mistake import Mistake
-from webdyno.model.quantities import SHARE
 
 RISK = 0.05
 SPENT = 0.046
@@ -30,6 +31,8 @@ SPENT = 0.046
 (tests/judge/test_question.py)."""
 SPENDING_POWER = 1.5
 GRID, GRID_SDS = 2001, 8.0
+LARGEST = 600.0
+"""Of a log ratio that isn't bounded."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +67,10 @@ class OneSidedAnswer:
 
 def read_question(text: str) -> float:
     """Read `faster` or `not-slower-by 5%`; give the tolerance. Raises Mistake."""
-    word, _, amount = text.strip().partition(" ")
-    if word == "faster" and not amount:
-        return 0.0
-    if word == "not-slower-by":
-        tolerance = SHARE.read(amount)
-        if tolerance is not None and 0 < tolerance < 1:
-            return tolerance
-    raise Mistake(
-        f"--question {text}: there are two questions, 'faster' and 'not-slower-by 5%' "
-        "(any share between 0% and 100%)"
-    )
+    try:
+        return tolerance_of(text)
+    except ValueError as error:
+        raise Mistake(f"--question: {error}") from error
 
 
 def ask(d: Logs, question: OneSided) -> OneSidedAnswer | None:
@@ -103,6 +99,33 @@ def ask(d: Logs, question: OneSided) -> OneSidedAnswer | None:
         )
     why = f"{asked} is neither sure nor ruled out after {n} blocks (p = {p:.2g}, {level:.2g} asked)"
     return OneSidedAnswer("undecided", exp(low), exp(high), why)
+
+
+def question_of(measure: Measure, better: Literal["higher", "lower"]) -> OneSided | None:
+    """Give the one-sided question that an experiment asks, if any."""
+    if measure.question is None:
+        return None
+    return OneSided(tolerance_of(measure.question), better, measure.max_blocks, measure.min_blocks)
+
+
+def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | None:
+    """Answer with all bounds counted against the answer: yes and no rest on the worst case."""
+    worst, best = (d - bound.up, d + bound.down)
+    if question.better == "lower":
+        worst, best = best, worst
+    pessimist, optimist = (ask(_finite(moved), question) for moved in (worst, best))
+    if pessimist is None or optimist is None or pessimist.answer == "yes":
+        return pessimist
+    if optimist.answer == "no":
+        return optimist
+    why = pessimist.why
+    if pessimist.answer != optimist.answer:
+        why = "what disturbed the run may have made or hidden the difference"
+    return replace(pessimist, answer="undecided", at_most=optimist.at_most, why=why)
+
+
+def _finite(d: Logs) -> Logs:
+    return d.clip(-LARGEST, LARGEST)
 
 
 def stops(found: OneSidedAnswer | None, blocks: int, question: OneSided) -> bool:

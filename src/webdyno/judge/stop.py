@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log1p
 
 from webdyno.judge.comparison import (
     ALPHA,
     LogRatios,
+    evidence_of,
     fewest_blocks,
     log_ratios,
+    one_sided,
     shown_estimate,
 )
+from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.model.experiment import Experiment, Measure
@@ -36,7 +40,8 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     """Tell, after each block, whether to stop; None means go on.
 
     `elapsed_s` is how long the run has taken so far. It stops when the intervals of all ratios on
-    the deciding metric are as narrow as `precision` asks for, at `max_blocks`, or when another
+    the deciding metric are as narrow as `precision` asks for (or the one-sided question is
+    answered, if there is one), at `max_blocks`, or when another
     block wouldn't fit into the budget any more; but never before a verdict is possible, unless an
     arm has nothing valid to show or more blocks were spoilt than can be replaced.
     """
@@ -56,13 +61,33 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
-    if judgeable >= fewest and _precise(pairs, measure):
-        return Stop("precision", f"the ratio is known to ±{percent(measure.precision)}")
+    if judgeable >= fewest and measure.question is not None:
+        if _answered(valid, pairs, experiment):
+            return Stop("precision", f"the question is answered: {measure.question}")
+    elif judgeable >= fewest and _precise(pairs, measure):
+        return Stop("precision", _known(pairs, measure))
     if finished >= measure.max_blocks:
         return Stop("max-blocks", f"{count(finished, 'block')} are the most that were asked for")
     if elapsed_s + measured.block_s > measure.budget_s:
         return Stop("budget", f"no other block fits into the budget of {measure.budget_s:g} s")
     return None
+
+
+def _answered(valid: Measured, pairs: Sequence[LogRatios], experiment: Experiment) -> bool:
+    """Whether the one-sided question is answered of all arms."""
+    rule, baseline = metric_rule(experiment.measure.decide_on), next(iter(experiment.arms))
+    answers = [
+        one_sided(pair.d, evidence_of(valid, pair.arm, baseline, rule), experiment.measure, rule)
+        for pair in pairs
+    ]
+    return all(found is not None and found.answer != "undecided" for found in answers)
+
+
+def _known(pairs: Sequence[LogRatios], measure: Measure) -> str:
+    """Say how well the ratios are known: as asked for, or a large one to a tenth of itself."""
+    if all(estimate(pair.d, 1 - ALPHA).half_width <= log1p(measure.precision) for pair in pairs):
+        return f"the ratio is known to ±{percent(measure.precision)}"
+    return "the ratio is known to a tenth of the difference, in logarithms"
 
 
 def _pairs(valid: Measured, experiment: Experiment) -> list[LogRatios]:

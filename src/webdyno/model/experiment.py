@@ -152,6 +152,31 @@ class Arm(Model):
     """How many of the servers' CPUs it gets; all of them unless given."""
 
 
+FASTER_QUESTION, NOT_SLOWER_QUESTION = "faster", "not-slower-by"
+
+
+def tolerance_of(question: str) -> float:
+    """Read `faster` or `not-slower-by 5%`; give the share by which it may be slower.
+
+    Raises ValueError.
+    """
+    word, _, amount = question.strip().partition(" ")
+    if word == FASTER_QUESTION and not amount:
+        return 0.0
+    tolerance = SHARE.read(amount) if word == NOT_SLOWER_QUESTION else None
+    if tolerance is None or not 0 < tolerance < 1:
+        raise ValueError(
+            f"{question!r} is no question; there are two, 'faster' and 'not-slower-by 5%' (any "
+            "share between 0% and 100%)"
+        )
+    return tolerance
+
+
+def _question(text: str) -> str:
+    tolerance_of(text)
+    return text.strip()
+
+
 class Measure(Model):
     """How the comparison is made: blocks, slots and the stop rule of the method."""
 
@@ -171,6 +196,9 @@ class Measure(Model):
     for each arm; 1 s with other load generators than webdyno's own."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
     """Stop when the interval of the ratio is at most this far to each side of the estimate."""
+    question: Annotated[str, AfterValidator(_question)] | None = None
+    """A one-sided question, `faster` or `not-slower-by 5%`: stop as soon as it is answered instead
+    of when the interval is narrow."""
     budget_s: Budget = 90.0
     """Stop after this much time all the same, though never before `min_blocks` blocks."""
     min_blocks: Annotated[int, Field(ge=6, le=10_000)] = 6

@@ -36,6 +36,13 @@ class Metric(Model):
     """Differences of less than this, in the metric's unit, don't matter, whatever their ratio."""
 
 
+class QuantileRange(Model):
+    """Where a quantile of one block's answers lies, 95 % sure; None: too few to tell that end."""
+
+    low: float | None
+    high: float | None
+
+
 class ArmValue(Model):
     """One metric of one arm over all blocks."""
 
@@ -46,6 +53,8 @@ class ArmValue(Model):
     """The block numbers of `by_block`."""
     interval: Interval | None
     """Of the geometric mean over blocks; None with fewer than two blocks."""
+    within_blocks: list[QuantileRange] = []
+    """For percentiles, by block: by the order statistics of its answers."""
 
 
 LimitedBy = Literal["client", "link"]
@@ -61,6 +70,19 @@ class Bias(Model):
     """The truth is at most this many times what was measured; None: nobody knows how many."""
     too_high: float | None
     """What was measured is at most this many times the truth; None as before."""
+
+
+class OneSidedAnswer(Model):
+    """The answer to a question in one direction; its bounds hold however often was looked."""
+
+    question: str
+    """`faster`, or `not-slower-by 5%`."""
+    answer: Literal["yes", "no", "undecided"]
+    at_least: float
+    """Ratio of gain (above 1 is better) that is exceeded with 95 % confidence."""
+    at_most: float
+    """Ratio of gain that isn't exceeded with 95 % confidence."""
+    why: str
 
 
 class Comparison(Model):
@@ -96,6 +118,12 @@ class Comparison(Model):
     """What disturbed the arms or hadn't settled, and how far that can have moved them."""
     tipping: str | None = None
     """How much of disturbance it would take to turn the verdict, and how much there was."""
+    as_measured: Verdict | None = None
+    """What the interval as measured would allow, biases left aside."""
+    excludes: str | None = None
+    """How large a difference there can't be, where undecided or equivalent."""
+    one_sided: OneSidedAnswer | None = None
+    """Where a question in one direction was asked of this metric."""
     limited_by: dict[str, LimitedBy] = {}
     """By arm: what its rate was limited by; it is at least what was measured."""
     reason: str | None = None

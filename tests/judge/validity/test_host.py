@@ -62,11 +62,14 @@ def test_a_host_without_pressure_figures_is_fine() -> None:
     assert run_on(0.9, host={**BUSY, "pressure": None}) == {}
 
 
-@pytest.mark.parametrize(("disturbed", "severity"), [(3, "note"), (6, "invalid")])
-def test_passing_disturbances_are_left_out(disturbed: int, severity: str) -> None:
+@pytest.mark.parametrize(("disturbed", "kept"), [(3, False), (6, True)])
+def test_passing_disturbances_are_left_out(disturbed: int, kept: bool) -> None:
     def change(slot: SlotRecord) -> SlotRecord:
         used = 0.5 if slot.block % 6 < disturbed else 0.9
         slot = slot.model_copy(update={"servers": server_use(used)})
         return readings_with(host=BUSY)(slot)
 
-    assert found_in(run_with(change))["other-work"].severity == severity
+    finding = found_in(run_with(change))["other-work"]
+    assert finding.severity == "note"
+    assert ("kept: how far" in finding.what) == kept
+    assert ("left out" in finding.what) != kept

@@ -95,7 +95,9 @@ def test_a_full_link_is_the_reason_why_arms_are_equivalent() -> None:
 
     def judged(*arms: str) -> Judgement:
         records = [
-            full(record) if isinstance(record, SlotRecord) and record.arm in arms else record
+            (full if record.arm in arms else readings_with())(record)
+            if isinstance(record, SlotRecord)
+            else record
             for record in run.records
         ]
         return judge(run.head, records)

@@ -32,8 +32,7 @@ SLOT_RULES: tuple[SlotRule, ...] = (
 LASTING_RULES = tuple(rule for rule in SLOT_RULES if rule.tolerated < DISTURBANCES_TOLERATED)
 """Those of them whose causes don't pass by themselves."""
 
-VETOING_RULES = tuple(rule for rule in SLOT_RULES if not rule.bounded)
-"""Those that leave a slot no worth: it isn't known how far it can be off."""
+_BOUNDED = {rule.name for rule in SLOT_RULES if rule.bounded}
 
 RULES: tuple[Rule, ...] = (
     run.SESSIONS,
@@ -63,6 +62,11 @@ def findings_of(head: RunHead, measured: Measured) -> list[Finding]:
 def left_out_slots(measured: Measured, rules: Iterable[SlotRule] = SLOT_RULES) -> list[LeftOutSlot]:
     """List the slots that break a rule."""
     return [left_out for rule in rules for left_out in rule.left_out(measured.slots)]
+
+
+def only_disturbed(left_out: LeftOutSlot) -> bool:
+    """Tell whether a slot was left out for what could be bounded as well."""
+    return left_out.rule in _BOUNDED
 
 
 def valid_for(measured: Measured, left_out: Iterable[LeftOutSlot], metric: str) -> Measured:
