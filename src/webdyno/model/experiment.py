@@ -186,8 +186,8 @@ class Measure(Model):
     """The part of a slot that counts: one stretch of load on one arm. Unless given, a pilot finds
     it; 0.5 s with load generators other than webdyno's own, which know no pilot."""
     lead_in_s: Pause | None = None
-    """Load at the beginning of each slot that doesn't count. Unless given, a pilot finds it; other
-    load generators than webdyno's own have none."""
+    """Load at the beginning of each slot that doesn't count. Unless given, a pilot finds it;
+    none where slots and warm-up are given, or with load generators other than webdyno's own."""
     slots_per_arm: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
     """Slots of each arm in a block; even, so that ABBA order is balanced. Unless given, the
     first six blocks have 2 (4 without a pilot), then it is chosen from the noise, from 4 to 8."""

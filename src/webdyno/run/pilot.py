@@ -75,9 +75,12 @@ class _Seen:
 
 
 def needs_pilot(experiment: Experiment) -> bool:
-    """Tell whether a pilot can find something that isn't set."""
+    """Tell whether a pilot can find something that isn't set.
+
+    For the lead-in alone it isn't worth its time: who sets slots and warm-up has none without.
+    """
     measure = experiment.measure
-    asked = (measure.slot_s, measure.warmup_s, measure.lead_in_s)
+    asked = (measure.slot_s, measure.warmup_s)
     return None in asked and program(experiment.generator).tells_windows
 
 
