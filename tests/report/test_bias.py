@@ -1,5 +1,7 @@
 """How far off a comparison can be, in words."""
 
+from dataclasses import replace
+
 import pytest
 
 from report import runs
@@ -54,3 +56,14 @@ def test_a_ratio_that_is_a_bound_is_marked() -> None:
     assert ratio_and_interval(comparison(limited_by={"apache-event": "link"}))[0].startswith("≤ ")
     both = comparison(limited_by={"nginx": "link", "apache-event": "link"})
     assert not ratio_and_interval(both)[0].startswith(("≥", "≤"))
+
+
+def test_a_run_with_bounds_is_not_called_undisturbed() -> None:
+    view = runs.seen(runs.decided())
+    assert view.undisturbed
+    moved = comparison(biases=[Bias(cause="steal", arm="nginx", too_low=1.01, too_high=1.0)])
+    point = view.points[0]
+    assert point.deciding
+    rows = [replace(row, comparison=row.comparison and moved) for row in point.deciding.rows]
+    deciding = replace(point.deciding, rows=rows)
+    assert not replace(view, points=[replace(point, deciding=deciding)]).undisturbed

@@ -136,6 +136,12 @@ class RunView:
         return len(self.points) > 1
 
     @property
+    def undisturbed(self) -> bool:
+        """Whether no rule fired, and nothing was there that could have moved what decides."""
+        compared = chain.from_iterable(table.compared for table in self.deciding)
+        return not self.findings and not any(it.biases or it.limited_by for it in compared)
+
+    @property
     def deciding(self) -> list[Table]:
         """The deciding metric at every point where anything was measured."""
         return [point.deciding for point in self.points if point.deciding]
