@@ -109,7 +109,7 @@ def run_delays(
     cores: Cores,
     console: Console,
 ) -> None:
-    """Hold the clients against one kind of delays, and print their table."""
+    """Try the clients on one kind of delays, and print their table."""
     truth = true_percentiles(delays, RATE_RPS, options.duration)
     absent = [name for name in options.clients if name not in paths]
     trials: dict[str, list[Trial]] = {name: [] for name in options.clients if name in paths}

@@ -57,6 +57,12 @@ class Tracer:
             if self._in_slot:
                 self.by_slots.add(file)
 
+    def pilot_begins(self, *_: object) -> None:
+        """Nothing of the pilot's is counted."""
+
+    def pilot_ends(self, *_: object) -> None:
+        """Nothing of the pilot's is counted."""
+
     def block_begins(self, *_: object) -> None:
         """Nothing of interest."""
 

@@ -43,7 +43,6 @@ EXAMPLES = """\
 
 CATALOGUE = Path(__file__).parent / "rig/dialled"
 SERVER = "dialled_server"
-programs.OWN[SERVER] = "--example"
 RESULTS = Path("runs/truth.jsonl")
 CPU_METRIC = "server_cpu_us"
 RATIOS = ("1", "1.02", "1.05", "1.5", "4")

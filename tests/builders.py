@@ -114,7 +114,7 @@ def simulated_run(
         for slot, (name, phase) in zip(count(), phases, strict=False):
             arm = arms[name]
             warmup = phase == "warmup"
-            duration_s = measure.warmup_s if warmup else measure.slot_s
+            duration_s = (measure.warmup_s or 1.0) if warmup else (measure.slot_s or 0.5)
             records.append(
                 SlotRecord(
                     block=block,

@@ -24,6 +24,7 @@ def checkout(tmp_path: Path) -> Path:
         "pyproject.toml": "",
         "uv.lock": "",
         "loadgen/src/main.rs": "",
+        "loadgen/relay/src/lib.rs": "",
         "loadgen/Cargo.toml": "",
         "loadgen/Cargo.lock": "",
         "loadgen/target/release/loadgen": "#!/bin/sh\n",

@@ -12,7 +12,12 @@ from rig.process import BenchError
 MANIFEST = Path(__file__).parents[2] / "loadgen/Cargo.toml"
 PROFILE = "BENCH_CARGO_PROFILE"
 """The environment may name another profile than release: the tests' one, which is built already."""
-OWN = {"loadgen": "--bin", "floor": "--example", "delay_server": "--example"}
+OWN = {
+    "loadgen": "--bin",
+    "floor": "--example",
+    "delay_server": "--example",
+    "dialled_server": "--example",
+}
 
 
 def build(*names: str) -> dict[str, Path]:

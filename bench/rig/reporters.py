@@ -1,4 +1,4 @@
-"""Clients whose percentiles are held against the truth: how each makes about the same load."""
+"""Clients whose percentiles are compared with the truth: how each makes about the same load."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -74,7 +74,7 @@ def problem_of(
     accepted: int,
     duration_s: float,
 ) -> str | None:
-    """Say why a sample can't be held against others: it failed, or did other work than asked."""
+    """Say why a sample can't be compared with others: it failed, or did other work than asked."""
     if finished.exit_code not in client.good_exits:
         return finished.reason
     if counted.failed:

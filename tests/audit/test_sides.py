@@ -1,4 +1,4 @@
-"""Two sides that are held against each other: documents, settings, copies, tables."""
+"""Two sides that are compared: documents, settings, copies, tables."""
 
 from collections.abc import Sequence
 

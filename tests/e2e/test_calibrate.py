@@ -34,7 +34,7 @@ def test_a_calibration_is_measured_kept_and_used(
 
 @pytest.mark.parametrize(
     ("flag", "told"),
-    [("--body=big", "--body big"), ("--connections=0", "--connections"), ("--link=1", "100mbit")],
+    [("--body=big", "--body big"), ("--connections=0", "--connections"), ("--link=1", "1 kbit/s")],
 )
 def test_wrong_flags_are_told(flag: str, told: str, tmp_path: Path) -> None:
     done = webdyno("calibrate", flag, folder=tmp_path)

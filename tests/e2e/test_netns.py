@@ -59,4 +59,4 @@ def test_what_needs_namespaces_is_told(tmp_path: Path) -> None:
     done = webdyno("run", "--bench=netns", "--delay=soon", folder=tmp_path)
     assert done.returncode == 2
     assert "--delay soon" in done.stderr
-    assert "20ms" in done.stderr
+    assert "500ms" in done.stderr

@@ -87,7 +87,7 @@ def test_different_bodies_get_no_verdict(tmp_path: Path) -> None:
         (["run", "--set=load.conections=3"], "connections"),
         (["run", "--set=arms.nginx.stack=ngnix"], "nginx"),
         (["run", "--set=arms.nginx.knobs.worker=1"], "workers"),
-        (["run", "--set=arms.nginx.knobs.workers=0"], "1 to 1024"),
+        (["run", "--set=arms.nginx.knobs.workers=0"], "between 1 and 1024"),
         (["run", "--budget=soon"], "--budget soon"),
         (["run", "/nowhere/mine.toml"], "/nowhere/mine.toml"),
         (["up", "nginxx"], "nginx"),

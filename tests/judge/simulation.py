@@ -16,6 +16,7 @@ import numpy as np
 
 from webdyno.judge.comparison import ALPHA, DELTA, fewest_blocks, shown_estimate
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
+from webdyno.judge.settings import WINDOW_S
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
 from webdyno.judge.verdict import Question, answer
 from webdyno.model.experiment import Measure
@@ -73,11 +74,12 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
     d: Logs = np.empty(0)
     pilot: list[Logs] = []
     slots, took_s = measure.first_slots_per_arm, 0.0
+    slot_s = measure.slot_s or WINDOW_S
     while True:
         restarts = rng.normal(0, world.restart_sd, (2, 1))
         logs = restarts + rng.normal(0, world.slot_sd, (2, slots))
         arm, baseline = np.exp(logs).mean(axis=1)
-        took_s += 2 * (world.start_s + slots * measure.slot_s)
+        took_s += 2 * (world.start_s + slots * slot_s)
         d = np.append(d, log(world.ratio) + log(arm / baseline))
         if len(d) <= PILOT_BLOCKS:
             pilot.append(logs[0] - logs[1])
@@ -86,7 +88,7 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
             if precise or len(d) == measure.max_blocks:
                 return Outcome(len(d), shown, d, slots, took_s)
         if len(d) == PILOT_BLOCKS and measure.slots_per_arm is None:
-            slots = choice(*random_effects(pilot), world.start_s, measure.slot_s)
+            slots = choice(*random_effects(pilot), world.start_s, slot_s)
 
 
 def coverage(outcomes: list[Outcome], ratio: float) -> float:

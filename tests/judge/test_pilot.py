@@ -7,7 +7,7 @@ import pytest
 
 from judge.steady_simulation import SLOW_START, TIME_S, WINDOW_S, noise, remembering, swing
 from webdyno.judge.interval import Logs
-from webdyno.judge.pilot import Needs, settle
+from webdyno.judge.pilot import LEAST_SLOT_S, Needs, settle
 from webdyno.judge.steady import Series
 
 NEEDS = Needs(response_s=0.003, quantile=None, slots_per_block=4, most_warmup_s=15, most_slot_s=10)
@@ -123,8 +123,11 @@ def test_what_the_budget_does_not_allow_is_cut_and_told() -> None:
     assert shorter.window_s == pytest.approx(2.6)
     assert "the budget allows 2.6 s after a lead-in of 0.4 s" in shorter.why
     both = settle([logs], [], replace(NEEDS, response_s=1.0, most_slot_s=5))
-    assert both.lead_in_s + both.window_s == pytest.approx(5)
-    assert not both.steady
+    assert (both.lead_in_s, both.window_s) == (2, 3)
+    assert both.steady
+    neither = settle([logs], [], replace(NEEDS, response_s=2.0, most_slot_s=5))
+    assert (neither.lead_in_s, neither.window_s) == (2.5, 2.5)
+    assert not neither.steady
     swinging = settle([series(swing(rng))], [], replace(NEEDS, most_slot_s=2))
     assert swinging.window_s == swinging.period_s
 
@@ -138,7 +141,7 @@ def test_caps_leave_room_for_the_fewest_blocks() -> None:
     block_s = 2 * (0.3 + needs.most_warmup_s + 2 * needs.most_slot_s)
     assert 6 * block_s == pytest.approx(90)
     none = Needs.within(1, arms=2, start_s=3, response_s=0.1, quantile=None, slots_per_block=4)
-    assert (none.most_warmup_s, none.most_slot_s) == (0, 0.25)
+    assert (none.most_warmup_s, none.most_slot_s) == (0, LEAST_SLOT_S)
 
 
 def test_next_to_no_data_gives_next_to_no_answer() -> None:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import START, SimulatedArm, SimulatedRun, simulated_run
 from judge.validity.broken import quiet_readings
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
+from webdyno.model.pilot import ColdFigures, Pilot, SlotSettings
 from webdyno.model.readings import HostSample, ServiceUse
-from webdyno.model.records import Record, SlotRecord
+from webdyno.model.records import BlockRecord, PilotRecord, Record, RemedyRecord, SlotRecord
 from webdyno.report.view import RunView, run_view
 
 NGINX = SimulatedArm(rate_rps=77_000, server_cpu_us=11.3, response_p50_us=780)
@@ -107,6 +108,53 @@ def probed() -> SimulatedRun:
     """The clear difference with probes at work."""
     run = decided()
     return SimulatedRun(run.head, [_with_readings(record) for record in run.records])
+
+
+@cache
+def piloted() -> SimulatedRun:
+    """The clear difference after pilots, one of them of a server that swings; with a remedy."""
+    run = decided()
+    remedy = RemedyRecord(
+        block=2,
+        rule="slot-trend",
+        arm="apache-event",
+        what="arm apache-event: its rate rises by 11 % from the first to the last third of its "
+        "slots; windows are 1.2 s long from now on, instead of 0.5 s.",
+        settings=SlotSettings(
+            warmup_s={"apache-event": 0.9, "nginx": 0.25}, lead_in_s=0.3, window_s=1.2
+        ),
+        anew=True,
+    )
+    pilots = [
+        _pilot("apache-event", warmup_s=0.9, lead_in_s=0.3, period_s=0.6, full_rate_s=0.82),
+        _pilot("nginx", warmup_s=0.25, lead_in_s=0.05, period_s=None, full_rate_s=0.11),
+    ]
+    ends = [n for n, record in enumerate(run.records, 1) if isinstance(record, BlockRecord)]
+    before, after = run.records[: ends[1]], run.records[ends[1] :]
+    return SimulatedRun(run.head, [*pilots, *before, remedy, *after])
+
+
+def _pilot(
+    arm: str, *, warmup_s: float, lead_in_s: float, period_s: float | None, full_rate_s: float
+) -> PilotRecord:
+    swings = "" if period_s is None else f"; the rate swings with a period of {period_s} s"
+    return PilotRecord(
+        arm=arm,
+        started_at=START,
+        took_s=2.5,
+        window_s=0.05,
+        answers=[1_000] * 40,
+        response_s=0.0015,
+        found=Pilot(
+            warmup_s=warmup_s,
+            lead_in_s=lead_in_s,
+            window_s=0.5,
+            period_s=period_s,
+            steady=True,
+            why=f"steady from {warmup_s} s on; windows of 0.5 s for a rate without memory{swings}",
+        ),
+        cold=ColdFigures(first_answer_s=0.071, full_rate_s=full_rate_s, cpu_s=0.034),
+    )
 
 
 def _with_readings(record: Record) -> Record:
@@ -209,7 +257,7 @@ def broken_point() -> SimulatedRun:
 SWEEPS = (connections, two_factors, names, broken_point, hostile_markup)
 """Runs of experiments with factors."""
 
-ALL = (decided, probed, several_arms, invalid, undecided, one_block, no_block, hostile)
+ALL = (decided, probed, piloted, several_arms, invalid, undecided, one_block, no_block, hostile)
 Make = Callable[[], SimulatedRun]
 
 

@@ -13,7 +13,8 @@ from webdyno.model.judgement import Interval
 from webdyno.model.records import SlotRecord
 from webdyno.report.drawing import Figure
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
-from webdyno.report.point_charts import latency_rows, point_figures, slot_rows
+from webdyno.report.latency_chart import latency_rows
+from webdyno.report.point_charts import point_figures, slot_rows
 from webdyno.report.ratio_charts import ratio_figure, ratio_row
 
 

@@ -1,6 +1,5 @@
 """The report in the terminal: the same text for plain runs and sweeps."""
 
-import os
 import re
 from io import StringIO
 from pathlib import Path
@@ -11,11 +10,10 @@ from rich.console import Console
 
 from builders import SimulatedRun
 from report import runs
+from report.approved import assert_as_approved
 from webdyno.report.terminal import print_report
 
 PAGE = Path("/runs/2026-03-14-static-hello/report.html")
-SNAPSHOTS = Path(__file__).parent / "snapshots"
-REWRITE = "WEBDYNO_REWRITE_SNAPSHOTS"
 
 
 def printed(run: SimulatedRun, *, width: int = 100, terminal: bool = False) -> str:
@@ -36,18 +34,12 @@ def test_lines_are_never_longer_than_the_terminal_or_100_columns(
 
 @pytest.mark.parametrize(
     "make",
-    [runs.decided, runs.two_factors, runs.invalid, runs.broken_point, runs.no_block],
+    [runs.decided, runs.piloted, runs.two_factors, runs.invalid, runs.broken_point, runs.no_block],
     ids=lambda make: make.__name__,
 )
 @pytest.mark.parametrize("width", [80, 100])
 def test_what_is_printed_reads_as_it_was_last_approved(make: runs.Make, width: int) -> None:
-    """With WEBDYNO_REWRITE_SNAPSHOTS=1 the texts are written anew; read them before a commit."""
-    lines = [line.rstrip() for line in printed(make(), width=width).splitlines()]
-    told = "\n".join(lines) + "\n"
-    file = SNAPSHOTS / f"{make.__name__}-{width}.txt"
-    if os.environ.get(REWRITE):
-        file.write_text(told, encoding="utf-8")
-    assert told == file.read_text(encoding="utf-8")
+    assert_as_approved(f"{make.__name__}-{width}", printed(make(), width=width))
 
 
 def test_a_verdict_comes_with_its_evidence() -> None:

@@ -1,4 +1,4 @@
-"""Claims held against runs whose truth is known."""
+"""Claims compared with runs whose truth is known."""
 
 import pytest
 

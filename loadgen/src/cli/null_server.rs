@@ -4,8 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread;
 
+use null_server::{Answer, listener, serve};
+
 use super::exit::{OK, Stop, print};
-use crate::null_server::{Answer, listener, serve};
 use crate::target::Address;
 use crate::units;
 

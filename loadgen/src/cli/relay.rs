@@ -1,8 +1,9 @@
 //! `loadgen relay`: a cable with delay and losses between two network interfaces.
 
+use relay::{Cable, Relay};
+
 use super::exit::{OK, Stop, print};
 use crate::clock::seconds_to_ns;
-use crate::relay::{Cable, Relay};
 use crate::units;
 
 /// Carry packets between two network interfaces, late or not at all: netem for kernels without it.

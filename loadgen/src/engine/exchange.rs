@@ -229,15 +229,16 @@ impl Exchange {
         received
     }
 
-    /// `MSG_TRUNC` on TCP: the kernel frees the bytes without copying them (tcp(7)). It is asked
-    /// for one byte more than is to come, which tells whether there is one.
+    /// `MSG_TRUNC` on TCP: the kernel frees the bytes without copying them (tcp(7)). Where they are
+    /// the answer's last, it is asked for one byte more, which tells whether there is one.
     fn receive_dropping(
         &mut self,
         wire: &mut Wire,
         opaque: u64,
         scratch: &mut Scratch,
     ) -> Received {
-        let room = opaque.saturating_add(1).min(DROP_BYTES as u64) as usize;
+        let beyond = u64::from(self.response.ends_after_opaque());
+        let room = opaque.saturating_add(beyond).min(DROP_BYTES as u64) as usize;
         match wire.read(&mut scratch.dropped[..room], RecvFlags::TRUNC) {
             Ok(Got::Bytes { count, .. }) if count as u64 > opaque => {
                 Received::Malformed(Malformed::Surplus)

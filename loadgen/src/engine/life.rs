@@ -66,7 +66,7 @@ pub struct Life<'a> {
     /// Of the load, in the present window.
     pub recorder: Recorder,
     pub beside: Beside,
-    asks: Asks,
+    pub asks: Asks,
     /// Connections by origin and number; those of slow readers follow those of the load.
     conns: Vec<Vec<ConnId>>,
     idle: Vec<ConnId>,
@@ -85,7 +85,7 @@ pub struct Life<'a> {
     /// Open loop: of requests that are due in this time, times are recorded; and how many of
     /// them are on their way.
     told_ns: Range<u64>,
-    pub owed: usize,
+    owed: usize,
     /// Answers to what was sent before this are late: the window is over.
     over_since_ns: Option<u64>,
     /// No request times out before.
@@ -160,7 +160,7 @@ impl<'a> Life<'a> {
 
     /// Opens idle connections and, in an open loop, those that serve many requests.
     pub fn open_ahead(&mut self) {
-        self.look();
+        self.sight.look();
         self.check_timeouts_ns = self.sight.now_ns + self.plan.timeout_ns;
         for (nth, id) in self.wanted_ahead().into_iter().enumerate() {
             if self.pool[id].state == State::Closed {
@@ -196,11 +196,6 @@ impl<'a> Life<'a> {
             let opened = if self.asks.is_open() { 0 } else { self.number_of(lane) };
             self.at(start_ns + pace_ns(opened), Timer::Free(lane));
         }
-    }
-
-    /// No lane has anything to do any more.
-    pub fn is_over(&self) -> bool {
-        self.asks.is_over()
     }
 
     /// Everything due before `end_ns` has been answered, or has failed.
@@ -325,19 +320,24 @@ impl<'a> Life<'a> {
     }
 
     fn on_event(&mut self, id: ConnId, flags: EventFlags, seen_ns: u64) {
-        match self.pool[id].state {
+        let conn = &mut self.pool[id];
+        match conn.state {
             State::Connecting => self.on_connected(id, seen_ns),
             State::Opening => self.go_on_opening(id, flags),
             State::Busy => {
-                if flags.contains(EventFlags::OUT) {
-                    self.go_on_sending(id);
+                if let (Some(flight), Some(wire)) = (&conn.flight, &mut conn.wire)
+                    && flags.contains(EventFlags::OUT)
+                {
+                    conn.exchange.go_on_sending(wire, &self.plan.requests[flight.ask.request]);
                 }
                 self.on_readable(id, flags, seen_ns);
             }
-            State::Idle if self.pool[id].multi.is_some() => self.on_frames(id, flags, seen_ns),
-            // Nobody asked for what came, or the server closed: this connection is of no use.
             State::Idle => {
-                if !self.pool[id].is_quiet(flags) {
+                if let Some(link) = conn.link() {
+                    link.arrived(is_hangup(flags));
+                    self.move_frames(id, seen_ns);
+                } else if !conn.is_quiet(flags) {
+                    // Nobody asked for what came, or the server closed: it is of no use.
                     self.lost_idle(id);
                 }
             }
@@ -367,17 +367,15 @@ impl<'a> Life<'a> {
                 }
                 Timer::Read(id) => {
                     self.pool[id].paused = false;
-                    self.on_event(id, EventFlags::IN, self.sight.now_ns);
+                    if self.pool[id].state == State::Busy {
+                        self.on_readable(id, EventFlags::IN, self.sight.now_ns);
+                    }
                 }
             }
             self.send_due();
             // Connecting and sending tell the time.
             end_ns = end_ns.min(self.sight.now_ns + TIMERS_WITHIN_NS);
         }
-    }
-
-    fn look(&mut self) -> u64 {
-        self.sight.look()
     }
 
     // A lane is free and takes a request on.
@@ -424,7 +422,7 @@ impl<'a> Life<'a> {
     /// Open loop: what is due must not wait until all events are handled.
     fn send_due(&mut self) {
         if self.asks.held_due_ns().is_some() {
-            self.look();
+            self.sight.look();
             self.dispatch();
         }
     }
@@ -440,10 +438,11 @@ impl<'a> Life<'a> {
     fn dispatch(&mut self) {
         loop {
             let (pool, ids, connections) = (&mut *self.pool, &self.conns[0], self.connections);
-            let has_room = |lane: &usize| {
-                let multi = pool[ids[lane % connections]].multi.as_deref_mut();
-                let link = multi.filter(|multi| multi.waiting.is_empty());
-                link.is_none_or(|multi| multi.link.as_mut().is_none_or(Link::has_room))
+            let has_room = |lane: &usize| match pool[ids[lane % connections]].multi.as_deref_mut() {
+                Some(Multi { link: Some(link), waiting }) => {
+                    link.has_room() && link.in_flight + waiting.len() < link.allowed
+                }
+                _ => true,
             };
             let Some((lane, ask)) = self.asks.next_due(self.sight.now_ns, has_room) else { return };
             self.start(lane, ask);
@@ -502,7 +501,7 @@ impl<'a> Life<'a> {
     }
 
     fn connect(&mut self, id: ConnId) {
-        let began_ns = self.look();
+        let began_ns = self.sight.look();
         let sources = &self.plan.sources;
         let source = (!sources.is_empty()).then(|| sources[self.connects % sources.len()]);
         self.connects += 1;
@@ -542,7 +541,7 @@ impl<'a> Life<'a> {
             return self.watch(id, true);
         }
         self.prepare(id);
-        let sent_ns = self.look();
+        let sent_ns = self.sight.look();
         match self.write(id) {
             Sending::Nothing if !connected => self.watch(id, true),
             Sending::Broken(error) => self.not_connected(id, &error.to_string()),
@@ -615,8 +614,8 @@ impl<'a> Life<'a> {
             let end = multi.link.take().and_then(Link::into_end);
             return self.refused(id, reasons::no_http2(origin, end));
         }
-        if link.allowed() > 0 {
-            self.recorder.layers().allow(link.allowed() as u64);
+        if link.allowed > 0 {
+            self.recorder.layers().allow(link.allowed as u64);
             conn.state = State::Idle;
             self.established(id);
             self.send(id);
@@ -699,7 +698,7 @@ impl<'a> Life<'a> {
             return;
         }
         self.prepare(id);
-        let sent_ns = self.look();
+        let sent_ns = self.sight.look();
         match self.write(id) {
             Sending::All => self.sent(id, sent_ns),
             Sending::Some | Sending::Nothing => {
@@ -764,13 +763,6 @@ impl<'a> Life<'a> {
         }
     }
 
-    fn go_on_sending(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
-        if let (Some(flight), Some(wire)) = (&conn.flight, &mut conn.wire) {
-            conn.exchange.go_on_sending(wire, &self.plan.requests[flight.ask.request]);
-        }
-    }
-
     /// HTTP/2: hands over what waits, as far as there are streams for it.
     fn submit(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
@@ -832,7 +824,7 @@ impl<'a> Life<'a> {
                 Received::Part { .. } if slow => return self.pause(id),
                 Received::Part { drained } if drained && !hangup => return,
                 // More may have come since the wait ended.
-                Received::Part { .. } => done_ns = self.look(),
+                Received::Part { .. } => done_ns = self.sight.look(),
                 Received::Answer => return self.on_answer(id, done_ns, hangup),
                 Received::Malformed(malformed) => {
                     return self.lost(id, Failure::Malformed, &malformed.to_string());
@@ -915,14 +907,6 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// HTTP/2: frames may have come.
-    fn on_frames(&mut self, id: ConnId, flags: EventFlags, seen_ns: u64) {
-        if let Some(link) = self.pool[id].link() {
-            link.arrived(is_hangup(flags));
-            self.move_frames(id, seen_ns);
-        }
-    }
-
     /// HTTP/2: moves frames both ways until nothing more moves, but not for ever.
     fn move_frames(&mut self, id: ConnId, seen_ns: u64) {
         let mut done_ns = seen_ns;
@@ -939,7 +923,7 @@ impl<'a> Life<'a> {
             if !more && !link.dirty {
                 return self.end_link(id);
             }
-            done_ns = self.look();
+            done_ns = self.sight.look();
         }
         self.handle_again(id, EventFlags::IN);
     }
@@ -972,8 +956,7 @@ impl<'a> Life<'a> {
     fn end_link(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
         let Some(multi) = &mut conn.multi else { return };
-        let Some(link) = multi.link.take_if(|link| !link.is_usable() && link.in_flight() == 0)
-        else {
+        let Some(link) = multi.link.take_if(|link| !link.is_usable() && link.in_flight == 0) else {
             return;
         };
         let (waits, answers) = (!multi.waiting.is_empty(), link.answered_ns > 0);
@@ -1141,7 +1124,7 @@ impl<'a> Life<'a> {
         for id in late {
             // What came while this thread was busy with other connections is no timeout.
             if matches!(self.pool[id].state, State::Idle | State::Busy) {
-                let seen_ns = self.look();
+                let seen_ns = self.sight.look();
                 self.on_event(id, EventFlags::IN, seen_ns);
             }
             let since_ns = self.waits_since_ns(id);

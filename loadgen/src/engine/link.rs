@@ -61,9 +61,9 @@ pub struct Link {
     streams: Vec<Option<Stream>>,
     wakers: Vec<Waker>,
     awake: Arc<Awake>,
-    in_flight: usize,
+    pub in_flight: usize,
     /// Streams the server allows at a time; 0 before its settings are known.
-    allowed: usize,
+    pub allowed: usize,
     /// Something waits to be sent.
     pub dirty: bool,
     /// When a request was answered last; 0 before.
@@ -125,15 +125,6 @@ impl Link {
             self.connection = None;
         }
         self.connection.is_some() && self.readiness.left.get() == 0
-    }
-
-    /// Streams the server allows at a time; 0 before it has said so.
-    pub fn allowed(&self) -> usize {
-        self.allowed
-    }
-
-    pub fn in_flight(&self) -> usize {
-        self.in_flight
     }
 
     /// The connection takes more requests.

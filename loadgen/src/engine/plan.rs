@@ -182,11 +182,12 @@ fn server_name(target: &Target) -> Result<ServerName<'static>, String> {
         .map_err(|_| format!("url: {:?} is not a name a certificate can have", target.host))
 }
 
-/// The order's duration, or the length of its timetable.
+/// The order's duration, or what the lead-in leaves of its timetable.
 fn duration_s(order: &Order) -> Option<f64> {
     let stages = order.load.arrivals.as_ref().map_or(&[][..], |arrivals| &arrivals.stages);
     let stages_s = if stages.is_empty() { None } else { length_s(stages) };
-    order.duration_s.or(stages_s.filter(|_| order.count.is_none()))
+    let rest_s = stages_s.map(|stages_s| (stages_s - order.lead_in_s).max(0.0));
+    order.duration_s.or(rest_s.filter(|_| order.count.is_none()))
 }
 
 fn render(request: &Request, target: &Target) -> Rendered {

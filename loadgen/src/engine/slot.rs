@@ -72,13 +72,13 @@ impl Slot<'_> {
     ) -> io::Result<EndedBy> {
         loop {
             if window.phase == Phase::Tail {
-                if self.life.is_over() || self.life.has_told_all(window.over_ns) {
+                if self.life.asks.is_over() || self.life.has_told_all(window.over_ns) {
                     start.tell(self.thread);
                 }
                 if start.all_told() {
                     return Ok(EndedBy::Duration);
                 }
-            } else if self.life.is_over() {
+            } else if self.life.asks.is_over() {
                 return Ok(EndedBy::Count);
             }
             if self.life.gave_up() {

@@ -238,14 +238,14 @@ impl Collector {
             return None;
         }
         let parts = self.pending.remove(&begin_ns)?;
-        self.close(&parts)
+        self.close(parts)
     }
 
     /// Closes windows in which some threads had ended already, and sums up. Where no window could
     /// be kept, all are.
     pub fn finish(mut self) -> (Sum, Collector) {
         for parts in std::mem::take(&mut self.pending).into_values() {
-            self.close(&parts);
+            self.close(parts);
         }
         let mut recorder = std::mem::take(&mut self.kept);
         recorder.add_counts(&self.left_out);
@@ -260,16 +260,16 @@ impl Collector {
         (Sum { recorder, rate_rps, left_out_windows }, self)
     }
 
-    fn close(&mut self, parts: &[WindowPart]) -> Option<&Window> {
-        let mut recorder = Recorder::default();
-        parts.iter().for_each(|part| recorder.add(&part.recorder));
+    fn close(&mut self, mut parts: Vec<WindowPart>) -> Option<&Window> {
+        let mut recorder = std::mem::take(&mut parts.first_mut()?.recorder);
+        parts[1..].iter().for_each(|part| recorder.add(&part.recorder));
         self.whole.add_counts(&recorder);
         let phase = parts.first()?.phase;
         if phase == Phase::Tail {
             self.kept.add_times(&recorder);
             return None;
         }
-        let window = self.window(phase, parts, &recorder);
+        let window = self.window(phase, &parts, &recorder);
         if phase == Phase::Window {
             let bound = window.client_bound && self.leave_out_bound;
             if window.stood_still || bound {

@@ -122,6 +122,11 @@ impl Response {
         }
     }
 
+    /// The answer ends with [`Self::opaque`]; after a chunk comes the next one.
+    pub fn ends_after_opaque(&self) -> bool {
+        matches!(self.phase, Phase::Length(_))
+    }
+
     /// Passes `count` body bytes that were dropped unread, at most [`Self::opaque`].
     pub fn skip(&mut self, count: u64) {
         self.body_bytes += count;

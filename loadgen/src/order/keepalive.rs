@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{self, Deserialize, Deserializer, Visitor};
-use serde::ser::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Form", into = "Form")]
 pub enum KeepAlive {
     #[default]
     Always,
@@ -53,40 +53,32 @@ impl FromStr for KeepAlive {
     }
 }
 
-impl Serialize for KeepAlive {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            KeepAlive::Requests(count) => to.serialize_u32(*count),
-            named => to.collect_str(named),
+/// As an order has it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged, expecting = "is not \"always\", \"never\" or a number of requests from 1")]
+enum Form {
+    Number(u32),
+    Word(String),
+}
+
+impl TryFrom<Form> for KeepAlive {
+    type Error = String;
+
+    fn try_from(form: Form) -> Result<Self, String> {
+        match form {
+            Form::Word(word) if word == "always" => Ok(KeepAlive::Always),
+            Form::Word(word) if word == "never" => Ok(KeepAlive::Never),
+            Form::Number(count @ 1..) => Ok(KeepAlive::Requests(count)),
+            Form::Number(_) | Form::Word(_) => Err(format!("is not {WANTED}")),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for KeepAlive {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct AnyForm;
-        impl Visitor<'_> for AnyForm {
-            type Value = KeepAlive;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(WANTED)
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<KeepAlive, E> {
-                match text {
-                    "always" => Ok(KeepAlive::Always),
-                    "never" => Ok(KeepAlive::Never),
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
-            }
-
-            fn visit_u64<E: de::Error>(self, count: u64) -> Result<KeepAlive, E> {
-                match u32::try_from(count) {
-                    Ok(count) if count > 0 => Ok(KeepAlive::Requests(count)),
-                    _ => Err(E::invalid_value(de::Unexpected::Unsigned(count), &self)),
-                }
-            }
+impl From<KeepAlive> for Form {
+    fn from(keepalive: KeepAlive) -> Self {
+        match keepalive {
+            KeepAlive::Requests(number) => Form::Number(number),
+            named => Form::Word(named.to_string()),
         }
-        from.deserialize_any(AnyForm)
     }
 }

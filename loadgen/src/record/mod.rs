@@ -267,26 +267,28 @@ impl Recorder {
 
     /// Every valid answer's time from sending to its end.
     pub fn service_time(&self) -> Timing {
-        sum(&self.whole, &self.last_byte)
+        sum([&self.whole, &self.last_byte])
     }
 
     /// Every valid answer's time from sending to its first byte.
     pub fn first_byte_time(&self) -> Timing {
-        sum(&self.whole, &self.first_byte)
+        sum([&self.whole, &self.first_byte])
     }
 
     /// Times as who asks sees them: from when a request was due, or sent in a closed loop;
     /// what was waited for in vain took at least that long.
     pub fn response_time(&self, open: bool) -> Timing {
-        let answered = if open { self.response.clone() } else { self.service_time() };
-        sum(&answered, &self.waited)
+        match open {
+            true => sum([&self.response, &self.waited]),
+            false => sum([&self.whole, &self.last_byte, &self.waited]),
+        }
     }
 }
 
-fn sum(a: &Timing, b: &Timing) -> Timing {
-    let mut both = a.clone();
-    both.add(b);
-    both
+fn sum<const N: usize>(timings: [&Timing; N]) -> Timing {
+    let mut all = Timing::default();
+    timings.into_iter().for_each(|timing| all.add(timing));
+    all
 }
 
 /// What goes on beside the load, apart from its counts and times.

@@ -27,9 +27,11 @@ impl Timing {
     }
 
     pub fn add(&mut self, other: &Timing) {
-        if let Some(histogram) = &other.histogram {
-            // As above.
-            let _ = self.get_or_create().add(histogram);
+        match (&mut self.histogram, &other.histogram) {
+            (_, None) => {}
+            (None, some) => self.histogram.clone_from(some),
+            // It grows up to the longest time, so this can't fail.
+            (Some(all), Some(histogram)) => drop(all.add(histogram)),
         }
     }
 

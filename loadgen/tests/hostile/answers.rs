@@ -124,6 +124,17 @@ fn chunks_one_byte_at_a_time() {
     all_complete(&server, 5, 13);
 }
 
+/// The kernel drops what is left of such a chunk, and what follows belongs to the answer.
+#[test]
+fn large_chunks() {
+    let chunk = "x".repeat(200_000);
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+         30d40\r\n{chunk}\r\n30d40\r\n{chunk}\r\n0\r\n\r\n"
+    );
+    all_complete(&Server::answering(answer), COUNT, 400_000);
+}
+
 #[test]
 fn broken_chunks() {
     for chunks in ["-1\r\n", "ffffffffffffffffff\r\n", ";x\r\n", "5\r\nHelloX\r\n", "x\r\n"] {

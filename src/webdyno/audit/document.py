@@ -8,13 +8,13 @@ from webdyno.audit.tables import Table
 from webdyno.readers.output import Command, Output
 
 MOST_KEPT = 2000
-"""Outputs, tables and so on that are held against each other: a text of any length is read, and
+"""Outputs, tables and so on that are compared with each other: a text of any length is read, and
 each output in it is judged by itself, but the memory that this takes is bounded."""
 
 
 @dataclass
 class Document:
-    """The beginning of a text: as much of it as can be held against each other."""
+    """The beginning of a text: as much of it as can be compared."""
 
     outputs: list[Output] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)

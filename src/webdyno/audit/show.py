@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from webdyno.audit.finding import Audit, Finding, Read
+from webdyno.model.command import as_called
 
 WIDTH = 100
 """Columns that it takes at most."""
@@ -74,7 +75,7 @@ def _rule(group: list[Finding], audit: Audit) -> Padding:
             Text.assemble((first.rule, STYLES[first.severity]), (f"  {first.severity}", "dim")),
             *places,
             Text(first.why),
-            Text.assemble(("→ ", "dim"), first.instead),
+            Text.assemble(("→ ", "dim"), as_called(first.instead)),
         ),
         (0, 0, 0, 2),
         expand=False,

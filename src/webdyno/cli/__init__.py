@@ -25,6 +25,7 @@ from webdyno.cli.setup import setup
 from webdyno.cli.stacks import stacks
 from webdyno.cli.studies import studies
 from webdyno.cli.up import up
+from webdyno.model.command import as_called
 from webdyno.model.mistake import Mistake, Trouble
 
 STDOUT, STANDARD_STREAMS = 1, 3
@@ -109,7 +110,7 @@ def run_command(words: Sequence[str]) -> int:
 
 def _complain(text: str, code: Exit) -> Exit:
     with suppress(OSError):  # standard error can be closed or full as well
-        print(f"webdyno: {printable(text)}", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"webdyno: {printable(as_called(text))}", file=sys.stderr, flush=True)  # noqa: T201
     return code
 
 

@@ -54,7 +54,7 @@ def provide_packages(
 
     def agreed(question: str) -> bool:
         if yes:
-            console.print("installing packages; this can take a minute …")
+            console.print("installing packages, as --yes agreed to …")
         elif sys.stdin.isatty():
             return Confirm.ask(question, default=True, console=console)
         return yes

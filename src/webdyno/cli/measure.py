@@ -64,7 +64,7 @@ def _tell_of_others() -> None:
 
     for other in others_running():
         tell(
-            f"process {other.pid} has servers of webdyno up as well ({other.command}); the two "
+            f"process {other.pid} runs servers of webdyno as well ({other.command}); the two "
             "disturb each other: better wait until that has ended"
         )
 

@@ -10,9 +10,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from webdyno.cli.console import plain_console
 from webdyno.cli.interrupts import interrupt_again
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, factor_names, level, ratio_range, times
+from webdyno.model.format import count, duration, factor_names, level, ratio_range, times
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, Record, SlotRecord
+from webdyno.model.records import BlockRecord, PilotRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
 
 
@@ -51,6 +51,23 @@ class RunProgress:
     ) -> None:
         """Take the live line away."""
         self._progress.stop()
+
+    def pilot_begins(self, point: Point, arm: str) -> None:
+        """Show that an arm is looked at alone."""
+        interrupt_again()
+        levels = ", ".join(map(level, point.levels.values()))
+        self._progress.update(
+            self._task, description=levels or "pilot", doing=f"{arm} alone: what times it needs"
+        )
+
+    def pilot_ends(self, record: PilotRecord) -> None:
+        """Tell what was found."""
+        found = record.found
+        if not self._console.is_terminal:
+            self.notice(
+                f"{record.arm} alone ({record.took_s:.1f} s): warm-up {duration(found.warmup_s)}, "
+                f"lead-in {duration(found.lead_in_s)}, slots of {duration(found.window_s)}"
+            )
 
     def block_begins(self, point: Point, block: int, slots: int) -> None:
         """Show the new block."""

@@ -138,7 +138,7 @@ def _check_levels(experiment: Experiment, data: dict[str, Any], checks: "_Checks
 
 @dataclass(frozen=True)
 class _Checks:
-    """Builds an experiment of data, and holds it against the catalogue and the generators."""
+    """Builds an experiment of data, and checks it by the catalogue and the generators."""
 
     names: Names
     place: Place

@@ -96,7 +96,7 @@ class ApacheBench(Instrument):
 
 
 def _wrong_bodies(expected_bytes: int | None, run: Run) -> int | None:
-    """Count wrong lengths: ab holds all answers against its first one, which may be wrong too."""
+    """Count wrong lengths: ab compares all answers with its first one, which may be wrong too."""
     if expected_bytes is None:
         return None
     if run.output.document_bytes != expected_bytes:

@@ -70,6 +70,7 @@ class Instrument(ABC):
     """Figures that it prints of every run, beside requests, duration and rate."""
     protocol = "http"
     tells_times = False
+    tells_windows = False
 
     @property
     def need(self) -> Need:

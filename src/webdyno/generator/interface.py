@@ -28,7 +28,7 @@ class Expectation:
         """Give what can be expected of answers on the wire under a load.
 
         Length and sum are the page's: where bodies may come compressed, only the certificate, which
-        decodes them, can hold them against the page.
+        decodes them, can compare them with the page.
         """
         return Expectation(self.status) if load.may_be_compressed else self
 
@@ -49,6 +49,17 @@ class LoadOrder:
     requests: tuple[Request, ...]
     load: Load
     duration_s: float
+    """Of the window that counts."""
+    lead_in_s: float = 0.0
+    """Load before that window."""
+    part_s: float | None = None
+    """What the load generator tells apart, where it can: parts of so many seconds; thirds of the
+    window unless given."""
+
+    @property
+    def load_s(self) -> float:
+        """How long the load goes on, the last answers left out."""
+        return self.lead_in_s + self.duration_s
 
 
 class Generator(Protocol):
@@ -87,6 +98,10 @@ class Program(Protocol):
     @property
     def tells_times(self) -> bool:
         """Whether it tells the distribution of response times, histograms and all."""
+
+    @property
+    def tells_windows(self) -> bool:
+        """Whether it tells parts of a slot apart and knows a lead-in, as a pilot needs."""
 
     @property
     def need(self) -> Need | None:

@@ -103,7 +103,7 @@ class Loadgen:
             process.stdin.write(json.dumps(self._order(order)).encode() + b"\n")
         except BrokenPipeError:
             raise self._died(process) from None
-        answer = self._read_line(process, order.duration_s + order.load.timeout_s + PATIENCE_S)
+        answer = self._read_line(process, order.load_s + order.load.timeout_s + PATIENCE_S)
         try:
             found = json.loads(answer)
             if "error" in found:
@@ -151,8 +151,12 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         "load": _load_json(order.load),
         "duration_s": order.duration_s,
     }
+    if order.lead_in_s:
+        asked["lead_in_s"] = order.lead_in_s
     third_s = order.duration_s / 3 + ROUNDING_S
-    if SHORTEST_WINDOW_S <= third_s <= LONGEST_WINDOW_S:
+    if order.part_s is not None:
+        asked["window_s"] = order.part_s
+    elif SHORTEST_WINDOW_S <= third_s <= LONGEST_WINDOW_S:
         asked["window_s"] = third_s
     if order.load.zipf is not None:
         asked["zipf"] = order.load.zipf
@@ -193,6 +197,7 @@ class Engine:
     name = OWN_GENERATOR
     protocol = "http"
     tells_times = True
+    tells_windows = True
     need = None
 
     def fault(self, load: Load) -> None:

@@ -15,6 +15,7 @@ from webdyno.model.records import (
     CertificateRecord,
     IncidentRecord,
     Record,
+    RemedyRecord,
     SessionRecord,
     SlotRecord,
     StopRecord,
@@ -49,7 +50,8 @@ class Measured:
         """Group records by block.
 
         An attempt at a block ends with its block record, with an incident, or without a word when
-        webdyno was killed; only what belongs to the attempt that came to its end is kept.
+        webdyno was killed; only what belongs to the attempt that came to its end is kept. What was
+        measured before a remedy that made a new beginning doesn't count.
         """
         open_slots: dict[int, list[SlotRecord]] = {}
         blocks: dict[int, Block] = {}
@@ -80,6 +82,8 @@ class Measured:
                     sessions.append(record)
                 case StopRecord():
                     stop = record
+                case RemedyRecord(anew=True):
+                    blocks.clear()
         return cls(
             blocks=tuple(blocks[number] for number in sorted(blocks)),
             certificates=tuple(certificates[number] for number in sorted(certificates)),

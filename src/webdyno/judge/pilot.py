@@ -18,7 +18,10 @@ WINDOW_IN_RESPONSES = 20
 LEAD_IN_RESPONSES = 2
 """The first answers of a closed loop come a response time after its beginning, all at once."""
 WINDOW_IN_PERIODS = 2
-SHORTEST_WINDOW_S = 0.25
+SHORTEST_WINDOW_S = 0.5
+"""Shorter ones would be lost among starts, lead-ins and readings of counters."""
+LEAST_SLOT_S = 0.75
+"""Lead-in and shortest window together, whatever the budget."""
 BIAS = 0.005
 """ln: by how much the beginning of the load may move the rate of a window after the lead-in."""
 FEWEST_BLOCKS, FEWEST_SLOTS = 6, 2
@@ -61,7 +64,7 @@ class Needs:
         """
         share_s = max(budget_s / FEWEST_BLOCKS / arms - start_s, 0.0)
         warmup_s = WARMUP_SHARE * share_s
-        slot_s = max((share_s - warmup_s) / FEWEST_SLOTS, SHORTEST_WINDOW_S)
+        slot_s = max((share_s - warmup_s) / FEWEST_SLOTS, LEAST_SLOT_S)
         return cls(response_s, quantile, slots_per_block, warmup_s, slot_s)
 
 
@@ -108,18 +111,18 @@ def _fitted(
 ) -> tuple[float, float]:
     """Cut lead-in and window to what the budget allows.
 
-    First the window, to whole periods if there is a cycle, but to no less than half: that costs
-    precision. Then both alike: that lets the load's beginning in.
+    First the window, to whole periods if there is a cycle, but to no less than half of what is
+    allowed: that costs precision. Then the lead-in: that lets the load's beginning in.
     """
     room_s = most_s - lead_in_s
     if window_s <= room_s:
         return lead_in_s, window_s
     if period_s is not None and room_s >= period_s:
         return lead_in_s, floor(room_s / period_s) * period_s
-    if room_s >= window_s / 2:
+    if room_s >= most_s / 2:
         return lead_in_s, room_s
-    cut = most_s / (lead_in_s + window_s)
-    return lead_in_s * cut, window_s * cut
+    cut_s = min(window_s, most_s / 2)
+    return min(lead_in_s, most_s - cut_s), cut_s
 
 
 def _window(

@@ -106,7 +106,7 @@ def onset(series: Series) -> Onset:
     )
     levels = _batches(clean.logs, batch)
     if len(levels) < 2 * STEADY_BATCHES:
-        remembered = f"its windows hang together over {batch * series.window_s:.2g} s"
+        remembered = f"windows up to {batch * series.window_s:.2g} s apart are still alike"
         return Onset(0.0, steady=False, why=f"too short to tell: {remembered}")
     first = _first_of_last_level(levels)
     at_s, rest = first * batch * series.window_s, levels[first:]
@@ -117,7 +117,7 @@ def onset(series: Series) -> Onset:
         direction = "rises" if change > 0 else "falls"
         why = f"it still {direction}, by {abs(exp(change) - 1):.1%} over the last stretch"
         return Onset(at_s, steady=False, why=why)
-    return Onset(at_s, steady=True, why=f"level from {at_s:.2g} s on")
+    return Onset(at_s, steady=True, why=f"steady from {at_s:.2g} s on")
 
 
 def _first_of_last_level(levels: Logs) -> int:

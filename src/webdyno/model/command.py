@@ -1,6 +1,7 @@
 """Commands of webdyno as people can paste them into their shell."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -9,11 +10,38 @@ from pathlib import Path
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, RunHead
 
 NAME = "webdyno"
+COMMANDS = (
+    "audit",
+    "calibrate",
+    "compare",
+    "doctor",
+    "duel",
+    "export",
+    "load",
+    "report",
+    "resume",
+    "run",
+    "setup",
+    "stacks",
+    "studies",
+    "up",
+)
+TOLD = re.compile(rf"(?<![\w./-]){NAME}(?= (?:{'|'.join(COMMANDS)})\b)")
+"""Where a text tells one of webdyno's commands."""
 
 
 def command(*words: str | Path) -> str:
     """Give a command line of webdyno, quoted where a shell needs it."""
     return shlex.join([called_as(), *map(str, words)])
+
+
+def as_called(text: str) -> str:
+    """Give a text with its commands of webdyno as they can be called from here.
+
+    For what is printed; what is stored says `webdyno`, wherever it will be read.
+    """
+    called = shlex.quote(called_as())
+    return TOLD.sub(lambda _: called, text)
 
 
 def repeat_command(folder: Path, head: RunHead) -> str:

@@ -182,13 +182,18 @@ class Measure(Model):
 
     decide_on: DecidingMetric = "rate_rps"
     """The metric that the verdict is about; the others are shown beside it."""
-    slot_s: Seconds = 0.5
-    """Length of a slot: one stretch of load on one arm."""
+    slot_s: Seconds | None = None
+    """The part of a slot that counts: one stretch of load on one arm. Unless given, a pilot finds
+    it; 0.5 s with load generators other than webdyno's own, which know no pilot."""
+    lead_in_s: Pause | None = None
+    """Load at the beginning of each slot that doesn't count. Unless given, a pilot finds it;
+    none where slots and warm-up are given, or with load generators other than webdyno's own."""
     slots_per_arm: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
-    """Slots of each arm in a block; even, so that ABBA order is balanced. Unless given, blocks
-    begin with 4, and after the first six it is chosen from the noise seen, from 4 to 8."""
-    warmup_s: Pause = 1.0
-    """Load on each arm before the first slot of a block that counts."""
+    """Slots of each arm in a block; even, so that ABBA order is balanced. Unless given, the
+    first six blocks have 2 (4 without a pilot), then it is chosen from the noise, from 4 to 8."""
+    warmup_s: Pause | None = None
+    """Load on each arm before the first slot of a block that counts. Unless given, a pilot finds it
+    for each arm; 1 s with other load generators than webdyno's own."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
     """Stop when the interval of the ratio is at most this far to each side of the estimate."""
     question: Annotated[str, AfterValidator(_question)] | None = None
@@ -231,7 +236,7 @@ def _two_at_least(arms: dict[str, Arm]) -> dict[str, Arm]:
     if len(arms) < 2:
         raise ValueError(
             "an experiment compares arms and needs two at least, [arms.A] and [arms.B], the first "
-            "one being the baseline; 'webdyno up' and 'webdyno load' look at one stack alone"
+            "one being the baseline; `webdyno up` and `webdyno load` look at one stack alone"
         )
     return arms
 

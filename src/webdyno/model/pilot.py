@@ -1,6 +1,6 @@
 """What the pilot of an arm found: the settings with which its steady state is measured."""
 
-from webdyno.model.base import Model
+from webdyno.model.base import Amount, Model
 
 
 class Pilot(Model):
@@ -18,3 +18,28 @@ class Pilot(Model):
     """False when it wasn't steady yet where the pilot ended, or a cap cut warm-up or lead-in."""
     why: str
     """What the times rest on, in a sentence or two."""
+
+
+class ColdFigures(Model):
+    """How an arm begins: a fresh start, and load from its first right answer on."""
+
+    first_answer_s: Amount
+    """From the start of its servers to the first right answer."""
+    full_rate_s: Amount | None
+    """From the same start, waits for the load left out, until its rate first reached 90 % of the
+    steady one; None where it wasn't steady."""
+    cpu_s: Amount | None
+    """CPU time of the servers until then; None where it can't be read often enough."""
+
+
+class SlotSettings(Model):
+    """The times with which blocks are measured."""
+
+    warmup_s: dict[str, Amount]
+    """By arm: load after a fresh start, before the first slot that counts."""
+    lead_in_s: Amount
+    """Load at the beginning of each slot that doesn't count; the same for all arms."""
+    window_s: Amount
+    """The part of each slot that counts; the same for all arms."""
+    slots_per_arm: int | None = None
+    """Slots of each arm in a block; None where it is chosen from the noise."""

@@ -8,6 +8,7 @@ from pydantic import Field, TypeAdapter
 from webdyno.model.base import Amount, Count, Model
 from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import Machine
+from webdyno.model.pilot import ColdFigures, Pilot, SlotSettings
 from webdyno.model.readings import Readings
 
 StopReason = Literal["precision", "max-blocks", "budget", "nothing-valid", "different-answers"]
@@ -115,6 +116,46 @@ class IncidentRecord(Model):
     log_tail: list[str] = []
 
 
+class PilotRecord(Model):
+    """An arm alone, before the blocks: what was seen of it, and the times found from that."""
+
+    kind: Literal["pilot"] = "pilot"
+    point: Count = 0
+    block: None = None
+    arm: str
+    started_at: datetime
+    took_s: Amount
+    window_s: Amount
+    """Length of the windows of all series."""
+    answers: list[Count]
+    """By window, from the load's beginning on a fresh server."""
+    cpu_s: list[Amount] = []
+    """The servers' CPU time in the same windows; empty where it can't be read that often."""
+    load_starts: list[list[Count]] = []
+    """By window, from the beginning of each of some later loads, with a pause before each."""
+    response_s: Amount | None
+    """Mean response time; None without an answer."""
+    found: Pilot
+    cold: ColdFigures
+
+
+class RemedyRecord(Model):
+    """Something was in the way that webdyno could mend, and it was mended."""
+
+    kind: Literal["remedy"] = "remedy"
+    point: Count = 0
+    block: Count
+    """The last finished block before it; 0 when none was."""
+    rule: str
+    arm: str | None
+    what: str
+    """What was found, with figures, and what was done about it, in a sentence."""
+    settings: SlotSettings | None = None
+    """What the blocks after it are measured with; None where it is what it was."""
+    anew: bool = False
+    """Whether the blocks before it can't be compared with those after it, and don't count."""
+
+
 class BlockRecord(Model):
     """A block that came to its end. Slots of a block without this line are left out of verdicts."""
 
@@ -143,7 +184,14 @@ class StopRecord(Model):
 
 
 Record = Annotated[
-    SessionRecord | SlotRecord | CertificateRecord | IncidentRecord | BlockRecord | StopRecord,
+    SessionRecord
+    | PilotRecord
+    | RemedyRecord
+    | SlotRecord
+    | CertificateRecord
+    | IncidentRecord
+    | BlockRecord
+    | StopRecord,
     Field(discriminator="kind"),
 ]
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)

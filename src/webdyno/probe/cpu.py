@@ -30,6 +30,11 @@ class CpuReading:
     sys_s: float
     means: Literal["cgroup-v2", "cgroup-v1", "procfs"]
 
+    @property
+    def cpu_s(self) -> float:
+        """User and system time together."""
+        return self.user_s + self.sys_s
+
     def since(self, earlier: "CpuReading") -> ServerUse:
         """Give what was used between an earlier reading and this one."""
         return ServerUse(

@@ -16,9 +16,10 @@ Look = Callable[[float], None]
 
 
 class Sampler:
-    """Calls its looks ten times a second between `start` and `stop`."""
+    """Calls its looks again and again between `start` and `stop`, ten times a second as a rule."""
 
-    def __init__(self) -> None:
+    def __init__(self, every_s: float = SAMPLE_EVERY_S) -> None:
+        self._every_s = every_s
         self._looks: list[Look] = []
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
@@ -39,7 +40,7 @@ class Sampler:
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._end.wait(SAMPLE_EVERY_S):
+        while not self._end.wait(self._every_s):
             at_s = time.monotonic() - self._began_s
             for look in self._looks:
                 look(at_s)

@@ -32,8 +32,16 @@ def factor_facts(experiment: Experiment) -> Facts:
     return [("Varied", varied), ("Points", f"{points}, {how}" if points > 1 else "1")]
 
 
-def how_measured(head: RunHead, records: Sequence[Record], judged: Sequence[Judgement]) -> Facts:
-    """Tell how the run was made, so that a reader can judge it."""
+def how_measured(
+    head: RunHead,
+    records: Sequence[Record],
+    judged: Sequence[Judgement],
+    counting: float | None = None,
+) -> Facts:
+    """Tell how the run was made, so that a reader can judge it.
+
+    `counting`: the share of the time that was spent in windows that count.
+    """
     measure = head.experiment.measure
     slots = [slot for slot in records if isinstance(slot, SlotRecord) and slot.phase == "measure"]
     return [
@@ -44,6 +52,7 @@ def how_measured(head: RunHead, records: Sequence[Record], judged: Sequence[Judg
         ("CPUs", cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(measure)),
         *_told("Stopped", _stops(judged)),
+        *_told("Time that counts", _time_that_counts(counting)),
         *_told("Noise", _noise(judged)),
         ("Seed", str(measure.seed)),
         ("Load generator", head.load_generator),
@@ -60,11 +69,21 @@ def _blocks(counted: int, records: Sequence[Record], measure: Measure) -> str:
     had = {len(block.order) // len(set(block.order)) for block in blocks}
     slots = " or ".join(map(str, sorted(had or {measure.first_slots_per_arm})))
     chosen = " (chosen from the noise seen)" if len(had) > 1 else ""
+    measured = [record for record in records if isinstance(record, SlotRecord)]
+    if not measured:
+        return f"{text.count(counted, 'block')} counted"
     return (
         f"{text.count(counted, 'block')} counted, each a fresh start of every arm; in each, "
-        f"{slots} slots{chosen} of {text.duration(measure.slot_s)} per arm in balanced "
-        f"random order, after {text.duration(measure.warmup_s)} of warm-up"
+        f"{slots} slots{chosen} of {_lengths(measured, 'measure')} per arm in balanced "
+        f"random order, after {_lengths(measured, 'warmup')} of warm-up"
     )
+
+
+def _lengths(slots: Sequence[SlotRecord], phase: str) -> str:
+    """Say how long slots were, the shortest and the longest, as far as people care."""
+    lengths_s = [float(f"{slot.load.measured_s:.2g}") for slot in slots if slot.phase == phase]
+    found = sorted({min(lengths_s, default=0.0), max(lengths_s, default=0.0)})
+    return " to ".join(map(text.duration, found))
 
 
 def _but(experiment: Experiment, table: str) -> str:
@@ -94,6 +113,11 @@ def _stops(judged: Sequence[Judgement]) -> list[str]:
     if len(judged) == 1:
         return list(whys)
     return [f"{why} ({text.count(points, 'point')})" for why, points in whys.most_common()]
+
+
+def _time_that_counts(share: float | None) -> list[str]:
+    rest = "the rest took starts, pilots, warm-up, lead-in and pauses"
+    return [] if share is None else [f"{text.percent(share)} of it all; {rest}"]
 
 
 def _noise(judged: Sequence[Judgement]) -> list[str]:

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from webdyno.model import format as shown
-from webdyno.model.judgement import Interval, Judgement
+from webdyno.model.judgement import Comparison, Interval, Judgement
+from webdyno.report.bias import ENDLESS
+from webdyno.report.pilots import pilot_records
 from webdyno.report.view import PointView, RunView
 
 COLUMNS = (
@@ -22,6 +24,8 @@ COLUMNS = (
     "estimate",
     "low",
     "high",
+    "bounded_low",
+    "bounded_high",
     "confidence",
     "verdict",
 )
@@ -41,6 +45,8 @@ def summary_csv(view: RunView) -> str:
     for at in view.points:
         units = {metric.name: metric.unit for metric in at.judgement.metrics}
         about = {"experiment": view.head.experiment_name} | _levels(at)
+        for line in _pilot_lines(at):
+            writer.writerow(about | line)
         for line in _lines(at.judgement):
             writer.writerow(about | {"unit": units[str(line["metric"])]} | line)
     return text.getvalue()
@@ -53,6 +59,18 @@ def _levels(point: PointView) -> Line:
     }
 
 
+def _pilot_lines(point: PointView) -> Iterator[Line]:
+    """Give what each arm showed alone: how it starts, and the times found; all in seconds."""
+    for pilot in pilot_records(point.records):
+        found = {f"cold_{name}": value for name, value in pilot.cold} | {
+            f"pilot_{name}": value for name, value in pilot.found if name.endswith("_s")
+        }
+        for name, value in found.items():
+            if value is not None:
+                about: Line = {"kind": "pilot", "metric": name, "unit": "s", "arm": pilot.arm}
+                yield about | {"estimate": _figure(value)}
+
+
 def _lines(judgement: Judgement) -> Iterator[Line]:
     for value in judgement.arms:
         about: Line = {"metric": value.metric, "arm": value.arm}
@@ -61,7 +79,7 @@ def _lines(judgement: Judgement) -> Iterator[Line]:
     for found in judgement.comparisons:
         about = {"metric": found.metric, "arm": found.a, "baseline": found.b, "unit": "ratio"}
         verdict: Line = {"verdict": str(found.verdict)}
-        yield about | {"kind": "ratio"} | _interval(found.ratio) | verdict
+        yield about | {"kind": "ratio"} | _interval(found.ratio) | _bounded(found) | verdict
         yield from _blocks(about | {"kind": "ratio-block"}, found.blocks, found.by_block)
 
 
@@ -79,6 +97,14 @@ def _interval(interval: Interval | None) -> Line:
         "high": _figure(interval.high),
         "confidence": _figure(interval.confidence),
     }
+
+
+def _bounded(found: Comparison) -> Line:
+    """Give the interval with all bounds counted against the verdict, where there are any."""
+    if found.bounded is None:
+        return {}
+    ends = {"bounded_low": found.bounded.low, "bounded_high": found.bounded.high}
+    return {name: "inf" if end > ENDLESS else _figure(end) for name, end in ends.items()}
 
 
 def _figure(value: float) -> str:

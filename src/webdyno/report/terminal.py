@@ -14,10 +14,11 @@ from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
 from webdyno.report.conditions import Facts
 from webdyno.report.fairness import Line
+from webdyno.report.findings import FindingGroup
+from webdyno.report.pilots import COLD, SETTINGS, PilotView
 from webdyno.report.view import (
     SIGNS,
     Answer,
-    FindingGroup,
     PointView,
     Row,
     RunView,
@@ -75,6 +76,7 @@ def _parts(view: RunView, page: Path, width: int) -> Iterator[RenderableType]:
     yield Text()
     if not view.several:
         yield from _only_point(view.points[0], width)
+    yield from _remedies(view, width)
     yield from _unlike(view.points)
     yield _facts(view.how, width)
     yield Text()
@@ -169,6 +171,10 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
         yield Text("Beside it (the verdict isn't about these)", style="dim italic")
         yield from _beside(point.beside, width)
         yield Text()
+    if point.pilots:
+        yield Text("Each arm alone, before the blocks", style="bold")
+        yield from _pilots(point.pilots, width)
+        yield Text()
 
 
 def _beside(tables: Sequence[Table], width: int) -> Iterator[RenderableType]:
@@ -220,6 +226,30 @@ def _lined_up(rows: Sequence[Sequence[Text]], words: int, widths: Sequence[int])
     for row in rows:
         grid.add_row(*row)
     return Padding(grid, (0, 0, 0, INDENT))
+
+
+def _pilots(pilots: Sequence[PilotView], width: int) -> Iterator[RenderableType]:
+    """Give how each arm starts, and the times found for it with the reason."""
+    for what, columns in (("from a cold start", COLD), ("times found", SETTINGS)):
+        heads = [name for name, _ in columns]
+        rows = [[Text(it, style="dim") for it in (what, *heads, "")]]
+        rows += [[Text(it) for it in (p.arm, *map(p.cells.__getitem__, heads), "")] for p in pilots]
+        yield _lined_up(rows, 1, _fitting(rows, 1, width))
+    for pilot in pilots:
+        yield Padding(_lines(f"{pilot.arm}: {pilot.why}", width - INDENT, "dim"), (0, 0, 0, INDENT))
+
+
+def _remedies(view: RunView, width: int) -> Iterator[RenderableType]:
+    """Say what webdyno mended by itself, of several points where."""
+    told = [
+        f"{point.label}: {line}" if view.several else line
+        for point in view.points
+        for line in point.remedies
+    ]
+    if told:
+        yield Text("Mended while it ran", style="bold")
+        yield from (Padding(_lines(it, width - INDENT), (0, 0, 0, INDENT)) for it in told)
+        yield Text()
 
 
 def _unlike(points: Sequence[PointView]) -> Iterator[RenderableType]:

@@ -11,19 +11,20 @@ from itertools import chain
 
 from webdyno.judge.judgement import sentence
 from webdyno.judge.sweep import runs_by_point
+from webdyno.judge.usage import counting_share
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
-from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Metric, Verdict
+from webdyno.model.judgement import ArmValue, Comparison, Judgement, Metric, Verdict
 from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import Change
+from webdyno.report import bias
 from webdyno.report.conditions import Facts, factor_facts, how_measured
 from webdyno.report.costs import Cost, costs
 from webdyno.report.fairness import Fairness, fairness
-
-NAMED_POINTS = 4
-"""So many points are named; of more only the number is told."""
+from webdyno.report.findings import FindingGroup, grouped
+from webdyno.report.pilots import PilotView, pilot_views, remedies
 
 SIGNS = {
     Verdict.FASTER: "▲",
@@ -79,19 +80,6 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class FindingGroup:
-    """A validity rule that fired, in one arm or several, at one point or several."""
-
-    rule: str
-    severity: str
-    means: str
-    """For the reader."""
-    told: list[str]
-    """What was found and where; of many points one example."""
-    remedy: str
-
-
-@dataclass(frozen=True)
 class PointView:
     """All that there is to see of one point."""
 
@@ -105,6 +93,10 @@ class PointView:
     """The metric that the verdict is about; None when nothing was measured."""
     beside: list[Table]
     """The metrics that were measured as well."""
+    pilots: list[PilotView]
+    """What each arm showed alone; empty where there was no pilot."""
+    remedies: list[str]
+    """What was mended while the run went on."""
     costs: dict[str, list[Cost]]
     """By group."""
     fairness: Fairness | None
@@ -144,6 +136,12 @@ class RunView:
         return len(self.points) > 1
 
     @property
+    def undisturbed(self) -> bool:
+        """Whether no rule fired, and nothing was there that could have moved what decides."""
+        compared = chain.from_iterable(table.compared for table in self.deciding)
+        return not self.findings and not any(it.biases or it.limited_by for it in compared)
+
+    @property
     def deciding(self) -> list[Table]:
         """The deciding metric at every point where anything was measured."""
         return [point.deciding for point in self.points if point.deciding]
@@ -162,10 +160,15 @@ def run_view(head: RunHead, records: Sequence[Record], judged: SweepJudgement) -
         answers=[] if several else list(_answers(points[0])),
         counts=_counts(points),
         sentences=judged.sentences if several else [],
-        findings=_findings(judged.points),
+        findings=grouped(judged.points),
         factors=list(text.factor_names(head.experiment.factors).values()),
         how=factor_facts(head.experiment)
-        + how_measured(head, records, [point.judgement for point in points]),
+        + how_measured(
+            head,
+            records,
+            [point.judgement for point in points],
+            counting_share((point.records, point.judgement.left_out) for point in points),
+        ),
     )
 
 
@@ -180,6 +183,8 @@ def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointVie
         judgement=at.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
         beside=[it for it in tables if it.metric.name != decide_on and it.tells],
+        pilots=pilot_views(records),
+        remedies=list(remedies(records)),
         costs=costs(head, records, at.judgement.facts),
         fairness=fairness(records),
     )
@@ -224,50 +229,6 @@ def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
     return dict(found.most_common())
 
 
-def _findings(points: Sequence[PointJudgement]) -> list[FindingGroup]:
-    """Put findings of the same rule together."""
-    by_rule: dict[str, list[tuple[PointJudgement, Finding]]] = {}
-    for at in points:
-        for found in at.judgement.findings:
-            by_rule.setdefault(found.rule, []).append((at, found))
-    groups = [_group(found, len(points)) for found in by_rule.values()]
-    return sorted(groups, key=lambda group: group.severity != "invalid")
-
-
-def _group(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> FindingGroup:
-    at_worst, worst = next((it for it in found if it[1].severity == "invalid"), found[0])
-    whats = list(dict.fromkeys(each.what for _, each in found))
-    return FindingGroup(
-        rule=worst.rule,
-        severity=worst.severity,
-        means=_meaning(worst, at_worst.judgement),
-        told=whats if points == 1 else [*_places(found, points), f"for example: {worst.what}"],
-        remedy=worst.remedy,
-    )
-
-
-def _places(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Iterator[str]:
-    """Say for each arm at which points a rule fired."""
-    by_arm: dict[str | None, dict[str, None]] = {}
-    for at, each in found:
-        by_arm.setdefault(each.arm, {})[text.levels(at.point.levels)] = None
-    for arm, labels in by_arm.items():
-        every = len(labels) == points
-        at_points = f"at all {points} points" if every else f"at {len(labels)} of {points} points"
-        named = not every and len(labels) <= NAMED_POINTS
-        yield f"{arm or 'all arms'} {at_points}" + (f" ({'; '.join(labels)})" if named else "")
-
-
-def _meaning(found: Finding, judgement: Judgement) -> str:
-    """Say what a finding means for the reader."""
-    if found.severity == "note":
-        return "to keep in mind"
-    if not found.metrics:
-        return "no verdict"
-    labels = [metric.label for metric in judgement.metrics if metric.name in found.metrics]
-    return f"no verdict on {'; '.join(labels)}"
-
-
 def metric_label(metric: Metric) -> str:
     """Give a metric's words for people, as a heading."""
     return metric.label[:1].upper() + metric.label[1:]
@@ -290,7 +251,9 @@ def value_and_interval(value: ArmValue | None) -> tuple[str, str]:
 def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     """Give a ratio and the interval around it, where there is one."""
     found = comparison.ratio
-    return (text.times(found), text.ratio_bounds(found)) if found else (text.MISSING, "")
+    if found is None:
+        return text.MISSING, ""
+    return bias.sign(comparison) + text.times(found), text.ratio_bounds(found)
 
 
 def why_nothing(points: Sequence[PointView]) -> str:
@@ -328,4 +291,4 @@ def reasons(table: Table) -> Iterator[tuple[str, str]]:
     """Say what each verdict rests on; where there is none, the answer has said why."""
     for found in table.compared:
         if found.verdict is not Verdict.INVALID:
-            yield f"{found.a} against {found.b}", found.why
+            yield f"{found.a} against {found.b}", " ".join([found.why, *bias.told(found)])

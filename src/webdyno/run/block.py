@@ -10,15 +10,19 @@ from typing import Literal, NamedTuple
 
 from webdyno.generator import Generator, GeneratorError, LoadOrder, Request
 from webdyno.judge import Stop
+from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import certificate as fairness
-from webdyno.judge.variance import slots_per_arm
 from webdyno.model.calibration import Ceiling
 from webdyno.model.mistake import Trouble
-from webdyno.model.records import BlockRecord, CertificateRecord, SlotRecord
+from webdyno.model.pilot import SlotSettings
+from webdyno.model.records import BlockRecord, CertificateRecord, RemedyRecord, SlotRecord
 from webdyno.probe import SlotProbe
 from webdyno.run.certificate import ask
 from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied, start_stack
+
+PORT_TAKEN = "address already in use"
+"""How the C library says it, and node as well."""
 
 Phase = Literal["warmup", "measure"]
 Stacks = Mapping[str, RunningStack]
@@ -45,12 +49,13 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     rng = block_rng(at.experiment.measure.seed, at.point.number, number)
     names = [arm.name for arm in at.arms]
     order = block_order(names, slots_per_arm(at.records, at.experiment), rng)
-    slots = _plan_slots(at, order, rng)
+    times = slot_settings(at.records, at.experiment)
+    slots = _plan_slots(at, order, times, rng)
     at.progress.block_begins(at.point, number, len(slots))
     with ExitStack() as exits:
         stacks: dict[str, RunningStack] = {}
         for arm in rng.sample(at.arms, len(at.arms)):
-            stacks[arm.name] = exits.enter_context(_start(at, number, arm))
+            stacks[arm.name] = exits.enter_context(start_arm(at, number, arm))
         certificate = _certify(at, number, stacks)
         at.keep(certificate)
         if differences := fairness.differences(certificate, names):
@@ -59,7 +64,7 @@ def run_block(at: MeasuredPoint, number: int) -> None:
         generator = exits.enter_context(at.new_generator())
         for slot in slots:
             try:
-                _load(at, number, slot, stacks, generator)
+                _load(at, number, slot, times, stacks, generator)
             except StackDied as death:
                 at.keep_incident(number, slot.arm.name, death)
                 at.has_stopped = True
@@ -100,29 +105,51 @@ def block_order(arms: Sequence[str], slots_per_arm: int, rng: Random) -> list[st
     return order
 
 
-def _plan_slots(at: MeasuredPoint, order: Sequence[str], rng: Random) -> list[PlannedSlot]:
+def _plan_slots(
+    at: MeasuredPoint, order: Sequence[str], times: SlotSettings, rng: Random
+) -> list[PlannedSlot]:
     """Put a warm-up of each arm, in an order of its own, before the slots that count."""
     arms = {arm.name: arm for arm in at.arms}
-    warmups = rng.sample(list(arms), len(arms)) if at.experiment.measure.warmup_s > 0 else []
+    warmups = [name for name in rng.sample(list(arms), len(arms)) if times.warmup_s[name] > 0]
     phases: list[tuple[str, Phase]] = [(name, "warmup") for name in warmups]
     phases += [(name, "measure") for name in order]
     return [PlannedSlot(place, arms[name], phase) for place, (name, phase) in enumerate(phases)]
 
 
-def _start(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
-    folder = at.folder.block_folder(at.point.number, block, arm.name)
+def start_arm(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
+    """Start an arm anew; raise Trouble where it doesn't start, which is put on record.
+
+    Somebody may have taken a port between its choice and the server's start: then others are drawn.
+    """
     try:
-        return start_stack(
-            arm.stack,
-            arm.knobs,
-            arm.site,
-            folder=folder,
-            bench=at.bench.with_server_cpus(arm.cpus),
-            memory_bytes=arm.memory_bytes,
-        )
+        return _start(at, block, arm)
+    except StackDied as died:
+        if not any(PORT_TAKEN in line.lower() for line in [died.what, *died.log_tail]):
+            at.keep_incident(block, arm.name, died)
+            raise
     except Trouble as trouble:
         at.keep_incident(block, arm.name, trouble)
         raise
+    what = f"arm {arm.name}: somebody had taken its port; it was started with another one"
+    at.keep_remedy(
+        RemedyRecord(block=at.finished_blocks, rule="port-taken", arm=arm.name, what=what)
+    )
+    try:
+        return _start(at, block, arm)
+    except Trouble as trouble:
+        at.keep_incident(block, arm.name, trouble)
+        raise
+
+
+def _start(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
+    return start_stack(
+        arm.stack,
+        arm.knobs,
+        arm.site,
+        folder=at.folder.block_folder(at.point.number, block, arm.name),
+        bench=at.bench.with_server_cpus(arm.cpus),
+        memory_bytes=arm.memory_bytes,
+    )
 
 
 def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord:
@@ -140,7 +167,12 @@ def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord
 
 
 def _load(
-    at: MeasuredPoint, block: int, slot: PlannedSlot, stacks: Stacks, generator: Generator
+    at: MeasuredPoint,
+    block: int,
+    slot: PlannedSlot,
+    times: SlotSettings,
+    stacks: Stacks,
+    generator: Generator,
 ) -> None:
     """Load one arm for one slot, and keep what was measured; raise StackDied if it died."""
     name, stack = slot.arm.name, stacks[slot.arm.name]
@@ -148,7 +180,7 @@ def _load(
     started_at = datetime.now(UTC)
     try:
         with SlotProbe(name, stacks, at.bench, generator.pid) as probe:
-            result = generator.slot(_load_order(at, block, slot, stack.url))
+            result = generator.slot(_load_order(at, block, slot, times, stack.url))
     except GeneratorError:
         stack.check_alive()  # the death of the server explains the generator's failure
         raise
@@ -167,13 +199,16 @@ def _load(
     stack.check_alive()
 
 
-def _load_order(at: MeasuredPoint, block: int, slot: PlannedSlot, url: str) -> LoadOrder:
-    load, measure = at.experiment.load, at.experiment.measure
+def _load_order(
+    at: MeasuredPoint, block: int, slot: PlannedSlot, times: SlotSettings, url: str
+) -> LoadOrder:
+    load, counts = at.experiment.load, slot.phase == "measure"
     return LoadOrder(
         id=f"block {block} slot {slot.position}",
         requests=tuple(Request(url + path, expect.under(load)) for path, expect in slot.arm.asked),
         load=load,
-        duration_s=measure.warmup_s if slot.phase == "warmup" else measure.slot_s,
+        duration_s=times.window_s if counts else times.warmup_s[slot.arm.name],
+        lead_in_s=times.lead_in_s if counts else 0.0,
     )
 
 

@@ -6,14 +6,23 @@ from math import prod
 from types import MappingProxyType
 
 from webdyno.definitions import Catalogue
+from webdyno.judge import settings
 from webdyno.judge.comparison import fewest_blocks
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.format import count, duration
 from webdyno.model.point import plan_points
+from webdyno.run.pilot import needs_pilot
 
 START_S = 0.7
 """What it takes to start a service, to let its slots run dry and to stop it, about: 0.6 s for nginx
 or Apache, 3 s for PHP with MariaDB, with one CPU for the servers."""
+
+PILOT_S = 3.0
+"""What it takes to look at an arm alone, its start left out, about."""
+
+USUAL = (0.1, 0.5, 0.2)
+"""Lead-in, window and warm-up that a pilot usually finds, in seconds."""
+WITHOUT_PILOT = (settings.LEAD_IN_S, settings.WINDOW_S, settings.WARMUP_S)
 
 TOLERANCE = 0.1
 """Share of a point, or of a budget, that may be lacking: estimates aren't that good."""
@@ -30,13 +39,24 @@ def least_s(experiment: Experiment, catalogue: Catalogue) -> float:
 def point_s(experiment: Experiment, catalogue: Catalogue) -> float:
     """Give the least time that a point takes, about, in seconds."""
     measure = experiment.measure
-    load_s = measure.warmup_s + measure.first_slots_per_arm * measure.slot_s
+    piloted = needs_pilot(experiment)
+    usual = USUAL if piloted else WITHOUT_PILOT
+    lead_in_s, slot_s, warmup_s = (
+        usual_s if given_s is None else given_s
+        for given_s, usual_s in zip(
+            (measure.lead_in_s, measure.slot_s, measure.warmup_s), usual, strict=True
+        )
+    )
+    first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_arm
+    slots = measure.slots_per_arm or first
+    load_s = warmup_s + slots * (lead_in_s + slot_s)
     starts_s = START_S * sum(
         len(catalogue.stack(arm.stack).with_services(site.services).services)
         for arm in experiment.arms.values()
         for site in [catalogue.site(arm.site or experiment.site)]
     )
-    return blocks_needed(experiment) * (starts_s + len(experiment.arms) * load_s)
+    pilots_s = starts_s + len(experiment.arms) * PILOT_S if piloted else 0.0
+    return pilots_s + blocks_needed(experiment) * (starts_s + len(experiment.arms) * load_s)
 
 
 def blocks_needed(experiment: Experiment) -> int:

@@ -9,13 +9,22 @@ from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
 from webdyno.generator import Expectation, Generator
 from webdyno.judge import Stop, decide
+from webdyno.judge.remedies import due_remedy
 from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.paths import spell_out
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, IncidentRecord, Record, SlotRecord, StopRecord
+from webdyno.model.records import (
+    BlockRecord,
+    IncidentRecord,
+    PilotRecord,
+    Record,
+    RemedyRecord,
+    SlotRecord,
+    StopRecord,
+)
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.run.folder import RunFolder
@@ -69,6 +78,12 @@ def _expectation(site: Site, path: str) -> Expectation:
 class Progress(Protocol):
     """Is told of each step of a run as it happens, to show it."""
 
+    def pilot_begins(self, point: Point, arm: str) -> None:
+        """An arm is looked at alone."""
+
+    def pilot_ends(self, record: PilotRecord) -> None:
+        """The times that an arm needs were found, and are on disk."""
+
     def block_begins(self, point: Point, block: int, slots: int) -> None:
         """A block with that many slots, warm-ups included, starts its servers."""
 
@@ -117,6 +132,17 @@ class MeasuredPoint:
         if not self.has_stopped and (stop := decide(self.records, self.experiment, self.used_s)):
             self.keep_stop(stop)
         return self.has_stopped
+
+    def remedy(self) -> None:
+        """Carry out what the blocks so far ask for, tell it, and put it on record."""
+        if not self.has_stopped and (due := due_remedy(self.records, self.experiment, self.used_s)):
+            self.keep_remedy(due)
+
+    def keep_remedy(self, remedy: RemedyRecord) -> None:
+        """Tell what was mended, and put it on record."""
+        self.keep(remedy)
+        anew = "; the blocks before it don't count" if remedy.anew else ""
+        self.progress.notice(f"{remedy.what}{anew}")
 
     def allow(self, more_s: float) -> None:
         """Grant so much time from now on, whatever was used and for whatever reason it stopped."""

@@ -21,11 +21,12 @@ from webdyno.model.command import repeat_command
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import PointPlan, plan_points
-from webdyno.model.records import BlockRecord, Record, SessionRecord, StopRecord
+from webdyno.model.records import BlockRecord, PilotRecord, Record, SessionRecord, StopRecord
 from webdyno.model.run import RunHead
 from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
+from webdyno.run.pilot import run_pilots
 from webdyno.run.point import MeasuredPoint, PlannedArm, Progress, plan_arms
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.stack import ask_versions
@@ -150,7 +151,11 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
         for at in Random(f"{seed}/round {turn}").sample(going, len(going)):
             began, number = time.monotonic(), at.finished_blocks + 1
             try:
+                run_pilots(at)
+                if at.has_stopped:
+                    continue
                 run_block(at, number)
+                at.remedy()
                 generator_failed = False
             except GeneratorError as failure:
                 if generator_failed:
@@ -170,8 +175,8 @@ def _of_point(records: Sequence[Record], plan: PointPlan) -> list[Record]:
 
 
 def _used_s(records: Sequence[Record]) -> float:
-    """Give how much of a point's time is used up: what its finished blocks took."""
-    return sum(record.took_s for record in records if isinstance(record, BlockRecord))
+    """Give how much of a point's time is used up: what pilots and finished blocks took."""
+    return sum(record.took_s for record in records if isinstance(record, BlockRecord | PilotRecord))
 
 
 def _has_stopped(records: Sequence[Record]) -> bool:

@@ -8,20 +8,30 @@ objects.
 import codecs
 import ctypes
 import gc
+import hashlib
 import json
 import os
 import resource
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import Any, NoReturn
 
 # Else these are loaded when they are needed, by a user who may not read them.
 import jinja2.constants
 import jinja2.debug  # noqa: F401
-from jinja2 import FunctionLoader, StrictUndefined, TemplateError, TemplateSyntaxError
+from jinja2 import (
+    BytecodeCache,
+    FunctionLoader,
+    StrictUndefined,
+    Template,
+    TemplateError,
+    TemplateSyntaxError,
+)
+from jinja2.bccache import Bucket
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from webdyno.bench.users import ServerUser
@@ -38,6 +48,8 @@ Sources = Mapping[str, tuple[str, str]]
 CPU_S = 10
 MEMORY_BYTES = 512 * 2**20
 MOST_FILLED_BYTES = 64 * 2**20
+SHORT = "text:"
+"""Before the name of a short template; no file has a colon in its name."""
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
 
 _libc = ctypes.CDLL(None)
@@ -123,6 +135,8 @@ def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[Filled]:
     if "filled" not in last:
         at = last.get("at", jobs[0].where)
         raise Mistake(f"{at}: this template takes too much time or memory; make it simpler")
+    for job, available in zip(jobs, sources, strict=True):
+        _Filler(job, available).compile_all()
     return [Filled(texts=texts, files=files) for texts, files in last["filled"]]
 
 
@@ -184,21 +198,68 @@ def _confine(user: ServerUser | None) -> None:
         os._exit(1)
 
 
+class _Compiled(BytecodeCache):
+    """Templates that were compiled once: that is most of the work, and done anew in each block.
+
+    webdyno itself compiles, and does not fill in, what a child has come to the end of; the next
+    child inherits it.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._known: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give what is known of a template."""
+        bucket.code = self._known.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Remember a template."""
+        self._known[bucket.key, bucket.checksum] = bucket.code
+
+
+_compiled = _Compiled()
+
+
 class _Filler:
     """Fills in one job's templates, and tells which one it begins."""
 
-    def __init__(self, job: Job, sources: Sources, tell: Callable[[object], None]) -> None:
+    def __init__(
+        self, job: Job, sources: Sources, tell: Callable[[object], None] = lambda _: None
+    ) -> None:
         self._job = job
         self._sources = sources
         self._tell = tell
+        self._shorts: dict[str, str] = {}
         self._jinja = ImmutableSandboxedEnvironment(
-            loader=FunctionLoader(lambda name: (*sources[name], None) if name in sources else None),
+            loader=FunctionLoader(self._source),
+            bytecode_cache=_compiled,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
             autoescape=False,  # configuration files, no web pages
         )
+
+    def _source(self, name: str) -> tuple[str, str | None, None] | None:
+        if name in self._shorts:
+            return self._shorts[name], None, None
+        return (*self._sources[name], None) if name in self._sources else None
+
+    def _short(self, template: str) -> Template:
+        # The text itself is no name: Jinja2 writes names into its code, quotes and all.
+        name = f"{SHORT}{hashlib.sha256(template.encode()).hexdigest()}"
+        self._shorts[name] = template
+        return self._jinja.get_template(name)
+
+    def compile_all(self) -> None:
+        """Compile what `file` and `texts` fill in."""
+        for name in self._job.files.values():
+            if not _is_plain(self._sources[name][0]):
+                self._jinja.get_template(name)
+        for template in _leaves(self._job.texts):
+            if not _is_plain(template):
+                self._short(template)
 
     def file(self, name: str) -> str:
         """Fill in a template file."""
@@ -237,12 +298,20 @@ class _Filler:
         where = self._job.where
         self._tell({"at": f"{where}: {template!r}"})
         try:
-            text = self._jinja.from_string(template).render(self._job.context)
+            text = self._short(template).render(self._job.context)
         except Exception as error:  # noqa: BLE001 (as above)
             raise Mistake(f"{where}: {_told(error)} in {template!r}") from None
         if "\0" in text:
             raise Mistake(f"{where}: there is a NUL byte in {template!r}")
         return text
+
+
+def _leaves(texts: Any) -> Iterator[str]:  # noqa: ANN401 (any nesting of lists and mappings)
+    if isinstance(texts, str):
+        yield texts
+        return
+    for inner in texts.values() if isinstance(texts, Mapping) else texts:
+        yield from _leaves(inner)
 
 
 def _is_plain(template: str) -> bool:

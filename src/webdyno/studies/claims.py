@@ -79,7 +79,7 @@ def _comparisons(claim: Claim, at: PointJudgement) -> list[Comparison]:
 
 
 def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:
-    """Hold one point's ratio against the claim's bounds."""
+    """Compare one point's ratio with the claim's bounds."""
     if comparison.verdict is Verdict.INVALID:
         return Outcome.UNTOLD
     ratio = comparison.ratio

@@ -76,20 +76,15 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
     }
     let client = &result.client;
     let bound = if args.leave_out_client_bound { 0 } else { client.bound_windows };
-    if bound > 0 {
-        tell(&format!(
-            "the client was the limit in {bound} of {} windows; give it more threads (-t) or CPUs, \
-             or leave those windows out (--leave-out-client-bound)",
-            client.windows
-        ));
-        return CLIENT_BOUND;
-    }
     // Where none could be left out, all were bad.
-    if client.bound_windows + client.still_windows > 0 && client.left_out_windows == 0 {
-        tell(
-            "the client was the limit, or stood still, all the time; stop other programs on its \
-             CPUs, or run for longer (-d)",
-        );
+    let all_bad = client.bound_windows + client.still_windows > 0 && client.left_out_windows == 0;
+    if bound > 0 || all_bad {
+        tell(&format!(
+            "the client was the limit in {} of {} windows, and stood still in {}; give it more \
+             threads (-t) or CPUs, run for longer (-d), or leave out windows in which it was the \
+             limit (--leave-out-client-bound)",
+            client.bound_windows, client.windows, client.still_windows
+        ));
         return CLIENT_BOUND;
     }
     OK

@@ -64,7 +64,7 @@ RULES = (
     Rule(
         "different-loops",
         _different_loops,
-        why="The programs that are held against each other don't do the same work.",
+        why="The programs that are compared don't do the same work.",
         instead="webdyno duel node nginx-phpfpm --site spin has both count equally far.",
     ),
     Rule(

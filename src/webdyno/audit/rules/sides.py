@@ -1,4 +1,4 @@
-"""Whether two sides that are held against each other did the same work under the same load."""
+"""Whether two sides that are compared did the same work under the same load."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ DIFFERENT = 1.2
 
 ERROR_PAGE_SIZE = 0.03
 TABLES_COMPARED = 4
-"""Tables before the present one that it is held against."""
+"""Tables before the present one that it is compared with."""
 
 
 def _nearby(document: Document) -> Iterator[tuple[Table, Table]]:

@@ -119,8 +119,8 @@ def _unlike_but_allowed(
                 arm,
                 f"it answered {paths} with another body than {baseline} ({sizes}){more}; the site "
                 "doesn't say which is right, so both count",
-                "See with `webdyno up` and curl whether they are the same page. To have them held "
-                "to the byte, give the path its body_sha256 in the site's `site.toml`.",
+                "See with `webdyno up` and curl whether they are the same page. To have them "
+                "compared byte by byte, give the path its body_sha256 in the site's `site.toml`.",
             )
 
 

@@ -57,8 +57,8 @@ CLIENT_BOUND = SlotRule(
     name="client-bound",
     broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
     what=_busiest,
-    remedy="Give the client more of the CPUs where there are any (--server-cores N leaves it all "
-    "but N cores), or decide on server CPU time per request, which the client's speed doesn't "
+    remedy="If there are CPUs to spare, give the client more of them (--server-cores N leaves it "
+    "all but N cores), or decide on server CPU time per request, which the client's speed doesn't "
     "enter: --set measure.decide_on=server_cpu_us.",
     spoils=TIMING,
     censors=True,
@@ -91,8 +91,8 @@ CLIENT_CEILING = SlotRule(
     name="client-ceiling",
     broken=lambda slot: reaches_ceiling(slot, "client"),
     what=_highest,
-    remedy="Give the client more of the CPUs where there are any (--server-cores N), or decide on "
-    "server CPU time per request: --set measure.decide_on=server_cpu_us. After changes to this "
+    remedy="If there are CPUs to spare, give the client more of them (--server-cores N), or decide "
+    "on server CPU time per request: --set measure.decide_on=server_cpu_us. After changes to this "
     "machine, calibrate again.",
     spoils=TIMING,
     censors=True,

@@ -130,7 +130,7 @@ def counted_by_front(slot: SlotRecord) -> int | None:
 
 
 def _miscounted(measured: Measured, head: RunHead) -> Iterator[Finding]:
-    """Hold the servers' own counts against the load's."""
+    """Compare the servers' own counts with the load's."""
     load = head.experiment.load
     if load.slow_readers is not None or load.idle_connections:
         return  # the load's own count leaves their requests out

@@ -1,5 +1,5 @@
 //! A cable with a delay and with losses: what comes in at one network interface leaves at another
-//! some time later. For kernels without netem. It shares nothing with the engine but the clock.
+//! some time later. For kernels without netem. It shares nothing with the engine.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -10,8 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::set_current_timer_slack;
-
-use crate::clock::{now_ns, timespec};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// What happens to each packet on its way, in either direction.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +18,17 @@ pub struct Cable {
     pub delay_ns: u64,
     /// Share of packets that get lost, 0 to 1.
     pub loss: f64,
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * SECOND_NS + now.tv_nsec as u64
+}
+
+fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / SECOND_NS) as i64, tv_nsec: (ns % SECOND_NS) as i64 }
 }
 
 /// Packets looked at on one side before the other side's turn.

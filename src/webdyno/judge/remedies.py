@@ -1,0 +1,134 @@
+"""Remedies that are settings of a slot: what the lab changes by itself, and why.
+
+What would change the question (connections, rate, keep-alive, a server's settings) is never
+touched, nor is what the user set. Each rule looks at one arm, never at a difference.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import expm1
+
+from webdyno.judge.measured import Measured
+from webdyno.judge.settings import slot_settings, slots_per_arm
+from webdyno.judge.validity import answers, trend
+from webdyno.judge.validity.run import samples_for
+from webdyno.model.experiment import Experiment
+from webdyno.model.format import count, duration, percent
+from webdyno.model.metrics import metric_rule
+from webdyno.model.pilot import SlotSettings
+from webdyno.model.records import Record, RemedyRecord
+
+WORTH_A_REMEDY = 0.1
+"""Change of a rate for which the blocks so far are given up. Smaller ones are bounded."""
+TRIES = 2
+"""So often a rule is remedied; then its cause is another one."""
+LONGER, LONGER_FOR_ANSWERS = 2.0, 4.0
+LONGEST_WINDOW_S = 60.0
+MOST_SLOTS = 16
+
+
+@dataclass(frozen=True)
+class _Remedy:
+    rule: str
+    arm: str
+    what: str
+    settings: SlotSettings
+    anew: bool = True
+
+
+def due_remedy(
+    records: Sequence[Record], experiment: Experiment, used_s: float
+) -> RemedyRecord | None:
+    """Give the remedy that what is on record of a point asks for, if there is one.
+
+    `used_s`: how much of the budget is used up. Blocks are given up only where as many more fit
+    into it, or where none of them counts.
+    """
+    measured = Measured.of(records)
+    if not measured.blocks:
+        return None
+    tried = [record.rule for record in records if isinstance(record, RemedyRecord)]
+    left_s = experiment.measure.budget_s - used_s
+    room = left_s > measured.block_s * experiment.measure.min_blocks
+    now = slot_settings(records, experiment)
+    found = [
+        *_no_answers(measured, experiment, now),
+        *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
+        *(_trends(measured, experiment, now) if room else []),
+    ]
+    for it in found:
+        if tried.count(it.rule) < TRIES and it.settings != now:
+            return RemedyRecord(
+                block=measured.blocks[-1].record.block,
+                rule=it.rule,
+                arm=it.arm,
+                what=it.what,
+                settings=it.settings,
+                anew=it.anew,
+            )
+    return None
+
+
+def _no_answers(measured: Measured, experiment: Experiment, now: SlotSettings) -> Iterator[_Remedy]:
+    """Find arms that are only slow: no answers, but no failures either."""
+    for arm in experiment.arms:
+        slots = measured.of_arm(arm)
+        silent = all(answers.NO_ANSWERS.broken(slot) for slot in slots)
+        failed = any(slot.load.failures.total for slot in slots)
+        if not slots or not silent or failed or experiment.measure.slot_s is not None:
+            continue
+        longer_s = min(now.window_s * LONGER_FOR_ANSWERS, LONGEST_WINDOW_S)
+        yield _Remedy(
+            answers.NO_ANSWERS.name,
+            arm,
+            f"arm {arm} gave no answer in {count(len(slots), 'slot')} of "
+            f"{duration(now.window_s)}: slots take {duration(longer_s)} from now on",
+            now.model_copy(update={"window_s": longer_s}),
+        )
+
+
+def _few_samples(
+    measured: Measured, experiment: Experiment, now: SlotSettings, slots: int
+) -> Iterator[_Remedy]:
+    """Find arms with too few answers in a block for the percentile that is asked for."""
+    quantile = metric_rule(experiment.measure.decide_on).quantile
+    if quantile is None or experiment.measure.slots_per_arm is not None:
+        return
+    needed = samples_for(quantile)
+    for arm in experiment.arms:
+        had = min(
+            sum(slot.load.requests.completed for slot in block.of(arm)) for block in measured.blocks
+        )
+        if not 0 < had < needed:
+            continue
+        more = min(2 * -(-slots * needed // (2 * had)), MOST_SLOTS)
+        yield _Remedy(
+            "few-samples",
+            arm,
+            f"arm {arm} gave only {count(had, 'answer')} in a block, and p{quantile * 100:g} needs "
+            f"{needed}: blocks have {more} slots of each arm from now on",
+            now.model_copy(update={"slots_per_arm": max(more, slots)}),
+        )
+
+
+def _trends(measured: Measured, experiment: Experiment, now: SlotSettings) -> Iterator[_Remedy]:
+    """Find arms that hadn't settled when their slots began, or the load in them."""
+    measure = experiment.measure
+    for arm in experiment.arms:
+        for rule in trend.RULES:
+            change = rule.sure_change(measured, arm, trend.ALPHA / len(experiment.arms))
+            if change is None or abs(expm1(change.centre)) < WORTH_A_REMEDY:
+                continue
+            size = percent(abs(expm1(change.centre)))
+            direction = "rises" if change.centre > 0 else "falls"
+            what = f"arm {arm}: its rate {direction} by {size} over each {rule.over}"
+            if rule.name == "trend" and measure.warmup_s is None:
+                slots_s = (now.lead_in_s + now.window_s) * len(measured.blocks[-1].of(arm))
+                longer_s = max(now.warmup_s.get(arm, 0.0) * LONGER, slots_s)
+                warmups = now.warmup_s | {arm: longer_s}
+                what += f"; it is warmed up for {duration(longer_s)} from now on"
+                yield _Remedy(rule.name, arm, what, now.model_copy(update={"warmup_s": warmups}))
+            elif rule.name == "slot-trend" and measure.lead_in_s is None:
+                lead_in_s = max(now.lead_in_s * LONGER, now.window_s)
+                what += f"; {duration(lead_in_s)} at the beginning of slots don't count from now on"
+                yield _Remedy(rule.name, arm, what, now.model_copy(update={"lead_in_s": lead_in_s}))

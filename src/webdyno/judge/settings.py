@@ -1,0 +1,63 @@
+"""With which times blocks are measured: the user's own, else remedies', else the pilots'."""
+
+from collections.abc import Sequence
+
+from webdyno.judge.measured import Measured
+from webdyno.judge.variance import PILOT_BLOCKS
+from webdyno.judge.variance import slots_per_arm as chosen_slots_per_arm
+from webdyno.model.experiment import Experiment
+from webdyno.model.pilot import Pilot, SlotSettings
+from webdyno.model.records import PilotRecord, Record, RemedyRecord
+
+FIRST_AFTER_PILOT = 2
+
+WARMUP_S, LEAD_IN_S, WINDOW_S = 1.0, 0.0, 0.5
+"""Where nobody says and nothing is found."""
+
+
+def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
+    """Give the settings of a point's next block, from what is on record of that point.
+
+    Lead-in and window are those of the arm that needs most, the same for all, so that a slot of
+    each arm is disturbed alike. A remedy's settings hold until the next one.
+    """
+    for record in reversed(records):
+        if isinstance(record, RemedyRecord) and record.settings is not None:
+            return record.settings
+    measure = experiment.measure
+    found = pilots(records)
+    return SlotSettings(
+        warmup_s={arm: _warmup_s(measure.warmup_s, found.get(arm)) for arm in experiment.arms},
+        lead_in_s=_given(measure.lead_in_s, [it.lead_in_s for it in found.values()], LEAD_IN_S),
+        window_s=_given(measure.slot_s, [it.window_s for it in found.values()], WINDOW_S),
+        slots_per_arm=measure.slots_per_arm,
+    )
+
+
+def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:
+    """Give the slots of each arm in a point's next block.
+
+    After a pilot the first blocks have the fewest that are balanced, since six of them are enough
+    for a clear difference; what isn't clear then gets more.
+    """
+    if (fixed := slot_settings(records, experiment).slots_per_arm) is not None:
+        return fixed
+    finished = len(Measured.of(records).blocks)
+    if pilots(records) and finished < PILOT_BLOCKS:
+        return FIRST_AFTER_PILOT
+    return chosen_slots_per_arm(records, experiment)
+
+
+def pilots(records: Sequence[Record]) -> dict[str, Pilot]:
+    """Give what the pilots of a point found, by arm."""
+    return {record.arm: record.found for record in records if isinstance(record, PilotRecord)}
+
+
+def _warmup_s(given_s: float | None, pilot: Pilot | None) -> float:
+    return _given(given_s, [] if pilot is None else [pilot.warmup_s], WARMUP_S)
+
+
+def _given(given_s: float | None, found_s: Sequence[float], otherwise_s: float) -> float:
+    if given_s is not None:
+        return given_s
+    return max(found_s, default=otherwise_s)

@@ -1,0 +1,70 @@
+"""How far what was measured can be off, in words: bounds of the bias, and lower bounds of rates."""
+
+from collections.abc import Iterator
+
+from webdyno.model import format as text
+from webdyno.model.judgement import Bias, Comparison, Interval
+
+ENDLESS = 1e9
+"""A ratio beyond that has no bound."""
+SMALLEST_TOLD = 1.0005
+MOST_TOLD = 6
+"""Causes that are told, those that can have done most."""
+
+
+def told(found: Comparison) -> Iterator[str]:
+    """Say what a comparison withstands beside its verdict: in sentences, none without bounds."""
+    if found.ratio and found.bounded:
+        yield (
+            f"As measured the ratio is {between(found.ratio)}, with all bounds counted against "
+            f"the verdict {between(found.bounded)}."
+        )
+    causes = sorted(filter(_matters, found.biases), key=_worst, reverse=True)
+    if causes:
+        more = len(causes) - MOST_TOLD
+        said = "; ".join(map(_cause, causes[:MOST_TOLD]))
+        yield f"Bounds: {said}{f'; and {more} more' if more > 0 else ''}."
+    for arm, limit in found.limited_by.items():
+        yield f"The {limit} was the limit for {arm}, which may be faster than measured."
+
+
+def sign(found: Comparison) -> str:
+    """Mark a ratio that is only a bound: `≥ ` where the arm itself was held back."""
+    if set(found.limited_by) == {found.a}:
+        return "≥ "
+    return "≤ " if set(found.limited_by) == {found.b} else ""
+
+
+def between(interval: Interval) -> str:
+    """Say where a ratio lies: `3.05 to 3.21`, or `at least 3.05` where nothing bounds it above."""
+    if interval.low < 1 / ENDLESS:
+        return "unknown" if interval.high > ENDLESS else f"at most {_end(interval.high)}"
+    if interval.high > ENDLESS:
+        return f"at least {_end(interval.low)}"
+    return text.ratio_bounds(interval).replace(text.DASH, " to ")
+
+
+def _end(ratio: float) -> str:
+    return text.significant(ratio, 3)
+
+
+def _matters(bias: Bias) -> bool:
+    return _worst(bias) >= SMALLEST_TOLD
+
+
+def _worst(bias: Bias) -> float:
+    return max(ENDLESS if it is None else it for it in (bias.too_low, bias.too_high))
+
+
+def _cause(bias: Bias) -> str:
+    sides = {"low": bias.too_low, "high": bias.too_high}
+    said = [
+        f"{_factor(factor)} too {side}"
+        for side, factor in sides.items()
+        if factor is None or factor >= SMALLEST_TOLD
+    ]
+    return f"{bias.arm} {' or '.join(said)} ({bias.cause})"
+
+
+def _factor(factor: float | None) -> str:
+    return "by an unknown share" if factor is None else f"at most {text.percent(factor - 1)}"

@@ -1,0 +1,257 @@
+"""The pilot: each arm alone, before the blocks, to find the times that it needs.
+
+One arm is looked at at a time, and never a difference. What was seen and found is on record, so
+that a resumed run goes on alike.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import accumulate
+from random import Random
+
+import numpy as np
+
+from webdyno.generator import Generator, GeneratorError, LoadOrder, Request, program
+from webdyno.judge.pilot import Needs, settle
+from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots
+from webdyno.judge.steady import Series, onset, windows_to_join
+from webdyno.model.experiment import Experiment
+from webdyno.model.load_result import LoadResult
+from webdyno.model.metrics import metric_rule
+from webdyno.model.pilot import ColdFigures, Pilot
+from webdyno.model.records import PilotRecord
+from webdyno.probe import server_cpu
+from webdyno.probe.scene import Sampler
+from webdyno.run.block import start_arm
+from webdyno.run.point import MeasuredPoint, PlannedArm
+from webdyno.stack import RunningStack, StackDied
+
+WINDOW_S = 0.025
+PIECE_S = 1.0
+"""The load after a fresh start goes on by so much until it is seen to be steady,"""
+LONGEST_SHARE = 1 / 30
+"""… for this share of the budget at most, or one piece."""
+LOAD_STARTS = 3
+LOAD_START_S, LOAD_START_RESPONSES = 0.4, 6
+PAUSE_S = 0.1
+PLANNED_SHARE = 1 / 3
+"""The fewest blocks should fit into this share of the budget: windows are no longer than that lets
+them be, unless answers take so long that they must be."""
+WINDOW_RESPONSES = 22
+"""Window and lead-in that slow answers need, in response times."""
+FULL_RATE = 0.9
+
+
+@dataclass
+class _Seen:
+    """What was seen of an arm under load, by window of `WINDOW_S`."""
+
+    answers: list[int] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+    """Empty where the machine has no control groups: walking the tree of processes so often would
+    disturb."""
+    response_s: float | None = None
+    failed: bool = False
+    """Whether there were failures instead of answers."""
+
+    @property
+    def joined(self) -> int:
+        """How many windows have answers enough together to tell a rate."""
+        return windows_to_join(self.answers)
+
+    def series(self) -> list[Series]:
+        """Give ln of the rate, and of CPU time per answer where that is known."""
+        joined = self.joined
+        rate = Series.of_counts(self.answers, WINDOW_S, joined)
+        whole = len(rate.logs) * joined
+        if len(self.cpu_s) < whole or not sum(self.cpu_s):
+            return [rate]
+        sums = np.array(self.cpu_s[:whole]).reshape(-1, joined).sum(axis=1)
+        least = max(sums.mean() / 100, 1e-9)
+        answers = np.exp(rate.logs) * rate.window_s
+        return [rate, Series(rate.window_s, np.log(np.maximum(sums, least) / answers))]
+
+
+def needs_pilot(experiment: Experiment) -> bool:
+    """Tell whether a pilot can find something that isn't set.
+
+    For the lead-in alone it isn't worth its time: who sets slots and warm-up has none without.
+    """
+    measure = experiment.measure
+    asked = (measure.slot_s, measure.warmup_s)
+    return None in asked and program(experiment.generator).tells_windows
+
+
+def run_pilots(at: MeasuredPoint) -> None:
+    """Look at each arm that has no pilot on record, in an order drawn once.
+
+    Servers that don't start raise Trouble, a load generator that fails GeneratorError; a server
+    that dies stops the point.
+    """
+    if not needs_pilot(at.experiment):
+        return
+    order = Random(f"{at.experiment.measure.seed}/{at.point.number}/pilot")
+    done = pilots(at.records)
+    for arm in order.sample(at.arms, len(at.arms)):
+        if arm.name in done:
+            continue
+        try:
+            record = _look_at(at, arm)
+        except StackDied as death:
+            at.keep_incident(0, arm.name, death)
+            at.has_stopped = True
+            return
+        except GeneratorError as failure:
+            at.keep_incident(0, None, failure)
+            raise
+        at.keep(record)
+        at.used_s += record.took_s
+        at.progress.pilot_ends(record)
+
+
+def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
+    began, began_at = time.monotonic(), datetime.now(UTC)
+    at.progress.pilot_begins(at.point, arm.name)
+    with start_arm(at, 0, arm) as stack, at.new_generator() as generator:
+        start_s = time.monotonic() - began
+        load = _Loaded(at, arm, stack, generator)
+        until_ready_s = server_cpu(stack).cpu_s
+        seen = load.until_steady(max(PIECE_S, LONGEST_SHARE * at.experiment.measure.budget_s))
+        needs = _needs(at.experiment, start_s, seen.response_s)
+        starts = load.starts(seen, needs.most_slot_s) if not seen.failed else []
+    joined = seen.joined
+    found = settle(
+        seen.series(), [Series.of_counts(each, WINDOW_S, joined) for each in starts], needs
+    )
+    return PilotRecord(
+        arm=arm.name,
+        started_at=began_at,
+        took_s=time.monotonic() - began,
+        window_s=WINDOW_S,
+        answers=seen.answers,
+        cpu_s=seen.cpu_s,
+        load_starts=starts,
+        response_s=seen.response_s,
+        found=found,
+        cold=_cold(seen, found, stack.ready_s, until_ready_s),
+    )
+
+
+def _needs(experiment: Experiment, start_s: float, response_s: float | None) -> Needs:
+    measure = experiment.measure
+
+    def within(budget_s: float) -> Needs:
+        return Needs.within(
+            budget_s,
+            arms=len(experiment.arms),
+            start_s=start_s,
+            response_s=response_s or 0.0,
+            quantile=metric_rule(measure.decide_on).quantile,
+            slots_per_block=measure.slots_per_arm or FIRST_AFTER_PILOT,
+        )
+
+    wide, planned = within(measure.budget_s), within(measure.budget_s * PLANNED_SHARE)
+    slow_s = WINDOW_RESPONSES * (response_s or 0.0)
+    most_slot_s = max(planned.most_slot_s, min(wide.most_slot_s, slow_s))
+    return replace(wide, most_slot_s=most_slot_s)
+
+
+def _cold(seen: _Seen, found: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
+    """Find where the rate first reached its steady one, nearly; windows of 25 answers or more."""
+    rate = seen.series()[0]
+    begin = min(round(found.warmup_s / rate.window_s), len(rate.logs) - 1)
+    steady = float(np.median(rate.logs[begin:]))
+    reached = np.flatnonzero(rate.logs >= steady + np.log(FULL_RATE))
+    if seen.failed or not len(reached):
+        return ColdFigures(first_answer_s=ready_s, full_rate_s=None, cpu_s=None)
+    windows = (int(reached[0]) + 1) * seen.joined
+    cpu_s = until_ready_s + sum(seen.cpu_s[:windows]) if seen.cpu_s else None
+    return ColdFigures(
+        first_answer_s=ready_s, full_rate_s=ready_s + windows * WINDOW_S, cpu_s=cpu_s
+    )
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """An arm that is up, and what loads it."""
+
+    at: MeasuredPoint
+    arm: PlannedArm
+    stack: RunningStack
+    generator: Generator
+
+    def until_steady(self, most_s: float) -> _Seen:
+        """Load the fresh servers until rate and CPU time are steady, for so long at most."""
+        seen, loaded_s = _Seen(), 0.0
+        while loaded_s < most_s and not seen.failed:
+            piece_s = min(PIECE_S if loaded_s == 0 else loaded_s, max(most_s - loaded_s, WINDOW_S))
+            self._watch(seen, piece_s)
+            loaded_s += piece_s
+            if all(onset(series).steady for series in seen.series()):
+                break
+        return seen
+
+    def starts(self, seen: _Seen, most_s: float) -> list[list[int]]:
+        """Begin the load some more times, each after a pause."""
+        response_s = seen.response_s or 0.0
+        wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * response_s, 4 * seen.joined * WINDOW_S)
+        length_s = min(wanted_s, most_s)
+        found = []
+        for _ in range(LOAD_STARTS):
+            time.sleep(PAUSE_S)
+            found.append(_answers(self._load(length_s)))
+        return found
+
+    def _watch(self, seen: _Seen, load_s: float) -> None:
+        sampled: list[tuple[float, float]] = []
+        sampler = Sampler(WINDOW_S)
+        if self.stack.group is not None:
+            sampler.add(lambda at_s: sampled.append((at_s, server_cpu(self.stack).cpu_s)))
+            sampled.append((0.0, server_cpu(self.stack).cpu_s))
+        sampler.start()
+        try:
+            result = self._load(load_s)
+        finally:
+            sampler.stop()
+        answers = _answers(result)
+        seen.answers += answers
+        seen.cpu_s += _by_window(sampled, len(answers))
+        mean_us = result.response_time_us.mean
+        seen.response_s = mean_us / 1e6 if mean_us is not None else seen.response_s
+        seen.failed = result.failures.total > result.requests.completed
+
+    def _load(self, load_s: float) -> LoadResult:
+        load = self.at.experiment.load
+        order = LoadOrder(
+            id=f"pilot of {self.arm.name}",
+            requests=tuple(
+                Request(self.stack.url + path, expect.under(load))
+                for path, expect in self.arm.asked
+            ),
+            load=load,
+            duration_s=load_s,
+            part_s=WINDOW_S,
+        )
+        try:
+            result = self.generator.slot(order)
+        except GeneratorError:
+            self.stack.check_alive()  # the death of the server explains the generator's failure
+            raise
+        self.stack.check_alive()
+        return result
+
+
+def _answers(result: LoadResult) -> list[int]:
+    """Give the answers in each whole window."""
+    return [it.completed for it in result.windows if it.length_s > WINDOW_S * 0.9]
+
+
+def _by_window(sampled: Sequence[tuple[float, float]], windows: int) -> list[float]:
+    """Turn CPU time used up to some moments into what each window used; none unless sampled."""
+    if len(sampled) < 2:
+        return []
+    at_s, used_s = zip(*sampled, strict=True)
+    edges_s = list(accumulate([WINDOW_S] * windows, initial=0.0))
+    return [float(used) for used in np.diff(np.interp(edges_s, at_s, used_s))]

@@ -1,0 +1,206 @@
+"""Settings of slots: from pilots, from remedies, from users; causes planted in records."""
+
+from dataclasses import replace
+from math import exp
+
+import pytest
+
+from builders import START, SimulatedArm, SimulatedRun, simulated_run
+from webdyno.judge.measured import Measured
+from webdyno.judge.remedies import due_remedy
+from webdyno.judge.settings import slot_settings, slots_per_arm
+from webdyno.judge.usage import counting_share
+from webdyno.model.experiment import Measure
+from webdyno.model.load_result import Times
+from webdyno.model.pilot import ColdFigures, Pilot, SlotSettings
+from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
+
+ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=20_000)}
+BUDGET_S = 1000.0
+
+
+def measured(measure: Measure | None = None, blocks: int = 4) -> SimulatedRun:
+    """A run without trouble."""
+    given = measure or Measure(seed=1, budget_s=BUDGET_S)
+    return simulated_run(ARMS, blocks=blocks, measure=given, slot_sd=0.001)
+
+
+def pilot(arm: str, warmup_s: float, lead_in_s: float, window_s: float) -> PilotRecord:
+    """What was found of an arm."""
+    return PilotRecord(
+        arm=arm,
+        started_at=START,
+        took_s=3.0,
+        window_s=0.025,
+        answers=[500] * 40,
+        response_s=0.001,
+        found=Pilot(
+            warmup_s=warmup_s,
+            lead_in_s=lead_in_s,
+            window_s=window_s,
+            period_s=None,
+            steady=True,
+            why="level",
+        ),
+        cold=ColdFigures(first_answer_s=0.1, full_rate_s=0.2, cpu_s=None),
+    )
+
+
+PILOTS: list[Record] = [pilot("nginx", 0.1, 0.3, 0.5), pilot("apache", 0.7, 0.1, 1.5)]
+
+
+def due(run: SimulatedRun, used_s: float = 0.0) -> RemedyRecord | None:
+    return due_remedy(run.records, run.head.experiment, used_s)
+
+
+def planted(run: SimulatedRun, arm: str, **load: object) -> SimulatedRun:
+    """The same run, the load's results of one arm changed."""
+
+    def change(record: Record) -> Record:
+        if not isinstance(record, SlotRecord) or record.arm != arm:
+            return record
+        return record.model_copy(update={"load": record.load.model_copy(update=load)})
+
+    return replace(run, records=[change(record) for record in run.records])
+
+
+def test_slots_are_alike_for_all_arms_and_warmups_are_each_arms_own() -> None:
+    experiment = measured().head.experiment
+    settings = slot_settings(PILOTS, experiment)
+    assert settings == SlotSettings(
+        warmup_s={"nginx": 0.1, "apache": 0.7}, lead_in_s=0.3, window_s=1.5
+    )
+
+
+def test_what_the_user_set_wins() -> None:
+    given = Measure(slot_s=2, lead_in_s=0, warmup_s=3)
+    settings = slot_settings(PILOTS, measured(given).head.experiment)
+    assert (settings.lead_in_s, settings.window_s) == (0, 2)
+    assert set(settings.warmup_s.values()) == {3}
+
+
+def test_without_a_pilot_there_are_fixed_times() -> None:
+    settings = slot_settings([], measured().head.experiment)
+    assert (settings.lead_in_s, settings.window_s) == (0, 0.5)
+    assert set(settings.warmup_s.values()) == {1}
+
+
+def test_blocks_after_a_pilot_begin_with_the_fewest_slots() -> None:
+    run = measured()
+    assert slots_per_arm(run.records, run.head.experiment) == 4
+    assert slots_per_arm([*PILOTS, *run.records], run.head.experiment) == 2
+    longer = measured(blocks=6)
+    assert slots_per_arm([*PILOTS, *longer.records], longer.head.experiment) >= 4
+
+
+def test_nothing_is_remedied_where_nothing_is_wrong() -> None:
+    assert due(measured()) is None
+    assert due(measured(blocks=0)) is None
+
+
+def silent(run: SimulatedRun) -> SimulatedRun:
+    """Arm apache has answered nothing, and nothing has failed."""
+    load = slot_of(run, "apache").load
+    requests = load.requests.model_copy(update={"completed": 0, "drained": 0})
+    return planted(run, "apache", requests=requests, whole=None)
+
+
+def slot_of(run: SimulatedRun, arm: str) -> SlotRecord:
+    return next(it for it in run.records if isinstance(it, SlotRecord) and it.arm == arm)
+
+
+def test_a_page_that_is_only_slow_gets_longer_slots() -> None:
+    remedy = due(silent(measured(blocks=1)))
+    assert remedy
+    assert (remedy.rule, remedy.arm, remedy.anew) == ("no-answers", "apache", True)
+    assert remedy.settings
+    assert remedy.settings.window_s == 2
+    assert remedy.what == (
+        "arm apache gave no answer in 4 slots of 0.5 s: slots take 2 s from now on"
+    )
+
+
+def test_slots_of_the_users_choice_stay_as_they_are() -> None:
+    assert due(silent(measured(Measure(slot_s=0.5)))) is None
+
+
+def drifting(change: float, measure: Measure | None = None) -> SimulatedRun:
+    """Arm nginx's rate changes from slot to slot of each block."""
+    run = measured(measure)
+    by_position: dict[int, int] = {}
+
+    def drift(record: Record) -> Record:
+        if not isinstance(record, SlotRecord) or record.arm != "nginx":
+            return record
+        place = by_position[record.block] = by_position.get(record.block, -1) + 1
+        load, factor = record.load, exp(change * place)
+        completed = round(load.requests.completed * factor)
+        requests = load.requests.model_copy(update={"completed": completed})
+        update = {"requests": requests, "rate_rps": load.rate_rps * factor}
+        return record.model_copy(update={"load": load.model_copy(update=update)})
+
+    return replace(run, records=[drift(record) for record in run.records])
+
+
+def test_an_arm_that_rises_over_the_block_is_warmed_up_longer() -> None:
+    remedy = due(drifting(0.1))
+    assert remedy
+    assert (remedy.rule, remedy.arm, remedy.anew) == ("trend", "nginx", True)
+    assert remedy.settings
+    assert remedy.settings.warmup_s["nginx"] > 1
+    assert remedy.settings.warmup_s["apache"] == 1
+
+
+def test_blocks_are_not_given_up_where_no_more_would_fit() -> None:
+    assert due(drifting(0.1), used_s=BUDGET_S - 5) is None
+
+
+def test_a_warm_up_of_the_users_choice_stays_as_it_is() -> None:
+    assert due(drifting(0.1, Measure(seed=1, warmup_s=1, budget_s=BUDGET_S))) is None
+
+
+def test_a_percentile_gets_the_answers_that_it_needs() -> None:
+    run = measured(Measure(seed=1, decide_on="response_p99_us"))
+    load = slot_of(run, "apache").load
+    few = load.requests.model_copy(update={"completed": 40})
+    times = Times(histogram="aGRy")
+    remedy = due(planted(run, "apache", requests=few, response_time_us=times))
+    assert remedy
+    assert (remedy.rule, remedy.anew) == ("few-samples", True)
+    assert remedy.settings
+    assert remedy.settings.slots_per_arm == 8
+
+
+def test_a_rule_is_remedied_twice_at_most() -> None:
+    run = silent(measured(blocks=1))
+    records = list(run.records)
+    lengths = []
+    while remedy := due_remedy(records, run.head.experiment, 0.0):
+        assert remedy.settings
+        lengths.append(remedy.settings.window_s)
+        records += [remedy, *run.records]
+    assert lengths == [2, 8]
+    assert slot_settings(records, run.head.experiment).window_s == 8
+
+
+def test_blocks_from_before_a_new_beginning_do_not_count() -> None:
+    run = silent(measured(blocks=1))
+    remedy = due(run)
+    assert remedy
+    assert not Measured.of([*run.records, remedy]).blocks
+    kept = remedy.model_copy(update={"anew": False})
+    assert len(Measured.of([*run.records, kept]).blocks) == 1
+
+
+def test_a_remedy_that_is_no_setting_leaves_settings_alone() -> None:
+    port = RemedyRecord(block=0, rule="port-taken", arm="nginx", what="moved")
+    experiment = measured().head.experiment
+    assert slot_settings([*PILOTS, port], experiment) == slot_settings(PILOTS, experiment)
+
+
+def test_the_share_of_time_that_counts() -> None:
+    run = measured(blocks=2)
+    blocks_s = 2 * (2 * 1.02 + 8 * 0.52 + 0.4)
+    assert counting_share([(run.records, [])]) == pytest.approx(8 / blocks_s)
+    assert counting_share([([*PILOTS, *run.records], [])]) == pytest.approx(8 / (blocks_s + 6))
+    assert counting_share([]) is None

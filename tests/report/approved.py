@@ -1,0 +1,19 @@
+"""What commands print, as somebody last read it and found it good."""
+
+import os
+from pathlib import Path
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+REWRITE = "WEBDYNO_REWRITE_SNAPSHOTS"
+
+
+def assert_as_approved(name: str, printed: str) -> None:
+    """Compare with the text approved last.
+
+    With WEBDYNO_REWRITE_SNAPSHOTS=1 the texts are written anew; read them before a commit.
+    """
+    told = "\n".join(line.rstrip() for line in printed.splitlines()) + "\n"
+    file = SNAPSHOTS / f"{name}.txt"
+    if os.environ.get(REWRITE):
+        file.write_text(told, encoding="utf-8")
+    assert told == file.read_text(encoding="utf-8")

@@ -1,0 +1,69 @@
+"""How far off a comparison can be, in words."""
+
+from dataclasses import replace
+
+import pytest
+
+from report import runs
+from webdyno.model.judgement import Bias, Comparison, Interval
+from webdyno.report import bias
+from webdyno.report.view import ratio_and_interval
+
+
+def comparison(**update: object) -> Comparison:
+    found = runs.seen(runs.decided()).points[0].judgement.comparisons[0]
+    clean: dict[str, object] = {"bounded": None, "biases": [], "limited_by": {}}
+    return found.model_copy(update=clean | update)
+
+
+def test_nothing_is_said_where_nothing_disturbed() -> None:
+    assert list(bias.told(comparison())) == []
+
+
+def test_both_intervals_and_the_causes_are_told() -> None:
+    said = " ".join(
+        bias.told(
+            comparison(
+                bounded=Interval(low=1.8, estimate=1.91, high=2.01),
+                biases=[
+                    Bias(cause="other-work", arm="nginx", too_low=1.0001, too_high=1.0),
+                    Bias(cause="steal", arm="apache-event", too_low=1.013, too_high=1.0),
+                    Bias(cause="client-bound", arm="nginx", too_low=None, too_high=1.0),
+                ],
+            )
+        )
+    )
+    assert "with all bounds counted against the verdict 1.80 to 2.01" in said
+    assert "nginx by an unknown share too low (client-bound); apache-event at most 1.3 %" in said
+    assert "other-work" not in said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (3.05, 1e200, "at least 3.05"),
+        (1e-200, 0.312, "at most 0.312"),
+        (1e-200, 1e200, "unknown"),
+        (3.05, 3.21, "3.05 to 3.21"),
+    ],
+)
+def test_an_end_that_is_not_bounded_is_no_figure(low: float, high: float, said: str) -> None:
+    assert bias.between(Interval(low=low, estimate=(low * high) ** 0.5, high=high)) == said
+
+
+def test_a_ratio_that_is_a_bound_is_marked() -> None:
+    assert ratio_and_interval(comparison(limited_by={"nginx": "client"}))[0].startswith("≥ ")
+    assert ratio_and_interval(comparison(limited_by={"apache-event": "link"}))[0].startswith("≤ ")
+    both = comparison(limited_by={"nginx": "link", "apache-event": "link"})
+    assert not ratio_and_interval(both)[0].startswith(("≥", "≤"))
+
+
+def test_a_run_with_bounds_is_not_called_undisturbed() -> None:
+    view = runs.seen(runs.decided())
+    assert view.undisturbed
+    moved = comparison(biases=[Bias(cause="steal", arm="nginx", too_low=1.01, too_high=1.0)])
+    point = view.points[0]
+    assert point.deciding
+    rows = [replace(row, comparison=row.comparison and moved) for row in point.deciding.rows]
+    deciding = replace(point.deciding, rows=rows)
+    assert not replace(view, points=[replace(point, deciding=deciding)]).undisturbed

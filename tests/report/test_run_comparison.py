@@ -1,0 +1,34 @@
+"""What `compare` prints of two runs."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from report import runs
+from report.approved import assert_as_approved
+from webdyno.judge.runs import compare_sweeps
+from webdyno.report.run_comparison import print_comparison
+
+
+def printed(before: SimulatedRun, after: SimulatedRun, width: int) -> str:
+    output = StringIO()
+    compared = compare_sweeps((before.head, before.records), (after.head, after.records))
+    print_comparison(Console(file=output, width=width), after.head, compared)
+    return output.getvalue()
+
+
+def slower_nginx() -> SimulatedRun:
+    slower = SimulatedArm(rate_rps=62_000, server_cpu_us=13.9, response_p50_us=960)
+    return simulated_run({"apache-event": runs.APACHE, "nginx": slower}, blocks=8, seed=7)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_what_changed_reads_as_it_was_last_approved(width: int) -> None:
+    assert_as_approved(f"compare-{width}", printed(runs.decided(), slower_nginx(), width))
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_other_experiments_are_refused_as_last_approved(width: int) -> None:
+    assert_as_approved(f"compare-unlike-{width}", printed(runs.decided(), runs.invalid(), width))

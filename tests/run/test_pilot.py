@@ -1,0 +1,66 @@
+"""What of a pilot can be told without servers; tests/e2e has real ones."""
+
+import numpy as np
+import pytest
+
+from builders import SimulatedArm, simulated_run
+from webdyno.model.experiment import Experiment, Measure
+from webdyno.run.pilot import WINDOW_S, _by_window, _cold, _needs, _Seen, needs_pilot
+
+ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
+
+
+def experiment(**measure: float) -> Experiment:
+    return simulated_run(ARMS, blocks=1, measure=Measure.model_validate(measure)).head.experiment
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ({}, True),
+        ({"slot_s": 1.0}, True),
+        ({"lead_in_s": 0.1}, True),
+        ({"slot_s": 1.0, "warmup_s": 1.0}, False),
+    ],
+)
+def test_a_pilot_is_for_what_is_not_set(given: dict[str, float], asked: bool) -> None:
+    assert needs_pilot(experiment(**given)) is asked
+
+
+def test_instruments_that_know_no_windows_have_no_pilot() -> None:
+    by_ab = experiment().model_copy(update={"generator": "ab"})
+    assert not needs_pilot(by_ab)
+
+
+def test_cpu_time_is_shared_out_to_windows() -> None:
+    used = _by_window([(0.0, 1.0), (0.05, 1.5), (0.1, 1.6)], 4)
+    assert used == pytest.approx([0.25, 0.25, 0.05, 0.05])
+    assert _by_window([(0.0, 1.0)], 4) == []
+
+
+def test_cpu_time_per_answer_stands_beside_the_rate() -> None:
+    seen = _Seen(answers=[100] * 40, cpu_s=[0.01] * 40)
+    rate, cost = seen.series()
+    assert np.exp(rate.logs) == pytest.approx(4000, rel=0.01)
+    assert np.exp(cost.logs) == pytest.approx(1e-4, rel=0.01)
+    assert len(_Seen(answers=[100] * 40).series()) == 1
+
+
+def test_cold_figures_end_where_the_rate_is_nearly_steady() -> None:
+    from webdyno.model.pilot import Pilot
+
+    found = Pilot(
+        warmup_s=0.1, lead_in_s=0.0, window_s=0.5, period_s=None, steady=True, why="level"
+    )
+    seen = _Seen(answers=[50, 80, 95, 100, 100, 100, 100, 100], cpu_s=[0.02] * 8)
+    cold = _cold(seen, found, ready_s=0.3, until_ready_s=0.05)
+    assert cold.first_answer_s == 0.3
+    assert cold.full_rate_s == pytest.approx(0.3 + 3 * WINDOW_S)
+    assert cold.cpu_s == pytest.approx(0.05 + 3 * 0.02)
+
+
+def test_quick_arms_get_slots_of_which_six_blocks_fit_into_a_third_of_the_budget() -> None:
+    needs = _needs(experiment(budget_s=90.0), start_s=0.4, response_s=0.002)
+    assert 6 * 2 * (0.4 + 2 * needs.most_slot_s) <= 30
+    slow = _needs(experiment(budget_s=90.0), start_s=0.4, response_s=0.2)
+    assert slow.most_slot_s > needs.most_slot_s

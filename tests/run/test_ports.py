@@ -1,0 +1,61 @@
+"""A port that somebody takes between its choice and the server's start."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from webdyno.bench import open_bench
+from webdyno.cli.progress import RunProgress
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.generator import find_loadgen, program
+from webdyno.model.experiment import Experiment
+from webdyno.model.point import Point
+from webdyno.model.records import IncidentRecord, RemedyRecord
+from webdyno.run.block import start_arm
+from webdyno.run.point import MeasuredPoint, plan_arms
+from webdyno.run.session import begin_run
+from webdyno.stack import layout
+from webdyno.stack.ports import free_port
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        yield holder.getsockname()[1]
+
+
+def duel(catalogue: Catalogue) -> Experiment:
+    arms = {"one": {"stack": "nginx"}, "two": {"stack": "nginx"}}
+    told = {"title": "t", "question": "q?", "site": "static", "arms": arms}
+    return read_experiment(CommandLine(told, {}), [], catalogue)
+
+
+def test_an_arm_whose_port_is_taken_starts_on_another(
+    tmp_path: Path, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = Catalogue.load()
+    experiment = duel(catalogue)
+    drawn = iter([taken])
+    monkeypatch.setattr(layout, "free_port", lambda *a: next(drawn, None) or free_port(*a))
+    with (
+        begin_run("ports", experiment, catalogue, tmp_path / "run") as folder,
+        open_bench(experiment.bench, find_loadgen()) as bench,
+    ):
+        at = MeasuredPoint(
+            point=Point(number=0, levels={}),
+            experiment=experiment,
+            arms=plan_arms(experiment, catalogue),
+            bench=bench,
+            new_generator=lambda: program("loadgen").new([0]),
+            folder=folder,
+            progress=RunProgress(folder.head),
+        )
+        drawn = iter([taken])
+        with start_arm(at, 1, at.arms[0]) as stack:
+            assert stack.port != taken
+    (remedy,) = (it for it in at.records if isinstance(it, RemedyRecord))
+    assert (remedy.rule, remedy.arm) == ("port-taken", "one")
+    assert not any(isinstance(it, IncidentRecord) for it in at.records)
