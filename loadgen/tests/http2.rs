@@ -341,3 +341,25 @@ fn an_open_loop_sends_what_is_due_and_omits_nothing() {
         ],
     );
 }
+
+/// What is due goes to a connection that has a stream left, not behind a request on another one.
+#[test]
+fn an_open_loop_waits_for_no_stream_while_another_connection_has_one() {
+    let server = server(&[(MAX_CONCURRENT_STREAMS, 1)], |mut frames, number| {
+        while let Some(id) = frames.request() {
+            // The first connection is stuck.
+            if number > 0 {
+                frames.answer(id, BODY);
+            }
+        }
+    });
+    let mut order = order(&server.url(), 40, http2(2, 3));
+    order["load"]["loop"] = json!("open");
+    order["load"]["timeout_s"] = json!(0.4);
+    order["load"]["arrivals"] = json!({"stages": [{"rate_per_s": 200.0}]});
+    let result = run(&order);
+    // Only what the stuck connection had taken on by itself.
+    let timeouts = number(&result, "/failures/timeout");
+    assert!(timeouts <= 2, "{result:#}");
+    expect(&result, &[("/requests/completed", 40 - timeouts)]);
+}

@@ -38,6 +38,7 @@ def start(
 def asked(running: RunningStack, path: str) -> dict[str, ServerStatus]:
     """What the servers counted while they were asked 30 times."""
     services = running.services()
+    time.sleep(SETTLE_S)  # a server counts the readiness check a moment after its answer
     before = {role: read_status(service) for role, service in services.items()}
     connection = http.client.HTTPConnection(urlsplit(running.url).netloc, timeout=5)
     for _ in range(REQUESTS):

@@ -438,10 +438,11 @@ impl<'a> Life<'a> {
     fn dispatch(&mut self) {
         loop {
             let (pool, ids, connections) = (&mut *self.pool, &self.conns[0], self.connections);
-            let has_room = |lane: &usize| {
-                let multi = pool[ids[lane % connections]].multi.as_deref_mut();
-                let link = multi.filter(|multi| multi.waiting.is_empty());
-                link.is_none_or(|multi| multi.link.as_mut().is_none_or(Link::has_room))
+            let has_room = |lane: &usize| match pool[ids[lane % connections]].multi.as_deref_mut() {
+                Some(Multi { link: Some(link), waiting }) => {
+                    link.has_room() && link.in_flight + waiting.len() < link.allowed
+                }
+                _ => true,
             };
             let Some((lane, ask)) = self.asks.next_due(self.sight.now_ns, has_room) else { return };
             self.start(lane, ask);
