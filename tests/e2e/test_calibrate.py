@@ -1,6 +1,5 @@
 """`webdyno calibrate` as users type it, and what later runs make of it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ def test_a_calibration_is_measured_kept_and_used(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     done = webdyno("calibrate", "--body=13B", "--budget=1s", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = Calibration.model_validate(json.loads(done.stdout))
+    found = Calibration.model_validate_json(done.stdout)
     assert [ceiling.keepalive for ceiling in found.ceilings] == ["always", "never"]
     assert found.ceilings[0].rate_rps > found.ceilings[1].rate_rps > 0
     assert {noise.metric for noise in found.noise} == {"rate_rps", "server_cpu_us"}
