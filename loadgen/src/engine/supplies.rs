@@ -81,7 +81,7 @@ impl Supplies {
     /// What of the timetable nobody took until `end_ns` after the start.
     pub fn leftover(&self, end_ns: u64) -> Leftover {
         match &self.source {
-            Source::Quota(_) => Leftover::none(),
+            Source::Quota(_) => Leftover::default(),
             Source::Timetable(table) => table.close(end_ns),
         }
     }

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::sight::Sight;
 use super::usage::Usage;
 use crate::clock::ns_to_seconds;
-use crate::record::{Beside, Recorder, rounded};
+use crate::record::{Beside, Counts, Recorder, rounded};
 
 const BUSY_LIMIT: f64 = 0.85;
 const LAG_LIMIT: f64 = 0.05;
@@ -27,7 +27,8 @@ const JUDGED_S: f64 = 0.1;
 const STILL_LIMIT: f64 = 0.02;
 
 /// Why a slot ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum EndedBy {
     Duration,
     Count,
@@ -114,7 +115,7 @@ impl Current {
             begin_ns: self.begin_ns,
             end_ns,
             recorder: Box::new(std::mem::take(recorder)),
-            usage: usage.since(&self.usage),
+            usage: usage - self.usage,
             still_ns: sight.stood_still_ns(self.begin_ns, end_ns),
         };
         self.usage = usage;
@@ -144,7 +145,7 @@ pub struct Done {
     pub drained_ns: u64,
     pub beside: Beside,
     /// After all windows.
-    pub drain: Recorder,
+    pub drain: Counts,
 }
 
 /// A window of all threads, in short: a row of the result.
@@ -189,7 +190,7 @@ pub struct Collector {
     left_out_s: f64,
     pub left_out_windows: usize,
     /// Counts of all parts of the slot.
-    pub whole: Recorder,
+    pub whole: Counts,
     pub windows: Vec<Window>,
     /// Per thread, in the window of the slot.
     pub usage: Vec<Usage>,
@@ -218,7 +219,7 @@ impl Collector {
             kept_s: 0.0,
             left_out_s: 0.0,
             left_out_windows: 0,
-            whole: Recorder::default(),
+            whole: Counts::default(),
             windows: Vec::new(),
             usage: vec![Usage::default(); threads],
             start_ns: u64::MAX,
@@ -228,7 +229,7 @@ impl Collector {
     /// Takes a part; gives the window when it is complete and one to show.
     pub fn add(&mut self, part: WindowPart) -> Option<&Window> {
         if part.phase == Phase::Window {
-            self.usage[part.thread].add(&part.usage);
+            self.usage[part.thread] += part.usage;
         }
         self.start_ns = self.start_ns.min(part.begin_ns);
         let begin_ns = part.begin_ns;
@@ -248,11 +249,12 @@ impl Collector {
             self.close(parts);
         }
         let mut recorder = std::mem::take(&mut self.kept);
-        recorder.add_counts(&self.left_out);
+        let left_out = std::mem::take(&mut self.left_out);
+        recorder.counts += left_out.counts;
         let (mut completed, mut length_s) = (self.kept_completed, self.kept_s);
         if length_s == 0.0 {
-            recorder.add_times(&self.left_out);
-            (completed, length_s) = (self.left_out.completed, self.left_out_s);
+            recorder.times += left_out.times;
+            (completed, length_s) = (recorder.counts.completed, self.left_out_s);
             self.left_out_windows = 0;
         }
         let rate_rps = completed as f64 / length_s.max(1e-9);
@@ -261,24 +263,24 @@ impl Collector {
     }
 
     fn close(&mut self, mut parts: Vec<WindowPart>) -> Option<&Window> {
-        let mut recorder = std::mem::take(&mut parts.first_mut()?.recorder);
-        parts[1..].iter().for_each(|part| recorder.add(&part.recorder));
-        self.whole.add_counts(&recorder);
+        let mut recorder = Recorder::default();
+        parts.iter_mut().for_each(|part| recorder += std::mem::take(&mut *part.recorder));
+        self.whole += recorder.counts.clone();
         let phase = parts.first()?.phase;
         if phase == Phase::Tail {
-            self.kept.add_times(&recorder);
+            self.kept.times += recorder.times;
             return None;
         }
         let window = self.window(phase, &parts, &recorder);
         if phase == Phase::Window {
             let bound = window.client_bound && self.leave_out_bound;
             if window.stood_still || bound {
-                self.left_out.add(&recorder);
+                self.left_out += recorder;
                 self.left_out_s += window.length_s;
                 self.left_out_windows += 1;
             } else {
-                self.kept.add(&recorder);
-                self.kept_completed += recorder.completed;
+                self.kept_completed += recorder.counts.completed;
+                self.kept += recorder;
                 self.kept_s += window.length_s;
             }
         }
@@ -296,17 +298,18 @@ impl Collector {
         };
         let busiest = parts.iter().map(busy).fold(0.0, f64::max);
         let still_s = ns_to_seconds(parts.iter().map(|part| part.still_ns).max().unwrap_or(0));
-        let response = recorder.response_time(self.open);
+        let response = recorder.times.response_time(self.open);
+        let counts = &recorder.counts;
         let response_p99_us = response.quantile_us(0.99);
-        let send_lag_p99_us = recorder.lag.quantile_us(0.99);
+        let send_lag_p99_us = recorder.times.lag.quantile_us(0.99);
         let lags = self.open && send_lag_p99_us > LAG_FLOOR_US.max(LAG_LIMIT * response_p99_us);
         Window {
             lead_in: phase == Phase::LeadIn,
             at_s: rounded(ns_to_seconds(begin_ns.saturating_sub(self.start_ns)), 6),
             length_s,
-            sent: recorder.sent,
-            completed: recorder.completed,
-            failed: recorder.failures.total(),
+            sent: counts.sent,
+            completed: counts.completed,
+            failed: counts.failures.total(),
             response_p50_us: response.quantile_us(0.5),
             response_p99_us,
             response_max_us: response.max_us(),
@@ -328,10 +331,11 @@ mod tests {
 
     /// A window of a second with as many answers, each with that lag and response time.
     fn part(nth: u64, thread: usize, completed: u64, lag_us: u64, response_us: u64) -> WindowPart {
-        let mut recorder = Recorder { completed, ..Recorder::default() };
+        let mut recorder = Recorder::default();
+        recorder.counts.completed = completed;
         for _ in 0..completed {
-            recorder.lag.record(lag_us * 1000);
-            recorder.time(1, response_us * 1000, response_us * 1000, Some(1));
+            recorder.times.lag.record(lag_us * 1000);
+            recorder.times.answered(1, response_us * 1000, response_us * 1000, Some(1));
         }
         WindowPart {
             phase: Phase::Window,
@@ -366,8 +370,8 @@ mod tests {
             }
         }
         let (sum, collector) = collector.finish();
-        assert_eq!((sum.recorder.completed, sum.left_out_windows), (600, 1));
-        assert_eq!((sum.rate_rps, sum.recorder.service_time().count()), (200.0, 400));
+        assert_eq!((sum.recorder.counts.completed, sum.left_out_windows), (600, 1));
+        assert_eq!((sum.rate_rps, sum.recorder.times.service_time().count()), (200.0, 400));
         assert_eq!(collector.whole.completed, 600);
     }
 
@@ -377,6 +381,6 @@ mod tests {
         collector.add(WindowPart { still_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
         let (sum, _) = collector.finish();
         assert_eq!((sum.rate_rps, sum.left_out_windows), (100.0, 0));
-        assert_eq!(sum.recorder.service_time().count(), 100);
+        assert_eq!(sum.recorder.times.service_time().count(), 100);
     }
 }

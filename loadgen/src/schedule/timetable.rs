@@ -39,7 +39,7 @@ impl Iterator for Arriving {
 }
 
 /// Due requests that nobody sent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Leftover {
     /// Dropped because too many waited.
     pub dropped: u64,
@@ -49,12 +49,6 @@ pub struct Leftover {
     pub most_waiting: u64,
     /// How long the dropped and the waiting ones had waited.
     pub waited: Timing,
-}
-
-impl Leftover {
-    pub fn none() -> Self {
-        Leftover { dropped: 0, waiting: 0, most_waiting: 0, waited: Timing::empty() }
-    }
 }
 
 #[derive(Debug)]
@@ -83,7 +77,7 @@ impl Timetable {
         max_backlog: u32,
         told_ns: Range<u64>,
     ) -> Self {
-        let leftover = Leftover::none();
+        let leftover = Leftover::default();
         let book = Book { arriving, next: None, backlog: VecDeque::new(), leftover };
         let count = count.unwrap_or(u64::MAX);
         let max_backlog = max_backlog as usize;
@@ -126,7 +120,7 @@ impl Timetable {
                 book.leftover.waited.record(end_ns - due.at_ns);
             }
         }
-        std::mem::replace(&mut book.leftover, Leftover::none())
+        std::mem::take(&mut book.leftover)
     }
 
     /// Moves what is due by `now_ns` to the backlog, and drops the oldest where that overflows.

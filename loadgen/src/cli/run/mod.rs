@@ -1,8 +1,6 @@
 //! `loadgen run`: load for people.
 
 mod args;
-mod conflicts;
-mod layers;
 mod order;
 mod replay;
 mod request_file;
@@ -23,9 +21,7 @@ use crate::output::result::SlotResult;
 use crate::output::{csv, hdr, table};
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
-    if let Some(conflict) = conflicts::find(args) {
-        return Err(conflict.into());
-    }
+    args.check()?;
     let (order, notes) = order::build(args)?;
     crate::order::check::check(&order)?;
     notes.iter().for_each(|note| tell(note));
@@ -69,7 +65,7 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
         tell(&format!("{limit} is true: it is {}", limit.actual(result)));
     }
     if !crossed.is_empty()
-        || measured.recorder.failures.total() > 0
+        || measured.recorder.counts.failures.total() > 0
         || result.requests.completed == 0
     {
         return FAILED;

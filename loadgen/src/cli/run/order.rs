@@ -49,7 +49,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
 
 fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
     let keepalive = match args.conn_rate {
-        Some(_) => KeepAlive::Requests(args.requests_per_conn.unwrap_or(1)),
+        Some(_) => args.requests_per_conn.map_or(KeepAlive::Never, KeepAlive::Requests),
         None => args.keepalive.unwrap_or_default(),
     };
     Load {
@@ -69,9 +69,9 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
             connections: args.slow_readers,
             bytes_per_s: args.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
         }),
-        protocol: args.layers.protocol(),
-        streams: args.layers.streams,
-        tls: args.layers.tls(),
+        protocol: args.protocol(),
+        streams: args.streams,
+        tls: args.tls(),
     }
 }
 
