@@ -35,7 +35,6 @@ struct Refusal {
 }
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
-    let signals = signals::block().map_err(|error| format!("cannot block signals: {error}"))?;
     let threads = match &args.cpus {
         Some(cpus) => Threads::OnCpus(cpus.0.clone()),
         None => Threads::Anywhere(args.threads.unwrap_or(1).into()),
@@ -43,8 +42,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
     let idle = Arc::new(AtomicBool::new(true));
-    signals::watch(signals, Arc::clone(&interrupt), Arc::clone(&idle))
-        .map_err(|error| error.to_string())?;
+    signals::watch(Arc::clone(&interrupt), Arc::clone(&idle)).map_err(|error| error.to_string())?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
         if line.trim().is_empty() {

@@ -66,6 +66,13 @@ pub struct Request {
     pub expect: Expect,
 }
 
+impl Request {
+    pub fn get(url: String) -> Self {
+        let (method, headers, expect) = (get(), Vec::new(), Expect::default());
+        Request { url, method, headers, body: None, weight: one(), expect }
+    }
+}
+
 /// What makes an answer valid.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -43,14 +43,13 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
 }
 
 fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
-    let signals = signals::block().map_err(|error| format!("cannot block signals: {error}"))?;
     let threads = match &args.cpus {
         Some(cpus) => Threads::OnCpus(cpus.0.clone()),
         None => Threads::Anywhere(args.threads.into()),
     };
     let interrupt = Arc::new(AtomicBool::new(false));
     let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
-    signals::watch(signals, interrupt, Arc::default()).map_err(|error| error.to_string())?;
+    signals::watch(interrupt, Arc::default()).map_err(|error| error.to_string())?;
     let mut live = LiveLine::new(!args.quiet && io::stderr().is_terminal());
     let mut on_window = |window: &Window| live.show(window);
     let measured = engine.run(plan, &mut on_window).map_err(|error| error.to_string());

@@ -7,7 +7,7 @@ use super::args::Args;
 use super::replay::{self, Replay};
 use super::request_file;
 use crate::order::{
-    Arrivals, Expect, KeepAlive, Load, Loop, Order, Request, SlowReaders, Stage, Think, Unit,
+    Arrivals, KeepAlive, Load, Loop, Order, Request, SlowReaders, Stage, Think, Unit,
 };
 
 const DEFAULT_DURATION_S: f64 = 10.0;
@@ -25,7 +25,11 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         replayed = Some(replay);
         requests.into_iter().map(|request| with_flags(request, args)).collect()
     } else {
-        args.urls.iter().map(|url| request(url, body.clone(), args)).collect()
+        let request = |url: &String| {
+            let (method, body) = (args.method.clone(), body.clone());
+            with_flags(Request { method, body, ..Request::get(url.clone()) }, args)
+        };
+        args.urls.iter().map(request).collect()
     };
     let arrivals = arrivals(args, replayed.as_ref())?;
     let (duration_s, count) = end(args, arrivals.as_ref(), replayed.as_ref());
@@ -76,24 +80,20 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
 }
 
 fn arrivals(args: &Args, replayed: Option<&Replay>) -> Result<Option<Arrivals>, String> {
-    let endless = |rate: f64| vec![Stage { rate_per_s: rate, to_rate_per_s: None, for_s: None }];
     let mut arrivals = Arrivals {
         process: args.process(),
         max_backlog: args.max_backlog.unwrap_or(Arrivals::MAX_BACKLOG),
+        stages: args.stages.clone(),
         ..Arrivals::default()
     };
-    if let Some(rate) = args.rate {
-        arrivals.stages = endless(rate);
-    } else if let Some(rate) = args.conn_rate {
-        arrivals.stages = endless(rate);
-        arrivals.unit = Unit::Connection;
-    } else if !args.stages.is_empty() {
-        arrivals.stages = args.stages.clone();
+    if let Some(rate_per_s) = args.rate.or(args.conn_rate) {
+        arrivals.stages = vec![Stage { rate_per_s, to_rate_per_s: None, for_s: None }];
+        arrivals.unit = if args.rate.is_some() { Unit::Request } else { Unit::Connection };
     } else if let Some(file) = &args.times {
         arrivals.times_s = times(file)?;
     } else if let Some(replay) = replayed {
         arrivals.times_s = replay.times_s.clone();
-    } else {
+    } else if args.stages.is_empty() {
         return Ok(None);
     }
     Ok(Some(arrivals))
@@ -113,18 +113,6 @@ fn end(
         (Some(arrivals), None) if arrivals.ends() => (None, None),
         _ => (Some(DEFAULT_DURATION_S), None),
     }
-}
-
-fn request(url: &str, body: Option<Vec<u8>>, args: &Args) -> Request {
-    let plain = Request {
-        url: url.to_owned(),
-        method: args.method.clone(),
-        headers: Vec::new(),
-        body,
-        weight: 1.0,
-        expect: Expect::default(),
-    };
-    with_flags(plain, args)
 }
 
 fn with_flags(mut request: Request, args: &Args) -> Request {
