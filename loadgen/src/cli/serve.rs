@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::exit::{OK, Stop, print};
 use super::signals;
@@ -25,13 +26,6 @@ pub struct Args {
     /// Number of threads, not pinned [default: 1]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-}
-
-#[derive(Serialize)]
-struct Refusal {
-    schema: u32,
-    id: Option<String>,
-    error: String,
 }
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
@@ -60,8 +54,8 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
 
 fn answer(engine: &mut Engine, line: &str) -> String {
     match slot(engine, line) {
-        Ok(result) => json(&result),
-        Err(error) => json(&Refusal { schema: SCHEMA, id: error.id, error: error.message }),
+        Ok(result) => text(&result),
+        Err(error) => text(&json!({"schema": SCHEMA, "id": error.id, "error": error.message})),
     }
 }
 
@@ -74,6 +68,6 @@ fn slot(engine: &mut Engine, line: &str) -> Result<SlotResult, OrderError> {
     Ok(SlotResult::new(&plan, &measured))
 }
 
-fn json(value: &impl Serialize) -> String {
+fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
 }

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::order::{Think, ThinkDistribution};
-use crate::schedule::{Alias, Ask, Choice, Share, Timetable, exponential};
+use crate::schedule::{Alias, Ask, Choice, Quota, Timetable, exponential};
 
 /// Where a thread's requests come from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Supply {
     /// Closed loop: as fast as answers come, from a common stock.
-    Stock(Share),
+    Stock(Quota),
     /// Open loop: from the common timetable.
     Timetable(Arc<Timetable>),
 }
@@ -88,8 +88,8 @@ impl Asks {
 
     /// Closed loop: the next request, unless there is none for this lane any more.
     pub fn next_of_stock(&mut self) -> Option<Ask> {
-        let Supply::Stock(share) = &mut self.supply else { return None };
-        if !share.take_one() {
+        let Supply::Stock(quota) = &mut self.supply else { return None };
+        if !quota.take_one() {
             self.active -= 1;
             return None;
         }
@@ -173,10 +173,9 @@ impl Asks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::Arriving;
 
     fn asks(times_s: &[f64], lanes: usize) -> Asks {
-        let times = Arriving::Times(Vec::from(times_s).into_iter());
+        let times = either::Either::Right(Vec::from(times_s).into_iter());
         let table = Timetable::new(times, None, 9, 0..u64::MAX);
         let alias = Alias::new(&[1.0], 0);
         let part = Part {

@@ -873,14 +873,14 @@ impl<'a> Life<'a> {
         let (Some(flight), Some(wire)) = (conn.flight.take(), &conn.wire) else { return };
         let request = &self.plan.requests[flight.ask.request];
         let exchange = &mut conn.exchange;
-        let stays = exchange.response.keep_alive()
+        let stays = exchange.response.keep_alive
             && !hangup
             && !exchange.last
             && exchange.is_sent(wire, request);
         let answer = Answer {
-            status: exchange.response.status(),
-            head_bytes: exchange.response.head_bytes(),
-            body_bytes: exchange.response.body_bytes(),
+            status: exchange.response.status,
+            head_bytes: exchange.response.head_bytes,
+            body_bytes: exchange.response.body_bytes,
             hash: exchange.end(&mut self.memory[flight.ask.request], done_ns),
             first_byte_ns: exchange.first_byte_ns,
             done_ns,
@@ -989,7 +989,7 @@ impl<'a> Life<'a> {
         book.counts.bytes.body += answer.body_bytes;
         let Answer { status, body_bytes, .. } = answer;
         let hash = answer.hash.map(|hash| *hash);
-        if let Some(mismatch) = request.expectation.judge(status, body_bytes, hash) {
+        if let Some(mismatch) = request.expect.judge(status, body_bytes, hash) {
             book.counts.failures.count(match mismatch {
                 Mismatch::Status => Failure::Status,
                 Mismatch::BodyBytes | Mismatch::BodySha256 => Failure::Body,
@@ -1156,7 +1156,7 @@ impl<'a> Life<'a> {
         }
         if conn.multi.is_none() {
             let response = &conn.exchange.response;
-            let bytes = response.head_bytes() + response.body_bytes();
+            let bytes = response.head_bytes + response.body_bytes;
             let why = format!("no full answer within {seconds} s ({bytes} bytes came)");
             return self.lost(id, Failure::Timeout, &why);
         }

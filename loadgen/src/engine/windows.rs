@@ -185,7 +185,6 @@ pub struct Collector {
     /// Windows that count for times and rate, and the others.
     kept: Recorder,
     left_out: Recorder,
-    kept_completed: u64,
     kept_s: f64,
     left_out_s: f64,
     pub left_out_windows: usize,
@@ -215,7 +214,6 @@ impl Collector {
             pending: BTreeMap::new(),
             kept: Recorder::default(),
             left_out: Recorder::default(),
-            kept_completed: 0,
             kept_s: 0.0,
             left_out_s: 0.0,
             left_out_windows: 0,
@@ -250,8 +248,8 @@ impl Collector {
         }
         let mut recorder = std::mem::take(&mut self.kept);
         let left_out = std::mem::take(&mut self.left_out);
+        let (mut completed, mut length_s) = (recorder.counts.completed, self.kept_s);
         recorder.counts += left_out.counts;
-        let (mut completed, mut length_s) = (self.kept_completed, self.kept_s);
         if length_s == 0.0 {
             recorder.times += left_out.times;
             (completed, length_s) = (recorder.counts.completed, self.left_out_s);
@@ -279,7 +277,6 @@ impl Collector {
                 self.left_out_s += window.length_s;
                 self.left_out_windows += 1;
             } else {
-                self.kept_completed += recorder.counts.completed;
                 self.kept += recorder;
                 self.kept_s += window.length_s;
             }

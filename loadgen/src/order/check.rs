@@ -19,7 +19,8 @@ const MOST_AT_A_TIME: u64 = 10_000_000;
 
 macro_rules! ensure {
     ($holds:expr, $($message:tt)+) => {
-        if !$holds {
+        let holds: bool = $holds;
+        if !holds {
             return Err(format!($($message)+));
         }
     };

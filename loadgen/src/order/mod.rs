@@ -71,6 +71,12 @@ impl Request {
         let (method, headers, expect) = (get(), Vec::new(), Expect::default());
         Request { url, method, headers, body: None, weight: one(), expect }
     }
+
+    /// The value of a header field that was given.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut named = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        named.next().map(|(_, value)| value.as_str())
+    }
 }
 
 /// What makes an answer valid.

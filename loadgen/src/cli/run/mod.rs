@@ -3,7 +3,6 @@
 mod args;
 mod order;
 mod replay;
-mod request_file;
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};

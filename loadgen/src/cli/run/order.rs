@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::args::Args;
 use super::replay::{self, Replay};
-use super::request_file;
 use crate::order::{
     Arrivals, KeepAlive, Load, Loop, Order, Request, SlowReaders, Stage, Think, Unit,
 };
@@ -18,7 +17,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     let body = args.data.as_deref().map(body).transpose()?;
     let mut replayed = None;
     let requests = if let Some(file) = &args.request_file {
-        request_file::read(file)?
+        request_file(file)?
     } else if let Some(log) = &args.replay {
         let replay = replay::read(log, &args.urls[0], args.replay_speed.unwrap_or(1.0))?;
         let requests = replay.requests.clone();
@@ -144,4 +143,23 @@ fn times(file: &Path) -> Result<Vec<f64>, String> {
             })
         })
         .collect()
+}
+
+/// Reads all requests; a mistake is named with its line.
+fn request_file(file: &Path) -> Result<Vec<Request>, String> {
+    let shown = file.display();
+    let text =
+        fs::read_to_string(file).map_err(|error| format!("--request-file {shown}: {error}"))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let requests: Result<Vec<Request>, String> = lines
+        .map(|(index, line)| {
+            let deserializer = &mut serde_json::Deserializer::from_str(line);
+            serde_path_to_error::deserialize(deserializer)
+                .map_err(|error| format!("{shown}:{}: {error}", index + 1))
+        })
+        .collect();
+    match requests {
+        Ok(requests) if requests.is_empty() => Err(format!("{shown}: has no request")),
+        other => other,
+    }
 }
