@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::exit::{OK, Stop, print};
 use super::signals;
-use crate::engine::{Engine, Plan, Threads};
+use crate::engine::{Engine, Plan};
 use crate::order::parse::{OrderError, parse};
 use crate::output::result::{SCHEMA, SlotResult};
 use crate::units;
@@ -29,14 +29,10 @@ pub struct Args {
 }
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
-    let threads = match &args.cpus {
-        Some(cpus) => Threads::OnCpus(cpus.0.clone()),
-        None => Threads::Anywhere(args.threads.unwrap_or(1).into()),
-    };
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
     let idle = Arc::new(AtomicBool::new(true));
-    signals::watch(Arc::clone(&interrupt), Arc::clone(&idle)).map_err(|error| error.to_string())?;
+    let (mut engine, interrupt) =
+        signals::engine(args.cpus.as_ref(), args.threads.unwrap_or(1), &idle)
+            .map_err(|error| error.to_string())?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
         if line.trim().is_empty() {

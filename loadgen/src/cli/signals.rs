@@ -9,13 +9,33 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::engine::{Engine, Threads};
+use crate::units::CpuList;
+
 /// A slot ends at once; somebody who presses twice must not lose its result.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Starts the engine, with a thread on each of the CPUs where some are given, and lets signals end
+/// its slots; also gives whether one has come.
+pub fn engine(
+    cpus: Option<&CpuList>,
+    threads: u16,
+    idle: &Arc<AtomicBool>,
+) -> io::Result<(Engine, Arc<AtomicBool>)> {
+    let threads = match cpus {
+        Some(cpus) => Threads::OnCpus(cpus.0.clone()),
+        None => Threads::Anywhere(threads.into()),
+    };
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let engine = Engine::start(&threads, &interrupt)?;
+    watch(Arc::clone(&interrupt), Arc::clone(idle))?;
+    Ok((engine, interrupt))
+}
 
 /// Waits for a signal in a thread of its own, then sets `interrupt`, which the engine sees soon.
 /// Where nothing runs that could end by itself (`idle`) the process ends at once, and at a second
 /// signal if the first one brings nothing about, such as when the result can't be written.
-pub fn watch(interrupt: Arc<AtomicBool>, idle: Arc<AtomicBool>) -> io::Result<()> {
+fn watch(interrupt: Arc<AtomicBool>, idle: Arc<AtomicBool>) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         signals.forever().next();

@@ -278,7 +278,7 @@ impl Exchange {
         if self.first_byte_ns != done_ns && bytes <= ACKED_WHEN_READ_BYTES {
             memory.in_pieces = true;
         }
-        let head = self.response.take_kept_head();
+        let head = std::mem::take(&mut self.response.kept_head);
         if !head.is_empty() {
             self.cookies.get_or_insert_default().jar.keep(&head);
         }

@@ -143,32 +143,33 @@ fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: Vec<Do
     let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
     let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
     let ended_by = unusual.into_iter().find(ended).unwrap_or(EndedBy::Count);
-    let (sum, mut collector) = collector.finish();
-    let (mut recorder, mut beside) = (sum.recorder, Beside::default());
+    let mut collected = collector.finish();
+    let mut beside = Beside::default();
     for done in ends {
         beside += done.beside;
-        collector.whole += done.drain;
+        collected.whole += done.drain;
     }
-    recorder.counts.drained = collector.whole.drained;
+    let mut recorder = collected.recorder;
+    recorder.counts.drained = collected.whole.drained;
     let mut leftover = supplies.leftover(settled_ns - start_ns);
-    leftover.waiting += collector.whole.unsent;
+    leftover.waiting += collected.whole.unsent;
     let mut response_time = recorder.times.response_time(plan.is_open());
     response_time.add(&leftover.waited);
     let window_ns = start_ns.saturating_add(plan.lead_in_ns);
     Measured {
         response_time,
         recorder,
-        rate_rps: sum.rate_rps,
+        rate_rps: collected.rate_rps,
         beside,
         leftover,
         ended_by,
         measured_s: ns_to_seconds(over_ns.saturating_sub(window_ns)),
         drain_s: ns_to_seconds(drained_ns.saturating_sub(over_ns)),
-        whole: collector.whole,
+        whole: collected.whole,
         whole_s: ns_to_seconds(drained_ns.saturating_sub(start_ns)),
-        windows: collector.windows,
-        left_out_windows: sum.left_out_windows,
-        usage: collector.usage,
+        windows: collected.windows,
+        left_out_windows: collected.left_out_windows,
+        usage: collected.usage,
     }
 }
 

@@ -176,14 +176,15 @@ pub struct Window {
 }
 
 /// Sums up windows as soon as all threads have handed them over, so that memory stays bounded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Collector {
     threads: usize,
     open: bool,
     leave_out_bound: bool,
     pending: BTreeMap<u64, Vec<WindowPart>>,
-    /// Windows that count for times and rate, and the others.
-    kept: Recorder,
+    /// Of windows that count for times and rate; when all is summed up, with all counts.
+    pub recorder: Recorder,
+    pub rate_rps: f64,
     left_out: Recorder,
     kept_s: f64,
     left_out_s: f64,
@@ -196,31 +197,15 @@ pub struct Collector {
     start_ns: u64,
 }
 
-/// What the windows of a slot come to.
-#[derive(Debug)]
-pub struct Sum {
-    /// Counts of all windows; times of those that were kept.
-    pub recorder: Recorder,
-    pub rate_rps: f64,
-    pub left_out_windows: usize,
-}
-
 impl Collector {
     pub fn new(threads: usize, open: bool, leave_out_bound: bool) -> Self {
         Collector {
             threads,
             open,
             leave_out_bound,
-            pending: BTreeMap::new(),
-            kept: Recorder::default(),
-            left_out: Recorder::default(),
-            kept_s: 0.0,
-            left_out_s: 0.0,
-            left_out_windows: 0,
-            whole: Counts::default(),
-            windows: Vec::new(),
             usage: vec![Usage::default(); threads],
             start_ns: u64::MAX,
+            ..Collector::default()
         }
     }
 
@@ -242,22 +227,20 @@ impl Collector {
 
     /// Closes windows in which some threads had ended already, and sums up. Where no window could
     /// be kept, all are.
-    pub fn finish(mut self) -> (Sum, Collector) {
+    pub fn finish(mut self) -> Collector {
         for parts in std::mem::take(&mut self.pending).into_values() {
             self.close(parts);
         }
-        let mut recorder = std::mem::take(&mut self.kept);
         let left_out = std::mem::take(&mut self.left_out);
-        let (mut completed, mut length_s) = (recorder.counts.completed, self.kept_s);
-        recorder.counts += left_out.counts;
+        let (mut completed, mut length_s) = (self.recorder.counts.completed, self.kept_s);
+        self.recorder.counts += left_out.counts;
         if length_s == 0.0 {
-            recorder.times += left_out.times;
-            (completed, length_s) = (recorder.counts.completed, self.left_out_s);
+            self.recorder.times += left_out.times;
+            (completed, length_s) = (self.recorder.counts.completed, self.left_out_s);
             self.left_out_windows = 0;
         }
-        let rate_rps = completed as f64 / length_s.max(1e-9);
-        let left_out_windows = self.left_out_windows;
-        (Sum { recorder, rate_rps, left_out_windows }, self)
+        self.rate_rps = completed as f64 / length_s.max(1e-9);
+        self
     }
 
     fn close(&mut self, mut parts: Vec<WindowPart>) -> Option<&Window> {
@@ -266,7 +249,7 @@ impl Collector {
         self.whole += recorder.counts.clone();
         let phase = parts.first()?.phase;
         if phase == Phase::Tail {
-            self.kept.times += recorder.times;
+            self.recorder.times += recorder.times;
             return None;
         }
         let window = self.window(phase, &parts, &recorder);
@@ -277,7 +260,7 @@ impl Collector {
                 self.left_out_s += window.length_s;
                 self.left_out_windows += 1;
             } else {
-                self.kept += recorder;
+                self.recorder += recorder;
                 self.kept_s += window.length_s;
             }
         }
@@ -366,17 +349,17 @@ mod tests {
                 collector.add(part);
             }
         }
-        let (sum, collector) = collector.finish();
+        let sum = collector.finish();
         assert_eq!((sum.recorder.counts.completed, sum.left_out_windows), (600, 1));
         assert_eq!((sum.rate_rps, sum.recorder.times.service_time().count()), (200.0, 400));
-        assert_eq!(collector.whole.completed, 600);
+        assert_eq!(sum.whole.completed, 600);
     }
 
     #[test]
     fn where_no_window_is_good_all_are_kept() {
         let mut collector = Collector::new(1, false, false);
         collector.add(WindowPart { still_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
-        let (sum, _) = collector.finish();
+        let sum = collector.finish();
         assert_eq!((sum.rate_rps, sum.left_out_windows), (100.0, 0));
         assert_eq!(sum.recorder.times.service_time().count(), 100);
     }

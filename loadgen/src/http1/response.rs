@@ -66,12 +66,13 @@ pub struct Response {
     /// The beginning of a head that did not arrive in one piece.
     partial: Vec<u8>,
     keeps_head: bool,
-    kept_head: Vec<u8>,
+    /// The final head, where it was to be kept.
+    pub kept_head: Vec<u8>,
 }
 
 impl Response {
     /// Makes ready for the answer to the next request.
-    /// `keeps_head`: the final head is kept for [`Self::take_kept_head`].
+    /// `keeps_head`: the final head is kept for [`Self::kept_head`].
     pub fn reset(&mut self, asked_head: bool, keeps_head: bool) {
         self.keeps_head = keeps_head;
         self.phase = Phase::Head;
@@ -81,11 +82,6 @@ impl Response {
         self.head_bytes = 0;
         self.body_bytes = 0;
         self.partial = Vec::new();
-    }
-
-    /// The final head, where it was to be kept.
-    pub fn take_kept_head(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.kept_head)
     }
 
     pub fn is_done(&self) -> bool {

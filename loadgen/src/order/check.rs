@@ -12,7 +12,7 @@ const MOST_WINDOWS: f64 = 1e6;
 /// Per second.
 pub const HIGHEST_RATE: u32 = 100_000_000;
 pub const STEEPEST_ZIPF: u32 = 10;
-pub const STATUSES: std::ops::RangeInclusive<u16> = 200..=999;
+const STATUSES: std::ops::RangeInclusive<u16> = 200..=999;
 const MOST_STREAMS: u32 = 100_000;
 /// Requests in flight at a time, each of which takes memory.
 const MOST_AT_A_TIME: u64 = 10_000_000;

@@ -2,7 +2,6 @@
 
 mod arrivals;
 pub mod check;
-mod headers;
 pub mod parse;
 
 use std::net::IpAddr;
@@ -10,6 +9,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use hex::FromHex;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use arrivals::{Arrivals, Process, Stage, Think, ThinkDistribution, Unit};
@@ -55,7 +55,7 @@ pub struct Request {
     pub url: String,
     #[serde(default = "get")]
     pub method: String,
-    #[serde(default, deserialize_with = "headers::deserialize")]
+    #[serde(default, with = "tuple_vec_map")]
     pub headers: Vec<(String, String)>,
     #[serde(default, deserialize_with = "bytes")]
     pub body: Option<Vec<u8>>,
@@ -106,15 +106,8 @@ impl FromStr for Sha256Hex {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not 64 hexadecimal digits");
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(wrong());
-        }
-        let mut bytes = [0; 32];
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
-        }
-        Ok(Sha256Hex(bytes))
+        let bytes = <[u8; 32]>::from_hex(text);
+        bytes.map(Sha256Hex).map_err(|_| format!("{text:?} is not 64 hexadecimal digits"))
     }
 }
 

@@ -207,7 +207,16 @@ impl SlotResult {
             lead_in_s: order.lead_in_s,
             measured_s: rounded(measured.measured_s, 6),
             drain_s: rounded(measured.drain_s, 6),
-            requests: requests(measured),
+            requests: Requests {
+                sent: counts.sent,
+                completed: counts.completed,
+                carried: counts.carried,
+                unanswered: counts.unanswered,
+                drained: counts.drained,
+                unsent: measured.leftover.waiting,
+                dropped: measured.leftover.dropped,
+                most_waiting: measured.leftover.most_waiting,
+            },
             seen: Seen::of(counts),
             keepalive: KeptAlive { asked: load.keepalive, server_closed: counts.server_closed },
             rate_rps: rounded(measured.rate_rps, 3),
@@ -216,7 +225,11 @@ impl SlotResult {
             first_byte_time_us: Times::of(&times.first_byte_time()),
             connect_time_us: Times::of(&times.connect),
             tls_handshake_us: is_secure.then(|| Times::of(&times.handshake)),
-            send_lag_us: lag(&times.lag),
+            send_lag_us: Lag {
+                p50: times.lag.quantile_us(0.5),
+                p99: times.lag.quantile_us(0.99),
+                max: times.lag.max_us(),
+            },
             client: client(measured, order.leave_out_client_bound),
             windows: measured.windows.clone(),
             whole: Whole {
@@ -235,20 +248,6 @@ impl SlotResult {
             slow_readers: slow_readers(plan, &measured.beside.slow.counts),
             idle_connections: idle_connections(plan, &measured.beside),
         }
-    }
-}
-
-fn requests(measured: &Measured) -> Requests {
-    let (counts, leftover) = (&measured.recorder.counts, &measured.leftover);
-    Requests {
-        sent: counts.sent,
-        completed: counts.completed,
-        carried: counts.carried,
-        unanswered: counts.unanswered,
-        drained: counts.drained,
-        unsent: leftover.waiting,
-        dropped: leftover.dropped,
-        most_waiting: leftover.most_waiting,
     }
 }
 
@@ -289,10 +288,6 @@ fn encode(timing: &Timing) -> String {
     });
     debug_assert!(encoded.is_some(), "writing to memory does not fail");
     BASE64_STANDARD.encode(bytes)
-}
-
-fn lag(timing: &Timing) -> Lag {
-    Lag { p50: timing.quantile_us(0.5), p99: timing.quantile_us(0.99), max: timing.max_us() }
 }
 
 fn client(measured: &Measured, leave_out: bool) -> Client {

@@ -161,20 +161,19 @@ fn histogram(timing: &Timing) -> String {
 
 /// Microseconds in a fitting unit, with three digits.
 fn time(us: f64) -> String {
-    match us {
-        us if us >= 1e6 => format!("{} s", digits(us / 1e6)),
-        us if us >= 1e3 => format!("{} ms", digits(us / 1e3)),
-        us => format!("{} us", digits(us)),
-    }
+    in_units(us, [(1e6, "s"), (1e3, "ms"), (0.0, "us")])
 }
 
 fn bytes(count: u64) -> String {
     match count as f64 {
-        count if count >= 1e9 => format!("{} GB", digits(count / 1e9)),
-        count if count >= 1e6 => format!("{} MB", digits(count / 1e6)),
-        count if count >= 1e3 => format!("{} kB", digits(count / 1e3)),
-        count => format!("{count} B"),
+        count if count < 1e3 => format!("{count} B"),
+        count => in_units(count, [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")]),
     }
+}
+
+fn in_units(value: f64, units: [(f64, &str); 3]) -> String {
+    let fitting = units.into_iter().find(|(size, _)| value >= *size).unwrap_or(units[2]);
+    format!("{} {}", digits(value / fitting.0.max(1.0)), fitting.1)
 }
 
 fn digits(value: f64) -> String {

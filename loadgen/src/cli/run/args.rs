@@ -1,6 +1,5 @@
 //! The flags of `loadgen run`.
 
-use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -11,7 +10,7 @@ use crate::order::check::{
     HIGHEST_RATE, LONGEST_SLOT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, SHORTEST_WINDOW_S,
     STEEPEST_ZIPF,
 };
-use crate::order::{KeepAlive, Process, Protocol, Sha256Hex, Stage, ThinkDistribution, Tls};
+use crate::order::{KeepAlive, Sha256Hex, Stage, ThinkDistribution, Tls};
 use crate::output::threshold::Threshold;
 use crate::units::{self, CpuList, Sources};
 
@@ -155,7 +154,8 @@ pub struct Args {
     pub cookies: bool,
 
     /// A status that is right: 200; may be repeated [default: any 2xx]
-    #[arg(long, value_name = "STATUS", value_parser = units::status, help_heading = "Checks")]
+    #[arg(long, value_name = "STATUS", help_heading = "Checks",
+          value_parser = clap::value_parser!(u16).range(200..=999))]
     pub expect_status: Vec<u16>,
     /// Length of the right body in bytes [default: any]
     #[arg(long, value_name = "BYTES", help_heading = "Checks")]
@@ -231,18 +231,6 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn source_addresses(&self) -> Vec<IpAddr> {
-        self.sources.iter().flat_map(|sources| sources.0.iter().copied()).collect()
-    }
-
-    pub fn process(&self) -> Process {
-        if self.poisson { Process::Poisson } else { Process::Constant }
-    }
-
-    pub fn protocol(&self) -> Protocol {
-        if self.http2 { Protocol::Http2 } else { Protocol::Http1 }
-    }
-
     pub fn tls(&self) -> Option<Tls> {
         let given = self.cacert.is_some() || self.insecure || self.tls_resumption.is_some();
         given.then(|| Tls {

@@ -8,13 +8,12 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 pub use args::Args;
 
 use super::exit::{CLIENT_BOUND, FAILED, OK, Stop, print, tell, unwritten};
 use super::signals;
-use crate::engine::{Engine, Measured, Plan, Threads, Window};
+use crate::engine::{Measured, Plan, Window};
 use crate::output::live::LiveLine;
 use crate::output::result::SlotResult;
 use crate::output::{csv, hdr, table};
@@ -42,13 +41,8 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
 }
 
 fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
-    let threads = match &args.cpus {
-        Some(cpus) => Threads::OnCpus(cpus.0.clone()),
-        None => Threads::Anywhere(args.threads.into()),
-    };
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
-    signals::watch(interrupt, Arc::default()).map_err(|error| error.to_string())?;
+    let (mut engine, _) = signals::engine(args.cpus.as_ref(), args.threads, &Arc::default())
+        .map_err(|error| error.to_string())?;
     let mut live = LiveLine::new(!args.quiet && io::stderr().is_terminal());
     let mut on_window = |window: &Window| live.show(window);
     let measured = engine.run(plan, &mut on_window).map_err(|error| error.to_string());

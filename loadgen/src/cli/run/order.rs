@@ -6,7 +6,8 @@ use std::path::Path;
 use super::args::Args;
 use super::replay::{self, Replay};
 use crate::order::{
-    Arrivals, KeepAlive, Load, Loop, Order, Request, SlowReaders, Stage, Think, Unit,
+    Arrivals, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SlowReaders, Stage, Think,
+    Unit,
 };
 
 const DEFAULT_DURATION_S: f64 = 10.0;
@@ -65,14 +66,18 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
             distribution: args.think_distribution.unwrap_or_default(),
         }),
         arrivals,
-        source_addresses: args.source_addresses(),
+        source_addresses: args
+            .sources
+            .iter()
+            .flat_map(|sources| sources.0.iter().copied())
+            .collect(),
         cookies: args.cookies,
         idle_connections: args.idle,
         slow_readers: (args.slow_readers > 0).then(|| SlowReaders {
             connections: args.slow_readers,
             bytes_per_s: args.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
         }),
-        protocol: args.protocol(),
+        protocol: if args.http2 { Protocol::Http2 } else { Protocol::Http1 },
         streams: args.streams,
         tls: args.tls(),
     }
@@ -80,7 +85,7 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
 
 fn arrivals(args: &Args, replayed: Option<&Replay>) -> Result<Option<Arrivals>, String> {
     let mut arrivals = Arrivals {
-        process: args.process(),
+        process: if args.poisson { Process::Poisson } else { Process::Constant },
         max_backlog: args.max_backlog.unwrap_or(Arrivals::MAX_BACKLOG),
         stages: args.stages.clone(),
         ..Arrivals::default()
@@ -132,34 +137,33 @@ fn body(text: &str) -> Result<Vec<u8>, String> {
 }
 
 fn times(file: &Path) -> Result<Vec<f64>, String> {
-    let text =
-        fs::read_to_string(file).map_err(|error| format!("--times {}: {error}", file.display()))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(index, line)| {
-            let at = line.trim().parse::<f64>();
-            at.map_err(|_| {
-                format!("{}:{}: {line:?} is not a number of seconds", file.display(), index + 1)
-            })
-        })
-        .collect()
+    each_line("--times", file, |line| {
+        line.trim().parse().map_err(|_| format!("{line:?} is not a number of seconds"))
+    })
 }
 
-/// Reads all requests; a mistake is named with its line.
+/// A file of requests, one JSON object a line.
 fn request_file(file: &Path) -> Result<Vec<Request>, String> {
-    let shown = file.display();
-    let text =
-        fs::read_to_string(file).map_err(|error| format!("--request-file {shown}: {error}"))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let requests: Result<Vec<Request>, String> = lines
-        .map(|(index, line)| {
-            let deserializer = &mut serde_json::Deserializer::from_str(line);
-            serde_path_to_error::deserialize(deserializer)
-                .map_err(|error| format!("{shown}:{}: {error}", index + 1))
-        })
-        .collect();
-    match requests {
-        Ok(requests) if requests.is_empty() => Err(format!("{shown}: has no request")),
-        other => other,
+    let requests = each_line("--request-file", file, |line| {
+        let deserializer = &mut serde_json::Deserializer::from_str(line);
+        serde_path_to_error::deserialize(deserializer).map_err(|error| error.to_string())
+    })?;
+    match requests.is_empty() {
+        true => Err(format!("{}: has no request", file.display())),
+        false => Ok(requests),
     }
+}
+
+/// Reads a file line by line, empty ones aside; a mistake is named with its line.
+fn each_line<T>(
+    flag: &str,
+    file: &Path,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let shown = file.display();
+    let text = fs::read_to_string(file).map_err(|error| format!("{flag} {shown}: {error}"))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let named =
+        |(index, line)| read(line).map_err(|error| format!("{shown}:{}: {error}", index + 1));
+    lines.map(named).collect()
 }
