@@ -36,6 +36,8 @@ EXAMPLES = """\
     .venv/bin/python bench/peers.py --cases small --rounds 11 --json samples.jsonl
   open loop against wrk2, which needs some seconds to get going
     .venv/bin/python bench/peers.py --cases open --duration 8 --peers loadgen,wrk2
+  against an earlier build, which lies on the PATH as loadgen-before
+    .venv/bin/python bench/peers.py --peers loadgen,loadgen-before --rounds 15 --duration 1
   TLS, HTTP/1.1 and HTTP/2
     .venv/bin/python bench/peers.py --tls --cases small,connect,http2
 """

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass, field, replace
 
+EARLIER = "loadgen-before"
+"""An earlier build of loadgen, put on the PATH under this name: did a change cost anything?"""
+EARLIER_GOAL = 1.03
+
 
 @dataclass(frozen=True)
 class Case:

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from rig import counts
-from rig.cases import Case
+from rig.cases import EARLIER, Case
 from rig.counts import Counts
 
 AB_REQUESTS_PER_S = 1_000_000
@@ -146,6 +146,7 @@ CLIENTS = {
     client.name: client
     for client in (
         Client("loadgen", "loadgen", _loadgen, counts.loadgen, (0, CLIENT_WAS_THE_LIMIT)),
+        Client(EARLIER, EARLIER, _loadgen, counts.loadgen, (0, CLIENT_WAS_THE_LIMIT)),
         Client("floor", "floor", _floor, counts.floor),
         Client("floor-drop", "floor", _floor_drop, counts.floor),
         Client("wrk", "wrk", _wrk, counts.wrk),

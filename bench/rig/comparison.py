@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from rig.cases import Case
+from rig.cases import EARLIER, EARLIER_GOAL, Case
 from rig.samples import Ratio, Sample, missed_rate, ratio
 
 
@@ -77,7 +77,7 @@ def _remark(case: Case, own: Sequence[Sample], good: Sequence[Sample], duration_
 def goals(case: Case, samples: Sequence[Sample]) -> list[str]:
     """Say for each goal of loadgen whether it was reached in these samples."""
     lines = []
-    for reference, highest in case.goals.items():
+    for reference, highest in (case.goals | {EARLIER: EARLIER_GOAL}).items():
         found = ratio(samples, "loadgen", reference)
         if found is None:
             continue

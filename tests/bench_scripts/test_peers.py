@@ -34,7 +34,7 @@ def test_one_short_round(tmp_path: Path) -> None:
 def test_one_short_round_of_http2_over_tls(tmp_path: Path) -> None:
     file = tmp_path / "samples.jsonl"
     done = run(
-        *("--tls", "--cases", "small,http2", "--rounds", "1", "--duration", "0.3"),
+        *("--tls", "--cases", "small,http2", "--rounds", "1", "--duration", "1"),
         *("--peers", "loadgen,wrk,h2load", "--json", str(file)),
     )
     assert done.returncode == 0, done.stderr

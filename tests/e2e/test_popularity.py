@@ -38,7 +38,7 @@ def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
     log = (tmp_path / "kept" / "nginx.log").read_text()
     counted = Counter(int(number) for number in re.findall(r"GET /many/(\d+)\.txt", log))
     asked = counted.total()
-    assert asked >= result.requests.completed > FILES
+    assert asked >= result.requests.completed > 100
     assert max(counted) <= FILES
     # By Zipf's law with exponent 1 file k has the share 1 / (k H), where H sums 1/k over all files.
     harmonic = sum(1 / k for k in range(1, FILES + 1))

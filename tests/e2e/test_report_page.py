@@ -175,7 +175,13 @@ def test_an_arm_can_be_picked_out(browser: Browser, pages: Pages) -> None:
 
 def test_a_point_tells_its_figures(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
-    visit.page.locator("[data-chart=cpu] .mark-symbol path").first.hover()
+    mark = visit.page.locator("[data-chart=cpu] .mark-symbol path").first
+    mark.scroll_into_view_if_needed()
+    visit.page.wait_for_function(  # scrolling hides it, a frame later
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        ".then(() => true)"
+    )
+    mark.hover()
     told = visit.page.locator(".told")
     told.wait_for(state="visible")
     assert told.inner_text().startswith("apache-event, block 0: ")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from rig.clients import CLIENT_WAS_THE_LIMIT
 from rig.nginx import running_nginx
 from webdyno.generator import find_loadgen
 
@@ -107,7 +108,8 @@ def test_results_of_tls_and_http2_keep_the_schema(secure: str, flags: tuple[str,
         *flags,
         secure,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, CLIENT_WAS_THE_LIMIT), done.stderr
     result = json.loads(done.stdout)
     schema("result").validate(result)
     assert result["requests"]["completed"] == 5

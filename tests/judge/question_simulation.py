@@ -1,6 +1,6 @@
 """Simulated runs that are asked a one-sided question after every block.
 
-Run as a program it prints the table of docs/bounds.md:
+Run as a program it prints the table of docs/method.md:
 
     uv run python tests/judge/question_simulation.py [RUNS]
 """

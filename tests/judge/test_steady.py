@@ -1,6 +1,6 @@
 """Steady state, memory and cycles of simulated rates whose truth is known.
 
-Shares of wrong answers: docs/bounds.md, from more pilots than these, with bounds that chance
+Shares of wrong answers: docs/method.md, from more pilots than these, with bounds that chance
 doesn't reach.
 """
 

@@ -151,7 +151,8 @@ def _pilot(
             window_s=0.5,
             period_s=period_s,
             steady=True,
-            why=f"steady from {warmup_s} s on; windows of 0.5 s for a rate without memory{swings}",
+            why=f"steady from {warmup_s} s on; windows of 0.5 s for a rate whose swings are short"
+            f"{swings}",
         ),
         cold=ColdFigures(first_answer_s=0.071, full_rate_s=full_rate_s, cpu_s=0.034),
     )

@@ -35,7 +35,7 @@ def test_what_servers_counted_stands_beside_what_was_sent() -> None:
     status = {"apache": ServerStatus(requests=1_000)}
     run = run_with(readings_with(status=status, front="apache"))
     slots = [slot for slot in run.records if isinstance(slot, SlotRecord) and slot.readings]
-    sent = sum(slot.load.requests.sent or 0 for slot in slots)
+    sent = sum(slot.load.all_of_it.sent or 0 for slot in slots)
     told = facts(run)["Servers' own counts"]
     assert told.startswith(f"apache counted {1_000 * len(slots):,} of {sent:,}")
     assert "Servers' own counts" not in facts(runs.decided())

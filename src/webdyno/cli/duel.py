@@ -37,6 +37,8 @@ def duel(
 
         webdyno duel nginx apache-event --path /100KB.txt --bench netns --link 100mbit
 
+        webdyno duel nginx apache-event --question "not-slower-by 5%"
+
         webdyno duel nginx nginx        # how small a difference can be seen here?
     """
     catalogue = Catalogue.load(catalog)

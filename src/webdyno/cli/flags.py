@@ -112,6 +112,13 @@ class ExperimentFlags:
         str | None,
         Parameter(help="Stop when the ratio is known this well, such as 2% (or 0.02) either way."),
     ] = None
+    question: Annotated[
+        str | None,
+        Parameter(
+            help="Ask one thing of each arm, and stop when it is answered: 'faster', or "
+            "'not-slower-by 5%'."
+        ),
+    ] = None
     generator: Annotated[
         str | None,
         Parameter(
@@ -157,6 +164,9 @@ class ExperimentFlags:
         if self.precision is not None:
             given = f"--precision {self.precision}"
             yield Override(("measure", "precision"), self.precision, given)
+        if self.question is not None:
+            given = f"--question {self.question}"
+            yield Override(("measure", "question"), self.question, given)
 
 
 AS_WRITTEN = ExperimentFlags()

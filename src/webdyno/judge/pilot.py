@@ -130,7 +130,7 @@ def _window(
 ) -> tuple[float, str]:
     """Give the window's length and what asked for it; whole periods where there is a cycle."""
     wishes = [
-        (SHORTEST_WINDOW_S, "a rate without memory"),
+        (SHORTEST_WINDOW_S, "a rate whose swings are short"),
         (WINDOW_IN_MEMORIES * memory_s, f"{WINDOW_IN_MEMORIES} autocorrelation times of the rate"),
         (WINDOW_IN_RESPONSES * needs.response_s, f"{WINDOW_IN_RESPONSES} response times"),
     ]

@@ -134,7 +134,9 @@ def probability(p: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Give a length of time: `0.5 s`, `90 s`, `12 min`."""
+    """Give a length of time: `3.3 ms`, `0.5 s`, `90 s`, `12 min`."""
+    if 0 < seconds < 0.1:
+        return f"{seconds * 1000:.2g} ms"
     return f"{seconds:.3g} s" if seconds < 120 else f"{number(seconds / 60)} min"
 
 

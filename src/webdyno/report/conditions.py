@@ -149,7 +149,7 @@ def _own_counts(slots: Sequence[SlotRecord]) -> Iterator[str]:
     for slot in slots:
         if (counted := counted_by_front(slot)) is not None:
             counts[slot.arm][0] += counted
-            counts[slot.arm][1] += slot.load.requests.sent or 0
+            counts[slot.arm][1] += slot.load.all_of_it.sent or 0
     for arm, (counted, sent) in counts.items():
         if sent:
             yield f"{arm} counted {text.number(counted)} of {text.count(sent, 'request')} sent"
