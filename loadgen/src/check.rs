@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::order::{Expect, Sha256Hex};
+use crate::order::Expect;
 
 /// After the first answer to a request, one in this many has its body read and checksummed.
 pub const CHECKSUM_EVERY: u32 = 256;
@@ -15,28 +15,7 @@ pub enum Mismatch {
     BodySha256,
 }
 
-/// An [`Expect`] made ready for comparing.
-#[derive(Debug, Clone)]
-pub struct Expectation {
-    status: Option<Box<[u16]>>,
-    body_bytes: Option<u64>,
-    sha256: Option<Sha256Hex>,
-}
-
-impl Expectation {
-    pub fn new(expect: &Expect) -> Self {
-        Expectation {
-            status: expect.status.clone().map(Vec::into_boxed_slice),
-            body_bytes: expect.body_bytes,
-            sha256: expect.body_sha256,
-        }
-    }
-
-    /// Some bodies must be read in full.
-    pub fn wants_checksum(&self) -> bool {
-        self.sha256.is_some()
-    }
-
+impl Expect {
     /// Judges an answer; `hash` is given for those whose body was read in full.
     pub fn judge(&self, status: u16, body_bytes: u64, hash: Option<Sha256>) -> Option<Mismatch> {
         let status_is_right = match &self.status {
@@ -49,7 +28,7 @@ impl Expectation {
         if self.body_bytes.is_some_and(|wanted| wanted != body_bytes) {
             return Some(Mismatch::BodyBytes);
         }
-        let (Some(wanted), Some(hash)) = (&self.sha256, hash) else {
+        let (Some(wanted), Some(hash)) = (&self.body_sha256, hash) else {
             return None;
         };
         (hash.finalize().as_slice() != wanted.0).then_some(Mismatch::BodySha256)
@@ -62,20 +41,17 @@ impl Expectation {
             Some(right) => right.iter().map(u16::to_string).collect::<Vec<_>>().join(" or "),
         }
     }
-
-    pub fn body_bytes(&self) -> Option<u64> {
-        self.body_bytes
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::Sha256Hex;
 
     const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-    fn expectation(json: &str) -> Expectation {
-        Expectation::new(&serde_json::from_str(json).expect("an expect object"))
+    fn expectation(json: &str) -> Expect {
+        serde_json::from_str(json).expect("an expect object")
     }
 
     #[test]

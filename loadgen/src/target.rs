@@ -5,6 +5,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use percent_encoding::percent_decode_str;
+
 /// An address that can be connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
@@ -139,7 +141,9 @@ impl Resolver {
 
 fn unix(rest: &str) -> Result<Target, String> {
     let (host, path) = split_path(rest);
-    let socket = percent_decode(host)?;
+    let socket = percent_decode_str(host)
+        .decode_utf8()
+        .map_err(|_| format!("{host:?} is not percent-encoded UTF-8"))?;
     if !socket.starts_with('/') {
         return Err(format!(
             "the socket {socket:?} is not an absolute path; write http+unix://%2Ftmp%2Fx.sock/"
@@ -150,25 +154,8 @@ fn unix(rest: &str) -> Result<Target, String> {
         path,
         origin: format!("http+unix://{host}"),
         secure: false,
-        socket: Some(PathBuf::from(socket)),
+        socket: Some(PathBuf::from(socket.into_owned())),
     })
-}
-
-fn percent_decode(text: &str) -> Result<String, String> {
-    let wrong = || format!("{text:?} is not percent-encoded UTF-8");
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        rest = after;
-        if first != b'%' {
-            bytes.push(first);
-            continue;
-        }
-        let digits = rest.get(..2).and_then(|d| std::str::from_utf8(d).ok()).ok_or_else(wrong)?;
-        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| wrong())?);
-        rest = &rest[2..];
-    }
-    String::from_utf8(bytes).map_err(|_| wrong())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::order::Stage;
-use crate::order::check::{HIGHEST_RATE, LONGEST_SLOT_S, STATUSES};
+use crate::order::check::{HIGHEST_RATE, LONGEST_SLOT_S};
 
 pub const DAY_S: u32 = 86_400;
 
@@ -41,12 +41,6 @@ pub fn above_0<const MOST: u32>(text: &str) -> Result<f64, String> {
         Ok(value) if value > 0.0 && value <= MOST.into() => Ok(value),
         _ => Err(format!("{text:?} is not a number above 0, up to {MOST}")),
     }
-}
-
-/// Reads a status of an answer.
-pub fn status(text: &str) -> Result<u16, String> {
-    let known = text.parse().ok().filter(|status| STATUSES.contains(status));
-    known.ok_or_else(|| format!("{text:?} is not a status from 200 to 999"))
 }
 
 /// Reads `Name: value`.
@@ -133,7 +127,6 @@ mod tests {
         assert_eq!((length::<9>("10ms"), length::<9>("0s").is_err()), (Ok(0.01), true));
         assert_eq!((above_0::<9>("0.5"), above_0::<9>("0").is_err()), (Ok(0.5), true));
         assert!(["-1", "inf", "nan", "10/s", "10"].iter().all(|bad| above_0::<9>(bad).is_err()));
-        assert_eq!((status("404"), status("9999").is_err()), (Ok(404), true));
     }
 
     #[test]

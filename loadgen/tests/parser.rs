@@ -37,13 +37,13 @@ fn parse(pieces: &[&[u8]], asked_head: bool, cache: &mut HeadCache) -> Parsed {
             break;
         }
     }
-    assert_eq!(response.body_bytes(), body.len() as u64);
+    assert_eq!(response.body_bytes, body.len() as u64);
     let outcome = match error {
         Some(malformed) => Err(malformed),
         None => Ok(response.end_of_stream()),
     };
-    let (status, keep_alive) = (response.status(), response.keep_alive());
-    Parsed { outcome, status, used, head_bytes: response.head_bytes(), body, keep_alive }
+    let (status, keep_alive) = (response.status, response.keep_alive);
+    Parsed { outcome, status, used, head_bytes: response.head_bytes, body, keep_alive }
 }
 
 /// Splits `bytes` after the given positions.

@@ -20,15 +20,9 @@ pub struct Stop {
     pub message: String,
 }
 
-impl From<String> for Stop {
-    fn from(message: String) -> Self {
-        Stop { code: USAGE, message }
-    }
-}
-
-impl From<&str> for Stop {
-    fn from(message: &str) -> Self {
-        message.to_owned().into()
+impl<T: Into<String>> From<T> for Stop {
+    fn from(message: T) -> Self {
+        Stop { code: USAGE, message: message.into() }
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::exit::{OK, Stop, print};
 use super::signals;
-use crate::engine::{Engine, Plan, Threads};
+use crate::engine::{Engine, Plan};
 use crate::order::parse::{OrderError, parse};
 use crate::output::result::{SCHEMA, SlotResult};
 use crate::units;
@@ -27,24 +28,11 @@ pub struct Args {
     threads: Option<u16>,
 }
 
-#[derive(Serialize)]
-struct Refusal {
-    schema: u32,
-    id: Option<String>,
-    error: String,
-}
-
 pub fn main(args: &Args) -> Result<u8, Stop> {
-    let signals = signals::block().map_err(|error| format!("cannot block signals: {error}"))?;
-    let threads = match &args.cpus {
-        Some(cpus) => Threads::OnCpus(cpus.0.clone()),
-        None => Threads::Anywhere(args.threads.unwrap_or(1).into()),
-    };
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
     let idle = Arc::new(AtomicBool::new(true));
-    signals::watch(signals, Arc::clone(&interrupt), Arc::clone(&idle))
-        .map_err(|error| error.to_string())?;
+    let (mut engine, interrupt) =
+        signals::engine(args.cpus.as_ref(), args.threads.unwrap_or(1), &idle)
+            .map_err(|error| error.to_string())?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
         if line.trim().is_empty() {
@@ -62,8 +50,8 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
 
 fn answer(engine: &mut Engine, line: &str) -> String {
     match slot(engine, line) {
-        Ok(result) => json(&result),
-        Err(error) => json(&Refusal { schema: SCHEMA, id: error.id, error: error.message }),
+        Ok(result) => text(&result),
+        Err(error) => text(&json!({"schema": SCHEMA, "id": error.id, "error": error.message})),
     }
 }
 
@@ -76,6 +64,6 @@ fn slot(engine: &mut Engine, line: &str) -> Result<SlotResult, OrderError> {
     Ok(SlotResult::new(&plan, &measured))
 }
 
-fn json(value: &impl Serialize) -> String {
+fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
 }

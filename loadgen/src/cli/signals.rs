@@ -6,44 +6,47 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::engine::{Engine, Threads};
+use crate::units::CpuList;
+
 /// A slot ends at once; somebody who presses twice must not lose its result.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Keeps both signals from ending the process. To be called before any thread starts, because
-/// threads inherit it.
-pub fn block() -> io::Result<libc::sigset_t> {
-    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `sigemptyset` initialises the set, the others only read or change valid memory.
-    let (set, error) = unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
-        libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
-        let set = set.assume_init();
-        (set, libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))
+/// Starts the engine, with a thread on each of the CPUs where some are given, and lets signals end
+/// its slots; also gives whether one has come.
+pub fn engine(
+    cpus: Option<&CpuList>,
+    threads: u16,
+    idle: &Arc<AtomicBool>,
+) -> io::Result<(Engine, Arc<AtomicBool>)> {
+    let threads = match cpus {
+        Some(cpus) => Threads::OnCpus(cpus.0.clone()),
+        None => Threads::Anywhere(threads.into()),
     };
-    if error == 0 { Ok(set) } else { Err(io::Error::from_raw_os_error(error)) }
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let engine = Engine::start(&threads, &interrupt)?;
+    watch(Arc::clone(&interrupt), Arc::clone(idle))?;
+    Ok((engine, interrupt))
 }
 
 /// Waits for a signal in a thread of its own, then sets `interrupt`, which the engine sees soon.
 /// Where nothing runs that could end by itself (`idle`) the process ends at once, and at a second
 /// signal if the first one brings nothing about, such as when the result can't be written.
-pub fn watch(
-    set: libc::sigset_t,
-    interrupt: Arc<AtomicBool>,
-    idle: Arc<AtomicBool>,
-) -> io::Result<()> {
+fn watch(interrupt: Arc<AtomicBool>, idle: Arc<AtomicBool>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new().name("signals".into()).spawn(move || {
-        let mut signal = 0;
-        // SAFETY: both pointers are valid for the call.
-        unsafe { libc::sigwait(&set, &mut signal) };
+        signals.forever().next();
         interrupt.store(true, Ordering::SeqCst);
         if idle.load(Ordering::SeqCst) {
             std::process::exit(0);
         }
         thread::sleep(PATIENCE);
-        // SAFETY: as above.
-        unsafe { libc::sigwait(&set, &mut signal) };
-        std::process::exit(128 + signal);
+        if let Some(signal) = signals.forever().next() {
+            std::process::exit(128 + signal);
+        }
     })?;
     Ok(())
 }

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::order::{Think, ThinkDistribution};
-use crate::schedule::{Alias, Ask, Choice, Share, Timetable, exponential};
+use crate::schedule::{Alias, Ask, Choice, Quota, Timetable, exponential};
 
 /// Where a thread's requests come from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Supply {
     /// Closed loop: as fast as answers come, from a common stock.
-    Stock(Share),
+    Stock(Quota),
     /// Open loop: from the common timetable.
     Timetable(Arc<Timetable>),
 }
@@ -31,9 +31,7 @@ pub struct Part {
 
 #[derive(Debug)]
 pub struct Asks {
-    supply: Supply,
-    choice: Choice,
-    slow_choice: Alias,
+    part: Part,
     rng: fastrand::Rng,
     /// Lanes that still have something to do.
     active: usize,
@@ -49,10 +47,8 @@ pub struct Asks {
 impl Asks {
     pub fn new(part: Part, lanes: usize) -> Asks {
         Asks {
-            supply: part.supply,
-            choice: part.choice,
-            slow_choice: part.slow_choice,
             rng: fastrand::Rng::with_seed(part.seed),
+            part,
             active: lanes,
             free: VecDeque::new(),
             held: None,
@@ -67,7 +63,7 @@ impl Asks {
     }
 
     pub fn is_open(&self) -> bool {
-        matches!(self.supply, Supply::Timetable(_))
+        matches!(self.part.supply, Supply::Timetable(_))
     }
 
     /// No lane has anything to do any more.
@@ -77,7 +73,7 @@ impl Asks {
 
     /// Nothing that was due before `end_ns` waits to be taken on.
     pub fn is_taken_until(&self, end_ns: u64) -> bool {
-        match &self.supply {
+        match &self.part.supply {
             Supply::Stock(_) => true,
             Supply::Timetable(table) => {
                 self.held_due_ns().is_none_or(|due_ns| due_ns >= end_ns)
@@ -88,8 +84,8 @@ impl Asks {
 
     /// Closed loop: the next request, unless there is none for this lane any more.
     pub fn next_of_stock(&mut self) -> Option<Ask> {
-        let Supply::Stock(share) = &mut self.supply else { return None };
-        if !share.take_one() {
+        let Supply::Stock(quota) = &mut self.part.supply else { return None };
+        if !quota.take_one() {
             self.active -= 1;
             return None;
         }
@@ -98,12 +94,12 @@ impl Asks {
 
     /// The next request that no timetable has.
     pub fn next_undue(&mut self) -> Ask {
-        Ask { request: self.choice.pick(None), due_ns: None, ready_ns: 0 }
+        Ask { request: self.part.choice.pick(None), due_ns: None, ready_ns: 0 }
     }
 
     /// The next request of a slow reader.
     pub fn next_slow(&mut self) -> Ask {
-        Ask { request: self.slow_choice.pick(), due_ns: None, ready_ns: 0 }
+        Ask { request: self.part.slow_choice.pick(), due_ns: None, ready_ns: 0 }
     }
 
     pub fn pause_ns(&mut self, think: &Think) -> u64 {
@@ -125,14 +121,14 @@ impl Asks {
 
     /// Takes a place in the timetable for a free lane.
     pub fn take(&mut self, now_ns: u64, free_since_ns: u64) {
-        let Supply::Timetable(table) = &self.supply else { return };
+        let Supply::Timetable(table) = &self.part.supply else { return };
         if self.held.is_some() || self.free.is_empty() {
             return;
         }
         match table.take(now_ns - self.start_ns) {
             Some(due) => {
                 let due_ns = self.start_ns + due.at_ns;
-                let request = self.choice.pick(Some(due.number));
+                let request = self.part.choice.pick(Some(due.number));
                 let ready_ns = due_ns.max(free_since_ns);
                 self.held = Some(Ask { request, due_ns: Some(due_ns), ready_ns });
             }
@@ -173,10 +169,9 @@ impl Asks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::Arriving;
 
     fn asks(times_s: &[f64], lanes: usize) -> Asks {
-        let times = Arriving::Times(Vec::from(times_s).into_iter());
+        let times = either::Either::Right(Vec::from(times_s).into_iter());
         let table = Timetable::new(times, None, 9, 0..u64::MAX);
         let alias = Alias::new(&[1.0], 0);
         let part = Part {

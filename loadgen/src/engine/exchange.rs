@@ -60,9 +60,7 @@ impl Memory {
     /// A checksum to compute, when the body of the next answer is to be read in full. `counts`
     /// not where it isn't for this request to change which of the others are checksummed.
     pub fn next_hash(&mut self, request: &Ready, counts: bool) -> Option<Box<Sha256>> {
-        if !request.expectation.wants_checksum() {
-            return None;
-        }
+        request.expect.body_sha256?;
         let wanted = self.asked.is_multiple_of(CHECKSUM_EVERY);
         self.asked = self.asked.wrapping_add(u32::from(counts));
         wanted.then(Box::default)
@@ -222,7 +220,7 @@ impl Exchange {
             }
             Ok(_) => Received::Answer,
         };
-        let stays = self.response.is_done() && self.response.keep_alive();
+        let stays = self.response.is_done() && self.response.keep_alive;
         if !stays || matches!(received, Received::Malformed(_)) {
             self.discard(wire, scratch);
         }
@@ -276,11 +274,11 @@ impl Exchange {
 
     /// Ends the exchange with what the answer had: the checksum, if the body was read in full.
     pub fn end(&mut self, memory: &mut Memory, done_ns: u64) -> Option<Box<Sha256>> {
-        let bytes = self.response.head_bytes() + self.response.body_bytes();
+        let bytes = self.response.head_bytes + self.response.body_bytes;
         if self.first_byte_ns != done_ns && bytes <= ACKED_WHEN_READ_BYTES {
             memory.in_pieces = true;
         }
-        let head = self.response.take_kept_head();
+        let head = std::mem::take(&mut self.response.kept_head);
         if !head.is_empty() {
             self.cookies.get_or_insert_default().jar.keep(&head);
         }

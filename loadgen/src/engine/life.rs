@@ -25,7 +25,7 @@ use crate::check::Mismatch;
 use crate::clock::{MILLISECOND_NS, SECOND_NS};
 use crate::http2::trouble::Trouble;
 use crate::order::{Protocol, Unit};
-use crate::record::{Beside, Failure, Recorder};
+use crate::record::{Beside, Failure, Fewest, Recorder};
 use crate::schedule::Ask;
 use crate::tls;
 
@@ -172,7 +172,7 @@ impl<'a> Life<'a> {
     /// All that was to be opened ahead is, or something failed: what is missing is then opened
     /// within the slot.
     pub fn is_opened_ahead(&self) -> bool {
-        self.recorder.failures.total() + self.beside.idle.failures.total() > 0
+        self.recorder.counts.failures.total() + self.beside.idle.counts.failures.total() > 0
             || self.wanted_ahead().iter().all(|id| self.pool[*id].state == State::Idle)
     }
 
@@ -222,7 +222,7 @@ impl<'a> Life<'a> {
     /// From here on valid answers to what was sent before are late.
     pub fn window_is_over(&mut self) {
         self.over_since_ns = Some(self.sight.now_ns);
-        self.recorder.unanswered = self.in_flight() as u64;
+        self.recorder.counts.unanswered = self.in_flight() as u64;
     }
 
     /// Nothing more is asked. What is due and not sent by now, or not answered, enters the times
@@ -235,7 +235,7 @@ impl<'a> Life<'a> {
         for id in self.conns.iter().flatten() {
             let conn = &mut self.pool[*id];
             if conn.role == Role::Slow {
-                self.beside.slow.unanswered += u64::from(conn.state == State::Busy);
+                self.beside.slow.counts.unanswered += u64::from(conn.state == State::Busy);
                 conn.flight = None;
                 conn.close();
                 continue;
@@ -246,7 +246,7 @@ impl<'a> Life<'a> {
                 waiting.chain(conn.flight.take_if(|flight| flight.sent_ns == 0)).collect();
             for flight in waiting {
                 // What was to be asked again had been counted as sent.
-                self.recorder.unanswered += u64::from(flight.counted);
+                self.recorder.counts.unanswered += u64::from(flight.counted);
                 unsent.push(flight.ask);
             }
             if conn.state == State::Resting {
@@ -256,18 +256,18 @@ impl<'a> Life<'a> {
         self.awaited = unanswered.len();
         if self.over_since_ns.is_none() {
             self.over_since_ns = Some(self.sight.now_ns);
-            self.recorder.unanswered += unanswered.len() as u64;
+            self.recorder.counts.unanswered += unanswered.len() as u64;
         }
         let is_told = |ask: &Ask| ask.due_ns.filter(|due_ns| self.told_ns.contains(due_ns));
         for due_ns in unanswered.iter().filter_map(is_told) {
-            self.recorder.waited.record(end_ns.saturating_sub(due_ns));
+            self.recorder.times.waited.record(end_ns.saturating_sub(due_ns));
         }
         for due_ns in unsent.iter().filter_map(is_told).filter(|due_ns| *due_ns < end_ns) {
-            self.recorder.unsent += 1;
-            self.recorder.waited.record(end_ns - due_ns);
+            self.recorder.counts.unsent += 1;
+            self.recorder.times.waited.record(end_ns - due_ns);
         }
         let busy = |id: &&ConnId| self.pool[**id].state == State::Busy;
-        self.beside.idle.unanswered = self.idle.iter().filter(busy).count() as u64;
+        self.beside.idle.counts.unanswered = self.idle.iter().filter(busy).count() as u64;
     }
 
     /// Closes the connections on which something is not finished; tells how many idle ones are
@@ -615,7 +615,9 @@ impl<'a> Life<'a> {
             return self.refused(id, reasons::no_http2(origin, end));
         }
         if link.allowed > 0 {
-            self.recorder.layers().allow(link.allowed as u64);
+            // Without a limit the library says the largest number there is.
+            let allowed = u32::try_from(link.allowed).unwrap_or(u32::MAX);
+            self.recorder.counts.http2.streams_allowed += Fewest(Some(allowed));
             conn.state = State::Idle;
             self.established(id);
             self.send(id);
@@ -632,13 +634,12 @@ impl<'a> Life<'a> {
         let (connect_ns, role) = (conn.connected_ns - conn.began_ns, conn.role);
         let handshake = conn.handshake.take();
         let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.opened += 1;
-        book.connect.record(connect_ns);
+        book.counts.connections.opened += 1;
+        book.times.connect.record(connect_ns);
         if let Some((took_ns, resumed)) = handshake {
-            let layers = book.layers();
-            layers.handshake.record(took_ns);
-            layers.resumed_handshakes += u64::from(resumed);
-            layers.full_handshakes += u64::from(!resumed);
+            book.times.handshake.record(took_ns);
+            book.counts.handshakes.resumed += u64::from(resumed);
+            book.counts.handshakes.full += u64::from(!resumed);
         }
         self.reached = true;
         if role != Role::Idle {
@@ -671,8 +672,8 @@ impl<'a> Life<'a> {
         let text = format!("connect to {}: {why}", self.plan.origins[conn.origin]);
         conn.close();
         let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.failures.count(Failure::Connect);
-        book.samples.keep(text);
+        book.counts.failures.count(Failure::Connect);
+        book.counts.samples.keep(text);
         if conn.role != Role::Idle {
             self.unreachable_since_ns.get_or_insert(self.sight.now_ns);
         }
@@ -748,8 +749,8 @@ impl<'a> Life<'a> {
         let reused = conn.requests > 0;
         conn.requests += 1;
         let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.sent += 1;
-        book.reused += u64::from(reused);
+        book.counts.sent += 1;
+        book.counts.connections.reused_requests += u64::from(reused);
     }
 
     fn watch_room(&mut self, id: ConnId) {
@@ -781,8 +782,9 @@ impl<'a> Life<'a> {
                 let unsent = Flight { sent_ns: 0, counted: asked_before, ..flight };
                 return waiting.push_front(unsent);
             }
-            self.recorder.sent += u64::from(!asked_before);
-            self.recorder.reused += u64::from(!asked_before && conn.requests > 0);
+            self.recorder.counts.sent += u64::from(!asked_before);
+            self.recorder.counts.connections.reused_requests +=
+                u64::from(!asked_before && conn.requests > 0);
             conn.requests += 1;
             if conn.requests >= self.plan.requests_per_connection {
                 link.retire();
@@ -871,14 +873,14 @@ impl<'a> Life<'a> {
         let (Some(flight), Some(wire)) = (conn.flight.take(), &conn.wire) else { return };
         let request = &self.plan.requests[flight.ask.request];
         let exchange = &mut conn.exchange;
-        let stays = exchange.response.keep_alive()
+        let stays = exchange.response.keep_alive
             && !hangup
             && !exchange.last
             && exchange.is_sent(wire, request);
         let answer = Answer {
-            status: exchange.response.status(),
-            head_bytes: exchange.response.head_bytes(),
-            body_bytes: exchange.response.body_bytes(),
+            status: exchange.response.status,
+            head_bytes: exchange.response.head_bytes,
+            body_bytes: exchange.response.body_bytes,
             hash: exchange.end(&mut self.memory[flight.ask.request], done_ns),
             first_byte_ns: exchange.first_byte_ns,
             done_ns,
@@ -937,15 +939,15 @@ impl<'a> Life<'a> {
             }
             // Where nothing is ever answered, this could go on for ever.
             Outcome::Trouble(Trouble::Unprocessed, _) if answers && !self.draining => {
-                self.recorder.layers().asked_again += 1;
+                self.recorder.counts.http2.asked_again += 1;
                 flight.sent_ns = 0;
                 let waiting = self.pool[id].multi.as_mut().map(|multi| &mut multi.waiting);
                 return waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
             }
             Outcome::Trouble(trouble, why) => {
-                let layers = self.recorder.layers();
-                layers.refused_streams += u64::from(trouble == Trouble::Refused);
-                layers.reset_streams += u64::from(trouble == Trouble::Reset);
+                let http2 = &mut self.recorder.counts.http2;
+                http2.refused_streams += u64::from(trouble == Trouble::Refused);
+                http2.reset_streams += u64::from(trouble == Trouble::Reset);
                 self.failed(id, &flight, trouble.failure(), &why);
             }
         }
@@ -963,9 +965,9 @@ impl<'a> Life<'a> {
         let end = link.into_end();
         conn.close();
         let server_ended = !matches!(end, Some(LinkEnd::Retired));
-        self.recorder.server_closed += u64::from(server_ended);
+        self.recorder.counts.server_closed += u64::from(server_ended);
         if matches!(end, Some(LinkEnd::GoAway)) {
-            self.recorder.layers().go_aways += 1;
+            self.recorder.counts.http2.go_aways += 1;
         }
         if server_ended && !answers || matches!(end, Some(LinkEnd::Lost(Some(_)))) {
             self.strike(id);
@@ -982,32 +984,32 @@ impl<'a> Life<'a> {
         let role = self.pool[id].role;
         let request = &self.plan.requests[flight.ask.request];
         let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.by_status.count(answer.status);
-        book.head_bytes += answer.head_bytes;
-        book.body_bytes += answer.body_bytes;
+        book.counts.by_status.count(answer.status);
+        book.counts.bytes.head += answer.head_bytes;
+        book.counts.bytes.body += answer.body_bytes;
         let Answer { status, body_bytes, .. } = answer;
         let hash = answer.hash.map(|hash| *hash);
-        if let Some(mismatch) = request.expectation.judge(status, body_bytes, hash) {
-            book.failures.count(match mismatch {
+        if let Some(mismatch) = request.expect.judge(status, body_bytes, hash) {
+            book.counts.failures.count(match mismatch {
                 Mismatch::Status => Failure::Status,
                 Mismatch::BodyBytes | Mismatch::BodySha256 => Failure::Body,
             });
-            if !book.samples.is_full() {
+            if !book.counts.samples.is_full() {
                 let text = reasons::mismatch(mismatch, request, status, body_bytes);
                 let in_scratch = self.pool[id].multi.is_none();
                 let read = if in_scratch { self.scratch.last_read() } else { &[] };
-                book.samples.keep(reasons::with_bytes(text, read));
+                book.counts.samples.keep(reasons::with_bytes(text, read));
             }
             return;
         }
-        book.completed += 1;
+        book.counts.completed += 1;
         if self.over_since_ns.is_some_and(|over_ns| flight.sent_ns <= over_ns) {
-            book.drained += 1;
+            book.counts.drained += 1;
         }
         let sent_ns = flight.sent_ns;
         let from_ns = self.plan.is_open().then(|| flight.ask.due_ns.unwrap_or(sent_ns));
         if from_ns.is_none_or(|from_ns| self.told_ns.contains(&from_ns)) {
-            book.time(sent_ns, answer.first_byte_ns, answer.done_ns, from_ns);
+            book.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, from_ns);
         }
     }
 
@@ -1016,20 +1018,20 @@ impl<'a> Life<'a> {
         self.resolve(flight);
         let role = self.pool[id].role;
         let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.failures.count(failure);
+        book.counts.failures.count(failure);
         if failure == Failure::Timeout {
             let from_ns = flight.ask.due_ns.unwrap_or(flight.sent_ns);
             if !self.plan.is_open() || self.told_ns.contains(&from_ns) {
-                book.waited.record(self.sight.now_ns.saturating_sub(from_ns));
+                book.times.waited.record(self.sight.now_ns.saturating_sub(from_ns));
             }
         }
-        if !book.samples.is_full() {
+        if !book.counts.samples.is_full() {
             let text = format!("{}: {why}", self.plan.requests[flight.ask.request].url);
             let read: &[u8] = match failure {
                 Failure::Malformed if self.pool[id].multi.is_none() => self.scratch.last_read(),
                 _ => &[],
             };
-            book.samples.keep(reasons::with_bytes(text, read));
+            book.counts.samples.keep(reasons::with_bytes(text, read));
         }
     }
 
@@ -1054,7 +1056,7 @@ impl<'a> Life<'a> {
     fn server_closed(&mut self, id: ConnId) {
         let conn = &self.pool[id];
         let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.server_closed += u64::from(!conn.exchange.last);
+        book.counts.server_closed += u64::from(!conn.exchange.last);
     }
 
     /// A request is over: its lane goes on at once, or after a pause; an idle connection rests, or
@@ -1087,7 +1089,7 @@ impl<'a> Life<'a> {
         let role = conn.role;
         if role != Role::Slow {
             let book = book_of(role, &mut self.recorder, &mut self.beside);
-            book.server_closed += 1;
+            book.counts.server_closed += 1;
         }
         conn.close();
         if role == Role::Idle {
@@ -1154,7 +1156,7 @@ impl<'a> Life<'a> {
         }
         if conn.multi.is_none() {
             let response = &conn.exchange.response;
-            let bytes = response.head_bytes() + response.body_bytes();
+            let bytes = response.head_bytes + response.body_bytes;
             let why = format!("no full answer within {seconds} s ({bytes} bytes came)");
             return self.lost(id, Failure::Timeout, &why);
         }
@@ -1186,7 +1188,7 @@ fn book_of<'a>(role: Role, load: &'a mut Recorder, beside: &'a mut Beside) -> &'
 fn turned_to(flight: &mut Flight, now_ns: u64, told_ns: &Range<u64>, recorder: &mut Recorder) {
     let ready_ns = std::mem::take(&mut flight.ask.ready_ns);
     if ready_ns > 0 && flight.ask.due_ns.is_some_and(|due_ns| told_ns.contains(&due_ns)) {
-        recorder.lag.record(now_ns.saturating_sub(ready_ns));
+        recorder.times.lag.record(now_ns.saturating_sub(ready_ns));
     }
 }
 

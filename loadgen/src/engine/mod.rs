@@ -35,7 +35,7 @@ pub use usage::Usage;
 pub use windows::{EndedBy, Window};
 
 use crate::clock::ns_to_seconds;
-use crate::record::{Beside, Recorder, Timing};
+use crate::record::{Beside, Counts, Recorder, Timing};
 use crate::schedule::Leftover;
 use start::Start;
 use supplies::Supplies;
@@ -65,7 +65,7 @@ pub struct Measured {
     pub measured_s: f64,
     pub drain_s: f64,
     /// Counts of lead-in, window and all that followed, and how long that was together.
-    pub whole: Recorder,
+    pub whole: Counts,
     pub whole_s: f64,
     pub windows: Vec<Window>,
     pub left_out_windows: usize,
@@ -130,44 +130,46 @@ impl Engine {
         if ends.len() < threads {
             return Err(io::Error::other("a thread of the engine died"));
         }
-        Ok(measured(plan, &supplies, collector, &ends))
+        Ok(measured(plan, &supplies, collector, ends))
     }
 }
 
 /// Puts together what the threads brought back.
-fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: &[Done]) -> Measured {
+fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: Vec<Done>) -> Measured {
     let latest = |of: fn(&Done) -> u64| ends.iter().map(of).max().unwrap_or(0);
     let start_ns = ends.iter().map(|done| done.start_ns).min().unwrap_or(0);
     let (over_ns, settled_ns) = (latest(|done| done.over_ns), latest(|done| done.settled_ns));
     let drained_ns = latest(|done| done.drained_ns);
     let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
     let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
-    let (sum, mut collector) = collector.finish();
-    let (mut recorder, mut beside) = (sum.recorder, Beside::default());
+    let ended_by = unusual.into_iter().find(ended).unwrap_or(EndedBy::Count);
+    let mut collected = collector.finish();
+    let mut beside = Beside::default();
     for done in ends {
-        beside.add(&done.beside);
-        collector.whole.add_counts(&done.drain);
+        beside += done.beside;
+        collected.whole += done.drain;
     }
-    recorder.drained = collector.whole.drained;
+    let mut recorder = collected.recorder;
+    recorder.counts.drained = collected.whole.drained;
     let mut leftover = supplies.leftover(settled_ns - start_ns);
-    leftover.waiting += collector.whole.unsent;
-    let mut response_time = recorder.response_time(plan.is_open());
+    leftover.waiting += collected.whole.unsent;
+    let mut response_time = recorder.times.response_time(plan.is_open());
     response_time.add(&leftover.waited);
     let window_ns = start_ns.saturating_add(plan.lead_in_ns);
     Measured {
         response_time,
         recorder,
-        rate_rps: sum.rate_rps,
+        rate_rps: collected.rate_rps,
         beside,
         leftover,
-        ended_by: unusual.into_iter().find(ended).unwrap_or(EndedBy::Count),
+        ended_by,
         measured_s: ns_to_seconds(over_ns.saturating_sub(window_ns)),
         drain_s: ns_to_seconds(drained_ns.saturating_sub(over_ns)),
-        whole: collector.whole,
+        whole: collected.whole,
         whole_s: ns_to_seconds(drained_ns.saturating_sub(start_ns)),
-        windows: collector.windows,
-        left_out_windows: sum.left_out_windows,
-        usage: collector.usage,
+        windows: collected.windows,
+        left_out_windows: collected.left_out_windows,
+        usage: collected.usage,
     }
 }
 

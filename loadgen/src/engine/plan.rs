@@ -7,12 +7,11 @@ use std::ops::Range;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
-use crate::check::Expectation;
 use crate::clock::seconds_to_ns;
 use crate::engine::limits;
-use crate::http1::request::{Parts, Rendered};
+use crate::http1::request::Rendered;
 use crate::http2::message::Message;
-use crate::order::{Loop, Order, Protocol, Request, Tls};
+use crate::order::{Expect, Loop, Order, Protocol, Tls};
 use crate::schedule::length_s;
 use crate::target::{Address, Resolver, Target};
 use crate::tls;
@@ -23,7 +22,7 @@ pub struct Ready {
     pub rendered: Rendered,
     /// The same where HTTP/2 is spoken.
     pub message: Option<Message>,
-    pub expectation: Expectation,
+    pub expect: Expect,
     /// Index into [`Plan::origins`].
     pub origin: usize,
     /// HEAD: the answer has no body.
@@ -157,7 +156,7 @@ impl Plan {
             false => None,
             true => Some((server_name(&target)?, load.tls.clone().unwrap_or_default())),
         };
-        let rendered = render(request, &target);
+        let rendered = Rendered::new(request, &target);
         let is_known =
             |o: &Origin| o.addresses == addresses && o.tls == tls && o.protocol == load.protocol;
         let origin = self.origins.iter().position(is_known).unwrap_or(self.origins.len());
@@ -169,7 +168,7 @@ impl Plan {
         Ok(Ready {
             rendered,
             message,
-            expectation: Expectation::new(&request.expect),
+            expect: request.expect.clone(),
             origin,
             is_head: request.method == "HEAD",
             url: request.url.clone(),
@@ -188,14 +187,4 @@ fn duration_s(order: &Order) -> Option<f64> {
     let stages_s = if stages.is_empty() { None } else { length_s(stages) };
     let rest_s = stages_s.map(|stages_s| (stages_s - order.lead_in_s).max(0.0));
     order.duration_s.or(rest_s.filter(|_| order.count.is_none()))
-}
-
-fn render(request: &Request, target: &Target) -> Rendered {
-    Rendered::new(&Parts {
-        method: &request.method,
-        path: &target.path,
-        host: &target.host,
-        headers: &request.headers,
-        body: request.body.as_deref(),
-    })
 }

@@ -14,11 +14,11 @@ const SHOWN_BYTES: usize = 60;
 
 /// What is wrong with an answer.
 pub fn mismatch(mismatch: Mismatch, request: &Ready, status: u16, body_bytes: u64) -> String {
-    let (url, expected) = (&request.url, &request.expectation);
+    let (url, expected) = (&request.url, &request.expect);
     match mismatch {
         Mismatch::Status => format!("{url}: status {status} instead of {}", expected.status_text()),
         Mismatch::BodyBytes => {
-            let wanted = expected.body_bytes().unwrap_or_default();
+            let wanted = expected.body_bytes.unwrap_or_default();
             format!("{url}: body of {body_bytes} bytes instead of {wanted}")
         }
         Mismatch::BodySha256 => format!("{url}: body with another SHA-256"),

@@ -55,7 +55,7 @@ impl Slot<'_> {
         self.drain()?;
         beside.idle_held = self.life.close_unfinished();
         let drained_ns = self.life.sight.look();
-        let drain = std::mem::take(&mut self.life.recorder);
+        let drain = std::mem::take(&mut self.life.recorder.counts);
         let done = Done { ended_by, start_ns, over_ns, settled_ns, drained_ns, beside, drain };
         // The engine listens until it has heard of the end.
         let _ = reports.send(last);
@@ -107,7 +107,7 @@ impl Slot<'_> {
         // The engine listens until it has heard of the end.
         let _ = reports.send(part);
         if before == Phase::LeadIn && window.phase == Phase::Window {
-            self.life.recorder.carried = self.life.in_flight() as u64;
+            self.life.recorder.counts.carried = self.life.in_flight() as u64;
         }
     }
 

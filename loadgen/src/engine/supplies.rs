@@ -3,20 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use either::Either;
+
 use super::asks::{Part, Supply};
 use super::plan::Plan;
 use crate::order::Arrivals;
 use crate::schedule::{Alias, Arriving, Choice, Leftover, Profile, Quota, Timetable, zipf_weights};
 
 #[derive(Debug)]
-enum Source {
-    Quota(Quota),
-    Timetable(Arc<Timetable>),
-}
-
-#[derive(Debug)]
 pub struct Supplies {
-    source: Source,
+    supply: Supply,
     weights: Vec<f64>,
     sequence: Option<Arc<[u32]>>,
     asked: Arc<AtomicU64>,
@@ -26,12 +22,12 @@ pub struct Supplies {
 impl Supplies {
     pub fn new(plan: &Plan, threads: usize) -> Self {
         let order = &plan.order;
-        let source = match &order.load.arrivals {
-            None => Source::Quota(Quota::new(order.count, threads)),
+        let supply = match &order.load.arrivals {
+            None => Supply::Stock(Quota::new(order.count, threads)),
             Some(arrivals) => {
                 let (arriving, told_ns) = (arriving(arrivals, order.seed), plan.told_ns());
                 let table = Timetable::new(arriving, order.count, arrivals.max_backlog, told_ns);
-                Source::Timetable(Arc::new(table))
+                Supply::Timetable(Arc::new(table))
             }
         };
         let weights = match order.zipf {
@@ -39,7 +35,7 @@ impl Supplies {
             None => order.requests.iter().map(|request| request.weight).collect(),
         };
         Supplies {
-            source,
+            supply,
             weights,
             sequence: order.sequence.clone().map(Arc::from),
             asked: Arc::default(),
@@ -64,10 +60,7 @@ impl Supplies {
             }
         };
         Part {
-            supply: match &self.source {
-                Source::Quota(quota) => Supply::Stock(quota.share()),
-                Source::Timetable(table) => Supply::Timetable(Arc::clone(table)),
-            },
+            supply: self.supply.clone(),
             choice,
             slow_choice: weighted,
             connections: share_of(load.connections),
@@ -80,17 +73,17 @@ impl Supplies {
 
     /// What of the timetable nobody took until `end_ns` after the start.
     pub fn leftover(&self, end_ns: u64) -> Leftover {
-        match &self.source {
-            Source::Quota(_) => Leftover::none(),
-            Source::Timetable(table) => table.close(end_ns),
+        match &self.supply {
+            Supply::Stock(_) => Leftover::default(),
+            Supply::Timetable(table) => table.close(end_ns),
         }
     }
 }
 
 fn arriving(arrivals: &Arrivals, seed: u64) -> Arriving {
     if arrivals.times_s.is_empty() {
-        Arriving::Profile(Profile::new(arrivals.stages.clone(), arrivals.process, seed))
+        Either::Left(Profile::new(arrivals.stages.clone(), arrivals.process, seed))
     } else {
-        Arriving::Times(arrivals.times_s.clone().into_iter())
+        Either::Right(arrivals.times_s.clone().into_iter())
     }
 }

@@ -2,12 +2,20 @@
 
 use std::mem::MaybeUninit;
 
+use derive_more::{Add, AddAssign, Sub, Sum};
+use serde::{Serialize, Serializer};
+
+use crate::record::rounded;
+
 /// Seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Add, AddAssign, Sub, Sum)]
 pub struct Usage {
+    #[serde(serialize_with = "microseconds")]
     pub cpu_user_s: f64,
+    #[serde(serialize_with = "microseconds")]
     pub cpu_sys_s: f64,
     /// Runnable, but not running; 0 where the kernel doesn't tell.
+    #[serde(serialize_with = "microseconds")]
     pub run_queue_s: f64,
 }
 
@@ -28,20 +36,6 @@ impl Usage {
         }
     }
 
-    pub fn since(&self, earlier: &Usage) -> Usage {
-        Usage {
-            cpu_user_s: self.cpu_user_s - earlier.cpu_user_s,
-            cpu_sys_s: self.cpu_sys_s - earlier.cpu_sys_s,
-            run_queue_s: self.run_queue_s - earlier.run_queue_s,
-        }
-    }
-
-    pub fn add(&mut self, other: &Usage) {
-        self.cpu_user_s += other.cpu_user_s;
-        self.cpu_sys_s += other.cpu_sys_s;
-        self.run_queue_s += other.run_queue_s;
-    }
-
     pub fn cpu_s(&self) -> f64 {
         self.cpu_user_s + self.cpu_sys_s
     }
@@ -52,4 +46,9 @@ fn run_queue_s() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let ns: f64 = text.split(' ').nth(1)?.parse().ok()?;
     Some(ns / 1e9)
+}
+
+/// No clock of the kernel has more digits.
+fn microseconds<S: Serializer>(seconds: &f64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(rounded(*seconds, 6))
 }

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::sight::Sight;
 use super::usage::Usage;
 use crate::clock::ns_to_seconds;
-use crate::record::{Beside, Recorder, rounded};
+use crate::record::{Beside, Counts, Recorder, rounded};
 
 const BUSY_LIMIT: f64 = 0.85;
 const LAG_LIMIT: f64 = 0.05;
@@ -27,7 +27,8 @@ const JUDGED_S: f64 = 0.1;
 const STILL_LIMIT: f64 = 0.02;
 
 /// Why a slot ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum EndedBy {
     Duration,
     Count,
@@ -114,7 +115,7 @@ impl Current {
             begin_ns: self.begin_ns,
             end_ns,
             recorder: Box::new(std::mem::take(recorder)),
-            usage: usage.since(&self.usage),
+            usage: usage - self.usage,
             still_ns: sight.stood_still_ns(self.begin_ns, end_ns),
         };
         self.usage = usage;
@@ -144,7 +145,7 @@ pub struct Done {
     pub drained_ns: u64,
     pub beside: Beside,
     /// After all windows.
-    pub drain: Recorder,
+    pub drain: Counts,
 }
 
 /// A window of all threads, in short: a row of the result.
@@ -175,34 +176,25 @@ pub struct Window {
 }
 
 /// Sums up windows as soon as all threads have handed them over, so that memory stays bounded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Collector {
     threads: usize,
     open: bool,
     leave_out_bound: bool,
     pending: BTreeMap<u64, Vec<WindowPart>>,
-    /// Windows that count for times and rate, and the others.
-    kept: Recorder,
+    /// Of windows that count for times and rate; when all is summed up, with all counts.
+    pub recorder: Recorder,
+    pub rate_rps: f64,
     left_out: Recorder,
-    kept_completed: u64,
     kept_s: f64,
     left_out_s: f64,
     pub left_out_windows: usize,
     /// Counts of all parts of the slot.
-    pub whole: Recorder,
+    pub whole: Counts,
     pub windows: Vec<Window>,
     /// Per thread, in the window of the slot.
     pub usage: Vec<Usage>,
     start_ns: u64,
-}
-
-/// What the windows of a slot come to.
-#[derive(Debug)]
-pub struct Sum {
-    /// Counts of all windows; times of those that were kept.
-    pub recorder: Recorder,
-    pub rate_rps: f64,
-    pub left_out_windows: usize,
 }
 
 impl Collector {
@@ -211,24 +203,16 @@ impl Collector {
             threads,
             open,
             leave_out_bound,
-            pending: BTreeMap::new(),
-            kept: Recorder::default(),
-            left_out: Recorder::default(),
-            kept_completed: 0,
-            kept_s: 0.0,
-            left_out_s: 0.0,
-            left_out_windows: 0,
-            whole: Recorder::default(),
-            windows: Vec::new(),
             usage: vec![Usage::default(); threads],
             start_ns: u64::MAX,
+            ..Collector::default()
         }
     }
 
     /// Takes a part; gives the window when it is complete and one to show.
     pub fn add(&mut self, part: WindowPart) -> Option<&Window> {
         if part.phase == Phase::Window {
-            self.usage[part.thread].add(&part.usage);
+            self.usage[part.thread] += part.usage;
         }
         self.start_ns = self.start_ns.min(part.begin_ns);
         let begin_ns = part.begin_ns;
@@ -243,42 +227,40 @@ impl Collector {
 
     /// Closes windows in which some threads had ended already, and sums up. Where no window could
     /// be kept, all are.
-    pub fn finish(mut self) -> (Sum, Collector) {
+    pub fn finish(mut self) -> Collector {
         for parts in std::mem::take(&mut self.pending).into_values() {
             self.close(parts);
         }
-        let mut recorder = std::mem::take(&mut self.kept);
-        recorder.add_counts(&self.left_out);
-        let (mut completed, mut length_s) = (self.kept_completed, self.kept_s);
+        let left_out = std::mem::take(&mut self.left_out);
+        let (mut completed, mut length_s) = (self.recorder.counts.completed, self.kept_s);
+        self.recorder.counts += left_out.counts;
         if length_s == 0.0 {
-            recorder.add_times(&self.left_out);
-            (completed, length_s) = (self.left_out.completed, self.left_out_s);
+            self.recorder.times += left_out.times;
+            (completed, length_s) = (self.recorder.counts.completed, self.left_out_s);
             self.left_out_windows = 0;
         }
-        let rate_rps = completed as f64 / length_s.max(1e-9);
-        let left_out_windows = self.left_out_windows;
-        (Sum { recorder, rate_rps, left_out_windows }, self)
+        self.rate_rps = completed as f64 / length_s.max(1e-9);
+        self
     }
 
     fn close(&mut self, mut parts: Vec<WindowPart>) -> Option<&Window> {
-        let mut recorder = std::mem::take(&mut parts.first_mut()?.recorder);
-        parts[1..].iter().for_each(|part| recorder.add(&part.recorder));
-        self.whole.add_counts(&recorder);
+        let mut recorder = Recorder::default();
+        parts.iter_mut().for_each(|part| recorder += std::mem::take(&mut *part.recorder));
+        self.whole += recorder.counts.clone();
         let phase = parts.first()?.phase;
         if phase == Phase::Tail {
-            self.kept.add_times(&recorder);
+            self.recorder.times += recorder.times;
             return None;
         }
         let window = self.window(phase, &parts, &recorder);
         if phase == Phase::Window {
             let bound = window.client_bound && self.leave_out_bound;
             if window.stood_still || bound {
-                self.left_out.add(&recorder);
+                self.left_out += recorder;
                 self.left_out_s += window.length_s;
                 self.left_out_windows += 1;
             } else {
-                self.kept.add(&recorder);
-                self.kept_completed += recorder.completed;
+                self.recorder += recorder;
                 self.kept_s += window.length_s;
             }
         }
@@ -296,17 +278,18 @@ impl Collector {
         };
         let busiest = parts.iter().map(busy).fold(0.0, f64::max);
         let still_s = ns_to_seconds(parts.iter().map(|part| part.still_ns).max().unwrap_or(0));
-        let response = recorder.response_time(self.open);
+        let response = recorder.times.response_time(self.open);
+        let counts = &recorder.counts;
         let response_p99_us = response.quantile_us(0.99);
-        let send_lag_p99_us = recorder.lag.quantile_us(0.99);
+        let send_lag_p99_us = recorder.times.lag.quantile_us(0.99);
         let lags = self.open && send_lag_p99_us > LAG_FLOOR_US.max(LAG_LIMIT * response_p99_us);
         Window {
             lead_in: phase == Phase::LeadIn,
             at_s: rounded(ns_to_seconds(begin_ns.saturating_sub(self.start_ns)), 6),
             length_s,
-            sent: recorder.sent,
-            completed: recorder.completed,
-            failed: recorder.failures.total(),
+            sent: counts.sent,
+            completed: counts.completed,
+            failed: counts.failures.total(),
             response_p50_us: response.quantile_us(0.5),
             response_p99_us,
             response_max_us: response.max_us(),
@@ -328,10 +311,11 @@ mod tests {
 
     /// A window of a second with as many answers, each with that lag and response time.
     fn part(nth: u64, thread: usize, completed: u64, lag_us: u64, response_us: u64) -> WindowPart {
-        let mut recorder = Recorder { completed, ..Recorder::default() };
+        let mut recorder = Recorder::default();
+        recorder.counts.completed = completed;
         for _ in 0..completed {
-            recorder.lag.record(lag_us * 1000);
-            recorder.time(1, response_us * 1000, response_us * 1000, Some(1));
+            recorder.times.lag.record(lag_us * 1000);
+            recorder.times.answered(1, response_us * 1000, response_us * 1000, Some(1));
         }
         WindowPart {
             phase: Phase::Window,
@@ -365,18 +349,18 @@ mod tests {
                 collector.add(part);
             }
         }
-        let (sum, collector) = collector.finish();
-        assert_eq!((sum.recorder.completed, sum.left_out_windows), (600, 1));
-        assert_eq!((sum.rate_rps, sum.recorder.service_time().count()), (200.0, 400));
-        assert_eq!(collector.whole.completed, 600);
+        let sum = collector.finish();
+        assert_eq!((sum.recorder.counts.completed, sum.left_out_windows), (600, 1));
+        assert_eq!((sum.rate_rps, sum.recorder.times.service_time().count()), (200.0, 400));
+        assert_eq!(sum.whole.completed, 600);
     }
 
     #[test]
     fn where_no_window_is_good_all_are_kept() {
         let mut collector = Collector::new(1, false, false);
         collector.add(WindowPart { still_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
-        let (sum, _) = collector.finish();
+        let sum = collector.finish();
         assert_eq!((sum.rate_rps, sum.left_out_windows), (100.0, 0));
-        assert_eq!(sum.recorder.service_time().count(), 100);
+        assert_eq!(sum.recorder.times.service_time().count(), 100);
     }
 }

@@ -3,7 +3,8 @@
 
 #[derive(Debug, Default)]
 pub struct CookieJar {
-    cookies: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Each as `name=value`.
+    cookies: Vec<Vec<u8>>,
 }
 
 impl CookieJar {
@@ -23,14 +24,7 @@ impl CookieJar {
 
     /// Appends the value of a `Cookie` field.
     pub fn write(&self, to: &mut Vec<u8>) {
-        for (index, (name, value)) in self.cookies.iter().enumerate() {
-            if index > 0 {
-                to.extend_from_slice(b"; ");
-            }
-            to.extend_from_slice(name);
-            to.push(b'=');
-            to.extend_from_slice(value);
-        }
+        to.extend_from_slice(&self.cookies.join(&b"; "[..]));
     }
 
     fn set(&mut self, text: &[u8]) {
@@ -38,10 +32,10 @@ impl CookieJar {
         let pair = parts.next().unwrap_or_default();
         let Some(equals) = pair.iter().position(|byte| *byte == b'=') else { return };
         let (name, value) = (pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii());
-        self.cookies.retain(|(known, _)| known != name);
+        self.cookies.retain(|known| known.split(|byte| *byte == b'=').next() != Some(name));
         let gone = parts.any(|part| part.eq_ignore_ascii_case(b"max-age=0"));
         if !name.is_empty() && !gone {
-            self.cookies.push((name.to_vec(), value.to_vec()));
+            self.cookies.push([name, value].join(&b'='));
         }
     }
 }

@@ -79,7 +79,7 @@ pub fn parse(input: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> 
     let mut fields = Fields::default();
     loop {
         let Some((line, next)) = line_at(input, at) else {
-            return too_long(input).map(|()| None);
+            return too_long(input.len()).map(|()| None);
         };
         if line.is_empty() {
             return finish(minor, status, fields, next, asked_head).map(Some);
@@ -105,11 +105,11 @@ fn check_beginning(input: &[u8]) -> Result<(), Malformed> {
     if input[..known] != begins[..known] {
         return Err(Malformed::StatusLine);
     }
-    too_long(input)
+    too_long(input.len())
 }
 
-fn too_long(input: &[u8]) -> Result<(), Malformed> {
-    if input.len() > MAX_HEAD_BYTES { Err(Malformed::HeadTooLong) } else { Ok(()) }
+fn too_long(bytes: usize) -> Result<(), Malformed> {
+    if bytes > MAX_HEAD_BYTES { Err(Malformed::HeadTooLong) } else { Ok(()) }
 }
 
 fn status_line(line: &[u8]) -> Result<(u8, u16), Malformed> {
@@ -189,7 +189,7 @@ fn finish(
     len: usize,
     asked_head: bool,
 ) -> Result<Head, Malformed> {
-    too_long_len(len)?;
+    too_long(len)?;
     if status == 101 {
         return Err(Malformed::Upgrade);
     }
@@ -208,10 +208,6 @@ fn finish(
         if minor == 0 { fields.keep_alive && !fields.transfer_encoding } else { !fields.close };
     let keep_alive = stays_open && !fields.close && framing != Framing::UntilClose;
     Ok(Head { status, framing, keep_alive, len, date_at: fields.date_at })
-}
-
-fn too_long_len(len: usize) -> Result<(), Malformed> {
-    if len > MAX_HEAD_BYTES { Err(Malformed::HeadTooLong) } else { Ok(()) }
 }
 
 fn decimal(digits: &[u8]) -> Option<u64> {

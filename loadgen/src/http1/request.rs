@@ -3,24 +3,14 @@
 use memchr::memmem;
 
 use super::cookies::CookieJar;
+use crate::order::Request;
+use crate::target::Target;
 
 /// A request ready to be sent: the same one for a connection that stays open, and for its last.
 #[derive(Debug, Clone)]
 pub struct Rendered {
     pub keep: Box<[u8]>,
     pub close: Box<[u8]>,
-}
-
-/// What a request is made of.
-#[derive(Debug)]
-pub struct Parts<'a> {
-    pub method: &'a str,
-    /// Path and query.
-    pub path: &'a str,
-    /// Host as the URL names it, with its port if it isn't 80.
-    pub host: &'a str,
-    pub headers: &'a [(String, String)],
-    pub body: Option<&'a [u8]>,
 }
 
 pub const DEFAULT_USER_AGENT: &str = concat!("loadgen/", env!("CARGO_PKG_VERSION"));
@@ -45,50 +35,47 @@ impl Rendered {
         with
     }
 
-    pub fn new(parts: &Parts<'_>) -> Self {
-        Rendered { keep: render(parts, false), close: render(parts, true) }
+    pub fn new(request: &Request, target: &Target) -> Self {
+        let render = |close| render(request, target, close);
+        Rendered { keep: render(false), close: render(true) }
     }
 }
 
 /// The length to announce, unless the user has said how long the body is. Methods that have a use
 /// for a body announce that there is none (RFC 9110 section 8.6).
-pub fn content_length(
-    method: &str,
-    body: Option<&[u8]>,
-    given: impl Fn(&str) -> bool,
-) -> Option<usize> {
-    let wanted = body.is_some() || matches!(method, "POST" | "PUT" | "PATCH");
-    let said = given("content-length") || given("transfer-encoding");
-    (wanted && !said).then(|| body.map_or(0, <[u8]>::len))
+pub fn content_length(request: &Request) -> Option<usize> {
+    let wanted =
+        request.body.is_some() || matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
+    let said =
+        ["content-length", "transfer-encoding"].iter().any(|name| request.header(name).is_some());
+    (wanted && !said).then(|| request.body.as_ref().map_or(0, Vec::len))
 }
 
-fn render(parts: &Parts<'_>, close: bool) -> Box<[u8]> {
-    let given = |name: &str| parts.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
-    let mut text = format!("{} {} HTTP/1.1\r\n", parts.method, parts.path);
+fn render(request: &Request, target: &Target, close: bool) -> Box<[u8]> {
+    let mut text = format!("{} {} HTTP/1.1\r\n", request.method, target.path);
     let mut add = |name: &str, value: &str| {
         text.push_str(name);
         text.push_str(": ");
         text.push_str(value);
         text.push_str("\r\n");
     };
-    if !given("host") {
-        add("Host", parts.host);
+    for (name, value) in [("Host", target.host.as_str()), ("User-Agent", DEFAULT_USER_AGENT)] {
+        if request.header(name).is_none() {
+            add(name, value);
+        }
     }
-    if !given("user-agent") {
-        add("User-Agent", DEFAULT_USER_AGENT);
-    }
-    for (name, value) in parts.headers {
+    for (name, value) in &request.headers {
         add(name, value);
     }
-    if let Some(length) = content_length(parts.method, parts.body, given) {
+    if let Some(length) = content_length(request) {
         add("Content-Length", &length.to_string());
     }
-    if close && !given("connection") {
+    if close && request.header("connection").is_none() {
         add("Connection", "close");
     }
     text.push_str("\r\n");
     let mut bytes = text.into_bytes();
-    bytes.extend_from_slice(parts.body.unwrap_or_default());
+    bytes.extend_from_slice(request.body.as_deref().unwrap_or_default());
     bytes.into_boxed_slice()
 }
 
@@ -96,19 +83,24 @@ fn render(parts: &Parts<'_>, close: bool) -> Box<[u8]> {
 mod tests {
     use super::*;
 
+    fn request(method: &str, headers: &[(&str, &str)], body: Option<&str>) -> Request {
+        let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+        Request {
+            method: method.into(),
+            headers: headers.iter().map(owned).collect(),
+            body: body.map(Into::into),
+            ..Request::get("http://127.0.0.1:80/x?y=1".into())
+        }
+    }
+
+    fn rendered(request: &Request) -> [String; 2] {
+        let rendered = Rendered::new(request, &Target::parse(&request.url).expect("a URL"));
+        [rendered.keep, rendered.close].map(|b| String::from_utf8(b.into_vec()).expect("text"))
+    }
+
     #[test]
     fn renders_both_forms() {
-        let headers = [("X-A".to_string(), "b".to_string())];
-        let parts = Parts {
-            method: "POST",
-            path: "/x?y=1",
-            host: "127.0.0.1:80",
-            headers: &headers,
-            body: Some(b"hello"),
-        };
-        let rendered = Rendered::new(&parts);
-        let keep = String::from_utf8(rendered.keep.into_vec()).expect("text");
-        let close = String::from_utf8(rendered.close.into_vec()).expect("text");
+        let [keep, close] = rendered(&request("POST", &[("X-A", "b")], Some("hello")));
         assert_eq!(
             keep,
             format!(
@@ -121,20 +113,17 @@ mod tests {
 
     #[test]
     fn what_the_user_gives_replaces_the_default() {
-        let headers = [("host".to_string(), "example".to_string())];
-        let parts = Parts { method: "GET", path: "/", host: "h", headers: &headers, body: None };
-        let keep = String::from_utf8(Rendered::new(&parts).keep.into_vec()).expect("text");
-        assert!(keep.contains("host: example\r\n") && !keep.contains("Host: h"));
+        let [keep, _] = rendered(&request("GET", &[("host", "example")], None));
+        assert!(keep.contains("host: example\r\n") && !keep.contains("Host: 1"));
     }
 
     #[test]
     fn a_length_is_announced_where_a_body_may_come() {
-        let none = |_: &str| false;
-        assert_eq!(content_length("POST", None, none), Some(0));
-        assert_eq!(content_length("GET", None, none), None);
-        assert_eq!(content_length("GET", Some(b"four"), none), Some(4));
-        for said in ["content-length", "transfer-encoding"] {
-            assert_eq!(content_length("POST", Some(b"four"), |name| name == said), None);
+        assert_eq!(content_length(&request("POST", &[], None)), Some(0));
+        assert_eq!(content_length(&request("GET", &[], None)), None);
+        assert_eq!(content_length(&request("GET", &[], Some("four"))), Some(4));
+        for said in ["Content-Length", "transfer-encoding"] {
+            assert_eq!(content_length(&request("POST", &[(said, "x")], Some("four"))), None);
         }
     }
 }

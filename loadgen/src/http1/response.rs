@@ -56,19 +56,23 @@ enum Phase {
 pub struct Response {
     phase: Phase,
     asked_head: bool,
-    keep_alive: bool,
-    status: u16,
-    head_bytes: u64,
-    body_bytes: u64,
+    pub keep_alive: bool,
+    /// Of the final head; 0 before it was read.
+    pub status: u16,
+    /// Of all heads, interim answers included.
+    pub head_bytes: u64,
+    /// Without chunk framing.
+    pub body_bytes: u64,
     /// The beginning of a head that did not arrive in one piece.
     partial: Vec<u8>,
     keeps_head: bool,
-    kept_head: Vec<u8>,
+    /// The final head, where it was to be kept.
+    pub kept_head: Vec<u8>,
 }
 
 impl Response {
     /// Makes ready for the answer to the next request.
-    /// `keeps_head`: the final head is kept for [`Self::take_kept_head`].
+    /// `keeps_head`: the final head is kept for [`Self::kept_head`].
     pub fn reset(&mut self, asked_head: bool, keeps_head: bool) {
         self.keeps_head = keeps_head;
         self.phase = Phase::Head;
@@ -80,32 +84,8 @@ impl Response {
         self.partial = Vec::new();
     }
 
-    /// The final head, where it was to be kept.
-    pub fn take_kept_head(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.kept_head)
-    }
-
     pub fn is_done(&self) -> bool {
         matches!(self.phase, Phase::Done)
-    }
-
-    /// Status of the final head; 0 before it was read.
-    pub fn status(&self) -> u16 {
-        self.status
-    }
-
-    pub fn keep_alive(&self) -> bool {
-        self.keep_alive
-    }
-
-    /// Bytes of all heads, interim answers included.
-    pub fn head_bytes(&self) -> u64 {
-        self.head_bytes
-    }
-
-    /// Bytes of the body, without chunk framing.
-    pub fn body_bytes(&self) -> u64 {
-        self.body_bytes
     }
 
     pub fn has_begun(&self) -> bool {

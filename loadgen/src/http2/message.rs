@@ -21,8 +21,7 @@ pub struct Message {
 impl Message {
     /// Errors name the part of the request that is wrong.
     pub fn new(request: &Request, target: &Target) -> Result<Message, String> {
-        let given = |name: &str| request.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
-        let authority = given("host").map_or(target.host.as_str(), |(_, host)| host.as_str());
+        let authority = request.header("host").unwrap_or(&target.host);
         let uri = Uri::builder()
             .scheme(if target.secure { "https" } else { "http" })
             .authority(authority)
@@ -37,11 +36,10 @@ impl Message {
             let (name, value) = field(name, value)?;
             head = head.header(name, value);
         }
-        if given("user-agent").is_none() {
+        if request.header("user-agent").is_none() {
             head = head.header(USER_AGENT, DEFAULT_USER_AGENT);
         }
-        let is_given = |name: &str| given(name).is_some();
-        if let Some(length) = content_length(&request.method, request.body.as_deref(), is_given) {
+        if let Some(length) = content_length(request) {
             head = head.header(CONTENT_LENGTH, length);
         }
         let body = request.body.clone().map(Bytes::from);

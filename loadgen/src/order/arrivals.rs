@@ -58,10 +58,8 @@ pub struct Stage {
     /// Per second, at the stage's start.
     pub rate_per_s: f64,
     /// At its end, if it changes.
-    #[serde(default)]
     pub to_rate_per_s: Option<f64>,
     /// Without it the stage lasts until the end; only the last one may do so.
-    #[serde(default)]
     pub for_s: Option<f64>,
 }
 
@@ -74,7 +72,7 @@ pub struct Think {
     pub distribution: ThinkDistribution,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkDistribution {
     #[default]

@@ -1,8 +1,6 @@
 //! What an order must keep beyond its types; every message names the field and the remedy.
 
-use super::{
-    Arrivals, Expect, KeepAlive, Load, Loop, Order, Protocol, Request, Stage, Think, Unit,
-};
+use super::{Arrivals, KeepAlive, Load, Loop, Order, Protocol, Request, Stage, Think, Unit};
 
 /// Bounds in seconds, far beyond what makes sense.
 pub const LONGEST_SLOT_S: u32 = 1_000_000;
@@ -14,47 +12,56 @@ const MOST_WINDOWS: f64 = 1e6;
 /// Per second.
 pub const HIGHEST_RATE: u32 = 100_000_000;
 pub const STEEPEST_ZIPF: u32 = 10;
-pub const STATUSES: std::ops::RangeInclusive<u16> = 200..=999;
+const STATUSES: std::ops::RangeInclusive<u16> = 200..=999;
 const MOST_STREAMS: u32 = 100_000;
 /// Requests in flight at a time, each of which takes memory.
 const MOST_AT_A_TIME: u64 = 10_000_000;
 
+macro_rules! ensure {
+    ($holds:expr, $($message:tt)+) => {
+        let holds: bool = $holds;
+        if !holds {
+            return Err(format!($($message)+));
+        }
+    };
+}
+
 pub fn check(order: &Order) -> Result<(), String> {
-    if order.requests.is_empty() {
-        return Err("requests: is empty; give at least one request".into());
-    }
+    ensure!(!order.requests.is_empty(), "requests: is empty; give at least one request");
     for (index, request) in order.requests.iter().enumerate() {
         check_request(request).map_err(|message| format!("requests[{index}].{message}"))?;
     }
     check_load(&order.load).map_err(|message| format!("load.{message}"))?;
     check_layers(order).map_err(|message| format!("load.{message}"))?;
-    match (order.duration_s, order.count) {
-        (None, None) if !timetable_ends(order) => {
-            Err("duration_s: give duration_s, count, or both".into())
-        }
-        (Some(seconds), _) if !(seconds > 0.0 && seconds <= LONGEST_SLOT_S.into()) => {
-            Err(format!("duration_s: {seconds} is not between 0 and {LONGEST_SLOT_S}"))
-        }
-        (_, Some(0)) => Err("count: 0 requests measure nothing; give at least 1".into()),
-        _ => check_windows(order).and_then(|()| check_choice(order)),
+    let ends = order.duration_s.is_some() || order.count.is_some() || timetable_ends(order);
+    ensure!(ends, "duration_s: give duration_s, count, or both");
+    if let Some(seconds) = order.duration_s {
+        between("duration_s", seconds, f64::MIN_POSITIVE, LONGEST_SLOT_S)?;
     }
+    ensure!(order.count != Some(0), "count: 0 requests measure nothing; give at least 1");
+    check_windows(order)?;
+    check_choice(order)
+}
+
+/// The bounds are told in whole numbers, or as short as they are.
+fn between(field: &str, value: f64, least: f64, most: u32) -> Result<(), String> {
+    let told = if least == f64::MIN_POSITIVE { 0.0 } else { least };
+    ensure!(
+        value >= least && value <= most.into(),
+        "{field}: {value} is not between {told} and {most}"
+    );
+    Ok(())
 }
 
 fn check_windows(order: &Order) -> Result<(), String> {
     let (lead_in_s, window_s) = (order.lead_in_s, order.window_s);
-    if !(lead_in_s >= 0.0 && lead_in_s <= LONGEST_SLOT_S.into()) {
-        return Err(format!("lead_in_s: {lead_in_s} is not between 0 and {LONGEST_SLOT_S}"));
-    }
-    if !(window_s >= SHORTEST_WINDOW_S && window_s <= LONGEST_WINDOW_S.into()) {
-        return Err(format!(
-            "window_s: {window_s} is not between {SHORTEST_WINDOW_S} and {LONGEST_WINDOW_S}"
-        ));
-    }
-    if (lead_in_s + order.duration_s.unwrap_or(0.0)) / window_s > MOST_WINDOWS {
-        return Err(format!(
-            "window_s: {window_s} makes more than {MOST_WINDOWS} windows; give a longer one"
-        ));
-    }
+    between("lead_in_s", lead_in_s, 0.0, LONGEST_SLOT_S)?;
+    between("window_s", window_s, SHORTEST_WINDOW_S, LONGEST_WINDOW_S)?;
+    let windows = (lead_in_s + order.duration_s.unwrap_or(0.0)) / window_s;
+    ensure!(
+        windows <= MOST_WINDOWS,
+        "window_s: {window_s} makes more than {MOST_WINDOWS} windows; give a longer one"
+    );
     Ok(())
 }
 
@@ -67,121 +74,110 @@ fn timetable_ends(order: &Order) -> bool {
 fn check_choice(order: &Order) -> Result<(), String> {
     let count = order.requests.len();
     let weighted = order.requests.iter().any(|request| request.weight != 1.0);
-    if order.requests.iter().all(|request| request.weight == 0.0) {
-        return Err("requests: all weights are 0; give one of them a weight".into());
-    }
+    ensure!(
+        order.requests.iter().any(|request| request.weight != 0.0),
+        "requests: all weights are 0; give one of them a weight"
+    );
     if let Some(alpha) = order.zipf {
-        if !(0.0..=STEEPEST_ZIPF.into()).contains(&alpha) {
-            return Err(format!("zipf: {alpha} is not between 0 and {STEEPEST_ZIPF}"));
-        }
-        if weighted || order.sequence.is_some() {
-            return Err("zipf: weights or a sequence choose already; leave one of them out".into());
-        }
+        between("zipf", alpha, 0.0, STEEPEST_ZIPF)?;
+        ensure!(
+            !weighted && order.sequence.is_none(),
+            "zipf: weights or a sequence choose already; leave one of them out"
+        );
     }
     if let Some(sequence) = &order.sequence {
-        if weighted {
-            return Err("sequence: weights choose already; leave one of them out".into());
-        }
-        if sequence.is_empty() || sequence.iter().any(|index| *index as usize >= count) {
-            return Err(format!("sequence: is empty, or names a request from {count} on"));
-        }
+        ensure!(!weighted, "sequence: weights choose already; leave one of them out");
+        ensure!(
+            !sequence.is_empty() && sequence.iter().all(|index| (*index as usize) < count),
+            "sequence: is empty, or names a request from {count} on"
+        );
     }
     Ok(())
 }
 
 fn check_request(request: &Request) -> Result<(), String> {
-    if request.method.is_empty() || !request.method.bytes().all(|b| b.is_ascii_alphanumeric()) {
-        return Err(format!("method: {:?} is not a method like GET or POST", request.method));
-    }
+    let Request { method, weight, .. } = request;
+    ensure!(
+        !method.is_empty() && method.bytes().all(|b| b.is_ascii_alphanumeric()),
+        "method: {method:?} is not a method like GET or POST"
+    );
     for (name, value) in &request.headers {
         let clean = |text: &str| !text.bytes().any(|b| b == b'\r' || b == b'\n' || b == 0);
-        if name.is_empty() || name.contains(':') || !clean(name) || !clean(value) {
-            return Err(format!("headers: {name:?}: {value:?} is not a header field"));
-        }
+        ensure!(
+            !name.is_empty() && !name.contains(':') && clean(name) && clean(value),
+            "headers: {name:?}: {value:?} is not a header field"
+        );
     }
-    if !(request.weight >= 0.0 && request.weight.is_finite()) {
-        return Err(format!("weight: {} is not a number from 0", request.weight));
-    }
-    check_expect(&request.expect).map_err(|message| format!("expect.{message}"))
-}
-
-fn check_expect(expect: &Expect) -> Result<(), String> {
-    if let Some(statuses) = &expect.status
-        && (statuses.is_empty() || statuses.iter().any(|s| !STATUSES.contains(s)))
-    {
-        return Err(format!("status: {statuses:?} is not a list of statuses from 200 to 999"));
+    ensure!(*weight >= 0.0 && weight.is_finite(), "weight: {weight} is not a number from 0");
+    if let Some(statuses) = &request.expect.status {
+        ensure!(
+            !statuses.is_empty() && statuses.iter().all(|s| STATUSES.contains(s)),
+            "expect.status: {statuses:?} is not a list of statuses from 200 to 999"
+        );
     }
     Ok(())
 }
 
 fn check_load(load: &Load) -> Result<(), String> {
-    if load.connections == 0 {
-        return Err("connections: 0 connections send nothing; give at least 1".into());
+    ensure!(load.connections > 0, "connections: 0 connections send nothing; give at least 1");
+    between("timeout_s", load.timeout_s, f64::MIN_POSITIVE, LONGEST_WAIT_S)?;
+    ensure!(
+        load.slow_readers.is_none_or(|slow| slow.connections > 0 && slow.bytes_per_s > 0),
+        "slow_readers: connections and bytes_per_s must be at least 1"
+    );
+    if let Some(Think { mean_s, .. }) = load.think {
+        ensure!(
+            load.kind == Loop::Closed,
+            "think: an open loop doesn't wait for answers; leave it out"
+        );
+        between("think.mean_s", mean_s, 0.0, LONGEST_WAIT_S)?;
     }
-    if !(load.timeout_s > 0.0 && load.timeout_s <= LONGEST_WAIT_S.into()) {
-        return Err(format!("timeout_s: {} is not between 0 and {LONGEST_WAIT_S}", load.timeout_s));
-    }
-    if load.slow_readers.is_some_and(|slow| slow.connections == 0 || slow.bytes_per_s == 0) {
-        return Err("slow_readers: connections and bytes_per_s must be at least 1".into());
-    }
-    match (load.kind, &load.arrivals, &load.think) {
-        (Loop::Closed, Some(_), _) => {
+    match (load.kind, &load.arrivals) {
+        (Loop::Closed, Some(_)) => {
             Err("arrivals: only an open loop has a timetable; set \"loop\": \"open\"".into())
         }
-        (Loop::Open, None, _) => Err("arrivals: an open loop needs them; give stages".into()),
-        (Loop::Open, _, Some(_)) => {
-            Err("think: an open loop doesn't wait for answers; leave it out".into())
-        }
-        (Loop::Open, Some(arrivals), None) => {
+        (Loop::Open, None) => Err("arrivals: an open loop needs them; give stages".into()),
+        (Loop::Open, Some(arrivals)) => {
             check_arrivals(arrivals, load).map_err(|message| format!("arrivals.{message}"))
         }
-        (Loop::Closed, None, Some(Think { mean_s, .. }))
-            if !(0.0..=LONGEST_WAIT_S.into()).contains(mean_s) =>
-        {
-            Err(format!("think.mean_s: {mean_s} is not between 0 and {LONGEST_WAIT_S}"))
-        }
-        (Loop::Closed, None, _) => Ok(()),
+        (Loop::Closed, None) => Ok(()),
     }
 }
 
 fn check_arrivals(arrivals: &Arrivals, load: &Load) -> Result<(), String> {
-    if arrivals.stages.is_empty() == arrivals.times_s.is_empty() {
-        return Err("stages: give either stages or times_s".into());
-    }
-    let ascending = arrivals.times_s.is_sorted();
+    ensure!(
+        arrivals.stages.is_empty() != arrivals.times_s.is_empty(),
+        "stages: give either stages or times_s"
+    );
     let sensible = |at: &f64| (0.0..=LONGEST_SLOT_S.into()).contains(at);
-    if !ascending || !arrivals.times_s.iter().all(sensible) {
-        return Err(format!("times_s: must ascend from 0 and stay below {LONGEST_SLOT_S}"));
-    }
+    ensure!(
+        arrivals.times_s.is_sorted() && arrivals.times_s.iter().all(sensible),
+        "times_s: must ascend from 0 and stay below {LONGEST_SLOT_S}"
+    );
     for (index, stage) in arrivals.stages.iter().enumerate() {
         let last = index + 1 == arrivals.stages.len();
         check_stage(stage, last).map_err(|message| format!("stages[{index}].{message}"))?;
     }
-    if arrivals.unit == Unit::Connection && load.keepalive == KeepAlive::Always {
-        return Err("unit: connections that never end can't be due again and again; set \
-                    keepalive to \"never\" or a number of requests"
-            .into());
-    }
-    if arrivals.max_backlog == 0 {
-        return Err("max_backlog: must be at least 1".into());
-    }
+    ensure!(
+        arrivals.unit == Unit::Request || load.keepalive != KeepAlive::Always,
+        "unit: connections that never end can't be due again and again; set keepalive to \"never\" \
+         or a number of requests"
+    );
+    ensure!(arrivals.max_backlog > 0, "max_backlog: must be at least 1");
     Ok(())
 }
 
 fn check_stage(stage: &Stage, last: bool) -> Result<(), String> {
-    let sensible = |rate: f64| (0.0..=HIGHEST_RATE.into()).contains(&rate);
-    if !sensible(stage.rate_per_s) || !stage.to_rate_per_s.is_none_or(sensible) {
-        return Err(format!("rate_per_s: is not between 0 and {HIGHEST_RATE}"));
+    for rate in [Some(stage.rate_per_s), stage.to_rate_per_s].into_iter().flatten() {
+        between("rate_per_s", rate, 0.0, HIGHEST_RATE)?;
     }
     match stage.for_s {
         None if !last => Err("for_s: only the last stage may go on without an end".into()),
         None if stage.to_rate_per_s.is_some() => {
             Err("for_s: a rate that changes needs a length; give for_s".into())
         }
-        Some(seconds) if !(seconds > 0.0 && seconds <= LONGEST_SLOT_S.into()) => {
-            Err(format!("for_s: {seconds} is not between 0 and {LONGEST_SLOT_S}"))
-        }
-        _ => Ok(()),
+        None => Ok(()),
+        Some(seconds) => between("for_s", seconds, f64::MIN_POSITIVE, LONGEST_SLOT_S),
     }
 }
 
@@ -191,44 +187,47 @@ fn check_layers(order: &Order) -> Result<(), String> {
     let secure = order.requests.iter().any(|request| request.url.starts_with("https://"));
     let http2 = load.protocol == Protocol::Http2;
     let streams = load.streams.unwrap_or(1);
-    if load.streams.is_some() && !http2 {
-        return Err("streams: only HTTP/2 has them; set \"protocol\": \"http2\" (--http2)".into());
-    }
-    if !(1..=MOST_STREAMS).contains(&streams) {
-        return Err(format!("streams: {streams} is not between 1 and {MOST_STREAMS}"));
-    }
-    if streams > 1 && u64::from(load.connections) * u64::from(streams) > MOST_AT_A_TIME {
-        return Err(format!(
-            "streams: {streams} on each of {} connections are more than {MOST_AT_A_TIME} requests \
-             at a time; give fewer",
-            load.connections
-        ));
-    }
+    ensure!(
+        load.streams.is_none() || http2,
+        "streams: only HTTP/2 has them; set \"protocol\": \"http2\" (--http2)"
+    );
+    ensure!(
+        (1..=MOST_STREAMS).contains(&streams),
+        "streams: {streams} is not between 1 and {MOST_STREAMS}"
+    );
+    ensure!(
+        streams == 1 || u64::from(load.connections) * u64::from(streams) <= MOST_AT_A_TIME,
+        "streams: {streams} on each of {} connections are more than {MOST_AT_A_TIME} requests at a \
+         time; give fewer",
+        load.connections
+    );
     let by_connection = load.arrivals.as_ref().is_some_and(|a| a.unit == Unit::Connection);
-    if by_connection && streams > 1 {
-        return Err("streams: where whole connections are due, their requests follow each other; \
-                    leave streams out"
-            .into());
+    ensure!(
+        !by_connection || streams == 1,
+        "streams: where whole connections are due, their requests follow each other; leave streams \
+         out"
+    );
+    if let Some(tls) = &load.tls {
+        ensure!(
+            secure,
+            "tls: no URL begins with https://, so there is no TLS (--cacert, --insecure, \
+             --tls-resumption); leave it out"
+        );
+        ensure!(
+            !tls.insecure || tls.ca_file.is_none(),
+            "tls: whoever takes any certificate needs no ca_file; leave one out"
+        );
     }
-    if load.tls.is_some() && !secure {
-        return Err("tls: no URL begins with https://, so there is no TLS (--cacert, --insecure, \
-                    --tls-resumption); leave it out"
-            .into());
-    }
-    if load.tls.as_ref().is_some_and(|tls| tls.insecure && tls.ca_file.is_some()) {
-        return Err("tls: whoever takes any certificate needs no ca_file; leave one out".into());
-    }
-    if load.cookies && http2 {
-        return Err("cookies: they are kept over HTTP/1.1 only; leave out cookies (--cookies) or \
-                    HTTP/2"
-            .into());
-    }
+    ensure!(
+        !load.cookies || !http2,
+        "cookies: they are kept over HTTP/1.1 only; leave out cookies (--cookies) or HTTP/2"
+    );
     let beside = load.slow_readers.is_some() || load.idle_connections > 0;
-    if beside && (secure || http2) {
-        return Err("slow_readers: they and idle_connections are there for plain HTTP/1.1 only; \
-                    leave them out, or TLS and HTTP/2"
-            .into());
-    }
+    ensure!(
+        !beside || !(secure || http2),
+        "slow_readers: they and idle_connections are there for plain HTTP/1.1 only; leave them out, \
+         or TLS and HTTP/2"
+    );
     Ok(())
 }
 

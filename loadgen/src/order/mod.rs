@@ -2,18 +2,17 @@
 
 mod arrivals;
 pub mod check;
-mod headers;
-mod keepalive;
 pub mod parse;
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use hex::FromHex;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use arrivals::{Arrivals, Process, Stage, Think, ThinkDistribution, Unit};
-pub use keepalive::KeepAlive;
 
 /// One slot of load, asked for.
 #[derive(Debug, Clone, Deserialize)]
@@ -27,10 +26,8 @@ pub struct Order {
     #[serde(default)]
     pub lead_in_s: f64,
     /// Length of the window in seconds.
-    #[serde(default)]
     pub duration_s: Option<f64>,
     /// Number of requests to send.
-    #[serde(default)]
     pub count: Option<u64>,
     /// Allows targets that are not on this machine.
     #[serde(default)]
@@ -39,10 +36,8 @@ pub struct Order {
     #[serde(default)]
     pub seed: u64,
     /// Ask for the requests by Zipf's law with this exponent, the first one most often.
-    #[serde(default)]
     pub zipf: Option<f64>,
     /// Ask in this order: indices into `requests`, again from the start after the last.
-    #[serde(default)]
     pub sequence: Option<Vec<u32>>,
     /// Length of the windows in which the client watches itself, in seconds.
     #[serde(default = "one")]
@@ -60,7 +55,7 @@ pub struct Request {
     pub url: String,
     #[serde(default = "get")]
     pub method: String,
-    #[serde(default, deserialize_with = "headers::deserialize")]
+    #[serde(default, with = "tuple_vec_map")]
     pub headers: Vec<(String, String)>,
     #[serde(default, deserialize_with = "bytes")]
     pub body: Option<Vec<u8>>,
@@ -71,16 +66,26 @@ pub struct Request {
     pub expect: Expect,
 }
 
+impl Request {
+    pub fn get(url: String) -> Self {
+        let (method, headers, expect) = (get(), Vec::new(), Expect::default());
+        Request { url, method, headers, body: None, weight: one(), expect }
+    }
+
+    /// The value of a header field that was given.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut named = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        named.next().map(|(_, value)| value.as_str())
+    }
+}
+
 /// What makes an answer valid.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// Statuses that are right; any 2xx when absent.
-    #[serde(default)]
     pub status: Option<Vec<u16>>,
-    #[serde(default)]
     pub body_bytes: Option<u64>,
-    #[serde(default)]
     pub body_sha256: Option<Sha256Hex>,
 }
 
@@ -101,15 +106,47 @@ impl FromStr for Sha256Hex {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not 64 hexadecimal digits");
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(wrong());
+        let bytes = <[u8; 32]>::from_hex(text);
+        bytes.map(Sha256Hex).map_err(|_| format!("{text:?} is not 64 hexadecimal digits"))
+    }
+}
+
+/// How many requests one connection carries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[serde(expecting = "is not \"always\", \"never\" or a number of requests from 1")]
+pub enum KeepAlive {
+    #[default]
+    Always,
+    Never,
+    /// This many requests per connection.
+    #[serde(untagged)]
+    Requests(NonZeroU32),
+}
+
+impl KeepAlive {
+    /// Requests after which a connection is closed by us, if ever.
+    pub fn limit(self) -> Option<u32> {
+        match self {
+            KeepAlive::Always => None,
+            KeepAlive::Never => Some(1),
+            KeepAlive::Requests(count) => Some(count.get()),
         }
-        let mut bytes = [0; 32];
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
+    }
+}
+
+impl FromStr for KeepAlive {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "always" => Ok(KeepAlive::Always),
+            "never" => Ok(KeepAlive::Never),
+            _ => text
+                .parse()
+                .map(KeepAlive::Requests)
+                .map_err(|_| "is not always, never or a number of requests from 1"),
         }
-        Ok(Sha256Hex(bytes))
     }
 }
 
@@ -135,10 +172,8 @@ pub struct Load {
     #[serde(default = "five")]
     pub timeout_s: f64,
     /// Closed loop: pause of a connection between an answer and its next request.
-    #[serde(default)]
     pub think: Option<Think>,
     /// Open loop: the timetable.
-    #[serde(default)]
     pub arrivals: Option<Arrivals>,
     /// Local addresses to connect from, in turn.
     #[serde(default)]
@@ -149,14 +184,11 @@ pub struct Load {
     /// Connections beside the load that ask once, for the first request, and are then held open.
     #[serde(default)]
     pub idle_connections: u32,
-    #[serde(default)]
     pub slow_readers: Option<SlowReaders>,
     #[serde(default)]
     pub protocol: Protocol,
     /// HTTP/2: requests in flight at a time on each connection.
-    #[serde(default)]
     pub streams: Option<u32>,
-    #[serde(default)]
     pub tls: Option<Tls>,
 }
 
@@ -180,16 +212,13 @@ pub enum Protocol {
 
 /// How TLS is done for URLs that begin with `https://`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Tls {
     /// Certificates to trust, as PEM; those of the system when absent.
-    #[serde(default)]
     pub ca_file: Option<PathBuf>,
     /// Take any certificate.
-    #[serde(default)]
     pub insecure: bool,
     /// New connections resume the sessions of earlier ones.
-    #[serde(default = "yes")]
     pub resumption: bool,
 }
 
@@ -197,10 +226,6 @@ impl Default for Tls {
     fn default() -> Self {
         Tls { ca_file: None, insecure: false, resumption: true }
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {

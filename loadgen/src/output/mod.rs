@@ -2,7 +2,6 @@
 
 pub mod csv;
 pub mod hdr;
-mod layers;
 pub mod live;
 pub mod result;
 pub mod table;

@@ -1,17 +1,17 @@
 //! The result of a slot as JSON. `schema/result.v1.schema.json` describes it for others.
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::Serialize;
 
-use super::layers::{self, Http2, TlsUse};
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
-use crate::order::{KeepAlive, Loop, Protocol};
-use crate::record::{Beside, Failure, FailureCounts, Recorder, Timing, rounded};
+use crate::order::{KeepAlive, Loop, Protocol, Tls};
+use crate::record::{
+    Beside, Bytes, Connections, Counts, Failure, FailureCounts, Handshakes, Http2, Samples,
+    Statuses, Timing, rounded,
+};
 
 /// Version of the contract.
 pub const SCHEMA: u32 = 1;
@@ -25,16 +25,13 @@ pub struct SlotResult {
     #[serde(rename = "loop")]
     pub kind: Loop,
     pub protocol: Protocol,
-    pub ended_by: &'static str,
+    pub ended_by: EndedBy,
     pub lead_in_s: f64,
     pub measured_s: f64,
     pub drain_s: f64,
     pub requests: Requests,
-    pub by_status: BTreeMap<String, u64>,
-    pub failures: BTreeMap<&'static str, u64>,
-    pub failure_samples: Vec<String>,
-    pub bytes: Bytes,
-    pub connections: Connections,
+    #[serde(flatten)]
+    pub seen: Seen,
     pub keepalive: KeptAlive,
     /// Completed and valid answers per second.
     pub rate_rps: f64,
@@ -51,7 +48,7 @@ pub struct SlotResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub http2: Option<Http2>,
+    pub http2: Option<Http2Use>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_readers: Option<SlowReading>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,11 +62,8 @@ pub struct Whole {
     pub length_s: f64,
     pub sent: u64,
     pub completed: u64,
-    pub by_status: BTreeMap<String, u64>,
-    pub failures: BTreeMap<&'static str, u64>,
-    pub failure_samples: Vec<String>,
-    pub bytes: Bytes,
-    pub connections: Connections,
+    #[serde(flatten)]
+    pub seen: Seen,
     pub server_closed: u64,
 }
 
@@ -90,16 +84,14 @@ pub struct Requests {
     pub most_waiting: u64,
 }
 
+/// What came of requests.
 #[derive(Debug, Clone, Serialize)]
-pub struct Bytes {
-    pub head: u64,
-    pub body: u64,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Connections {
-    pub opened: u64,
-    pub reused_requests: u64,
+pub struct Seen {
+    pub by_status: Statuses,
+    pub failures: FailureCounts,
+    pub failure_samples: Samples,
+    pub bytes: Bytes,
+    pub connections: Connections,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -134,12 +126,8 @@ pub struct Lag {
 #[derive(Debug, Clone, Serialize)]
 pub struct Client {
     pub threads: usize,
-    pub cpu_user_s: f64,
-    pub cpu_sys_s: f64,
-    /// Share of the threads' time spent on a CPU.
-    pub busy: f64,
-    /// Seconds in which a thread could run but had no CPU.
-    pub run_queue_s: f64,
+    #[serde(flatten)]
+    pub all: ThreadUse,
     pub per_thread: Vec<ThreadUse>,
     /// Windows, and those of them in which the client was the limit.
     pub windows: usize,
@@ -155,10 +143,28 @@ pub struct Client {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ThreadUse {
-    pub cpu_user_s: f64,
-    pub cpu_sys_s: f64,
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// Share of the time spent on a CPU.
     pub busy: f64,
-    pub run_queue_s: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct TlsUse {
+    #[serde(flatten)]
+    pub handshakes: Handshakes,
+    /// As asked.
+    pub resumption: bool,
+    /// The certificates were verified.
+    pub verified: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Http2Use {
+    /// As asked, on each connection.
+    pub streams: u32,
+    #[serde(flatten)]
+    pub seen: Http2,
 }
 
 /// Connections that read slowly, beside the load.
@@ -183,115 +189,93 @@ pub struct Idle {
     /// Closed by the server, and opened again.
     pub server_closed: u64,
     pub connect_failures: u64,
-    pub failure_samples: Vec<String>,
+    pub failure_samples: Samples,
 }
 
 impl SlotResult {
     pub fn new(plan: &Plan, measured: &Measured) -> Self {
-        let (order, recorder) = (&plan.order, &measured.recorder);
+        let (order, counts) = (&plan.order, &measured.recorder.counts);
+        let (load, times) = (&order.load, &measured.recorder.times);
+        let is_secure = plan.tls.is_some();
         SlotResult {
             schema: SCHEMA,
             id: order.id.clone(),
             target: plan.targets.join(", "),
-            kind: order.load.kind,
-            protocol: order.load.protocol,
-            ended_by: ended_by(measured.ended_by),
+            kind: load.kind,
+            protocol: load.protocol,
+            ended_by: measured.ended_by,
             lead_in_s: order.lead_in_s,
             measured_s: rounded(measured.measured_s, 6),
             drain_s: rounded(measured.drain_s, 6),
-            requests: requests(measured),
-            by_status: by_status(recorder),
-            failures: failures(&recorder.failures),
-            failure_samples: recorder.samples.iter().cloned().collect(),
-            bytes: bytes(recorder),
-            connections: connections(recorder),
-            keepalive: KeptAlive {
-                asked: order.load.keepalive,
-                server_closed: recorder.server_closed,
+            requests: Requests {
+                sent: counts.sent,
+                completed: counts.completed,
+                carried: counts.carried,
+                unanswered: counts.unanswered,
+                drained: counts.drained,
+                unsent: measured.leftover.waiting,
+                dropped: measured.leftover.dropped,
+                most_waiting: measured.leftover.most_waiting,
             },
+            seen: Seen::of(counts),
+            keepalive: KeptAlive { asked: load.keepalive, server_closed: counts.server_closed },
             rate_rps: rounded(measured.rate_rps, 3),
-            response_time_us: times(&measured.response_time),
-            service_time_us: times(&recorder.service_time()),
-            first_byte_time_us: times(&recorder.first_byte_time()),
-            connect_time_us: times(&recorder.connect),
-            tls_handshake_us: layers::handshakes(plan, recorder).map(|timing| times(&timing)),
-            send_lag_us: lag(&recorder.lag),
+            response_time_us: Times::of(&measured.response_time),
+            service_time_us: Times::of(&times.service_time()),
+            first_byte_time_us: Times::of(&times.first_byte_time()),
+            connect_time_us: Times::of(&times.connect),
+            tls_handshake_us: is_secure.then(|| Times::of(&times.handshake)),
+            send_lag_us: Lag {
+                p50: times.lag.quantile_us(0.5),
+                p99: times.lag.quantile_us(0.99),
+                max: times.lag.max_us(),
+            },
             client: client(measured, order.leave_out_client_bound),
             windows: measured.windows.clone(),
-            whole: whole(measured),
-            tls: layers::tls(plan, recorder),
-            http2: layers::http2(plan, recorder),
-            slow_readers: slow_readers(plan, &measured.beside.slow),
+            whole: Whole {
+                length_s: rounded(measured.whole_s, 6),
+                sent: measured.whole.sent,
+                completed: measured.whole.completed,
+                seen: Seen::of(&measured.whole),
+                server_closed: measured.whole.server_closed,
+            },
+            tls: is_secure.then(|| {
+                let Tls { resumption, insecure, .. } = load.tls.clone().unwrap_or_default();
+                TlsUse { handshakes: counts.handshakes, resumption, verified: !insecure }
+            }),
+            http2: (load.protocol == Protocol::Http2)
+                .then(|| Http2Use { streams: load.streams.unwrap_or(1), seen: counts.http2 }),
+            slow_readers: slow_readers(plan, &measured.beside.slow.counts),
             idle_connections: idle_connections(plan, &measured.beside),
         }
     }
 }
 
-fn ended_by(by: EndedBy) -> &'static str {
-    match by {
-        EndedBy::Duration => "duration",
-        EndedBy::Count => "count",
-        EndedBy::Interrupt => "interrupt",
-        EndedBy::Unreachable => "unreachable",
+impl Seen {
+    fn of(counts: &Counts) -> Self {
+        Seen {
+            by_status: counts.by_status.clone(),
+            failures: counts.failures,
+            failure_samples: counts.samples.clone(),
+            bytes: counts.bytes,
+            connections: counts.connections,
+        }
     }
 }
 
-fn requests(measured: &Measured) -> Requests {
-    let (recorder, leftover) = (&measured.recorder, &measured.leftover);
-    Requests {
-        sent: recorder.sent,
-        completed: recorder.completed,
-        carried: recorder.carried,
-        unanswered: recorder.unanswered,
-        drained: recorder.drained,
-        unsent: leftover.waiting,
-        dropped: leftover.dropped,
-        most_waiting: leftover.most_waiting,
-    }
-}
-
-fn whole(measured: &Measured) -> Whole {
-    let recorder = &measured.whole;
-    Whole {
-        length_s: rounded(measured.whole_s, 6),
-        sent: recorder.sent,
-        completed: recorder.completed,
-        by_status: by_status(recorder),
-        failures: failures(&recorder.failures),
-        failure_samples: recorder.samples.iter().cloned().collect(),
-        bytes: bytes(recorder),
-        connections: connections(recorder),
-        server_closed: recorder.server_closed,
-    }
-}
-
-fn bytes(recorder: &Recorder) -> Bytes {
-    Bytes { head: recorder.head_bytes, body: recorder.body_bytes }
-}
-
-fn connections(recorder: &Recorder) -> Connections {
-    Connections { opened: recorder.opened, reused_requests: recorder.reused }
-}
-
-fn by_status(recorder: &Recorder) -> BTreeMap<String, u64> {
-    recorder.by_status.iter().map(|(status, count)| (status.to_string(), count)).collect()
-}
-
-fn failures(counts: &FailureCounts) -> BTreeMap<&'static str, u64> {
-    Failure::ALL.iter().map(|failure| (failure.name(), counts.get(*failure))).collect()
-}
-
-fn times(timing: &Timing) -> Times {
-    Times {
-        count: timing.count(),
-        min: timing.min_us(),
-        mean: timing.mean_us(),
-        p50: timing.quantile_us(0.5),
-        p90: timing.quantile_us(0.9),
-        p99: timing.quantile_us(0.99),
-        p99_9: timing.quantile_us(0.999),
-        max: timing.max_us(),
-        histogram: encode(timing),
+impl Times {
+    fn of(timing: &Timing) -> Self {
+        Times {
+            count: timing.count(),
+            min: timing.min_us(),
+            mean: timing.mean_us(),
+            p50: timing.quantile_us(0.5),
+            p90: timing.quantile_us(0.9),
+            p99: timing.quantile_us(0.99),
+            p99_9: timing.quantile_us(0.999),
+            max: timing.max_us(),
+            histogram: encode(timing),
+        }
     }
 }
 
@@ -306,30 +290,17 @@ fn encode(timing: &Timing) -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-fn lag(timing: &Timing) -> Lag {
-    Lag { p50: timing.quantile_us(0.5), p99: timing.quantile_us(0.99), max: timing.max_us() }
-}
-
 fn client(measured: &Measured, leave_out: bool) -> Client {
-    let usage = &measured.usage;
     let windows = measured.windows.iter().filter(|window| !window.lead_in);
-    let sum = |of: fn(&Usage) -> f64| usage.iter().map(of).sum::<f64>();
-    let busy = |cpu_s: f64, threads: usize| {
-        rounded((cpu_s / (measured.measured_s * threads as f64).max(1e-9)).min(1.0), 4)
+    let of_threads = |usage: &Usage, threads: usize| {
+        let busy = usage.cpu_s() / (measured.measured_s * threads as f64).max(1e-9);
+        ThreadUse { usage: *usage, busy: rounded(busy.min(1.0), 4) }
     };
-    let per_thread = usage.iter().map(|thread| ThreadUse {
-        cpu_user_s: rounded(thread.cpu_user_s, 6),
-        cpu_sys_s: rounded(thread.cpu_sys_s, 6),
-        busy: busy(thread.cpu_s(), 1),
-        run_queue_s: rounded(thread.run_queue_s, 6),
-    });
+    let threads = measured.usage.len();
     Client {
-        threads: usage.len(),
-        cpu_user_s: rounded(sum(|u| u.cpu_user_s), 6),
-        cpu_sys_s: rounded(sum(|u| u.cpu_sys_s), 6),
-        busy: busy(sum(Usage::cpu_s), usage.len()),
-        run_queue_s: rounded(sum(|u| u.run_queue_s), 6),
-        per_thread: per_thread.collect(),
+        threads,
+        all: of_threads(&measured.usage.iter().copied().sum(), threads),
+        per_thread: measured.usage.iter().map(|usage| of_threads(usage, 1)).collect(),
         windows: windows.clone().count(),
         bound_windows: windows.clone().filter(|window| window.client_bound).count(),
         bound_left_out: leave_out,
@@ -339,26 +310,26 @@ fn client(measured: &Measured, leave_out: bool) -> Client {
     }
 }
 
-fn slow_readers(plan: &Plan, recorder: &Recorder) -> Option<SlowReading> {
+fn slow_readers(plan: &Plan, counts: &Counts) -> Option<SlowReading> {
     let slow = plan.order.load.slow_readers?;
     Some(SlowReading {
         connections: slow.connections,
         bytes_per_s: slow.bytes_per_s,
-        sent: recorder.sent,
-        completed: recorder.completed,
-        failed: recorder.failures.of_sent(),
-        body_bytes: recorder.body_bytes,
+        sent: counts.sent,
+        completed: counts.completed,
+        failed: counts.failures.of_sent(),
+        body_bytes: counts.bytes.body,
     })
 }
 
 fn idle_connections(plan: &Plan, beside: &Beside) -> Option<Idle> {
-    let (asked, recorder) = (plan.order.load.idle_connections, &beside.idle);
+    let (asked, counts) = (plan.order.load.idle_connections, &beside.idle.counts);
     (asked > 0).then(|| Idle {
         asked,
         held: beside.idle_held,
-        failed: recorder.failures.of_sent(),
-        server_closed: recorder.server_closed,
-        connect_failures: recorder.failures.get(Failure::Connect),
-        failure_samples: recorder.samples.iter().cloned().collect(),
+        failed: counts.failures.of_sent(),
+        server_closed: counts.server_closed,
+        connect_failures: counts.failures.get(Failure::Connect),
+        failure_samples: counts.samples.clone(),
     })
 }

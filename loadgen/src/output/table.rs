@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use super::layers::Http2;
-use super::result::{SlotResult, Times};
+use super::result::{Http2Use, SlotResult, Times};
 use crate::record::Timing;
 
 const BARS: usize = 12;
@@ -21,20 +20,20 @@ pub fn render(result: &SlotResult, response_time: &Timing) -> String {
         &format!("{:.1} valid answers/s over {:.3} s", result.rate_rps, result.measured_s),
     );
     line("Requests", &requests(result));
-    for (name, count) in result.failures.iter().filter(|(_, count)| **count > 0) {
-        line("Failed", &format!("{count} {name}"));
+    for (failure, count) in result.seen.failures.iter().filter(|(_, count)| *count > 0) {
+        line("Failed", &format!("{count} {}", format!("{failure:?}").to_lowercase()));
     }
-    for sample in &result.failure_samples {
+    for sample in result.seen.failure_samples.iter() {
         line("", sample);
     }
-    let statuses: Vec<String> = result.by_status.iter().map(|(s, n)| format!("{s}: {n}")).collect();
-    line("Statuses", &statuses.join(", "));
-    let connections = &result.connections;
+    let statuses = result.seen.by_status.iter().map(|(status, count)| format!("{status}: {count}"));
+    line("Statuses", &statuses.collect::<Vec<_>>().join(", "));
+    let (connections, received) = (result.seen.connections, result.seen.bytes);
     let closed = result.keepalive.server_closed;
     line("Connections", &format!("{} opened, {closed} closed by the server", connections.opened));
     line(
         "Received",
-        &format!("{} of heads, {} of bodies", bytes(result.bytes.head), bytes(result.bytes.body)),
+        &format!("{} of heads, {} of bodies", bytes(received.head), bytes(received.body)),
     );
     line("", &columns(["mean", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)));
     line("Response time", &times(&result.response_time_us));
@@ -43,7 +42,7 @@ pub fn render(result: &SlotResult, response_time: &Timing) -> String {
     line("Connect time", &times(&result.connect_time_us));
     if let (Some(tls), Some(handshakes)) = (&result.tls, &result.tls_handshake_us) {
         line("TLS handshake", &times(handshakes));
-        line("", &format!("{} full, {} resumed", tls.full_handshakes, tls.resumed_handshakes));
+        line("", &format!("{} full, {} resumed", tls.handshakes.full, tls.handshakes.resumed));
     }
     if let Some(http2) = &result.http2 {
         line("HTTP/2", &http2_in_words(http2));
@@ -64,7 +63,7 @@ pub fn render(result: &SlotResult, response_time: &Timing) -> String {
                 idle.held, idle.asked, idle.failed, idle.connect_failures, idle.server_closed
             ),
         );
-        for sample in &idle.failure_samples {
+        for sample in idle.failure_samples.iter() {
             line("", sample);
         }
     }
@@ -85,27 +84,23 @@ fn requests(result: &SlotResult) -> String {
     text
 }
 
-fn http2_in_words(http2: &Http2) -> String {
-    let allowed = match http2.streams_allowed {
-        Some(allowed) if allowed < u64::from(http2.streams) => {
+fn http2_in_words(Http2Use { streams, seen: http2 }: &Http2Use) -> String {
+    let allowed = match http2.streams_allowed.0 {
+        Some(allowed) if allowed < *streams => {
             format!(" asked, {allowed} allowed by the server")
         }
         _ => String::new(),
     };
     format!(
-        "{} streams per connection{allowed}; {} connections ended by GOAWAY, {} requests asked \
+        "{streams} streams per connection{allowed}; {} connections ended by GOAWAY, {} requests asked \
          again, {} streams refused, {} reset",
-        http2.streams,
-        http2.go_aways,
-        http2.asked_again,
-        http2.refused_streams,
-        http2.reset_streams
+        http2.go_aways, http2.asked_again, http2.refused_streams, http2.reset_streams
     )
 }
 
 fn client(result: &SlotResult) -> String {
     let client = &result.client;
-    let cpu_s = client.cpu_user_s + client.cpu_sys_s;
+    let cpu_s = client.all.usage.cpu_s();
     let lag = &result.send_lag_us;
     let lag = if result.requests.sent > 0 && lag.max > 0.0 {
         format!(", send lag p99 {}", time(lag.p99))
@@ -125,7 +120,7 @@ fn client(result: &SlotResult) -> String {
     format!(
         "{} thread(s) {:.0} % busy, {} CPU per request{lag}{bound}{still}",
         client.threads,
-        client.busy * 100.0,
+        client.all.busy * 100.0,
         time(cpu_s * 1e6 / result.requests.sent.max(1) as f64),
     )
 }
@@ -166,20 +161,19 @@ fn histogram(timing: &Timing) -> String {
 
 /// Microseconds in a fitting unit, with three digits.
 fn time(us: f64) -> String {
-    match us {
-        us if us >= 1e6 => format!("{} s", digits(us / 1e6)),
-        us if us >= 1e3 => format!("{} ms", digits(us / 1e3)),
-        us => format!("{} us", digits(us)),
-    }
+    in_units(us, [(1e6, "s"), (1e3, "ms"), (0.0, "us")])
 }
 
 fn bytes(count: u64) -> String {
     match count as f64 {
-        count if count >= 1e9 => format!("{} GB", digits(count / 1e9)),
-        count if count >= 1e6 => format!("{} MB", digits(count / 1e6)),
-        count if count >= 1e3 => format!("{} kB", digits(count / 1e3)),
-        count => format!("{count} B"),
+        count if count < 1e3 => format!("{count} B"),
+        count => in_units(count, [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")]),
     }
+}
+
+fn in_units(value: f64, units: [(f64, &str); 3]) -> String {
+    let fitting = units.into_iter().find(|(size, _)| value >= *size).unwrap_or(units[2]);
+    format!("{} {}", digits(value / fitting.0.max(1.0)), fitting.1)
 }
 
 fn digits(value: f64) -> String {
@@ -204,7 +198,7 @@ mod tests {
 
     #[test]
     fn bars_count_every_sample() {
-        let mut timing = Timing::empty();
+        let mut timing = Timing::default();
         for us in 1..1000 {
             timing.record(us * 1000);
         }

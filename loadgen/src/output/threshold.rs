@@ -16,7 +16,7 @@ const FIGURES: [Figure; 9] = [
     ("max", true, |result| result.response_time_us.max),
     ("mean", true, |result| result.response_time_us.mean),
     ("rate", false, |result| result.rate_rps),
-    ("failures", false, |result| result.failures.values().sum::<u64>() as f64),
+    ("failures", false, |result| result.seen.failures.total() as f64),
     ("unanswered", false, |result| result.requests.unanswered as f64),
 ];
 

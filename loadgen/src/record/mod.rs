@@ -2,10 +2,17 @@
 
 mod timing;
 
+use std::ops::AddAssign;
+
+use derive_more::AddAssign;
+use enum_map::{Enum, EnumMap};
+use serde::{Serialize, Serializer};
+
 pub use timing::{Step, Timing};
 
 /// The ways in which a request can fail; each failed request has exactly one of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Failure {
     /// No connection: refused, unreachable or not in time. Not a sent request.
     Connect,
@@ -23,62 +30,44 @@ pub enum Failure {
     Body,
 }
 
-impl Failure {
-    pub const ALL: [Failure; 7] = [
-        Failure::Connect,
-        Failure::Timeout,
-        Failure::Reset,
-        Failure::Truncated,
-        Failure::Malformed,
-        Failure::Status,
-        Failure::Body,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Failure::Connect => "connect",
-            Failure::Timeout => "timeout",
-            Failure::Reset => "reset",
-            Failure::Truncated => "truncated",
-            Failure::Malformed => "malformed",
-            Failure::Status => "status",
-            Failure::Body => "body",
-        }
-    }
-}
-
 /// How many of each.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FailureCounts([u64; Failure::ALL.len()]);
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct FailureCounts(EnumMap<Failure, u64>);
 
 impl FailureCounts {
     pub fn count(&mut self, failure: Failure) {
-        self.0[failure as usize] += 1;
+        self.0[failure] += 1;
     }
 
     pub fn get(&self, failure: Failure) -> u64 {
-        self.0[failure as usize]
+        self.0[failure]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Failure, u64)> {
+        self.0.into_iter()
     }
 
     /// All failures, failed connects included.
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.0.values().sum()
     }
 
     /// Failures of requests that were sent.
     pub fn of_sent(&self) -> u64 {
         self.total() - self.get(Failure::Connect)
     }
+}
 
-    fn add(&mut self, other: &FailureCounts) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
+impl AddAssign for FailureCounts {
+    fn add_assign(&mut self, other: Self) {
+        other.iter().for_each(|(failure, count)| self.0[failure] += count);
     }
 }
 
 const MOST_SAMPLES: usize = 5;
 
 /// A few failures in words, for people.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Samples(Vec<String>);
 
 impl Samples {
@@ -98,42 +87,50 @@ impl Samples {
     }
 }
 
-/// What TLS and HTTP/2 add to the record.
-#[derive(Debug, Clone, Default)]
-pub struct Layers {
-    /// Times of TLS handshakes, from the connection's establishment on.
-    pub handshake: Timing,
-    pub full_handshakes: u64,
-    pub resumed_handshakes: u64,
-    /// HTTP/2: connections whose end the server announced.
+impl AddAssign for Samples {
+    fn add_assign(&mut self, other: Self) {
+        other.0.into_iter().for_each(|text| self.keep(text));
+    }
+}
+
+/// Handshakes of TLS.
+#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+pub struct Handshakes {
+    #[serde(rename = "full_handshakes")]
+    pub full: u64,
+    #[serde(rename = "resumed_handshakes")]
+    pub resumed: u64,
+}
+
+/// What HTTP/2 adds to the record.
+#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+pub struct Http2 {
+    /// The fewest streams at a time that a server allowed; absent when no connection was made.
+    #[serde(skip_serializing_if = "Fewest::is_none")]
+    pub streams_allowed: Fewest,
+    /// Connections whose end the server announced.
     pub go_aways: u64,
-    /// Requests asked again, because the server said that it had not seen them.
+    /// Requests asked again, because the server said it had not seen them; each is counted once
+    /// among the sent ones.
     pub asked_again: u64,
     pub refused_streams: u64,
     /// Streams the server reset for other reasons.
     pub reset_streams: u64,
-    /// The fewest streams at a time that a server allowed.
-    pub streams_allowed: Option<u64>,
 }
 
-impl Layers {
-    /// Adds everything but times.
-    fn add_counts(&mut self, other: &Layers) {
-        self.full_handshakes += other.full_handshakes;
-        self.resumed_handshakes += other.resumed_handshakes;
-        self.go_aways += other.go_aways;
-        self.asked_again += other.asked_again;
-        self.refused_streams += other.refused_streams;
-        self.reset_streams += other.reset_streams;
-        if let Some(allowed) = other.streams_allowed {
-            self.allow(allowed);
-        }
-    }
+/// The least of what was seen, if anything was.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Fewest(pub Option<u32>);
 
-    /// A server allows so many streams at a time.
-    pub fn allow(&mut self, streams: u64) {
-        self.streams_allowed =
-            Some(self.streams_allowed.map_or(streams, |known| known.min(streams)));
+impl Fewest {
+    fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl AddAssign for Fewest {
+    fn add_assign(&mut self, other: Self) {
+        self.0 = self.0.into_iter().chain(other.0).min();
     }
 }
 
@@ -159,9 +156,33 @@ impl Statuses {
     }
 }
 
-/// Everything one thread records in one window.
-#[derive(Debug, Clone, Default)]
-pub struct Recorder {
+impl AddAssign for Statuses {
+    fn add_assign(&mut self, other: Self) {
+        other.iter().for_each(|(status, count)| self.0[status] += count);
+    }
+}
+
+impl Serialize for Statuses {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.iter())
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+pub struct Bytes {
+    pub head: u64,
+    pub body: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+pub struct Connections {
+    pub opened: u64,
+    pub reused_requests: u64,
+}
+
+/// How often something happened.
+#[derive(Debug, Clone, Default, AddAssign)]
+pub struct Counts {
     pub sent: u64,
     pub completed: u64,
     /// In flight when the window of the slot began, and when it ended.
@@ -169,15 +190,22 @@ pub struct Recorder {
     pub unanswered: u64,
     /// Of the unanswered, those answered validly afterwards.
     pub drained: u64,
+    /// Open loop: due requests that were taken but not sent before the end.
+    pub unsent: u64,
     pub failures: FailureCounts,
+    pub samples: Samples,
     pub by_status: Statuses,
-    pub head_bytes: u64,
-    pub body_bytes: u64,
-    pub opened: u64,
-    pub reused: u64,
+    pub bytes: Bytes,
+    pub connections: Connections,
     /// Connections the server closed although we wanted to go on using them.
     pub server_closed: u64,
-    pub samples: Samples,
+    pub handshakes: Handshakes,
+    pub http2: Http2,
+}
+
+/// How long something took.
+#[derive(Debug, Clone, Default, AddAssign)]
+pub struct Timings {
     /// Service times of answers that came in one read, first byte and end at once.
     pub whole: Timing,
     /// Times from sending to the first byte, of the other answers.
@@ -186,6 +214,8 @@ pub struct Recorder {
     pub last_byte: Timing,
     /// Time from opening a connection until it is established.
     pub connect: Timing,
+    /// TLS handshakes, from the connection's establishment on.
+    pub handshake: Timing,
     /// Open loop: times of valid answers from when their request was due.
     pub response: Timing,
     /// Times waited in vain: requests that timed out and, in an open loop, unanswered ones.
@@ -193,16 +223,19 @@ pub struct Recorder {
     /// Open loop: from when a request was due and a connection free until it or a connection for
     /// it was begun.
     pub lag: Timing,
-    /// Open loop: due requests that were taken but not sent before the end.
-    pub unsent: u64,
-    /// What TLS and HTTP/2 add; absent where neither is spoken.
-    pub layers: Option<Box<Layers>>,
 }
 
-impl Recorder {
+/// Everything one thread records in one window.
+#[derive(Debug, Clone, Default, AddAssign)]
+pub struct Recorder {
+    pub counts: Counts,
+    pub times: Timings,
+}
+
+impl Timings {
     /// Times of a valid answer, by when its request was sent, and when its first and last byte
     /// came; in an open loop also by the time its response time counts from.
-    pub fn time(
+    pub fn answered(
         &mut self,
         sent_ns: u64,
         first_byte_ns: u64,
@@ -219,50 +252,6 @@ impl Recorder {
         if let Some(from_ns) = open_from_ns {
             self.response.record(done_ns.saturating_sub(from_ns));
         }
-    }
-
-    pub fn add(&mut self, other: &Recorder) {
-        self.add_counts(other);
-        self.add_times(other);
-    }
-
-    pub fn add_times(&mut self, other: &Recorder) {
-        self.whole.add(&other.whole);
-        self.first_byte.add(&other.first_byte);
-        self.last_byte.add(&other.last_byte);
-        self.connect.add(&other.connect);
-        self.response.add(&other.response);
-        self.waited.add(&other.waited);
-        self.lag.add(&other.lag);
-        if let Some(layers) = &other.layers {
-            self.layers().handshake.add(&layers.handshake);
-        }
-    }
-
-    pub fn add_counts(&mut self, other: &Recorder) {
-        self.sent += other.sent;
-        self.completed += other.completed;
-        self.carried += other.carried;
-        self.unanswered += other.unanswered;
-        self.drained += other.drained;
-        self.failures.add(&other.failures);
-        other.by_status.iter().for_each(|(status, count)| self.by_status.0[status] += count);
-        self.head_bytes += other.head_bytes;
-        self.body_bytes += other.body_bytes;
-        self.opened += other.opened;
-        self.reused += other.reused;
-        self.server_closed += other.server_closed;
-        for text in other.samples.iter() {
-            self.samples.keep(text.clone());
-        }
-        self.unsent += other.unsent;
-        if let Some(layers) = &other.layers {
-            self.layers().add_counts(layers);
-        }
-    }
-
-    pub fn layers(&mut self) -> &mut Layers {
-        self.layers.get_or_insert_default()
     }
 
     /// Every valid answer's time from sending to its end.
@@ -292,20 +281,12 @@ fn sum<const N: usize>(timings: [&Timing; N]) -> Timing {
 }
 
 /// What goes on beside the load, apart from its counts and times.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, AddAssign)]
 pub struct Beside {
     pub slow: Recorder,
     pub idle: Recorder,
     /// Idle connections that were answered and open at the end.
     pub idle_held: u64,
-}
-
-impl Beside {
-    pub fn add(&mut self, other: &Beside) {
-        self.slow.add(&other.slow);
-        self.idle.add(&other.idle);
-        self.idle_held += other.idle_held;
-    }
 }
 
 /// For people and files, who need no more digits after the point.

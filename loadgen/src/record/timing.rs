@@ -1,5 +1,7 @@
 //! Times in a histogram of bounded memory: nanoseconds, three significant digits, up to an hour.
 
+use std::ops::AddAssign;
+
 use hdrhistogram::Histogram;
 
 /// Longer times are counted as this long.
@@ -15,11 +17,16 @@ pub struct Timing {
     histogram: Option<Histogram<u64>>,
 }
 
-impl Timing {
-    pub const fn empty() -> Self {
-        Timing { histogram: None }
+impl AddAssign for Timing {
+    fn add_assign(&mut self, other: Self) {
+        match &self.histogram {
+            None => *self = other,
+            Some(_) => self.add(&other),
+        }
     }
+}
 
+impl Timing {
     #[inline]
     pub fn record(&mut self, ns: u64) {
         // It grows up to the longest time, so this can't fail.
@@ -115,7 +122,7 @@ mod tests {
 
     #[test]
     fn keeps_three_digits_and_bounds() {
-        let mut timing = Timing::empty();
+        let mut timing = Timing::default();
         assert_eq!((timing.min_us(), timing.max_us(), timing.quantile_us(0.5)), (0.0, 0.0, 0.0));
         for ns in [1_000, 45_670, u64::MAX] {
             timing.record(ns);
@@ -127,7 +134,7 @@ mod tests {
 
     #[test]
     fn adding_is_recording_both() {
-        let (mut a, mut b, mut both) = (Timing::empty(), Timing::empty(), Timing::empty());
+        let (mut a, mut b, mut both) = (Timing::default(), Timing::default(), Timing::default());
         for ns in 1..5_000u64 {
             let into = if ns % 3 == 0 { &mut a } else { &mut b };
             into.record(ns * ns);

@@ -7,7 +7,7 @@ mod timetable;
 
 pub use choice::{Alias, Choice, zipf_weights};
 pub use profile::{Profile, exponential, length_s};
-pub use quota::{Quota, Share};
+pub use quota::Quota;
 pub use timetable::{Arriving, Due, Leftover, Timetable};
 
 /// A request somebody is to send.

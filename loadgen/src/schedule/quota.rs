@@ -6,22 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Requests taken from the common stock at a time, so that threads seldom meet there.
 const HANDFUL: u64 = 64;
 
-/// The common stock.
+/// One thread's access to the common stock.
 #[derive(Debug, Clone)]
 pub struct Quota {
     left: Option<Arc<AtomicU64>>,
     threads: u64,
+    at_hand: u64,
 }
 
 impl Quota {
-    /// `count` requests in all, or as many as wanted.
+    /// `count` requests in all, or as many as wanted; clones take from the same stock.
     pub fn new(count: Option<u64>, threads: usize) -> Self {
         let left = count.map(|count| Arc::new(AtomicU64::new(count)));
-        Quota { left, threads: threads as u64 }
-    }
-
-    pub fn share(&self) -> Share {
-        Share { stock: self.clone(), at_hand: 0 }
+        Quota { left, threads: threads as u64, at_hand: 0 }
     }
 
     /// Takes a handful, smaller ones near the end so that all threads end together.
@@ -36,21 +33,12 @@ impl Quota {
             }
         }
     }
-}
 
-/// One thread's access to the stock.
-#[derive(Debug)]
-pub struct Share {
-    stock: Quota,
-    at_hand: u64,
-}
-
-impl Share {
     /// Takes one request; false when all are given out.
     pub fn take_one(&mut self) -> bool {
-        let Some(left) = &self.stock.left else { return true };
+        let Some(left) = &self.left else { return true };
         if self.at_hand == 0 {
-            self.at_hand = self.stock.take(left);
+            self.at_hand = self.take(left);
             if self.at_hand == 0 {
                 return false;
             }
@@ -68,11 +56,11 @@ mod tests {
     fn gives_out_exactly_the_count() {
         for count in [1, 63, 64, 65, 1000] {
             let quota = Quota::new(Some(count), 3);
-            let mut shares = [quota.share(), quota.share(), quota.share()];
+            let mut shares = [quota.clone(), quota.clone(), quota];
             let mut given = 0;
             loop {
                 let taken =
-                    shares.iter_mut().map(Share::take_one).filter(|taken| *taken).count() as u64;
+                    shares.iter_mut().map(Quota::take_one).filter(|taken| *taken).count() as u64;
                 given += taken;
                 if taken == 0 {
                     break;
@@ -84,7 +72,7 @@ mod tests {
 
     #[test]
     fn no_count_means_no_end() {
-        let mut share = Quota::new(None, 1).share();
+        let mut share = Quota::new(None, 1);
         assert!((0..1000).all(|_| share.take_one()));
     }
 }

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use either::Either;
+
 use super::profile::Profile;
 use crate::record::Timing;
 
@@ -21,25 +23,10 @@ pub struct Due {
 }
 
 /// Where due times come from, in seconds after the start.
-#[derive(Debug)]
-pub enum Arriving {
-    Profile(Profile),
-    Times(std::vec::IntoIter<f64>),
-}
-
-impl Iterator for Arriving {
-    type Item = f64;
-
-    fn next(&mut self) -> Option<f64> {
-        match self {
-            Arriving::Profile(profile) => profile.next(),
-            Arriving::Times(times) => times.next(),
-        }
-    }
-}
+pub type Arriving = Either<Profile, std::vec::IntoIter<f64>>;
 
 /// Due requests that nobody sent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Leftover {
     /// Dropped because too many waited.
     pub dropped: u64,
@@ -49,12 +36,6 @@ pub struct Leftover {
     pub most_waiting: u64,
     /// How long the dropped and the waiting ones had waited.
     pub waited: Timing,
-}
-
-impl Leftover {
-    pub fn none() -> Self {
-        Leftover { dropped: 0, waiting: 0, most_waiting: 0, waited: Timing::empty() }
-    }
 }
 
 #[derive(Debug)]
@@ -83,7 +64,7 @@ impl Timetable {
         max_backlog: u32,
         told_ns: Range<u64>,
     ) -> Self {
-        let leftover = Leftover::none();
+        let leftover = Leftover::default();
         let book = Book { arriving, next: None, backlog: VecDeque::new(), leftover };
         let count = count.unwrap_or(u64::MAX);
         let max_backlog = max_backlog as usize;
@@ -126,7 +107,7 @@ impl Timetable {
                 book.leftover.waited.record(end_ns - due.at_ns);
             }
         }
-        std::mem::replace(&mut book.leftover, Leftover::none())
+        std::mem::take(&mut book.leftover)
     }
 
     /// Moves what is due by `now_ns` to the backlog, and drops the oldest where that overflows.
@@ -165,7 +146,7 @@ mod tests {
     use super::*;
 
     fn table(times: &[f64], count: Option<u64>, max_backlog: u32) -> Timetable {
-        let times = Arriving::Times(Vec::from(times).into_iter());
+        let times = Either::Right(Vec::from(times).into_iter());
         Timetable::new(times, count, max_backlog, 0..u64::MAX)
     }
 
@@ -205,7 +186,7 @@ mod tests {
 
     #[test]
     fn tells_only_of_its_window() {
-        let times = Arriving::Times(vec![0.0, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9].into_iter());
+        let times = Either::Right(vec![0.0, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9].into_iter());
         let table = Timetable::new(times, None, 2, 1..4);
         // The first two are dropped, and one of them was due before the window.
         assert_eq!(table.take(3).map(|due| due.number), Some(2));

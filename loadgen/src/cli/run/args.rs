@@ -1,14 +1,16 @@
 //! The flags of `loadgen run`.
 
-use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use super::layers::LayerArgs;
+use clap::ArgGroup;
+use clap::builder::BoolishValueParser;
+
 use crate::order::check::{
     HIGHEST_RATE, LONGEST_SLOT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, SHORTEST_WINDOW_S,
     STEEPEST_ZIPF,
 };
-use crate::order::{KeepAlive, Process, Sha256Hex, Stage, ThinkDistribution};
+use crate::order::{KeepAlive, Sha256Hex, Stage, ThinkDistribution, Tls};
 use crate::output::threshold::Threshold;
 use crate::units::{self, CpuList, Sources};
 
@@ -38,9 +40,14 @@ Exit codes:
 /// then requests are due by a timetable, whatever the server does, and times count from there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("timetable").args(["rate", "stages", "times", "conn_rate"]))]
+#[command(group = ArgGroup::new("rates").args(["rate", "stages", "conn_rate"]).multiple(true))]
+#[command(group = ArgGroup::new("open").args(["rate", "stages", "times", "conn_rate", "replay"])
+          .multiple(true))]
 pub struct Args {
     /// What to ask for: http://127.0.0.1:8080/path, https://127.0.0.1:8443/path or
     /// http+unix://%2Ftmp%2Fx.sock/path
+    #[arg(required_unless_present = "request_file", conflicts_with = "request_file")]
     pub urls: Vec<String>,
 
     /// Connections of the load
@@ -65,10 +72,11 @@ pub struct Args {
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
     /// CPUs to run on, one pinned thread on each: 0,2-3 [default: not pinned]
-    #[arg(long, value_name = "LIST", value_parser = units::cpus, help_heading = "Load")]
+    #[arg(long, value_name = "LIST", value_parser = units::cpus, help_heading = "Load",
+          conflicts_with = "threads")]
     pub cpus: Option<CpuList>,
     /// Requests per connection: always (no limit), never (one), or a number [default: always]
-    #[arg(long, value_name = "HOW", help_heading = "Load")]
+    #[arg(long, value_name = "HOW", help_heading = "Load", conflicts_with = "conn_rate")]
     pub keepalive: Option<KeepAlive>,
     /// Longest wait for a connection, and for an answer: 500ms, 5s
     #[arg(long, value_name = "TIME", default_value = "5s",
@@ -78,7 +86,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_WAIT_S>, help_heading = "Load")]
     pub think: Option<f64>,
     /// How pauses spread around --think: constant or exponential [default: constant]
-    #[arg(long, value_name = "HOW", value_parser = distribution, help_heading = "Load")]
+    #[arg(long, value_name = "HOW", value_enum, requires = "think", help_heading = "Load")]
     pub think_distribution: Option<ThinkDistribution>,
     /// Seed of all random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 0, help_heading = "Load")]
@@ -101,15 +109,14 @@ pub struct Args {
           allow_negative_numbers = true, help_heading = "Open loop")]
     pub conn_rate: Option<f64>,
     /// Requests on each connection of --conn-rate, one after the other [default: 1]
-    #[arg(long, value_name = "COUNT", help_heading = "Open loop",
-          value_parser = clap::value_parser!(u32).range(1..))]
-    pub requests_per_conn: Option<u32>,
+    #[arg(long, value_name = "COUNT", help_heading = "Open loop", requires = "conn_rate")]
+    pub requests_per_conn: Option<NonZeroU32>,
     /// Exponential gaps between due times instead of even ones [default: even]
-    #[arg(long, help_heading = "Open loop")]
+    #[arg(long, help_heading = "Open loop", requires = "rates")]
     pub poisson: bool,
     /// Due requests that may wait for a free connection; more are dropped and counted
     /// [default: 100000 requests]
-    #[arg(long, value_name = "COUNT", help_heading = "Open loop",
+    #[arg(long, value_name = "COUNT", help_heading = "Open loop", requires = "open",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub max_backlog: Option<u32>,
 
@@ -125,26 +132,30 @@ pub struct Args {
     pub data: Option<String>,
     /// A file of requests, one JSON object a line: {"url": …, "method": …, "headers": {…},
     /// "body": …, "weight": …, "expect": {…}} [default: none]
-    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    #[arg(long, value_name = "FILE", help_heading = "Requests",
+          conflicts_with_all = ["data", "method", "headers", "expect_status", "expect_bytes",
+                                "expect_sha256"])]
     pub request_file: Option<PathBuf>,
     /// Ask by Zipf's law with this exponent: the first request most often [default: all alike]
     #[arg(long, value_name = "EXPONENT", value_parser = units::above_0::<STEEPEST_ZIPF>,
-          help_heading = "Requests")]
+          help_heading = "Requests", conflicts_with_all = ["replay", "request_file"])]
     pub zipf: Option<f64>,
     /// An access log in combined format to replay against the URL, with its own times, or at
     /// --rate [default: none]
-    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    #[arg(long, value_name = "FILE", help_heading = "Requests",
+          conflicts_with_all = ["times", "stages", "conn_rate", "request_file", "data", "method"])]
     pub replay: Option<PathBuf>,
     /// How much faster than it was the log is replayed [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = units::above_0::<1_000_000>,
-          help_heading = "Requests")]
+          help_heading = "Requests", requires = "replay", conflicts_with = "rate")]
     pub replay_speed: Option<f64>,
     /// Each connection sends back the cookies it is given [default: they are ignored]
     #[arg(long, help_heading = "Requests")]
     pub cookies: bool,
 
     /// A status that is right: 200; may be repeated [default: any 2xx]
-    #[arg(long, value_name = "STATUS", value_parser = units::status, help_heading = "Checks")]
+    #[arg(long, value_name = "STATUS", help_heading = "Checks",
+          value_parser = clap::value_parser!(u16).range(200..=999))]
     pub expect_status: Vec<u16>,
     /// Length of the right body in bytes [default: any]
     #[arg(long, value_name = "BYTES", help_heading = "Checks")]
@@ -181,14 +192,28 @@ pub struct Args {
     pub slow_readers: u32,
     /// What each slow reader reads, in bytes per second [default: 1000]
     #[arg(long, value_name = "BYTES_PER_SECOND", help_heading = "Clients",
-          value_parser = clap::value_parser!(u32).range(1..))]
+          requires = "slow_readers", value_parser = clap::value_parser!(u32).range(1..))]
     pub slow_rate: Option<u32>,
     /// Allow targets that are not on this machine [default: refuse them]
     #[arg(long, help_heading = "Clients")]
     pub allow_remote: bool,
 
-    #[command(flatten)]
-    pub layers: LayerArgs,
+    /// Speak HTTP/2: over TLS agreed upon by ALPN, else with prior knowledge [default: HTTP/1.1]
+    #[arg(long, help_heading = "TLS and HTTP/2")]
+    pub http2: bool,
+    /// Requests at a time on each HTTP/2 connection [default: 1]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..),
+          requires = "http2", help_heading = "TLS and HTTP/2")]
+    pub streams: Option<u32>,
+    /// Certificates to trust for https:// URLs, as PEM [default: those of the system]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS and HTTP/2")]
+    pub cacert: Option<PathBuf>,
+    /// Take any certificate [default: refuse what is not to be trusted]
+    #[arg(long, help_heading = "TLS and HTTP/2")]
+    pub insecure: bool,
+    /// New connections resume TLS sessions of earlier ones: on or off [default: on]
+    #[arg(long, value_name = "HOW", value_parser = BoolishValueParser::new(), help_heading = "TLS and HTTP/2")]
+    pub tls_resumption: Option<bool>,
 
     /// Print the result as JSON [default: a table]
     #[arg(long, help_heading = "Output")]
@@ -206,32 +231,31 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn source_addresses(&self) -> Vec<IpAddr> {
-        self.sources.iter().flat_map(|sources| sources.0.iter().copied()).collect()
+    pub fn tls(&self) -> Option<Tls> {
+        let given = self.cacert.is_some() || self.insecure || self.tls_resumption.is_some();
+        given.then(|| Tls {
+            ca_file: self.cacert.clone(),
+            insecure: self.insecure,
+            resumption: self.tls_resumption.unwrap_or(true),
+        })
     }
 
-    pub fn thread_count(&self) -> usize {
-        self.cpus.as_ref().map_or(self.threads.into(), |cpus| cpus.0.len())
-    }
-
-    /// What is right was said on the command line.
-    pub fn expects_something(&self) -> bool {
-        !self.expect_status.is_empty()
-            || self.expect_bytes.is_some()
-            || self.expect_sha256.is_some()
-    }
-
-    pub fn process(&self) -> Process {
-        if self.poisson { Process::Poisson } else { Process::Constant }
-    }
-
-    /// When requests are sent is decided by a timetable.
-    pub fn is_open(&self) -> bool {
-        self.rate.is_some()
-            || self.conn_rate.is_some()
-            || !self.stages.is_empty()
-            || self.times.is_some()
-            || self.replay.is_some()
+    /// Contradictions that lie in what flags say, not in which of them are given.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let threads = self.cpus.as_ref().map_or(self.threads.into(), |cpus| cpus.0.len());
+        if threads > self.connections as usize {
+            return Err(
+                "each thread needs at least one connection of its own; give fewer threads \
+                        or more --connections",
+            );
+        }
+        if self.hdr.is_some() && self.hdr == self.csv {
+            return Err("--hdr and --csv with the same file would overwrite each other");
+        }
+        if self.replay.is_some() && self.urls.len() > 1 {
+            return Err("--replay takes one URL: where the log's paths are asked for");
+        }
+        Ok(())
     }
 }
 
@@ -242,10 +266,66 @@ fn window(text: &str) -> Result<f64, String> {
     }
 }
 
-fn distribution(text: &str) -> Result<ThinkDistribution, String> {
-    match text {
-        "constant" => Ok(ThinkDistribution::Constant),
-        "exponential" => Ok(ThinkDistribution::Exponential),
-        _ => Err("is neither constant nor exponential".into()),
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn refusal(flags: &str) -> String {
+        let words = std::iter::once("loadgen").chain(flags.split_whitespace());
+        match Cli::try_parse_from(words) {
+            Ok(cli) => cli.args.check().err().unwrap_or_default().to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for (flags, told) in [
+            ("u --rate 5 --stage 1s:5", "--stage"),
+            ("u --replay f --times f", "--times"),
+            ("u --conn-rate 5 --keepalive never", "--conn-rate"),
+            ("u --times f --poisson", "--rate"),
+            ("u --replay f --poisson", "--rate"),
+            ("u --replay f --rate 5 --replay-speed 2", "--rate"),
+            ("u --replay f --method HEAD", "--method"),
+            ("u v --replay f", "takes one URL"),
+            ("--request-file f --zipf 1", "--zipf"),
+            ("--request-file f --header A:b", "--header"),
+            ("--request-file f --expect-bytes 5", "--expect-bytes"),
+            ("u --request-file f", "--request-file"),
+            ("u --cpus 0,1 -t 2", "--threads"),
+            ("u --threads 3 --connections 2", "at least one"),
+            ("u --cpus 0-4 --connections 2", "at least one"),
+            ("u --hdr f --csv f", "overwrite"),
+            ("u --insecure --cacert f", "--cacert"),
+            ("u --streams 2", "--http2"),
+            ("u --slow-rate 2", "--slow-readers"),
+            ("u --replay-speed 2", "--replay"),
+            ("u --requests-per-conn 2", "--conn-rate"),
+            ("u --think-distribution constant", "--think"),
+            ("u --poisson", "--rate"),
+            ("u --max-backlog 5", "--rate"),
+            ("", "<URLS>"),
+        ] {
+            let said = refusal(flags);
+            assert!(said.contains(told), "{flags}: {said}");
+        }
+        for good in [
+            "u v --rate 5 --poisson -t 2 -c 2 --hdr f --csv g",
+            "u --replay f --rate 5 --poisson",
+            "u --times f --max-backlog 5",
+            "u --replay f --replay-speed 2 --max-backlog 5",
+            "--request-file f",
+        ] {
+            assert_eq!(refusal(good), "", "{good}");
+        }
     }
 }

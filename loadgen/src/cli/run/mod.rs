@@ -1,31 +1,25 @@
 //! `loadgen run`: load for people.
 
 mod args;
-mod conflicts;
-mod layers;
 mod order;
 mod replay;
-mod request_file;
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 pub use args::Args;
 
 use super::exit::{CLIENT_BOUND, FAILED, OK, Stop, print, tell, unwritten};
 use super::signals;
-use crate::engine::{Engine, Measured, Plan, Threads, Window};
+use crate::engine::{Measured, Plan, Window};
 use crate::output::live::LiveLine;
 use crate::output::result::SlotResult;
 use crate::output::{csv, hdr, table};
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
-    if let Some(conflict) = conflicts::find(args) {
-        return Err(conflict.into());
-    }
+    args.check()?;
     let (order, notes) = order::build(args)?;
     crate::order::check::check(&order)?;
     notes.iter().for_each(|note| tell(note));
@@ -47,14 +41,8 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
 }
 
 fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
-    let signals = signals::block().map_err(|error| format!("cannot block signals: {error}"))?;
-    let threads = match &args.cpus {
-        Some(cpus) => Threads::OnCpus(cpus.0.clone()),
-        None => Threads::Anywhere(args.threads.into()),
-    };
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let mut engine = Engine::start(&threads, &interrupt).map_err(|error| error.to_string())?;
-    signals::watch(signals, interrupt, Arc::default()).map_err(|error| error.to_string())?;
+    let (mut engine, _) = signals::engine(args.cpus.as_ref(), args.threads, &Arc::default())
+        .map_err(|error| error.to_string())?;
     let mut live = LiveLine::new(!args.quiet && io::stderr().is_terminal());
     let mut on_window = |window: &Window| live.show(window);
     let measured = engine.run(plan, &mut on_window).map_err(|error| error.to_string());
@@ -69,7 +57,7 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
         tell(&format!("{limit} is true: it is {}", limit.actual(result)));
     }
     if !crossed.is_empty()
-        || measured.recorder.failures.total() > 0
+        || measured.recorder.counts.failures.total() > 0
         || result.requests.completed == 0
     {
         return FAILED;

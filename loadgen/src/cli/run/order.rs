@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::args::Args;
 use super::replay::{self, Replay};
-use super::request_file;
 use crate::order::{
-    Arrivals, Expect, KeepAlive, Load, Loop, Order, Request, SlowReaders, Stage, Think, Unit,
+    Arrivals, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SlowReaders, Stage, Think,
+    Unit,
 };
 
 const DEFAULT_DURATION_S: f64 = 10.0;
@@ -18,14 +18,18 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     let body = args.data.as_deref().map(body).transpose()?;
     let mut replayed = None;
     let requests = if let Some(file) = &args.request_file {
-        request_file::read(file)?
+        request_file(file)?
     } else if let Some(log) = &args.replay {
         let replay = replay::read(log, &args.urls[0], args.replay_speed.unwrap_or(1.0))?;
         let requests = replay.requests.clone();
         replayed = Some(replay);
         requests.into_iter().map(|request| with_flags(request, args)).collect()
     } else {
-        args.urls.iter().map(|url| request(url, body.clone(), args)).collect()
+        let request = |url: &String| {
+            let (method, body) = (args.method.clone(), body.clone());
+            with_flags(Request { method, body, ..Request::get(url.clone()) }, args)
+        };
+        args.urls.iter().map(request).collect()
     };
     let arrivals = arrivals(args, replayed.as_ref())?;
     let (duration_s, count) = end(args, arrivals.as_ref(), replayed.as_ref());
@@ -49,7 +53,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
 
 fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
     let keepalive = match args.conn_rate {
-        Some(_) => KeepAlive::Requests(args.requests_per_conn.unwrap_or(1)),
+        Some(_) => args.requests_per_conn.map_or(KeepAlive::Never, KeepAlive::Requests),
         None => args.keepalive.unwrap_or_default(),
     };
     Load {
@@ -62,38 +66,38 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
             distribution: args.think_distribution.unwrap_or_default(),
         }),
         arrivals,
-        source_addresses: args.source_addresses(),
+        source_addresses: args
+            .sources
+            .iter()
+            .flat_map(|sources| sources.0.iter().copied())
+            .collect(),
         cookies: args.cookies,
         idle_connections: args.idle,
         slow_readers: (args.slow_readers > 0).then(|| SlowReaders {
             connections: args.slow_readers,
             bytes_per_s: args.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
         }),
-        protocol: args.layers.protocol(),
-        streams: args.layers.streams,
-        tls: args.layers.tls(),
+        protocol: if args.http2 { Protocol::Http2 } else { Protocol::Http1 },
+        streams: args.streams,
+        tls: args.tls(),
     }
 }
 
 fn arrivals(args: &Args, replayed: Option<&Replay>) -> Result<Option<Arrivals>, String> {
-    let endless = |rate: f64| vec![Stage { rate_per_s: rate, to_rate_per_s: None, for_s: None }];
     let mut arrivals = Arrivals {
-        process: args.process(),
+        process: if args.poisson { Process::Poisson } else { Process::Constant },
         max_backlog: args.max_backlog.unwrap_or(Arrivals::MAX_BACKLOG),
+        stages: args.stages.clone(),
         ..Arrivals::default()
     };
-    if let Some(rate) = args.rate {
-        arrivals.stages = endless(rate);
-    } else if let Some(rate) = args.conn_rate {
-        arrivals.stages = endless(rate);
-        arrivals.unit = Unit::Connection;
-    } else if !args.stages.is_empty() {
-        arrivals.stages = args.stages.clone();
+    if let Some(rate_per_s) = args.rate.or(args.conn_rate) {
+        arrivals.stages = vec![Stage { rate_per_s, to_rate_per_s: None, for_s: None }];
+        arrivals.unit = if args.rate.is_some() { Unit::Request } else { Unit::Connection };
     } else if let Some(file) = &args.times {
         arrivals.times_s = times(file)?;
     } else if let Some(replay) = replayed {
         arrivals.times_s = replay.times_s.clone();
-    } else {
+    } else if args.stages.is_empty() {
         return Ok(None);
     }
     Ok(Some(arrivals))
@@ -115,18 +119,6 @@ fn end(
     }
 }
 
-fn request(url: &str, body: Option<Vec<u8>>, args: &Args) -> Request {
-    let plain = Request {
-        url: url.to_owned(),
-        method: args.method.clone(),
-        headers: Vec::new(),
-        body,
-        weight: 1.0,
-        expect: Expect::default(),
-    };
-    with_flags(plain, args)
-}
-
 fn with_flags(mut request: Request, args: &Args) -> Request {
     request.headers.extend(args.headers.iter().cloned());
     if !args.expect_status.is_empty() {
@@ -145,15 +137,33 @@ fn body(text: &str) -> Result<Vec<u8>, String> {
 }
 
 fn times(file: &Path) -> Result<Vec<f64>, String> {
-    let text =
-        fs::read_to_string(file).map_err(|error| format!("--times {}: {error}", file.display()))?;
+    each_line("--times", file, |line| {
+        line.trim().parse().map_err(|_| format!("{line:?} is not a number of seconds"))
+    })
+}
+
+/// A file of requests, one JSON object a line.
+fn request_file(file: &Path) -> Result<Vec<Request>, String> {
+    let requests = each_line("--request-file", file, |line| {
+        let deserializer = &mut serde_json::Deserializer::from_str(line);
+        serde_path_to_error::deserialize(deserializer).map_err(|error| error.to_string())
+    })?;
+    match requests.is_empty() {
+        true => Err(format!("{}: has no request", file.display())),
+        false => Ok(requests),
+    }
+}
+
+/// Reads a file line by line, empty ones aside; a mistake is named with its line.
+fn each_line<T>(
+    flag: &str,
+    file: &Path,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let shown = file.display();
+    let text = fs::read_to_string(file).map_err(|error| format!("{flag} {shown}: {error}"))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(index, line)| {
-            let at = line.trim().parse::<f64>();
-            at.map_err(|_| {
-                format!("{}:{}: {line:?} is not a number of seconds", file.display(), index + 1)
-            })
-        })
-        .collect()
+    let named =
+        |(index, line)| read(line).map_err(|error| format!("{shown}:{}: {error}", index + 1));
+    lines.map(named).collect()
 }
