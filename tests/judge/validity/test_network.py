@@ -21,7 +21,7 @@ def test_a_quiet_network_is_fine() -> None:
 
 
 def test_a_full_listen_queue_is_told() -> None:
-    finding = found(dropped=5)["listen-overflow"]
+    finding = found(dropped=5, listen_drops=7)["listen-overflow"]
     assert "120 connections found the listen queue full" in finding.what
     assert "backlog" in finding.remedy
 
@@ -113,3 +113,7 @@ def test_a_full_link_is_the_reason_why_arms_are_equivalent() -> None:
     assert one_only.verdict is Verdict.EQUIVALENT
     assert "link-bound" not in one_only.headline
     assert {f.arm for f in one_only.findings if f.rule == "link-bound"} == {"apache"}
+
+
+def test_acknowledgements_that_a_listener_defers_are_no_overflow() -> None:
+    assert found(dropped=64, listen_drops=0) == {}

@@ -37,7 +37,9 @@ def _dropped(readings: Readings) -> int:
     """
     network = readings.network
     if network.dropped is not None:
-        return network.dropped
+        # A listener also counts the bare acknowledgements that TCP_DEFER_ACCEPT lets it ignore
+        # (Apache's AcceptFilter), one for each connection; the namespace counts real drops only.
+        return min(network.dropped, max(network.listen_overflows, network.listen_drops))
     return max(network.listen_overflows, network.listen_drops) if network.own_namespace else 0
 
 
