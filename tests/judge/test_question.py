@@ -4,7 +4,7 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge.question_simulation import runs
@@ -115,6 +115,7 @@ def test_an_interval_says_what_it_excludes() -> None:
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=20))
+@example([0.0, 2.2250738585e-313])
 def test_what_is_said_to_be_excluded_is(values: list[float]) -> None:
     found = estimate(np.array(values), 0.95)
     said = float(excluded(found).split()[4]) / 100

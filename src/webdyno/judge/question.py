@@ -31,6 +31,8 @@ SPENT = 0.046
 (tests/judge/test_question.py)."""
 SPENDING_POWER = 1.5
 GRID, GRID_SDS = 2001, 8.0
+MOST_DIGITS = 4
+"""Of a percentage: what is smaller is nothing."""
 LARGEST = 600.0
 """Of a log ratio that isn't bounded."""
 
@@ -179,6 +181,6 @@ def excluded_difference(interval: Estimate) -> float:
 def excluded(interval: Estimate) -> str:
     """Say what an undecided or equivalent comparison excludes, rounded so that it stays true."""
     share = excluded_difference(interval) * 100
-    digits = max(0, 1 - floor(log10(share))) if share > 0 else 1
+    digits = min(max(0, 1 - floor(log10(share))), MOST_DIGITS) if share > 0 else 1
     rounded = ceil(round(share * 10**digits, 6)) / 10**digits
     return f"no difference larger than {rounded:g} % either way"
