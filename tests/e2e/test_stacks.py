@@ -294,6 +294,7 @@ def test_a_server_that_ends_at_once_is_told_with_its_log(bench: Bench, tmp_path:
     assert death.value.service == "nginx"
 
 
+@pytest.mark.measures  # beside others it may answer before its end is seen
 def test_a_server_that_goes_into_the_background_is_told_why_it_has_to_end(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -303,6 +304,7 @@ def test_a_server_that_goes_into_the_background_is_told_why_it_has_to_end(
         start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
 
 
+@pytest.mark.measures
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("how", ["program", "interpreter"])
 def test_a_program_that_the_servers_user_cannot_reach(
