@@ -20,7 +20,6 @@ from webdyno.judge.bounds import (
     lost_share,
     memory_under_pressure,
     of_ratio,
-    over_blocks,
     quantile_when_delayed,
     quantile_when_sent_late,
     rate_when_slowed,
@@ -259,8 +258,6 @@ def test_ratios_add_up_the_worst() -> None:
     baseline = [Bound("steal", down=0.02)]
     together = of_ratio(arm, baseline)
     assert (together.down, together.up) == pytest.approx((0.012, 0.023))
-    blocks = over_blocks([Bound("steal", down=0.02), Bound("steal", down=0.04)])
-    assert blocks.down == pytest.approx(0.03)
     wide = widened(Estimate(0.05, 0.06, 0.07, "t"), together)
     assert (wide.low, wide.high) == pytest.approx((0.027, 0.082))
 

@@ -5,10 +5,9 @@ exp(-down) and that times exp(up). Derivations: docs/method.md. They hold for se
 same work, in the same order, when they are slower; what they leave out is said there.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import expm1, inf, log, log1p
-from statistics import fmean
 
 import numpy as np
 
@@ -153,15 +152,6 @@ def when_settling(cause: str, change: Estimate) -> Bound:
     """
     reach = 0.5 + STILL_TO_COME
     return Bound(cause, down=reach * max(change.high, 0.0), up=reach * max(-change.low, 0.0))
-
-
-def over_blocks(bounds: Sequence[Bound]) -> Bound:
-    """Average the bounds of blocks, as the log ratio is averaged over them. Needs one."""
-    return Bound(
-        bounds[0].cause,
-        down=fmean(bound.down for bound in bounds),
-        up=fmean(bound.up for bound in bounds),
-    )
 
 
 def of_ratio(arm: Iterable[Bound], baseline: Iterable[Bound]) -> Bound:

@@ -1,14 +1,21 @@
 """Arms against the baseline on one metric: ratio, interval, verdict, what is still needed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import exp, expm1, inf, isfinite, log, log1p
 
 import numpy as np
 
 from webdyno.judge.bias import bounds_of, limited_by
 from webdyno.judge.bounds import Bound, of_ratio, tipping, widened
-from webdyno.judge.interval import Estimate, Logs, estimate, sign_flip_p
+from webdyno.judge.interval import (
+    LARGEST_LOG,
+    Estimate,
+    Logs,
+    estimate,
+    sign_flip_p,
+    within_floats,
+)
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.question import ask_within, excluded, excluded_difference, question_of
@@ -35,9 +42,6 @@ SEQUENTIAL_FACTOR = 1.08
 """Widening of intervals that are narrow enough to stop at. A run that stops when its interval looks
 narrow stops rather too early than too late; without this, 95 % intervals cover the truth in 92.5 %
 of runs at the worst noise (docs/method.md, "The stop rule")."""
-LARGEST_LOG = 600.0
-"""Of a ratio; beyond it records are damaged, and floats soon at their end."""
-
 RELATIVE_PRECISION = 0.1
 """Share of a difference (ln) up to which its interval needn't be any narrower: 4.0 is told well
 enough by 3.5 to 4.6."""
@@ -191,8 +195,7 @@ class Evidence:
 
     def against(self, d: Logs) -> Logs:
         """Move log ratios towards "no difference" as far as they can have been moved away."""
-        moved = d - self.together.up if d.sum() > 0 else d + self.together.down
-        return moved.clip(-LARGEST_LOG, LARGEST_LOG)
+        return within_floats(d - self.together.up if d.sum() > 0 else d + self.together.down)
 
 
 def evidence_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> Evidence:
@@ -230,13 +233,7 @@ def one_sided(
     found = ask_within(d, evidence.together, question)
     if found is None:
         return None
-    return OneSidedAnswer(
-        question=measure.question,
-        answer=found.answer,
-        at_least=found.at_least,
-        at_most=found.at_most,
-        why=found.why,
-    )
+    return OneSidedAnswer(question=measure.question, **asdict(found))
 
 
 def excludes(wide: Estimate) -> str | None:
@@ -266,7 +263,7 @@ def log_ratios(values: Mapping[str, Values]) -> list[LogRatios]:
 def _pair(arm: str, a: Values, b: Values) -> LogRatios:
     blocks = sorted(a.keys() & b.keys())
     d = np.array([log(a[n]) - log(b[n]) for n in blocks])
-    return LogRatios(arm, blocks, d.clip(-LARGEST_LOG, LARGEST_LOG))
+    return LogRatios(arm, blocks, within_floats(d))
 
 
 def fewest_blocks(measure: Measure, comparisons: int) -> int:

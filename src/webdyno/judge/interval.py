@@ -16,6 +16,13 @@ TINY = 1e-24
 """Variance of ratios that are equal but for rounding."""
 EXACT_UP_TO = 40
 RANDOM_FLIPS = 50_000
+LARGEST_LOG = 600.0
+"""Of a ratio; beyond it records are damaged or nothing bounds it, and floats soon at their end."""
+
+
+def within_floats(d: Logs) -> Logs:
+    """Hold log ratios to what exp can give."""
+    return d.clip(-LARGEST_LOG, LARGEST_LOG)
 
 
 @dataclass(frozen=True)

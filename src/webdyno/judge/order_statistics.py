@@ -75,7 +75,7 @@ def quantile_interval(
 def exceeded_by_largest(quantile: float, confidence: float = CONFIDENCE) -> int:
     """Give how many answers it takes until the largest exceeds the quantile: 299 for p99.
 
-    quantile^n at most 1 - confidence: no more than an upper bound of the quantile.
+    The binomial bound: quantile^n at most 1 - confidence. No more than an upper bound.
     """
     return ceil(log(1 - confidence) / log(quantile))
 

@@ -20,21 +20,17 @@ import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
 from webdyno.judge.bounds import Bound
-from webdyno.judge.interval import TINY, Estimate, Logs
+from webdyno.judge.interval import TINY, Estimate, Logs, within_floats
 from webdyno.model.experiment import Measure, tolerance_of
 from webdyno.model.format import percent
-from webdyno.model.mistake import Mistake
 
-RISK = 0.05
 SPENT = 0.046
-"""Nominal risk with which wrong answers stay below `RISK` at any number of planned blocks up to 30
+"""Nominal risk with which wrong answers stay below 5 % at any number of planned blocks up to 30
 (tests/judge/test_question.py)."""
 SPENDING_POWER = 1.5
 GRID, GRID_SDS = 2001, 8.0
 MOST_DIGITS = 4
 """Of a percentage: what is smaller is nothing."""
-LARGEST = 600.0
-"""Of a log ratio that isn't bounded."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +61,6 @@ class OneSidedAnswer:
     at_most: float
     """Ratio that isn't exceeded with 95 % confidence; each bound holds by itself."""
     why: str
-
-
-def read_question(text: str) -> float:
-    """Read `faster` or `not-slower-by 5%`; give the tolerance. Raises Mistake."""
-    try:
-        return tolerance_of(text)
-    except ValueError as error:
-        raise Mistake(f"--question: {error}") from error
 
 
 def ask(d: Logs, question: OneSided) -> OneSidedAnswer | None:
@@ -115,7 +103,7 @@ def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | No
     worst, best = (d - bound.up, d + bound.down)
     if question.better == "lower":
         worst, best = best, worst
-    pessimist, optimist = (ask(_finite(moved), question) for moved in (worst, best))
+    pessimist, optimist = (ask(within_floats(moved), question) for moved in (worst, best))
     if pessimist is None or optimist is None or pessimist.answer == "yes":
         return pessimist
     if optimist.answer == "no":
@@ -124,16 +112,6 @@ def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | No
     if pessimist.answer != optimist.answer:
         why = "what disturbed the run may have made or hidden the difference"
     return replace(pessimist, answer="undecided", at_most=optimist.at_most, why=why)
-
-
-def _finite(d: Logs) -> Logs:
-    return d.clip(-LARGEST, LARGEST)
-
-
-def stops(found: OneSidedAnswer | None, blocks: int, question: OneSided) -> bool:
-    """Tell whether to stop: when answered, or when all planned blocks are measured."""
-    answered = found is not None and found.answer != "undecided"
-    return answered or blocks >= question.most_blocks
 
 
 def look_level(n: int, fewest: int, most: int) -> float:

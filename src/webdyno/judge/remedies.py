@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import expm1
 
 from webdyno.judge.measured import Measured
+from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import answers, trend
-from webdyno.judge.validity.run import samples_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
 from webdyno.model.metrics import metric_rule
@@ -94,7 +94,7 @@ def _few_samples(
     quantile = metric_rule(experiment.measure.decide_on).quantile
     if quantile is None or experiment.measure.slots_per_arm is not None:
         return
-    needed = samples_for(quantile)
+    needed = exceeded_by_largest(quantile)
     for arm in experiment.arms:
         had = min(
             sum(slot.load.requests.completed for slot in block.of(arm)) for block in measured.blocks

@@ -8,7 +8,7 @@ import pytest
 from builders import START, SimulatedArm, SimulatedRun, run_head, simulated_run
 from judge.validity.broken import ARMS, found_in, incident
 from webdyno.judge import judge
-from webdyno.judge.validity.run import samples_for
+from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import BlockRecord, IncidentRecord, SessionRecord
 
@@ -118,7 +118,7 @@ def both(run: SimulatedRun) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(("quantile", "needed"), [(0.5, 5), (0.99, 299), (0.999, 2_995)])
 def test_samples_follow_the_binomial_bound(quantile: float, needed: int) -> None:
-    assert samples_for(quantile) == needed
+    assert exceeded_by_largest(quantile) == needed
 
 
 def test_a_slow_site_has_too_few_answers_for_its_99th_percentile() -> None:

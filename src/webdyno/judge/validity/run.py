@@ -1,10 +1,10 @@
 """Whether the run was one piece, every server lived through it, and enough was measured."""
 
 from collections.abc import Iterator, Sequence
-from math import ceil, log
 
 from webdyno.judge.differences import surroundings
 from webdyno.judge.measured import Measured
+from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.validity.rule import TOO_MANY_LEFT_OUT, RunRule
 from webdyno.model.format import count, number
 from webdyno.model.judgement import Finding
@@ -13,8 +13,6 @@ from webdyno.model.records import IncidentRecord
 from webdyno.model.run import RunHead
 
 SHOWN_DIFFERENCES = 3
-
-CONFIDENCE = 0.95
 
 
 def _sessions(measured: Measured, head: RunHead) -> Iterator[Finding]:
@@ -84,14 +82,6 @@ def _remedy(incident: IncidentRecord, *, resume: bool) -> str:
 INCIDENT = RunRule("incident", _incidents)
 
 
-def samples_for(quantile: float) -> int:
-    """Give how many times are needed so that the largest lies above the quantile, 95 % sure.
-
-    The binomial bound: quantile^n <= 5 %. 299 for the 99th percentile.
-    """
-    return ceil(log(1 - CONFIDENCE) / log(quantile))
-
-
 def _few_samples(measured: Measured, head: RunHead) -> Iterator[Finding]:
     """Find arms whose percentiles stand on too few requests in some block."""
     if not any(slot.load.response_time_us.histogram for slot in measured.slots):
@@ -101,7 +91,7 @@ def _few_samples(measured: Measured, head: RunHead) -> Iterator[Finding]:
         fewest = min(
             sum(slot.load.requests.completed for slot in block.of(arm)) for block in measured.blocks
         )
-        short = {name: it for name, it in quantiles.items() if fewest < samples_for(it)}
+        short = {name: it for name, it in quantiles.items() if fewest < exceeded_by_largest(it)}
         if short:
             highest = max(short.values())
             yield Finding(
@@ -109,7 +99,7 @@ def _few_samples(measured: Measured, head: RunHead) -> Iterator[Finding]:
                 severity="invalid",
                 arm=arm,
                 what=f"arm {arm}: a block has only {count(fewest, 'answer')}, but the "
-                f"{highest * 100:g}th percentile needs {number(samples_for(highest))}",
+                f"{highest * 100:g}th percentile needs {number(exceeded_by_largest(highest))}",
                 remedy="Make slots longer (--set measure.slot_s=5) or more "
                 "(--set measure.slots_per_arm=8).",
                 metrics=list(short),
