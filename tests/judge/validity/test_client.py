@@ -90,6 +90,17 @@ def test_a_client_that_was_seen_stopped_is_told() -> None:
     assert "stood still for up to 0.3 s of a slot" in found["client-stood-still"].what
 
 
+@pytest.mark.parametrize(("gone", "fires"), [(1, False), (2, True)])
+def test_a_slot_whose_windows_measure_nothing_is_told(gone: int, fires: bool) -> None:
+    """Windows in which the client stood still don't count; what is left isn't much of a slot."""
+    windows = [
+        Window(at_s=at / 5, length_s=0.2, completed=4_000, stood_still=at < gone) for at in range(5)
+    ]
+    client = {"stood_still_s": 0.2 * gone, "left_out_windows": gone}
+    found = found_in(run_with(load_with(measured_s=1.0, windows=windows, client=client)))
+    assert ("client-stood-still" in found) == fires
+
+
 @pytest.mark.parametrize("loop", ["open", "closed"])
 @pytest.mark.parametrize(("still_s", "fires"), [(0.009, False), (0.011, True)])
 def test_a_client_that_says_it_stood_still_is_believed(

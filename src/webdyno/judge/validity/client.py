@@ -12,7 +12,7 @@ from webdyno.judge.validity.rule import (
 )
 from webdyno.model.calibration import Limit
 from webdyno.model.format import duration, number, percent
-from webdyno.model.load_result import Window
+from webdyno.model.load_result import LoadResult, Window
 from webdyno.model.metrics import rate_rps
 from webdyno.model.records import SlotRecord
 
@@ -36,6 +36,10 @@ CHANCE = 3.0
 
 STILL_LIMIT = 0.02
 """Share of a slot in which the client may stand still: it moves the rate by as much."""
+
+GONE_LIMIT = 0.25
+"""Share of a slot whose windows may measure nothing because the client stood still: the rest was
+measured beside a client, and servers, that were just beginning again."""
 
 STANDSTILL_SHARE, FEWEST_EXPECTED = 0.1, 20
 """A window stood still that has less than this share of the answers that the rest of the slot lets
@@ -130,21 +134,31 @@ def _still_s(slot: SlotRecord) -> float:
     return max(seen_s, slot.load.client.stood_still_s)
 
 
+def _gone_s(load: LoadResult) -> float:
+    """In windows that measure nothing, as the client stood still in them."""
+    if not load.client.left_out_windows:
+        return 0.0
+    return sum(window.length_s for window in load.counted_windows if window.stood_still)
+
+
 def still_share(slot: SlotRecord) -> float:
     """Give the share of the time that counts in which the client stood still.
 
     Windows that measure nothing for that reason don't count.
     """
-    load = slot.load
-    gone = [window.length_s for window in load.counted_windows if window.stood_still]
-    gone_s = sum(gone) if load.client.left_out_windows else 0.0
-    left_s = load.measured_s - gone_s
+    gone_s = _gone_s(slot.load)
+    left_s = slot.load.measured_s - gone_s
     return min(max(_still_s(slot) - gone_s, 0.0) / left_s, 1.0) if left_s > 0 else 1.0
+
+
+def _stood_still_for_long(slot: SlotRecord) -> bool:
+    gone_s = _gone_s(slot.load)
+    return still_share(slot) > STILL_LIMIT or gone_s > GONE_LIMIT * slot.load.measured_s
 
 
 CLIENT_STOOD_STILL = SlotRule(
     name="client-stood-still",
-    broken=lambda slot: still_share(slot) > STILL_LIMIT,
+    broken=_stood_still_for_long,
     what=lambda slots: (
         f"the load generator stood still for up to {duration(max(map(_still_s, slots)))} of a "
         "slot, and sent nothing in that time: it was stopped, or had no CPU"
