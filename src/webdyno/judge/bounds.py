@@ -31,6 +31,9 @@ class Bound:
     up: float = 0.0
 
 
+UNBIASED = Bound("nothing")
+
+
 def lost_share(lost_cpu_s: float, used_cpu_s: float, took_s: float) -> float:
     """Give the share of a slot's time by which lost CPU time can have delayed the servers.
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from webdyno.judge.judgement import sentence
+from webdyno.judge.comparison import asked_about
+from webdyno.judge.sentences import sentence
 from webdyno.judge.sweep import runs_by_point
 from webdyno.judge.usage import counting_share
 from webdyno.model import format as text
@@ -218,9 +219,7 @@ def _deciding(point: PointView) -> list[Comparison]:
 
 def _answers(point: PointView) -> Iterator[Answer]:
     """Give an answer for each arm that was asked about; arms spoilt alike have one together."""
-    found = _deciding(point)
-    asked = [comparison for comparison in found if not comparison.same_arm] or found
-    told = {(it.verdict, sentence(it)): None for it in asked}
+    told = {(it.verdict, sentence(it)): None for it in asked_about(_deciding(point))}
     yield from (Answer(verdict, said) for verdict, said in told)
 
 
