@@ -112,7 +112,7 @@ class Case:
         """What webdyno is asked."""
         slow = SLOW_START if self.neighbour == "slow-start" else ()
         dialled = WORLDS[self.world].arguments(float(self.ratio))
-        return ["run", "dialled", f"--catalog={CATALOGUE}", *dialled, *slow]
+        return ["run", "dialled", f"--catalog={CATALOGUE}", "--yes", *dialled, *slow]
 
     def holds(self, interval: Interval | None) -> bool:
         """Whether an interval of the deciding metric holds the truth."""

@@ -5,7 +5,7 @@ from functools import cache
 from itertools import product
 
 from builders import SimulatedArm, SimulatedRun, pilot_record, service_use, simulated_run
-from judge.validity.broken import quiet_readings
+from judge.validity.broken import quiet_readings, readings_with
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
 from webdyno.model.pilot import SlotSettings
@@ -108,6 +108,19 @@ def probed() -> SimulatedRun:
     """The clear difference with probes at work."""
     run = decided()
     return SimulatedRun(run.head, [_with_readings(record) for record in run.records])
+
+
+@cache
+def disturbed() -> SimulatedRun:
+    """The clear difference, with a hypervisor that took time from the slower arm."""
+    run = decided()
+    records = [
+        readings_with(host={"servers": {"steal_s": 0.1 * (record.arm == "apache-event")}})(record)
+        if isinstance(record, SlotRecord)
+        else record
+        for record in run.records
+    ]
+    return SimulatedRun(run.head, records)
 
 
 @cache
@@ -225,7 +238,18 @@ def broken_point() -> SimulatedRun:
 SWEEPS = (connections, two_factors, names, broken_point, hostile_markup)
 """Runs of experiments with factors."""
 
-ALL = (decided, probed, piloted, several_arms, invalid, undecided, one_block, no_block, hostile)
+ALL = (
+    decided,
+    probed,
+    disturbed,
+    piloted,
+    several_arms,
+    invalid,
+    undecided,
+    one_block,
+    no_block,
+    hostile,
+)
 Make = Callable[[], SimulatedRun]
 
 
