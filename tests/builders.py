@@ -8,6 +8,7 @@ Every part of a run has its own small builder, so that a test names only what it
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from itertools import count
 from math import exp, log
@@ -266,6 +267,7 @@ def load_result(
     )
 
 
+@cache
 def response_times(requests: int, median_us: float = 1_500.0, spread: float = 0.3) -> Times:
     """Lognormal times at evenly spaced quantiles, `requests` in number."""
     histogram = HdrHistogram(1, LONGEST_US, 3)
@@ -325,13 +327,14 @@ def pilot_record(
     window_s: float = 0.5,
     period_s: float | None = None,
     full_rate_s: float = 0.2,
+    took_s: float = 2.5,
 ) -> PilotRecord:
     """What was found of an arm alone."""
     swings = "" if period_s is None else f"; the rate swings with a period of {period_s} s"
     return PilotRecord(
         arm=arm,
         started_at=START,
-        took_s=3.0,
+        took_s=took_s,
         window_s=0.05,
         answers=[1_000] * 40,
         response_s=0.0015,

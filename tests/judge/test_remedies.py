@@ -27,7 +27,7 @@ def measured(measure: Measure | None = None, blocks: int = 4) -> SimulatedRun:
 
 def pilot(arm: str, warmup_s: float, lead_in_s: float, window_s: float) -> PilotRecord:
     """What was found of an arm."""
-    return pilot_record(arm, warmup_s=warmup_s, lead_in_s=lead_in_s, window_s=window_s)
+    return pilot_record(arm, warmup_s=warmup_s, lead_in_s=lead_in_s, window_s=window_s, took_s=3.0)
 
 
 PILOTS: list[Record] = [pilot("nginx", 0.1, 0.3, 0.5), pilot("apache", 0.7, 0.1, 1.5)]
