@@ -218,18 +218,18 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         width=lab.TABLE_WIDTH,
         padding=0,
     )
-    for heading in ("load", "true ratio", "neighbour"):
+    for heading in ("load", "true\nratio", "neighbour"):
         made.add_column(heading)
     columns = (
         "runs",
-        "hold the truth",
-        "as measured",
+        "hold\nthe truth",
+        "as\nmeasured",
         "right",
         "wrong",
         "undecided",
         "invalid",
         "±",
-        "CPU holds",
+        "CPU\nholds",
         "s",
     )
     for heading in columns:
