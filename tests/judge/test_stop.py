@@ -139,7 +139,8 @@ def test_a_ratio_that_is_known_but_may_come_from_a_disturbance_goes_on() -> None
     made = run(BESIDE, 6, 0.009)
     assert reason(stop(stolen(made, 0.0))) == "precision"
     assert stop(stolen(made, 0.04)) is None
-    assert reason(stop(stolen(run(BESIDE, 16, 0.009), 0.04))) == "precision"
+    assert stop(stolen(run(BESIDE, 11, 0.009), 0.04)) is None, "it looks again at the twelfth block"
+    assert reason(stop(stolen(run(BESIDE, 12, 0.009), 0.04))) == "precision"
 
 
 def test_what_more_blocks_can_not_narrow_stops_and_says_so() -> None:

@@ -66,7 +66,7 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
-    if judgeable >= fewest and (known := _known(valid, pairs, experiment, fewest)):
+    if judgeable >= fewest and (known := _known(valid, experiment, fewest)):
         return known
     if finished >= measure.max_blocks:
         return Stop("max-blocks", f"{count(finished, 'block')} are the most that were asked for")
@@ -75,25 +75,45 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     return None
 
 
-def _known(
-    valid: Measured, pairs: Sequence[LogRatios], experiment: Experiment, fewest: int
-) -> Stop | None:
-    """Stop where the answer is there, or where more blocks can't bring it."""
+def _known(valid: Measured, experiment: Experiment, fewest: int) -> Stop | None:
+    """Stop where the answer is there, or where more blocks can't bring it.
+
+    A run that goes on for its bounds looks again at each `fewest` blocks only: looking after each
+    block until a difference survives would find too many that aren't.
+    """
     measure = experiment.measure
-    if measure.question is None and not _precise(pairs, measure):
-        return None
-    asked = asked_about(compare_with_baseline(valid, experiment, metric_rule(measure.decide_on)))
     if measure.question is not None:
+        asked = _asked(valid, experiment)
         answered = all(it.one_sided and it.one_sided.answer != "undecided" for it in asked)
         why = f"the question is answered: {measure.question}"
         return Stop("question", why) if answered else None
-    unsettled = [it for it in asked if it.verdict is not it.as_measured]
+    blocks = len(valid.blocks)
+    unsettled = _unsettled(valid, experiment, fewest)
+    since_look = blocks % fewest
+    if unsettled is None or (
+        since_look and _unsettled(valid.first(blocks - since_look), experiment, fewest)
+    ):
+        return None
     if not unsettled:
-        return Stop("precision", _how_well(pairs, measure))
-    if any(_may_settle(it, len(valid.blocks), fewest, measure) for it in unsettled):
+        return Stop("precision", _how_well(_pairs(valid, experiment), measure))
+    if any(_may_settle(it, blocks, fewest, measure) for it in unsettled):
         return None
     why = " ".join(it.why for it in unsettled)
     return Stop("bounds", f"more blocks would not tell more: {why[0].lower()}{why[1:].rstrip('.')}")
+
+
+def _asked(valid: Measured, experiment: Experiment) -> list[Comparison]:
+    rule = metric_rule(experiment.measure.decide_on)
+    return asked_about(compare_with_baseline(valid, experiment, rule))
+
+
+def _unsettled(valid: Measured, experiment: Experiment, fewest: int) -> list[Comparison] | None:
+    """Give the verdicts that don't survive their bounds; None while ratios aren't known well."""
+    pairs = _pairs(valid, experiment)
+    enough = min(len(pair.d) for pair in pairs) >= fewest
+    if not enough or not _precise(pairs, experiment.measure):
+        return None
+    return [it for it in _asked(valid, experiment) if it.verdict is not it.as_measured]
 
 
 def _may_settle(comparison: Comparison, blocks: int, fewest: int, measure: Measure) -> bool:
