@@ -5,6 +5,7 @@ from math import log, sqrt
 import pytest
 
 from judge.simulation import GATE_WORLDS, Outcome, World, coverage, experiments, shares
+from judge.survival_simulation import misled
 from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Verdict
 
@@ -61,6 +62,11 @@ def test_what_both_arms_had_alike_below_a_limit_costs_no_coverage(world: World) 
     """Only what one arm had more of it than the other counts there."""
     outcomes = list(experiments(world, 1_000, MEASURE, seed=3))
     assert coverage(outcomes, world.ratio) >= 0.93
+
+
+def test_going_on_until_a_verdict_survives_its_bounds_seldom_misleads() -> None:
+    """Although a disturbance took all of its bound, which is the worst case."""
+    assert misled(0.02, 0.05, runs=500, seed=4) <= 0.05 + 2 * sqrt(0.05 * 0.95 / 500)
 
 
 def test_equal_arms_become_equivalent_when_asked_for_enough_precision() -> None:
