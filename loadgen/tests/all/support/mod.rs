@@ -1,7 +1,5 @@
 //! A raw TCP server that does what a test says, and the engine run against it.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
