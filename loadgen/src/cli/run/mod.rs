@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-pub use args::Args;
+pub use args::{Args, explain};
 
 use super::exit::{CLIENT_BOUND, FAILED, OK, Stop, print, tell, unwritten};
 use super::signals;
