@@ -303,6 +303,23 @@ fn pauses_are_kept() {
     }
 }
 
+/// A pause shorter than a millisecond is not rounded up to one. On a busy machine any pause may end
+/// late, but not each time.
+#[test]
+fn short_pauses_are_short() {
+    for layer in ALL {
+        let (site, mut engine) = (Site::answering(layer), engine(1));
+        let order = site.order(COUNT, json!({"load": {"think": {"mean_s": 0.0002}}}));
+        let mut pause_us = || {
+            let result = run_on(&mut engine, &order);
+            let of = |path: &str| result.pointer(path).and_then(Value::as_f64).expect("a number");
+            let paused_us = of("/measured_s") * 1e6 - COUNT as f64 * of("/service_time_us/mean");
+            paused_us / (COUNT - 1) as f64
+        };
+        assert!((0..100).any(|_| pause_us() < 900.0), "{layer:?}");
+    }
+}
+
 /// 16 connections at a server that takes a known time: they are answered in bursts, and a window
 /// that is a multiple of that time has a known number of them, wherever it begins.
 #[test]
