@@ -30,13 +30,19 @@ class Address:
 
 
 def wait_for_listener(
-    address: Address, check_alive: Callable[[], None], new_socket: NewSocket = socket.socket
+    address: Address,
+    check_alive: Callable[[], None],
+    is_own: Callable[[], bool],
+    new_socket: NewSocket = socket.socket,
 ) -> bool:
-    """Wait until a connection is accepted; False when that doesn't happen in time."""
+    """Wait until a connection is accepted; False when that doesn't happen in time.
+
+    `is_own` tells whether it was by our server: somebody else's may have the port.
+    """
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline:
         check_alive()
-        if _accepts(address, new_socket):
+        if _accepts(address, new_socket) and is_own():
             return True
         time.sleep(POLL_S)
     return False
@@ -47,12 +53,14 @@ def wait_for_answer(
     path: str,
     page: Page,
     check_alive: Callable[[], None],
+    is_own: Callable[[], bool],
     new_socket: NewSocket = socket.socket,
 ) -> bool:
     """Wait until a path is answered as expected; False when there is no answer in time.
 
-    A server that gives the same wrong answer for a second has started too: what is wrong with
-    the answer is for the fairness certificate to say.
+    `is_own` tells whether our server answers: somebody else's may have the port. A server that
+    gives the same wrong answer for a second has started too: what is wrong with the answer is for
+    the fairness certificate to say.
     """
     deadline = time.monotonic() + START_WITHIN_S
     wrong: tuple[int, bytes] | None = None
@@ -60,6 +68,8 @@ def wait_for_answer(
     while time.monotonic() < deadline:
         check_alive()
         answer = _ask(address, path, new_socket)
+        if answer is not None and not is_own():
+            answer = None
         if answer is not None and page.matches(*answer):
             return True
         if answer is None or answer != wrong:
