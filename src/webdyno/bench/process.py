@@ -141,7 +141,7 @@ class ServerProcess:
         So that an answer isn't somebody else's, nor that of a server which goes into the
         background: it may answer before its first process has ended, at which it is killed.
         """
-        found = holders(self.pids(), port, path)
+        found = holders(self.pids(), port, path, near=self._warden.pid)
         if found == []:
             return False
         if self._stays_in_front(found or []):

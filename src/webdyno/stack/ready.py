@@ -55,8 +55,10 @@ def wait_for_answer(
     check_alive: Callable[[], None],
     is_own: Callable[[], bool],
     new_socket: NewSocket = socket.socket,
-) -> bool:
-    """Wait until a path is answered as expected; False when there is no answer in time.
+) -> float | None:
+    """Wait until a path is answered as expected; None when there is no answer in time.
+
+    Give the moment of the answer, by time.monotonic().
 
     `is_own` tells whether our server answers: somebody else's may have the port. A server that
     gives the same wrong answer for a second has started too: what is wrong with the answer is for
@@ -67,17 +69,17 @@ def wait_for_answer(
     wrong_since = 0.0
     while time.monotonic() < deadline:
         check_alive()
-        answer = _ask(address, path, new_socket)
+        answer, answered_at = _ask(address, path, new_socket), time.monotonic()
         if answer is not None and not is_own():
             answer = None
         if answer is not None and page.matches(*answer):
-            return True
+            return answered_at
         if answer is None or answer != wrong:
-            wrong, wrong_since = answer, time.monotonic()
-        elif time.monotonic() - wrong_since > SAME_WRONG_ANSWER_FOR_S:
-            return True
+            wrong, wrong_since = answer, answered_at
+        elif answered_at - wrong_since > SAME_WRONG_ANSWER_FOR_S:
+            return answered_at
         time.sleep(POLL_S)
-    return False
+    return None
 
 
 class HttpConnection(http.client.HTTPConnection):

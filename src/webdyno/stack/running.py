@@ -161,21 +161,27 @@ class RunningStack:
                 service.wait_until_it_listens()
             if service.role.service.filled_with == "site-files":
                 preload(service.address, self._prepared.files(), self._bench.servers_socket)
-        if self._front.role.service.protocol == "http":
-            path = self.site.ready_path
-            answers = wait_for_answer(
-                self._front.address,
-                path,
-                self.site.page(path),
-                self.check_alive,
-                self._front.listens,
-                self._bench.client_socket,
-            )
-            if not answers:
-                raise self._front.died(f"has not answered {self.url}{path} in time")
-        self.ready_s = time.monotonic() - begin
+        ready_at = self._wait_for_answer() or time.monotonic()
+        self.ready_s = ready_at - begin
         self.versions()  # kept with the logs
         self.check_alive()
+
+    def _wait_for_answer(self) -> float | None:
+        """Give the moment of the site's first answer; None where the front speaks no HTTP."""
+        if self._front.role.service.protocol != "http":
+            return None
+        path = self.site.ready_path
+        answered_at = wait_for_answer(
+            self._front.address,
+            path,
+            self.site.page(path),
+            self.check_alive,
+            self._front.listens,
+            self._bench.client_socket,
+        )
+        if answered_at is None:
+            raise self._front.died(f"has not answered {self.url}{path} in time")
+        return answered_at
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
