@@ -7,11 +7,12 @@ touched, nor is what the user set. Each rule looks at one arm, never at a differ
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import expm1
+from statistics import fmean
 
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.settings import slot_settings, slots_per_arm
-from webdyno.judge.validity import answers, trend
+from webdyno.judge.validity import answers, servers, trend
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
 from webdyno.model.metrics import metric_rule
@@ -25,6 +26,8 @@ TRIES = 2
 LONGER, LONGER_FOR_ANSWERS = 2.0, 4.0
 LONGEST_WINDOW_S = 60.0
 MOST_SLOTS = 16
+REST_S = 3.0
+"""So long servers may take to end what is left of their load; what goes on is their own doing."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ def due_remedy(
         *_no_answers(measured, experiment, now),
         *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
         *(_trends(measured, experiment, now) if room else []),
+        *_left_over(measured, experiment, now, anew=room),
     ]
     for it in found:
         if tried.count(it.rule) < TRIES and it.settings != now:
@@ -109,6 +113,29 @@ def _few_samples(
             f"{needed}: blocks have {more} slots of each arm from now on",
             now.model_copy(update={"slots_per_arm": max(more, slots)}),
         )
+
+
+def _left_over(
+    measured: Measured, experiment: Experiment, now: SlotSettings, *, anew: bool
+) -> Iterator[_Remedy]:
+    """Find arms that were disturbed by what the load had left the others to do.
+
+    Blocks are given up where that took so much of the CPUs that it can matter.
+    """
+    rule = servers.LEFT_OVER
+    for arm in experiment.arms:
+        slots = measured.of_arm(arm)
+        disturbed = [slot for slot in slots if rule.broken(slot)]
+        if len(disturbed) > rule.tolerated * len(slots):
+            share = fmean(map(servers.left_over_share, slots))
+            yield _Remedy(
+                rule.name,
+                arm,
+                f"arm {arm}: {rule.what(disturbed)}; before each slot it is waited for up to "
+                f"{duration(REST_S)}, from now on, until they rest",
+                now.model_copy(update={"rest_s": REST_S}),
+                anew=anew and share > WORTH_A_REMEDY,
+            )
 
 
 def _trends(measured: Measured, experiment: Experiment, now: SlotSettings) -> Iterator[_Remedy]:

@@ -1,7 +1,7 @@
 """One block: a fresh start of all arms, the certificate, warm-ups, then slots in balanced order."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from random import Random
@@ -17,13 +17,17 @@ from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import BlockRecord, CertificateRecord, RemedyRecord, SlotRecord
-from webdyno.probe import SlotProbe
+from webdyno.probe import SlotProbe, server_cpu
 from webdyno.run.certificate import ask
 from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied, start_stack
 
 PORT_TAKEN = "address already in use"
 """How the C library says it, and node as well."""
+
+LOOK_S = 0.05
+AT_REST = 0.02
+"""Share of a CPU that servers at rest may use all together."""
 
 Phase = Literal["warmup", "measure"]
 Stacks = Mapping[str, RunningStack]
@@ -64,7 +68,10 @@ def run_block(at: MeasuredPoint, number: int) -> None:
             return
         exits.callback(_ask_to_stop, stacks)
         generator = exits.enter_context(at.new_generator())
+        rest_s = times.rest_s
         for slot in slots:
+            if rest_s and not wait_for_rest(stacks.values(), rest_s):
+                rest_s = 0.0  # what they do then isn't left of their load
             try:
                 _measure(at, number, slot, times, stacks, generator)
             except StackDied as death:
@@ -163,6 +170,17 @@ def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord
         },
         settings={arm.name: stacks[arm.name].settings() for arm in at.arms},
     )
+
+
+def wait_for_rest(stacks: Collection[RunningStack], most_s: float) -> bool:
+    """Wait until servers rest, all of them together; False where they don't in time."""
+    deadline = time.monotonic() + most_s
+    while time.monotonic() < deadline:
+        before_s = sum(server_cpu(stack).cpu_s for stack in stacks)
+        time.sleep(LOOK_S)
+        if sum(server_cpu(stack).cpu_s for stack in stacks) - before_s <= AT_REST * LOOK_S:
+            return True
+    return False
 
 
 def _ask_to_stop(stacks: Stacks) -> None:
