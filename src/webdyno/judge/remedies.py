@@ -12,7 +12,7 @@ from statistics import fmean
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.settings import slot_settings, slots_per_arm
-from webdyno.judge.validity import answers, servers, trend
+from webdyno.judge.validity import SLOT_RULES, answers, servers, trend
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
 from webdyno.model.metrics import metric_rule
@@ -57,7 +57,7 @@ def due_remedy(
     found = [
         *_no_answers(measured, experiment, now),
         *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
-        *(_trends(measured, experiment, now) if room else []),
+        *(_trends(_undisturbed(measured), experiment, now) if room else []),
         *_left_over(measured, experiment, now, anew=room),
     ]
     for it in found:
@@ -73,11 +73,24 @@ def due_remedy(
     return None
 
 
+def _undisturbed(measured: Measured) -> Measured:
+    """Keep the slots that show only the arm: a noisy neighbour's coming or going is no trend."""
+    rules = [rule for rule in SLOT_RULES if rule.bounded]
+    return measured.without(
+        (slot.block, slot.slot)
+        for slot in measured.slots
+        if any(rule.broken(slot) for rule in rules)
+    )
+
+
 def _no_answers(measured: Measured, experiment: Experiment, now: SlotSettings) -> Iterator[_Remedy]:
-    """Find arms that are only slow: no answers, but no failures either."""
+    """Find arms that are only slow: no answers, but no failures either.
+
+    Answers may come in the drain, whence server CPU time per request is known, but no rate.
+    """
     for arm in experiment.arms:
         slots = measured.of_arm(arm)
-        silent = all(answers.NO_ANSWERS.broken(slot) for slot in slots)
+        silent = not any(slot.load.requests.completed for slot in slots)
         failed = any(slot.load.failures.total for slot in slots)
         if not slots or not silent or failed or experiment.measure.slot_s is not None:
             continue

@@ -106,7 +106,7 @@ REFUSED = _failure_rule(
 
 NO_ANSWERS = SlotRule(
     name="no-answers",
-    broken=lambda slot: slot.load.requests.completed == 0,  # those of the drain tell no rate
+    broken=lambda slot: slot.load.all_of_it.completed == 0,
     what=lambda slots: f"not one valid answer in {count(len(slots), 'slot')}",
     remedy="Ask for the page with `webdyno up` and curl; when it is only slow, make slots longer "
     "with --set measure.slot_s=5.",
