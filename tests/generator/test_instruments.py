@@ -180,7 +180,7 @@ def test_percentiles_cannot_decide_without_a_distribution() -> None:
     assert "doesn't tell the distribution" in (generator_fault(experiment) or "")
 
 
-@pytest.mark.parametrize("name", ["ab", "httperf", "wrk"])
+@pytest.mark.parametrize("name", ["ab", "wrk"])
 def test_a_lead_in_that_would_not_be_left_out_is_refused(name: str) -> None:
     arms = {arm: {"stack": "nginx"} for arm in "ab"}
     data = {"title": "t", "question": "q", "site": "static", "arms": arms, "generator": name}

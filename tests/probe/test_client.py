@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from webdyno.probe.client import ClientReading
@@ -34,6 +35,8 @@ def test_two_that_want_one_cpu_wait_for_each_other() -> None:
 
 def test_one_that_sleeps_does_not_wait() -> None:
     with subprocess.Popen(["sleep", "60"]) as sleeper:
+        while psutil.Process(sleeper.pid).status() != psutil.STATUS_SLEEPING:
+            time.sleep(0.01)
         before = ClientReading.read(sleeper.pid)
         time.sleep(0.1)
         share = ClientReading.read(sleeper.pid).share_since(before, 0.1)
