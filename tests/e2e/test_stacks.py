@@ -27,7 +27,7 @@ from webdyno.bench.workspace import home_folder
 from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Trouble
 from webdyno.model.paths import spell_out
-from webdyno.stack import StackDied, start_stack
+from webdyno.stack import StackDied, layout, ready, start_stack
 
 DRIVER = Path(__file__).parent / "driver.py"
 
@@ -294,7 +294,6 @@ def test_a_server_that_ends_at_once_is_told_with_its_log(bench: Bench, tmp_path:
     assert death.value.service == "nginx"
 
 
-@pytest.mark.measures  # beside others it may answer before its end is seen
 def test_a_server_that_goes_into_the_background_is_told_why_it_has_to_end(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -304,7 +303,30 @@ def test_a_server_that_goes_into_the_background_is_told_why_it_has_to_end(
         start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
 
 
-@pytest.mark.measures
+def test_a_daemon_that_answers_before_its_start_command_ends(bench: Bench, tmp_path: Path) -> None:
+    script = "{{ needs.binary }} -e stderr -c {{ server.folder }}/nginx.conf; sleep 0.2"
+    start = f'\nstart = ["/bin/sh", "-c", "{script}"]\n#'
+    own = own_nginx(tmp_path / "own", **{"daemon off;": "", "\nstart =": start})
+    stack, site = own.stack("nginx"), own.site("static")
+    with pytest.raises(StackDied, match="nginx went into the background"):
+        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+
+
+def test_an_answer_of_somebody_elses_server_is_no_start(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = Catalogue.load()
+    site = catalogue.site("static")
+    own = own_nginx(tmp_path / "own", **{"\nstart =": '\nstart = ["sleep", "60"]\n#'})
+    with start_stack(
+        catalogue.stack("nginx"), {}, site, folder=tmp_path / "theirs", bench=bench
+    ) as theirs:
+        monkeypatch.setattr(layout, "free_port", lambda *_: theirs.port)
+        monkeypatch.setattr(ready, "START_WITHIN_S", 0.5)
+        with pytest.raises(StackDied, match="in time"):
+            start_stack(own.stack("nginx"), {}, site, folder=tmp_path / "kept", bench=bench)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("how", ["program", "interpreter"])
 def test_a_program_that_the_servers_user_cannot_reach(

@@ -180,6 +180,16 @@ def test_percentiles_cannot_decide_without_a_distribution() -> None:
     assert "doesn't tell the distribution" in (generator_fault(experiment) or "")
 
 
+@pytest.mark.parametrize("name", ["ab", "wrk"])
+def test_a_lead_in_that_would_not_be_left_out_is_refused(name: str) -> None:
+    arms = {arm: {"stack": "nginx"} for arm in "ab"}
+    data = {"title": "t", "question": "q", "site": "static", "arms": arms, "generator": name}
+    asked = Experiment.model_validate(data | {"measure": {"lead_in_s": 0.1}})
+    assert "lead_in_s would change nothing" in (generator_fault(asked) or "")
+    none = Experiment.model_validate(data | {"measure": {"lead_in_s": 0}})
+    assert generator_fault(none) is None
+
+
 def test_threads_of_wrk_share_connections_evenly() -> None:
     order = LoadOrder(
         "a slot", (Request("http://127.0.0.1/", Expectation(200)),), Load(connections=9), 1.0

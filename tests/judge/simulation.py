@@ -14,6 +14,7 @@ from statistics import fmean
 
 import numpy as np
 
+from webdyno.judge.bias import LEAST_MINDED
 from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, rate_when_slowed, widened
 from webdyno.judge.comparison import ALPHA, DELTA, fewest_blocks, shown_estimate
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
@@ -128,10 +129,11 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
 
 
 def _bound(taken: Sequence[Logs]) -> Bound:
-    """Bound the ratio by what one arm had more than the other, as below a limit."""
+    """Bound the ratio as below a limit: by what the other arm can't have minded."""
     mine, theirs = np.concatenate(taken, axis=1).mean(axis=1)
     arm, baseline = (
-        rate_when_slowed("other-work", max(share, 0.0)) for share in (mine - theirs, theirs - mine)
+        rate_when_slowed("other-work", max(share, 0.0))
+        for share in (mine - LEAST_MINDED * theirs, theirs - LEAST_MINDED * mine)
     )
     return of_ratio([arm], [baseline])
 

@@ -6,6 +6,7 @@ from math import exp
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, pilot_record, simulated_run
+from judge.validity.broken import readings_with
 from webdyno.judge.measured import Measured
 from webdyno.judge.remedies import due_remedy
 from webdyno.judge.settings import slot_settings, slots_per_arm
@@ -85,7 +86,7 @@ def test_nothing_is_remedied_where_nothing_is_wrong() -> None:
 def silent(run: SimulatedRun) -> SimulatedRun:
     """Arm apache has answered nothing, and nothing has failed."""
     load = slot_of(run, "apache").load
-    requests = load.requests.model_copy(update={"completed": 0, "drained": 0})
+    requests = load.requests.model_copy(update={"completed": 0, "drained": 64})
     return planted(run, "apache", requests=requests, whole=None)
 
 
@@ -153,6 +154,36 @@ def test_a_percentile_gets_the_answers_that_it_needs() -> None:
     assert (remedy.rule, remedy.anew) == ("few-samples", True)
     assert remedy.settings
     assert remedy.settings.slots_per_arm == 8
+
+
+def with_left_over(cpu_s: float, blocks: int = 4) -> SimulatedRun:
+    """Nginx goes on working while apache is loaded."""
+    run = measured(blocks=blocks)
+
+    def work(record: Record) -> Record:
+        if not isinstance(record, SlotRecord) or record.arm != "apache":
+            return record
+        return readings_with(other_arms_cpu_s={"nginx": cpu_s})(record)
+
+    return replace(run, records=[work(record) for record in run.records])
+
+
+@pytest.mark.parametrize(("share", "anew"), [(0.3, True), (0.05, False)])
+def test_what_is_left_of_a_load_is_waited_for(share: float, anew: bool) -> None:
+    remedy = due(with_left_over(share))
+    assert remedy
+    assert (remedy.rule, remedy.arm, remedy.anew) == ("left-over-work", "apache", anew)
+    assert remedy.settings
+    assert remedy.settings.rest_s > 0
+    assert due(with_left_over(0.001)) is None
+
+
+def test_a_trend_of_disturbed_slots_is_the_neighbours() -> None:
+    run = drifting(0.1)
+    assert due(run)
+    stolen_from = readings_with(host={"servers": {"steal_s": 0.1}})
+    disturbed = [stolen_from(it) if isinstance(it, SlotRecord) else it for it in run.records]
+    assert due(replace(run, records=disturbed)) is None
 
 
 def test_a_rule_is_remedied_twice_at_most() -> None:

@@ -10,6 +10,7 @@ from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import plan_points
 from webdyno.run.budget import (
+    OWN_S,
     foretell,
     least_s,
     point_s,
@@ -120,7 +121,7 @@ def test_a_budget_that_is_too_short_is_told_with_one_that_would_do() -> None:
 
 def test_a_sweep_takes_as_long_as_all_of_its_points() -> None:
     swept = with_budget(40, [1, 8])
-    assert least_s(swept, CATALOGUE) == 2 * least_s(EXPERIMENT, CATALOGUE)
+    assert least_s(swept, CATALOGUE) == OWN_S + 2 * point_s(EXPERIMENT, CATALOGUE)
     assert "6 blocks of 2 arms at each of 2 points" in foretell(swept, CATALOGUE)
 
 

@@ -16,6 +16,7 @@ from typing import Literal
 import psutil
 
 from webdyno.bench import warden
+from webdyno.bench.listening import holders
 from webdyno.bench.users import ServerUser, open_log
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
@@ -25,6 +26,9 @@ WARDENS_ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LANG": "C.UTF-8",
 }
+IN_FRONT_FOR_S = 0.5
+"""So long the first process has to live on after others than itself began to listen."""
+POLL_S = 0.005
 STOP = b"."
 """Tells a warden to stop; its pipe's end without this tells that webdyno has died."""
 
@@ -131,13 +135,56 @@ class ServerProcess:
             return []
         return [process.pid for process in tree]
 
-    def stop(self) -> None:
-        """Stop gracefully, then by force; returns when nothing is left; safe to call twice."""
-        lifeline, output = self._warden.stdin, self._warden.stdout
+    def listens(self, port: int, path: Path | None) -> bool:
+        """Whether one of its processes listens on a port, or at a path if there is one.
+
+        So that an answer isn't somebody else's, nor that of a server which goes into the
+        background: it may answer before its first process has ended, at which it is killed.
+        """
+        found = holders(self.pids(), port, path, near=self._warden.pid)
+        if found == []:
+            return False
+        if self._stays_in_front(found or []):
+            return True
+        self._warden.wait(warden.KILL_WITHIN_S + 2)
+        return False
+
+    def _stays_in_front(self, listening: Sequence[int]) -> bool:
+        """Whether the first process lives on; one that gives way has others listen for it.
+
+        Daemons leave the session that the warden gave to the first process.
+        """
+        by_itself = self.pid in listening and all(map(self._in_session, listening))
+        deadline = time.monotonic() + (0.0 if by_itself else IN_FRONT_FOR_S)
+        while not self._first_has_ended():
+            if time.monotonic() >= deadline:
+                return True
+            time.sleep(POLL_S)
+        return False
+
+    def _in_session(self, pid: int) -> bool:
+        with suppress(ProcessLookupError):
+            return os.getsid(pid) == self.pid
+        return True
+
+    def _first_has_ended(self) -> bool:
+        try:
+            return psutil.Process(self.pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
+
+    def ask_to_stop(self) -> None:
+        """Have it stop, without waiting for its end; safe to call twice."""
+        lifeline = self._warden.stdin
         if lifeline is not None and not lifeline.closed:
             with suppress(BrokenPipeError):  # the warden may be gone
                 lifeline.write(STOP)
                 lifeline.close()
+
+    def stop(self) -> None:
+        """Stop gracefully, then by force; returns when nothing is left; safe to call twice."""
+        self.ask_to_stop()
+        output = self._warden.stdout
         try:
             self._warden.wait(self._stop_within_s + warden.KILL_WITHIN_S + 2)
         except subprocess.TimeoutExpired:

@@ -63,5 +63,8 @@ def _wait(process: ServerProcess, address: Address, bench: Bench) -> None:
         if process.poll() is not None:
             raise Trouble(f"the null server ended: {process.log.read_text().strip()}")
 
-    if not wait_for_listener(address, check_alive, bench.client_socket):
+    def is_own() -> bool:
+        return process.listens(address.port, address.socket)
+
+    if not wait_for_listener(address, check_alive, is_own, bench.client_socket):
         raise Trouble("the null server has not accepted connections in time")

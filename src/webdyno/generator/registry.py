@@ -46,6 +46,11 @@ def generator_fault(experiment: Experiment) -> str | None:
         one_path = experiment.load.model_copy(update={"paths": arm.paths or experiment.load.paths})
         if len(spell_out_all(arm.paths or [])) > 1 and its.fault(one_path):
             return f"generator {name} asks for one path only; arm {arm_name} has more"
+    if experiment.measure.lead_in_s and not its.tells_windows:
+        return (
+            f"{name} counts from its first request on, so lead_in_s would change nothing; leave it "
+            f'out, or use generator = "{OWN_GENERATOR}"'
+        )
     decide_on = experiment.measure.decide_on
     if metric_rule(decide_on).needs == "times" and not its.tells_times:
         return (

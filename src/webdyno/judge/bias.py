@@ -120,6 +120,10 @@ def _stopped(slot: SlotRecord) -> float:
     return min(stopped_s(slot) / took_s, 1.0) if took_s else 0.0
 
 
+LEAST_MINDED = 0.5
+"""Of what both arms had of a cause, up to its limit, each minds at least this share. An assumption:
+docs/method.md has what it costs and what it is worth."""
+
 CAUSES = (
     Cause("steal", STEAL_LIMIT, _stolen, _extra(_stolen_s)),
     Cause("other-work", FOREIGN_LIMIT, _lost(foreign_s), _extra(_refilling_s(foreign_s))),
@@ -184,10 +188,15 @@ class Side:
         return found
 
     def _counted(self, cause: Cause, of: Share) -> float:
-        """Give the share that counts: all of it beyond the limit, else the difference."""
+        """Give the share that counts: all of it beyond the limit, else what the other can't have.
+
+        What the other arm had moved its metric, too, and by as much as it minds it.
+        """
         share = _mean(self.mine, of)
         of_time = max(_mean(self.mine, cause.of_time), _mean(self.theirs, cause.of_time))
-        return share if of_time > cause.limit else max(share - _mean(self.theirs, of), 0.0)
+        if of_time > cause.limit:
+            return share
+        return max(share - LEAST_MINDED * _mean(self.theirs, of), 0.0)
 
     def _added_us(self, share: float) -> float:
         """Give the mean time that a disturbance has added to a request."""

@@ -7,11 +7,12 @@ touched, nor is what the user set. Each rule looks at one arm, never at a differ
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import expm1
+from statistics import fmean
 
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.settings import slot_settings, slots_per_arm
-from webdyno.judge.validity import answers, trend
+from webdyno.judge.validity import SLOT_RULES, answers, servers, trend
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
 from webdyno.model.metrics import metric_rule
@@ -25,6 +26,8 @@ TRIES = 2
 LONGER, LONGER_FOR_ANSWERS = 2.0, 4.0
 LONGEST_WINDOW_S = 60.0
 MOST_SLOTS = 16
+REST_S = 3.0
+"""So long servers may take to end what is left of their load; what goes on is their own doing."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ def due_remedy(
     found = [
         *_no_answers(measured, experiment, now),
         *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
-        *(_trends(measured, experiment, now) if room else []),
+        *(_trends(_undisturbed(measured), experiment, now) if room else []),
+        *_left_over(measured, experiment, now, anew=room),
     ]
     for it in found:
         if tried.count(it.rule) < TRIES and it.settings != now:
@@ -69,11 +73,24 @@ def due_remedy(
     return None
 
 
+def _undisturbed(measured: Measured) -> Measured:
+    """Keep the slots that show only the arm: a noisy neighbour's coming or going is no trend."""
+    rules = [rule for rule in SLOT_RULES if rule.bounded]
+    return measured.without(
+        (slot.block, slot.slot)
+        for slot in measured.slots
+        if any(rule.broken(slot) for rule in rules)
+    )
+
+
 def _no_answers(measured: Measured, experiment: Experiment, now: SlotSettings) -> Iterator[_Remedy]:
-    """Find arms that are only slow: no answers, but no failures either."""
+    """Find arms that are only slow: no answers, but no failures either.
+
+    Answers may come in the drain, whence server CPU time per request is known, but no rate.
+    """
     for arm in experiment.arms:
         slots = measured.of_arm(arm)
-        silent = all(answers.NO_ANSWERS.broken(slot) for slot in slots)
+        silent = not any(slot.load.requests.completed for slot in slots)
         failed = any(slot.load.failures.total for slot in slots)
         if not slots or not silent or failed or experiment.measure.slot_s is not None:
             continue
@@ -109,6 +126,29 @@ def _few_samples(
             f"{needed}: blocks have {more} slots of each arm from now on",
             now.model_copy(update={"slots_per_arm": max(more, slots)}),
         )
+
+
+def _left_over(
+    measured: Measured, experiment: Experiment, now: SlotSettings, *, anew: bool
+) -> Iterator[_Remedy]:
+    """Find arms that were disturbed by what the load had left the others to do.
+
+    Blocks are given up where that took so much of the CPUs that it can matter.
+    """
+    rule = servers.LEFT_OVER
+    for arm in experiment.arms:
+        slots = measured.of_arm(arm)
+        disturbed = [slot for slot in slots if rule.broken(slot)]
+        if len(disturbed) > rule.tolerated * len(slots):
+            share = fmean(map(servers.left_over_share, slots))
+            yield _Remedy(
+                rule.name,
+                arm,
+                f"arm {arm}: {rule.what(disturbed)}; before each slot it is waited for up to "
+                f"{duration(REST_S)}, from now on, until they rest",
+                now.model_copy(update={"rest_s": REST_S}),
+                anew=anew and share > WORTH_A_REMEDY,
+            )
 
 
 def _trends(measured: Measured, experiment: Experiment, now: SlotSettings) -> Iterator[_Remedy]:

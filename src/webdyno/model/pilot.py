@@ -41,5 +41,7 @@ class SlotSettings(Model):
     """Load at the beginning of each slot that doesn't count; the same for all arms."""
     window_s: Amount
     """The part of each slot that counts; the same for all arms."""
+    rest_s: Amount = 0.0
+    """Before each slot it is waited until all servers rest, but no longer."""
     slots_per_arm: int | None = None
     """Slots of each arm in a block; None where it is chosen from the noise."""

@@ -1,7 +1,7 @@
 """One block: a fresh start of all arms, the certificate, warm-ups, then slots in balanced order."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from random import Random
@@ -13,16 +13,21 @@ from webdyno.judge import Stop
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import certificate as fairness
 from webdyno.model.calibration import Ceiling
+from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import BlockRecord, CertificateRecord, RemedyRecord, SlotRecord
-from webdyno.probe import SlotProbe
+from webdyno.probe import SlotProbe, server_cpu
 from webdyno.run.certificate import ask
 from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied, start_stack
 
 PORT_TAKEN = "address already in use"
 """How the C library says it, and node as well."""
+
+LOOK_S = 0.05
+AT_REST = 0.02
+"""Share of a CPU that servers at rest may use all together."""
 
 Phase = Literal["warmup", "measure"]
 Stacks = Mapping[str, RunningStack]
@@ -52,8 +57,8 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     times = slot_settings(at.records, at.experiment)
     slots = _plan_slots(at, order, times, rng)
     at.progress.block_begins(at.point, number, len(slots))
+    stacks: dict[str, RunningStack] = {}
     with ExitStack() as exits:
-        stacks: dict[str, RunningStack] = {}
         for arm in rng.sample(at.arms, len(at.arms)):
             stacks[arm.name] = exits.enter_context(start_arm(at, number, arm))
         certificate = _certify(at, number, stacks)
@@ -61,10 +66,14 @@ def run_block(at: MeasuredPoint, number: int) -> None:
         if differences := fairness.differences(certificate, names):
             at.keep_stop(Stop("different-answers", differences[0].what))
             return
+        exits.callback(_ask_to_stop, stacks)
         generator = exits.enter_context(at.new_generator())
+        rest_s = times.rest_s
         for slot in slots:
+            if rest_s and not wait_for_rest(stacks.values(), rest_s):
+                rest_s = 0.0  # what they do then isn't left of their load
             try:
-                _load(at, number, slot, times, stacks, generator)
+                _measure(at, number, slot, times, stacks, generator)
             except StackDied as death:
                 at.keep_incident(number, slot.arm.name, death)
                 at.has_stopped = True
@@ -123,13 +132,10 @@ def start_arm(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
     """
     try:
         return _start(at, block, arm)
-    except StackDied as died:
-        if not any(PORT_TAKEN in line.lower() for line in [died.what, *died.log_tail]):
-            at.keep_incident(block, arm.name, died)
-            raise
     except Trouble as trouble:
-        at.keep_incident(block, arm.name, trouble)
-        raise
+        if PORT_TAKEN not in str(trouble).lower():
+            at.keep_incident(block, arm.name, trouble)
+            raise
     what = f"arm {arm.name}: somebody had taken its port; it was started with another one"
     at.keep_remedy(
         RemedyRecord(block=at.finished_blocks, rule="port-taken", arm=arm.name, what=what)
@@ -166,7 +172,24 @@ def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord
     )
 
 
-def _load(
+def wait_for_rest(stacks: Collection[RunningStack], most_s: float) -> bool:
+    """Wait until servers rest, all of them together; False where they don't in time."""
+    deadline = time.monotonic() + most_s
+    while time.monotonic() < deadline:
+        before_s = sum(server_cpu(stack).cpu_s for stack in stacks)
+        time.sleep(LOOK_S)
+        if sum(server_cpu(stack).cpu_s for stack in stacks) - before_s <= AT_REST * LOOK_S:
+            return True
+    return False
+
+
+def _ask_to_stop(stacks: Stacks) -> None:
+    """Have all servers stop at once: each takes a tenth of a second."""
+    for stack in stacks.values():
+        stack.ask_to_stop()
+
+
+def _measure(
     at: MeasuredPoint,
     block: int,
     slot: PlannedSlot,
@@ -176,14 +199,19 @@ def _load(
 ) -> None:
     """Load one arm for one slot, and keep what was measured; raise StackDied if it died."""
     name, stack = slot.arm.name, stacks[slot.arm.name]
+    counts = slot.phase == "measure"
+    order = load_order(
+        at,
+        slot.arm,
+        stack,
+        f"block {block} slot {slot.position}",
+        times.window_s if counts else times.warmup_s[name],
+        lead_in_s=times.lead_in_s if counts else 0.0,
+    )
     at.progress.slot_begins(name, slot.phase)
     started_at = datetime.now(UTC)
-    try:
-        with SlotProbe(name, stacks, at.bench, generator.pid) as probe:
-            result = generator.slot(_load_order(at, block, slot, times, stack.url))
-    except GeneratorError:
-        stack.check_alive()  # the death of the server explains the generator's failure
-        raise
+    with SlotProbe(name, stacks, at.bench, generator.pid) as probe:
+        result = put_load(generator, order, stack)
     record = SlotRecord(
         block=block,
         slot=slot.position,
@@ -199,17 +227,35 @@ def _load(
     stack.check_alive()
 
 
-def _load_order(
-    at: MeasuredPoint, block: int, slot: PlannedSlot, times: SlotSettings, url: str
+def load_order(
+    at: MeasuredPoint,
+    arm: PlannedArm,
+    stack: RunningStack,
+    name: str,
+    duration_s: float,
+    *,
+    lead_in_s: float = 0.0,
+    part_s: float | None = None,
 ) -> LoadOrder:
-    load, counts = at.experiment.load, slot.phase == "measure"
+    """Give the order, by a name of its own, for one stretch of the experiment's load on an arm."""
+    load = at.experiment.load
     return LoadOrder(
-        id=f"block {block} slot {slot.position}",
-        requests=tuple(Request(url + path, expect.under(load)) for path, expect in slot.arm.asked),
+        id=name,
+        requests=tuple(Request(stack.url + path, expect.under(load)) for path, expect in arm.asked),
         load=load,
-        duration_s=times.window_s if counts else times.warmup_s[slot.arm.name],
-        lead_in_s=times.lead_in_s if counts else 0.0,
+        duration_s=duration_s,
+        lead_in_s=lead_in_s,
+        part_s=part_s,
     )
+
+
+def put_load(generator: Generator, order: LoadOrder, stack: RunningStack) -> LoadResult:
+    """Load a stack; its death explains a failure of the load generator, and is raised instead."""
+    try:
+        return generator.slot(order)
+    except GeneratorError:
+        stack.check_alive()
+        raise
 
 
 def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:

@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 
-from webdyno.generator import Generator, GeneratorError, LoadOrder, Request, program
+from webdyno.generator import Generator, GeneratorError, program
 from webdyno.judge.pilot import Needs, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots
 from webdyno.judge.steady import Series, onset, windows_to_join
@@ -24,7 +24,7 @@ from webdyno.model.pilot import ColdFigures, Pilot
 from webdyno.model.records import PilotRecord
 from webdyno.probe import server_cpu
 from webdyno.probe.scene import Sampler
-from webdyno.run.block import start_arm
+from webdyno.run.block import load_order, put_load, start_arm
 from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied
 
@@ -223,22 +223,9 @@ class _Loaded:
         seen.failed = result.failures.total > result.requests.completed
 
     def _load(self, load_s: float) -> LoadResult:
-        load = self.at.experiment.load
-        order = LoadOrder(
-            id=f"pilot of {self.arm.name}",
-            requests=tuple(
-                Request(self.stack.url + path, expect.under(load))
-                for path, expect in self.arm.asked
-            ),
-            load=load,
-            duration_s=load_s,
-            part_s=WINDOW_S,
-        )
-        try:
-            result = self.generator.slot(order)
-        except GeneratorError:
-            self.stack.check_alive()  # the death of the server explains the generator's failure
-            raise
+        name = f"pilot of {self.arm.name}"
+        order = load_order(self.at, self.arm, self.stack, name, load_s, part_s=WINDOW_S)
+        result = put_load(self.generator, order, self.stack)
         self.stack.check_alive()
         return result
 

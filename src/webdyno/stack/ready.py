@@ -30,13 +30,19 @@ class Address:
 
 
 def wait_for_listener(
-    address: Address, check_alive: Callable[[], None], new_socket: NewSocket = socket.socket
+    address: Address,
+    check_alive: Callable[[], None],
+    is_own: Callable[[], bool],
+    new_socket: NewSocket = socket.socket,
 ) -> bool:
-    """Wait until a connection is accepted; False when that doesn't happen in time."""
+    """Wait until a connection is accepted; False when that doesn't happen in time.
+
+    `is_own` tells whether it was by our server: somebody else's may have the port.
+    """
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline:
         check_alive()
-        if _accepts(address, new_socket):
+        if _accepts(address, new_socket) and is_own():
             return True
         time.sleep(POLL_S)
     return False
@@ -47,27 +53,33 @@ def wait_for_answer(
     path: str,
     page: Page,
     check_alive: Callable[[], None],
+    is_own: Callable[[], bool],
     new_socket: NewSocket = socket.socket,
-) -> bool:
-    """Wait until a path is answered as expected; False when there is no answer in time.
+) -> float | None:
+    """Wait until a path is answered as expected; None when there is no answer in time.
 
-    A server that gives the same wrong answer for a second has started too: what is wrong with
-    the answer is for the fairness certificate to say.
+    Give the moment of the answer, by time.monotonic().
+
+    `is_own` tells whether our server answers: somebody else's may have the port. A server that
+    gives the same wrong answer for a second has started too: what is wrong with the answer is for
+    the fairness certificate to say.
     """
     deadline = time.monotonic() + START_WITHIN_S
     wrong: tuple[int, bytes] | None = None
     wrong_since = 0.0
     while time.monotonic() < deadline:
         check_alive()
-        answer = _ask(address, path, new_socket)
+        answer, answered_at = _ask(address, path, new_socket), time.monotonic()
+        if answer is not None and not is_own():
+            answer = None
         if answer is not None and page.matches(*answer):
-            return True
+            return answered_at
         if answer is None or answer != wrong:
-            wrong, wrong_since = answer, time.monotonic()
-        elif time.monotonic() - wrong_since > SAME_WRONG_ANSWER_FOR_S:
-            return True
+            wrong, wrong_since = answer, answered_at
+        elif answered_at - wrong_since > SAME_WRONG_ANSWER_FOR_S:
+            return answered_at
         time.sleep(POLL_S)
-    return False
+    return None
 
 
 class HttpConnection(http.client.HTTPConnection):

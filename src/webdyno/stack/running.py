@@ -26,7 +26,7 @@ from webdyno.stack.ports import demand_port
 from webdyno.stack.preload import preload
 from webdyno.stack.ready import wait_for_answer
 from webdyno.stack.roles import resolve_stack
-from webdyno.stack.service import RunningService
+from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
 
 
@@ -146,6 +146,13 @@ class RunningStack:
 
     def start(self) -> None:
         """Start the services one after the other and wait until the site's first answer."""
+        try:
+            self._start()
+        except StackDied as died:
+            self._services[died.service].check_configuration()
+            raise
+
+    def _start(self) -> None:
         begin = time.monotonic()
         for service in self._services.values():
             self._started.append(service)
@@ -154,20 +161,27 @@ class RunningStack:
                 service.wait_until_it_listens()
             if service.role.service.filled_with == "site-files":
                 preload(service.address, self._prepared.files(), self._bench.servers_socket)
-        if self._front.role.service.protocol == "http":
-            path = self.site.ready_path
-            answers = wait_for_answer(
-                self._front.address,
-                path,
-                self.site.page(path),
-                self.check_alive,
-                self._bench.client_socket,
-            )
-            if not answers:
-                raise self._front.died(f"has not answered {self.url}{path} in time")
-        self.ready_s = time.monotonic() - begin
+        ready_at = self._wait_for_answer() or time.monotonic()
+        self.ready_s = ready_at - begin
         self.versions()  # kept with the logs
-        self.check_alive()  # one that went into the background may have answered before its end
+        self.check_alive()
+
+    def _wait_for_answer(self) -> float | None:
+        """Give the moment of the site's first answer; None where the front speaks no HTTP."""
+        if self._front.role.service.protocol != "http":
+            return None
+        path = self.site.ready_path
+        answered_at = wait_for_answer(
+            self._front.address,
+            path,
+            self.site.page(path),
+            self.check_alive,
+            self._front.listens,
+            self._bench.client_socket,
+        )
+        if answered_at is None:
+            raise self._front.died(f"has not answered {self.url}{path} in time")
+        return answered_at
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
@@ -207,6 +221,11 @@ class RunningStack:
     def wardens(self) -> list[int]:
         """The processes whose descendants the services are; no part of the stack themselves."""
         return [service.process.warden_pid for service in self._started if service.process]
+
+    def ask_to_stop(self) -> None:
+        """Have everything stop, without waiting for its end: that is for `stop`."""
+        for service in reversed(self._started):
+            service.ask_to_stop()
 
     def stop(self) -> None:
         """Stop everything, front first; nothing is left afterwards; safe to call twice."""

@@ -67,13 +67,8 @@ class RunningService:
     process: ServerProcess | None = field(default=None, init=False)
 
     def start(self, groups_to_join: Sequence[Path] = ()) -> None:
-        """Check the configuration and start the process; it isn't ready yet.
-
-        Raise Trouble with the server's own words when it refuses its configuration.
-        """
+        """Start the process; it isn't ready yet."""
         service, filled = self.role.service, self.filled
-        if words := filled.words("check"):
-            self._run(words, f"refuses its configuration (kept in {self._kept()})")
         if service.data and not self._has_data(service.data):
             for command in filled.texts["initialise"]:
                 self._run(without_empty(command), "can't be set up")
@@ -92,13 +87,29 @@ class RunningService:
             stop_within_s=service.stop_within_s,
         )
 
+    def check_configuration(self) -> None:
+        """Raise Trouble with the server's own words when it refuses its configuration.
+
+        That takes as long as a start, so it is asked only where a start has failed.
+        """
+        if words := self.filled.words("check"):
+            self._run(words, f"refuses its configuration (kept in {self._kept()})")
+
     def _has_data(self, folder: str) -> bool:
         return any((self.home / folder).iterdir())
 
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
-        if not wait_for_listener(self.address, self.check_alive, self.bench.servers_socket):
+        if not wait_for_listener(
+            self.address, self.check_alive, self.listens, self.bench.servers_socket
+        ):
             raise self.died("has not accepted connections in time")
+
+    def listens(self) -> bool:
+        """Whether what accepts connections at its address is one of its own processes."""
+        return self.process is not None and self.process.listens(
+            self.address.port, self.address.socket
+        )
 
     def check_alive(self, why: str = "") -> None:
         """Raise StackDied, with `why` in its message, when the process has ended."""
@@ -149,6 +160,11 @@ class RunningService:
     def pids(self) -> list[int]:
         """Its processes."""
         return self.process.pids() if self.process else []
+
+    def ask_to_stop(self) -> None:
+        """Have the process stop, without waiting for its end."""
+        if self.process is not None:
+            self.process.ask_to_stop()
 
     def stop(self) -> None:
         """Stop the process and whatever it started; safe to call twice."""

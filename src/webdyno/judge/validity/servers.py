@@ -57,7 +57,8 @@ def left_over_s(slot: SlotRecord) -> float:
     return sum(slot.readings.other_arms_cpu_s.values()) if slot.readings else 0.0
 
 
-def _left_over(slot: SlotRecord) -> float:
+def left_over_share(slot: SlotRecord) -> float:
+    """Give the same as a share of the servers' CPU time in the slot."""
     total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
     return left_over_s(slot) / total_s if total_s else 0.0
 
@@ -71,16 +72,16 @@ def _busy_others(slots: Sequence[SlotRecord]) -> str:
     }
     return (
         f"{', '.join(sorted(names))} went on working, without load, with up to "
-        f"{percent(max(map(_left_over, slots)))} of the servers' CPUs"
+        f"{percent(max(map(left_over_share, slots)))} of the servers' CPUs"
     )
 
 
 LEFT_OVER = SlotRule(
     name="left-over-work",
-    broken=lambda slot: _left_over(slot) > LEFT_OVER_LIMIT,
+    broken=lambda slot: left_over_share(slot) > LEFT_OVER_LIMIT,
     what=_busy_others,
-    remedy="These servers were still working off their last slot: use fewer connections or a lower "
-    "rate, or turn off what they do by themselves.",
+    remedy="Where they don't rest though webdyno waits for that before each slot: use fewer "
+    "connections or a lower rate, or turn off what they do by themselves.",
     spoils=WORK,
     bounded=True,
 )

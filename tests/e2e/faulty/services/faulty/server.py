@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import sys
 import tempfile
+import time
+from math import exp
 
 RIGHT_AT_FIRST = {"compressed": 1}
 """Right answers before the fault shows: enough to be ready, or for the certificate as well."""
@@ -11,6 +13,14 @@ USUALLY_RIGHT_AT_FIRST = 100
 HELLO = b"Hello, World!"
 WRITTEN_BYTES = 200_000
 WRITTEN_AT_MOST = 128_000_000
+PAGE_S = 0.15
+"""What a slow page takes."""
+RESTED_S, COLD_FOR_S, COLD_COST_S = 0.05, 0.15, 0.001
+"""After so long without a request, each costs so much for a while."""
+FADES_IN_S = 0.6
+"""In which the cost of a slow start fades to 37 %."""
+WORKS_ON_S, SLICE_S = 0.4, 0.005
+"""So long after its last request a server may go on working, in slices."""
 
 
 def answer(
@@ -31,6 +41,9 @@ class Faulty(asyncio.Protocol):
 
     fault = "none"
     answered = 0
+    first_at = last_at = burst_at = 0.0
+    """Moments of the first request, the last one, and the first after a rest."""
+    works_on = False
     transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -44,6 +57,10 @@ class Faulty(asyncio.Protocol):
             Faulty.answered += 1
             right = Faulty.answered <= RIGHT_AT_FIRST.get(Faulty.fault, USUALLY_RIGHT_AT_FIRST)
             fault = "none" if right else Faulty.fault
+            take_time()
+            if Faulty.fault == "slow-page":
+                asyncio.get_running_loop().call_later(PAGE_S, self.transport.write, answer(HELLO))
+                continue
             if fault == "memory":
                 fill_the_page_cache()
             if fault == "truncated":
@@ -56,6 +73,39 @@ class Faulty(asyncio.Protocol):
                 self.transport.write(answer(packed, headers="Content-Encoding: gzip\r\n"))
             else:
                 self.transport.write(answer(HELLO))
+
+
+def take_time() -> None:
+    """Cost what a request costs at this moment."""
+    now = time.monotonic()
+    if now - Faulty.last_at > RESTED_S:
+        Faulty.burst_at = now
+    Faulty.first_at, Faulty.last_at = Faulty.first_at or now, now
+    if Faulty.fault == "slow-start":
+        spin(COLD_COST_S * exp((Faulty.first_at - now) / FADES_IN_S))
+    elif Faulty.fault == "slow-after-rest" and now - Faulty.burst_at < COLD_FOR_S:
+        spin(COLD_COST_S)
+    elif Faulty.fault == "works-on" and not Faulty.works_on:
+        Faulty.works_on = True
+        asyncio.get_running_loop().call_later(SLICE_S, work_on)
+
+
+def work_on() -> None:
+    """Use the CPU for a while after the last request."""
+    rests_for_s = time.monotonic() - Faulty.last_at
+    Faulty.works_on = rests_for_s < WORKS_ON_S
+    if Faulty.works_on and rests_for_s > SLICE_S:
+        spin(SLICE_S)
+        asyncio.get_running_loop().call_soon(work_on)
+    elif Faulty.works_on:
+        asyncio.get_running_loop().call_later(SLICE_S, work_on)
+
+
+def spin(for_s: float) -> None:
+    """Use the CPU for so long."""
+    until = time.monotonic() + for_s
+    while time.monotonic() < until:
+        pass
 
 
 def fill_the_page_cache() -> None:

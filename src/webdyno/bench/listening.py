@@ -1,0 +1,51 @@
+"""Which processes hold a listening socket, as /proc tells it."""
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+LISTENING_TCP = "0A"
+"""TCP_LISTEN in the column `st` of /proc/net/tcp."""
+ACCEPTING_UNIX = 0x10000
+"""__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
+
+
+def holders(pids: Collection[int], port: int, path: Path | None, near: int) -> list[int] | None:
+    """Give those of some processes that hold the socket listening on a port, or at a path.
+
+    `near`: a process in the same network namespace. None where the kernel doesn't let us look.
+    """
+    try:
+        listening = set(_unix(near, path) if path else _tcp(near, port))
+        return [pid for pid in pids if listening & _sockets_of(pid)]
+    except OSError:
+        return None
+
+
+def _tcp(near: int, port: int) -> Iterator[str]:
+    wanted = f":{port:04X} "
+    for name in ("tcp", "tcp6"):
+        with suppress(FileNotFoundError):  # a kernel without IPv6
+            for line in Path(f"/proc/{near}/net/{name}").read_text().splitlines():
+                if wanted not in line:
+                    continue  # there may be very many that just wait for their time to be over
+                _, local, _, state, *rest = line.split()
+                if state == LISTENING_TCP and f"{local} ".endswith(wanted):
+                    yield rest[5]
+
+
+def _unix(near: int, path: Path) -> Iterator[str]:
+    for line in Path(f"/proc/{near}/net/unix").read_text().splitlines()[1:]:
+        _, _, _, flags, _, _, inode, *name = line.split(maxsplit=7)
+        if name == [str(path)] and int(flags, 16) & ACCEPTING_UNIX:
+            yield inode
+
+
+def _sockets_of(pid: int) -> set[str]:
+    """Give the inodes of a process's open sockets; none when it has ended."""
+    found = set()
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                found.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
+    return found

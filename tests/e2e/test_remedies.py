@@ -1,0 +1,110 @@
+"""Remedies with real servers: the cause planted, the remedy carried out, the verdict given.
+
+Slots are shorter than users' are, so that six blocks after the remedy take seconds.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from webdyno.cli.progress import RunProgress
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.judge import judge
+from webdyno.judge import settings as slots
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity import SLOT_RULES, findings
+from webdyno.model.judgement import Verdict
+from webdyno.model.records import RemedyRecord
+from webdyno.run import pilot
+from webdyno.run.folder import RunFolder
+from webdyno.run.session import begin_run, measure
+
+pytestmark = pytest.mark.measures
+
+FAULTY = Path(__file__).parent / "faulty"
+Measuring = Callable[..., RunFolder]
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
+    """Measure arm odd, which has a fault, against a right one, with times that don't suit it."""
+    monkeypatch.setattr(pilot, "needs_pilot", lambda _: False)
+    monkeypatch.setattr(slots, "WARMUP_S", 0.0)
+
+    def run(fault: str, window_s: float, connections: int = 4, **asked: object) -> RunFolder:
+        monkeypatch.setattr(slots, "WINDOW_S", window_s)
+        told = {
+            "title": "t",
+            "question": "q?",
+            "site": "static",
+            "arms": {
+                "right": {"stack": "faulty"},
+                "odd": {"stack": "faulty", "knobs": {"fault": fault}},
+            },
+            "load": {"connections": connections},
+            "measure": {"precision": 0.5, "budget_s": 60, "seed": 1, **asked},
+        }
+        catalogue = Catalogue.load([FAULTY])
+        experiment = read_experiment(CommandLine(told, {}), [], catalogue)
+        with begin_run("remedies", experiment, catalogue, tmp_path / "run") as folder:
+            measure(folder, RunProgress(folder.head))
+            return folder
+
+    return run
+
+
+def remedies(folder: RunFolder) -> list[tuple[str, str | None]]:
+    return [(it.rule, it.arm) for it in folder.records() if isinstance(it, RemedyRecord)]
+
+
+def verdict(folder: RunFolder) -> Verdict:
+    return judge(folder.head, folder.records()).verdict
+
+
+def broken(folder: RunFolder) -> set[tuple[str, str | None]]:
+    """What is still wrong in the blocks that count."""
+    return {(it.rule, it.arm) for it in findings(folder.head, folder.records())}
+
+
+def skip_if_disturbed(folder: RunFolder) -> None:
+    """Trends are bounded, not remedied, where other programs leave few slots to see them in."""
+    slots = Measured.of(folder.records()).slots
+    rules = [rule for rule in SLOT_RULES if rule.bounded]
+    disturbed = [slot for slot in slots if any(rule.broken(slot) for rule in rules)]
+    if not remedies(folder) and len(disturbed) > len(slots) / 3:
+        pytest.skip("other programs had the servers' CPUs")
+
+
+def test_a_slow_page_gets_longer_slots(measured: Measuring) -> None:
+    folder = measured("slow-page", window_s=0.1, slots_per_arm=2)
+    assert remedies(folder) == [("no-answers", "odd")]
+    assert verdict(folder) is Verdict.SLOWER
+
+
+def test_a_slow_start_gets_a_longer_warm_up(measured: Measuring) -> None:
+    folder = measured("slow-start", window_s=0.1, slots_per_arm=4)
+    skip_if_disturbed(folder)
+    assert ("trend", "odd") in remedies(folder)
+    assert verdict(folder) is not Verdict.INVALID
+
+
+def test_a_slow_beginning_of_slots_gets_a_lead_in(measured: Measuring) -> None:
+    folder = measured("slow-after-rest", window_s=0.4, slots_per_arm=2)
+    skip_if_disturbed(folder)
+    assert ("slot-trend", "odd") in remedies(folder)
+    assert ("slot-trend", "odd") not in broken(folder)
+    assert verdict(folder) is not Verdict.INVALID
+
+
+def test_servers_that_work_on_are_waited_for(measured: Measuring) -> None:
+    folder = measured("works-on", window_s=0.2, slots_per_arm=2)
+    assert remedies(folder) == [("left-over-work", "right")]
+    assert ("left-over-work", "right") not in broken(folder)
+    assert verdict(folder) is not Verdict.INVALID
+
+
+def test_a_percentile_gets_more_slots(measured: Measuring) -> None:
+    folder = measured("slow-page", window_s=0.4, connections=16, decide_on="response_p99_us")
+    assert remedies(folder) == [("few-samples", "odd")]
+    assert verdict(folder) is Verdict.SLOWER
