@@ -48,7 +48,7 @@ def tell(text: str) -> None:
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
     """Get a yes to what runs at any of the points, and what it needs on the machine."""
     there = [plan.experiment for plan in plan_points(experiment)]
-    arms = [(arm, arm.site or each.site) for each in there for arm in each.arms.values()]
+    arms = [(arm, each.site_of(name)) for each in there for name, arm in each.arms.items()]
     stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm, _ in arms)]
     sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in arms)]
     generators = dict.fromkeys(each.generator for each in there)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 from statistics import fmean
@@ -23,6 +24,9 @@ from webdyno.stack import RunningStack, StackDied, start_stack
 
 PORT_TAKEN = "address already in use"
 """How the C library says it, and node as well."""
+
+LONGEST_COUNT_S = 60.0
+"""The longest that a slot takes that a number of requests ends, unless somebody says."""
 
 Phase = Literal["warmup", "measure"]
 Stacks = Mapping[str, RunningStack]
@@ -58,11 +62,14 @@ def run_block(at: MeasuredPoint, number: int) -> None:
             stacks[arm.name] = exits.enter_context(start_arm(at, number, arm))
         certificate = _certify(at, number, stacks)
         at.keep(certificate)
-        if differences := fairness.differences(certificate, names):
+        if differences := fairness.differences(certificate, at.experiment):
             at.keep_stop(Stop("different-answers", differences[0].what))
             return
-        generator = exits.enter_context(at.new_generator())
+        generators = {
+            it: exits.enter_context(it.new_generator()) for it in dict.fromkeys(at.benches.values())
+        }
         for slot in slots:
+            generator = generators[at.benches[slot.arm.name]]
             try:
                 _load(at, number, slot, times, stacks, generator)
             except StackDied as death:
@@ -147,18 +154,22 @@ def _start(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
         arm.knobs,
         arm.site,
         folder=at.folder.block_folder(at.point.number, block, arm.name),
-        bench=at.bench.with_server_cpus(arm.cpus),
+        bench=at.benches[arm.name].bench.with_server_cpus(arm.cpus),
         memory_bytes=arm.memory_bytes,
     )
 
 
 def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord:
     """Ask all arms the same before the load, where they speak HTTP."""
-    load, dial = at.experiment.load, at.bench.client_socket
     return CertificateRecord(
         block=block,
         answers={
-            arm.name: ask(stacks[arm.name].url, arm.certified, load, dial)
+            arm.name: ask(
+                stacks[arm.name].url,
+                arm.certified,
+                arm.load,
+                at.benches[arm.name].bench.client_socket,
+            )
             for arm in at.arms
             if arm.stack.protocol == "http"
         },
@@ -179,7 +190,7 @@ def _load(
     at.progress.slot_begins(name, slot.phase)
     started_at = datetime.now(UTC)
     try:
-        with SlotProbe(name, stacks, at.bench, generator.pid) as probe:
+        with SlotProbe(name, stacks, at.benches[name].bench, generator.pid) as probe:
             result = generator.slot(_load_order(at, block, slot, times, stack.url))
     except GeneratorError:
         stack.check_alive()  # the death of the server explains the generator's failure
@@ -202,25 +213,30 @@ def _load(
 def _load_order(
     at: MeasuredPoint, block: int, slot: PlannedSlot, times: SlotSettings, url: str
 ) -> LoadOrder:
-    load, counts = at.experiment.load, slot.phase == "measure"
-    return LoadOrder(
+    load = slot.arm.load
+    whole = LoadOrder(
         id=f"block {block} slot {slot.position}",
         requests=tuple(Request(url + path, expect.under(load)) for path, expect in slot.arm.asked),
         load=load,
-        duration_s=times.window_s if counts else times.warmup_s[slot.arm.name],
-        lead_in_s=times.lead_in_s if counts else 0.0,
+        duration_s=times.warmup_s[slot.arm.name],
     )
+    if slot.phase == "warmup":
+        return whole
+    if load.requests is not None:
+        longest_s = at.experiment.measure.slot_s or LONGEST_COUNT_S
+        return replace(whole, duration_s=longest_s, count=load.requests)
+    return replace(whole, duration_s=times.window_s, lead_in_s=times.lead_in_s)
 
 
 def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
     """Give what the client can do at most with answers like the arm's, where that is known."""
-    load = at.experiment.load
+    load, calibration = arm.load, at.benches[arm.name].calibration
     lengths = [expect.body_bytes for _, expect in arm.asked]
     known = [length for length in lengths if length is not None]
     calibrated = at.experiment.generator == "loadgen" and not load.think_s
     if load.may_be_compressed or len(known) < len(lengths):
         return None
-    if at.calibration is None or not calibrated:
+    if calibration is None or not calibrated:
         return None
     body_bytes = fmean(known, load.shares(len(known)))
-    return at.calibration.ceiling(body_bytes, load.connections, load.keepalive)
+    return calibration.ceiling(body_bytes, load.connections, load.keepalive)

@@ -114,7 +114,7 @@ def run_pilots(at: MeasuredPoint) -> None:
 def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     at.progress.pilot_begins(at.point, arm.name)
-    with start_arm(at, 0, arm) as stack, at.new_generator() as generator:
+    with start_arm(at, 0, arm) as stack, at.benches[arm.name].new_generator() as generator:
         start_s = time.monotonic() - began
         load = _Loaded(at, arm, stack, generator)
         until_ready_s = server_cpu(stack).cpu_s
@@ -223,7 +223,7 @@ class _Loaded:
         seen.failed = result.failures.total > result.requests.completed
 
     def _load(self, load_s: float) -> LoadResult:
-        load = self.at.experiment.load
+        load = self.arm.load
         order = LoadOrder(
             id=f"pilot of {self.arm.name}",
             requests=tuple(

@@ -27,7 +27,7 @@ from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
 from webdyno.run.pilot import run_pilots
-from webdyno.run.point import MeasuredPoint, PlannedArm, Progress, plan_arms
+from webdyno.run.point import ArmBench, MeasuredPoint, PlannedArm, Progress, plan_arms
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.stack import ask_versions
 
@@ -103,39 +103,61 @@ def is_finished(head: RunHead, records: Sequence[Record]) -> bool:
 
 def _open_points(folder: RunFolder, progress: Progress, exits: ExitStack) -> list[MeasuredPoint]:
     """Prepare every point, on benches that are open until `exits` closes."""
-    experiment, catalogue = folder.head.experiment, kept_catalogue(folder.path)
-    records = folder.records()
-    benches: dict[BenchSettings, Bench] = {}
-    calibrations = {experiment.bench: folder.head.calibration}
+    catalogue, records = kept_catalogue(folder.path), folder.records()
+    benches = _OpenBenches(folder.head, exits)
     points = []
-    for plan in plan_points(experiment):
-        settings = plan.experiment.bench
-        if settings not in benches:
-            benches[settings] = exits.enter_context(open_bench(settings, find_loadgen()))
-        bench = benches[settings]
-        if settings not in calibrations:
-            calibrations[settings] = load_calibration(bench.describe(), settings)
+    for plan in plan_points(folder.head.experiment):
         of_point = _of_point(records, plan)
         points.append(
             MeasuredPoint(
                 point=plan.point,
                 experiment=plan.experiment,
                 arms=plan_arms(plan.experiment, catalogue),
-                bench=bench,
-                new_generator=partial(
-                    program(plan.experiment.generator).new,
-                    bench.split.client,
-                    bench.client_entry(),
-                ),
+                benches=benches.of_arms(plan.experiment),
                 folder=folder,
                 progress=progress,
-                calibration=calibrations[settings],
                 records=of_point,
                 used_s=_used_s(of_point),
                 has_stopped=_has_stopped(of_point),
             )
         )
     return points
+
+
+class _OpenBenches:
+    """Benches that are open until `exits` closes, each once."""
+
+    def __init__(self, head: RunHead, exits: ExitStack) -> None:
+        self._exits = exits
+        self._open: dict[tuple[BenchSettings, str], ArmBench] = {}
+        self._benches: dict[BenchSettings, Bench] = {}
+        self._calibrations = {head.experiment.bench: head.calibration}
+
+    def of_arms(self, experiment: Experiment) -> dict[str, ArmBench]:
+        """Give where each arm runs, with what the experiment's load generator is there."""
+        return {
+            arm: self._arm_bench(experiment.bench_of(arm), experiment.generator)
+            for arm in experiment.arms
+        }
+
+    def _arm_bench(self, settings: BenchSettings, generator: str) -> ArmBench:
+        key = (settings, generator)
+        if key not in self._open:
+            bench = self._bench(settings)
+            new_generator = partial(
+                program(generator).new, bench.split.client, bench.client_entry()
+            )
+            calibration = self._calibrations[settings]
+            self._open[key] = ArmBench(bench, new_generator, calibration)
+        return self._open[key]
+
+    def _bench(self, settings: BenchSettings) -> Bench:
+        if settings not in self._benches:
+            bench = self._exits.enter_context(open_bench(settings, find_loadgen()))
+            self._benches[settings] = bench
+            if settings not in self._calibrations:
+                self._calibrations[settings] = load_calibration(bench.describe(), settings)
+        return self._benches[settings]
 
 
 def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
