@@ -17,8 +17,9 @@ START_S = 0.7
 """What it takes to start a service, to let its slots run dry and to stop it, about: 0.6 s for nginx
 or Apache, 3 s for PHP with MariaDB, with one CPU for the servers."""
 
-COUNTED_RPS = 4_000.0
-"""At which requests are answered that a slot is to have so many of, about."""
+COUNTED_RPS, LONGEST_COUNT_S = 4_000.0, 1.0
+"""At which requests are answered where a slot has a number of them, and how long it takes at most,
+about."""
 
 PILOT_S = 3.0
 """What it takes to look at an arm alone, its start left out, about."""
@@ -69,7 +70,7 @@ def _slot_s(load: Load, usual_s: float) -> float:
     """Give how long a slot takes, about; those with a number of requests mostly end earlier."""
     if load.requests is None:
         return usual_s
-    return load.requests / COUNTED_RPS
+    return min(load.requests / COUNTED_RPS, LONGEST_COUNT_S)
 
 
 def blocks_needed(experiment: Experiment) -> int:

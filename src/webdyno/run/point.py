@@ -156,6 +156,17 @@ class MeasuredPoint:
         self.experiment = self.experiment.model_copy(update={"measure": measure})
         self.has_stopped = False
 
+    def ask_for(self, blocks: int) -> None:
+        """Have so many blocks measured here in all, neither fewer nor more; 0 for no further one.
+
+        How precise the ratio is by then doesn't matter: the number was settled beforehand.
+        """
+        self.has_stopped = not blocks
+        if blocks:
+            exactly = {"min_blocks": blocks, "max_blocks": blocks}
+            measure = self.experiment.measure.model_copy(update=exactly)
+            self.experiment = self.experiment.model_copy(update={"measure": measure})
+
     def keep(self, record: Record) -> None:
         """Write a record of this point to disk at once, and remember it."""
         record = record.model_copy(update={"point": self.point.number})

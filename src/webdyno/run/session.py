@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
@@ -78,17 +78,26 @@ def resume_run(path: Path) -> RunFolder:
     return folder
 
 
-def measure(folder: RunFolder, progress: Progress, more_s: float | None = None) -> None:
+def measure(
+    folder: RunFolder,
+    progress: Progress,
+    more_s: float | None = None,
+    blocks: Mapping[int, int] | None = None,
+) -> None:
     """Measure until the stop rule holds at every point, from where the run stands.
 
     The time budget is what the run was given, less what its finished blocks took; or it is `more_s`
-    from now on. The load generator may fail once in a row, at which its block is begun anew.
+    from now on. With `blocks` points are measured until they have so many of them, by number of
+    the point, however long that takes, and the other points not at all. The load generator may fail
+    once in a row, at which its block is begun anew.
     """
     with ExitStack() as exits:
         points = _open_points(folder, progress, exits)
-        if more_s is not None:
-            for at in points:
+        for at in points:
+            if more_s is not None:
                 at.allow(more_s / len(points))
+            if blocks is not None:
+                at.ask_for(blocks.get(at.point.number, 0))
         _take_turns(points, folder.head.experiment.measure.seed)
 
 
