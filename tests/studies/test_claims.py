@@ -18,7 +18,7 @@ from webdyno.model.study import Claim, ClaimRow, Outcome
 from webdyno.run.budget import need_s, thinned
 from webdyno.studies import judge_claim, markdown, next_round
 from webdyno.studies.claims import bounds, outcome_at
-from webdyno.studies.further import RESERVE, blocks_to_decide
+from webdyno.studies.further import RESERVE, blocks_to_decide, further_blocks
 
 CATALOGUE = Catalogue.load()
 STUDIES = read_studies()
@@ -170,20 +170,22 @@ def test_blocks_are_foreseen_that_decide() -> None:
 @settings(max_examples=20, deadline=None)
 def test_only_undecided_claims_get_more_blocks(rate: float, noise: float, bound: float) -> None:
     simulated = run(SimulatedArm(rate_rps=20_000 * rate), blocks=6, noise=noise)
-    of, runs = claim(above=bound), {"x": (simulated.head, simulated.records)}
-    due = next_round([of], runs, 1000.0, [])
+    of = claim(above=bound)
+    foreseen = further_blocks(of, simulated.head, simulated.records)
+    due = next_round(foreseen, 1000.0, [])
     if judged(of, simulated).outcome is not Outcome.UNDECIDED:
         assert due is None
     elif due:
         assert 0 < due.more <= 6
         assert due.blocks == 6 + due.more
-        assert next_round([of], runs, 1000.0, [due]) is None
-    assert next_round([of], runs, 0.0, []) is None
+        assert next_round(foreseen, 1000.0, [due]) is None
+    assert next_round(foreseen, 0.0, []) is None
 
 
 def test_a_claim_with_too_few_blocks_gets_those_it_lacks() -> None:
     simulated = run(SimulatedArm(rate_rps=40_000), blocks=4)
-    due = next_round([claim(above=1.0)], {"x": (simulated.head, simulated.records)}, 100.0, [])
+    lacking = further_blocks(claim(above=1.0), simulated.head, simulated.records)
+    due = next_round(lacking, 100.0, [])
     assert due is not None
     assert (due.blocks, due.more) == (6, 2)
 

@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from math import ceil
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
 from rich.table import Table
@@ -25,6 +26,9 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.study import ClaimRow, Outcome, Study
 from webdyno.run.folder import HEAD_FILE, RunFolder
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.studies.further import Further
 
 CLAIMS_FILE = "claims.md"
 
@@ -159,18 +163,18 @@ def _decide_more(
     wanted: Sequence[Study], folder: Path, ends: float, failures: dict[str, str], *, yes: bool
 ) -> bool:
     """Spend what is left of the time on undecided claims, until one is interrupted: False then."""
-    from webdyno.studies import Round, next_round
+    from webdyno.studies import Round, further_blocks, next_round
 
-    claims = [claim for study in wanted for claim in study.claims]
+    def foreseen(name: str) -> "list[Further]":
+        run = RunFolder.open(folder / name)
+        records = run.records()
+        about = [it for study in wanted for it in study.claims if it.experiment == name]
+        return [it for claim in about for it in further_blocks(claim, run.head, records)]
+
+    names = [name for study in wanted for name in study.experiments if name not in failures]
+    further = {name: foreseen(name) for name in names if (folder / name / HEAD_FILE).exists()}
     done: list[Round] = []
-    while True:
-        names = {claim.experiment for claim in claims} - failures.keys()
-        opened = [RunFolder.open(folder / it) for it in names if (folder / it / HEAD_FILE).exists()]
-        runs = {it.path.name: (it.head, it.records()) for it in opened}
-        left_s = ends - time.monotonic()
-        due = next_round(claims, runs, left_s, done)
-        if due is None:
-            return True
+    while due := next_round(chain(*further.values()), left_s := ends - time.monotonic(), done):
         done.append(due)
         tell(
             f"{due.experiment}: {count(due.more, 'more block')} for {due.claim.says!r}, which is "
@@ -180,6 +184,8 @@ def _decide_more(
         measuring = partial(measure_on, folder / due.experiment, None, blocks, yes=yes)
         if not _went_on(due.experiment, measuring, failures):
             return False
+        further[due.experiment] = [] if due.experiment in failures else foreseen(due.experiment)
+    return True
 
 
 def _what_is_missing(failures: Mapping[str, str]) -> str:

@@ -6,12 +6,12 @@ point it holds when a ratio's whole interval lies between them, and doesn't when
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from webdyno.judge.judgement import spoils
-from webdyno.judge.sweep import judge_sweep
+from webdyno.judge.judgement import judge, spoils
+from webdyno.judge.sweep import runs_by_point
 from webdyno.model.experiment import OWN_GENERATOR, GeneratorName, Measure
 from webdyno.model.format import count
 from webdyno.model.judgement import Comparison, Interval, Verdict
-from webdyno.model.point import Point, PointJudgement, plan_points
+from webdyno.model.point import Point, PointJudgement
 from webdyno.model.records import BlockRecord, Record
 from webdyno.model.run import RunHead
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
@@ -27,10 +27,8 @@ def judge_claim(
     if head is None:
         why = f"experiment {claim.experiment} has not been run"
         return ClaimRow(study=study, claim=claim, told=[], why=why)
-    measured = {record.point for record in records if isinstance(record, BlockRecord)}
     told = [
-        _told(name, claim, points, measured)
-        for name, points in by_generator(claim, head, records).items()
+        _told(name, claim, points) for name, points in by_generator(claim, head, records).items()
     ]
     return ClaimRow(study=study, claim=claim, told=told)
 
@@ -38,13 +36,18 @@ def judge_claim(
 def by_generator(
     claim: Claim, head: RunHead, records: Sequence[Record]
 ) -> Mapping[GeneratorName, list[PointJudgement]]:
-    """Judge the points that a claim is about, by load generator; the one that decides is first."""
+    """Judge the measured points that a claim is about, by load generator.
+
+    The one that decides is first.
+    """
+    measured = {record.point for record in records if isinstance(record, BlockRecord)}
     held = _held_against(claim.against, head) if claim.against else head
-    judged = {at.point.number: at for at in judge_sweep(held, records).points}
     found: dict[GeneratorName, list[PointJudgement]] = {}
-    for plan in plan_points(head.experiment):
-        there = [judged[plan.point.number]] if _matches(claim, plan.point) else []
-        found.setdefault(plan.experiment.generator, []).extend(there)
+    for run in runs_by_point(held, records):
+        of_generator = found.setdefault(run.head.experiment.generator, [])
+        if run.point.number in measured and _matches(claim, run.point):
+            judgement = judge(run.head, run.records)
+            of_generator.append(PointJudgement(point=run.point, judgement=judgement))
     return dict(sorted(found.items(), key=lambda item: item[0] != OWN_GENERATOR))
 
 
@@ -59,16 +62,13 @@ def _matches(claim: Claim, point: Point) -> bool:
     return all(point.levels.get(factor) == level for factor, level in claim.at.items())
 
 
-def _told(
-    generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement], measured: set[int]
-) -> Told:
-    there = [at for at in judged if at.point.number in measured]
-    if not there:
+def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
+    if not judged:
         why = "no finished block at its levels; a longer --budget or --full measures there"
         return Told(generator=generator, outcome=Outcome.UNTOLD, found=[], why=why)
     if claim.is_figure:
-        return _figures(generator, claim, there)
-    found = [comparison for at in there for comparison in comparisons_of(claim, at)]
+        return _figures(generator, claim, judged)
+    found = [comparison for at in judged for comparison in comparisons_of(claim, at)]
     if not found:
         return _not_told(generator, claim)
     outcomes = [(comparison, outcome_at(claim, comparison)) for comparison in found]

@@ -3,9 +3,8 @@
 Nobody looks again until they are all measured, so that stopping early can't favour an outcome.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import ceil, inf, log, log1p
-from operator import itemgetter
 from statistics import fmean
 from typing import NamedTuple
 
@@ -27,10 +26,6 @@ RESERVE = 1.25
 """Times the blocks that would just do: intervals are a little wider once there are more than the
 fewest, and the spread so far is an estimate."""
 MOST_BLOCKS = 400
-
-
-Runs = Mapping[str, tuple[RunHead, Sequence[Record]]]
-"""By experiment."""
 
 
 class Further(NamedTuple):
@@ -57,22 +52,15 @@ class Round(NamedTuple):
     """How many of them are new."""
 
 
-def next_round(
-    claims: Iterable[Claim], runs: Runs, left_s: float, done: Collection[Round]
-) -> Round | None:
+def next_round(foreseen: Iterable[Further], left_s: float, done: Collection[Round]) -> Round | None:
     """Choose where to measure further: what decides an undecided claim in the least time.
 
     A round at most doubles a point's blocks, and fits into what is left of the time; then all is
     foreseen anew. None when nothing helps, or nothing but what was done already.
     """
-    found = [
-        (it.more * it.block_s, _round(it, left_s))
-        for claim in claims
-        if claim.experiment in runs
-        for it in further_blocks(claim, *runs[claim.experiment])
-    ]
-    fitting = [(takes_s, it) for takes_s, it in found if it.more > 0 and it not in done]
-    return min(fitting, key=itemgetter(0))[1] if fitting else None
+    cheapest_first = sorted(foreseen, key=lambda it: it.more * it.block_s)
+    rounds = (_round(it, left_s) for it in cheapest_first)
+    return next((it for it in rounds if it.more > 0 and it not in done), None)
 
 
 def _round(further: Further, left_s: float) -> Round:
