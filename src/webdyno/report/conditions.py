@@ -48,6 +48,7 @@ def how_measured(
         ("Blocks", _blocks(sum(it.blocks for it in judged), records, measure)),
         *_told("Paths", _paths(head.experiment)),
         ("Load", load_words(head.experiment.load) + _but(head.experiment, "load.")),
+        *_told("Load with", list(_load_with(head.experiment))),
         *_told("Arms", arm_words(head.experiment)),
         ("CPUs", cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(measure)),
@@ -90,6 +91,14 @@ def _but(experiment: Experiment, table: str) -> str:
     """Set apart what isn't the same at all points."""
     varied = any(key.startswith(table) for key in experiment.factors)
     return "; but for what is varied" if varied else ""
+
+
+def _load_with(experiment: Experiment) -> Iterator[str]:
+    """Tell what is other with one of the load generators that made the load."""
+    used = experiment.factors.get("generator", [experiment.generator])
+    for name, changes in experiment.load_with.items():
+        if name in used:
+            yield f"{name}: {', '.join(f'{key} = {value}' for key, value in changes.items())}"
 
 
 def _paths(experiment: Experiment) -> list[str]:

@@ -1,6 +1,6 @@
 """How many more blocks would decide a claim: foreseen from what is there, settled beforehand.
 
-Nobody looks again until they are all measured, so that stopping early can't favour an outcome.
+Nobody looks again until they are all measured: nothing stops at a block that happens to decide.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
