@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random, SystemRandom
@@ -55,6 +56,19 @@ def started_webdyno(*arguments: str, folder: Path) -> Iterator[subprocess.Popen[
             yield process
         finally:
             process.kill()
+
+
+@contextmanager
+def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Let a thread work until it is told that it is enough."""
+    enough = threading.Event()
+    thread = threading.Thread(target=work, args=(enough,))
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
 
 
 def run_blocks(blocks: int, *arguments: str, folder: Path) -> str:

@@ -201,14 +201,12 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
 
 
 def test_a_finished_run_is_measured_further_when_asked(tmp_path: Path) -> None:
-    quick = (*short(6, 30), "--set=measure.precision=0.0001", "--budget=1s")
+    quick = (*short(6, 7), "--set=measure.precision=0.0001", "--budget=1s")
     assert webdyno("run", *quick, "--out=run", folder=tmp_path).returncode in {0, 1}
     before = len(finished_blocks(tmp_path))
     again = webdyno("resume", "run", folder=tmp_path)
     assert "has come to its end" in again.stderr
     assert len(finished_blocks(tmp_path)) == before
-    records = RunFolder.open(tmp_path / "run").records()
-    block_s = max(record.took_s for record in records if isinstance(record, BlockRecord))
-    more = webdyno("resume", "run", f"--budget={5 * block_s:.1f}s", folder=tmp_path)
+    more = webdyno("resume", "run", "--budget=5m", folder=tmp_path)
     assert more.returncode in {0, 1}, more.stderr
-    assert len(finished_blocks(tmp_path)) > before
+    assert len(finished_blocks(tmp_path)) == before + 1

@@ -18,6 +18,7 @@ import pytest
 
 from e2e.commands import (
     QUICK,
+    beside,
     left_behind,
     master_processes,
     run_blocks,
@@ -174,10 +175,9 @@ def test_servers_that_are_stopped_again_and_again(tmp_path: Path) -> None:
 @contextmanager
 def restless(folder: Path, name: str) -> Iterator[None]:
     """Stops processes of a test's folder that have this name, and lets them go on, by turns."""
-    end = threading.Event()
 
-    def stop_and_go() -> None:
-        while not end.wait(0.2):
+    def stop_and_go(enough: threading.Event) -> None:
+        while not enough.wait(0.2):
             for told in (signal.SIGSTOP, signal.SIGCONT):
                 for process in psutil.process_iter():
                     with suppress(psutil.Error):
@@ -185,13 +185,8 @@ def restless(folder: Path, name: str) -> Iterator[None]:
                             process.send_signal(told)
                 time.sleep(0.15)
 
-    thread = threading.Thread(target=stop_and_go)
-    thread.start()
-    try:
+    with beside(stop_and_go):
         yield
-    finally:
-        end.set()
-        thread.join()
 
 
 def _is_ours(process: psutil.Process, folder: Path) -> bool:
@@ -216,19 +211,13 @@ def test_another_programs_full_listen_queue_spoils_nothing(tmp_path: Path) -> No
 @contextmanager
 def crowded_listener() -> Iterator[None]:
     """A listener beside the run that drops connection after connection."""
-    end = threading.Event()
-
-    def crowd(address: tuple[str, int]) -> None:
-        while not end.wait(0.01):
-            with socket.socket() as client, suppress(BlockingIOError):
-                client.setblocking(False)
-                client.connect(address)
-
     with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
-        thread = threading.Thread(target=crowd, args=(listener.getsockname(),))
-        thread.start()
-        try:
+
+        def crowd(enough: threading.Event) -> None:
+            while not enough.wait(0.01):
+                with socket.socket() as client, suppress(BlockingIOError):
+                    client.setblocking(False)
+                    client.connect(listener.getsockname())
+
+        with beside(crowd):
             yield
-        finally:
-            end.set()
-            thread.join()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, run_blocks, webdyno
+from e2e.commands import QUICK, beside, run_blocks, webdyno
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
 from webdyno.model.records import SlotRecord
@@ -27,29 +27,24 @@ def notes_on(arm: str, folder: Path) -> dict[str, Finding]:
 @contextmanager
 def somebody_else(folder: Path) -> Iterator[None]:
     """Asks every nginx of a run for pages that the run knows nothing of."""
-    stop = threading.Event()
 
-    def ask() -> None:
-        while not stop.is_set():
+    def ask(enough: threading.Event) -> None:
+        while not enough.is_set():
             for file in folder.glob("run/blocks/*/nginx/nginx/nginx.conf"):
                 with suppress(OSError, LookupError):  # it may be gone, or not written yet
-                    ask_often(int(re.findall(r"listen \S+:(\d+);", file.read_text())[0]))
+                    port = int(re.findall(r"listen \S+:(\d+);", file.read_text())[0])
+                    ask_often(port, enough)
 
-    def ask_often(port: int) -> None:
+    def ask_often(port: int, enough: threading.Event) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         with suppress(OSError, http.client.HTTPException):
-            while not stop.is_set():
+            while not enough.is_set():
                 connection.request("GET", "/hello.txt")
                 connection.getresponse().read()
         connection.close()
 
-    asker = threading.Thread(target=ask)
-    asker.start()
-    try:
+    with beside(ask):
         yield
-    finally:
-        stop.set()
-        asker.join()
 
 
 def test_somebody_else_asks_the_server(tmp_path: Path) -> None:

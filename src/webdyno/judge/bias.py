@@ -45,7 +45,7 @@ from webdyno.judge.validity.network import link_limited
 from webdyno.judge.validity.rule import TOO_MANY_LEFT_OUT
 from webdyno.judge.validity.servers import LEFT_OVER_LIMIT, left_over_s, stopped_s
 from webdyno.judge.validity.trend import RULES as TRENDS
-from webdyno.model.histogram import Histogram, merge
+from webdyno.model.histogram import merge_encoded
 from webdyno.model.judgement import LimitedBy
 from webdyno.model.metrics import MetricRule, rate_rps
 from webdyno.model.records import SlotRecord
@@ -167,8 +167,7 @@ class Side:
 
     def times(self, quantile: float) -> list[Bound]:
         """Bound a quantile: only by what exceeds a limit, since little moves its bound a lot."""
-        encoded = [slot.load.response_time_us.histogram for slot in self.mine]
-        times = merge(Histogram.decode(each) for each in encoded if each)
+        times = merge_encoded(slot.load.response_time_us.histogram for slot in self.mine)
         found = [
             quantile_when_delayed(cause.name, times, quantile, self._added_us(share))
             for cause in CAUSES

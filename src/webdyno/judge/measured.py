@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from webdyno.model.histogram import Histogram, merge
+from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.metrics import MetricRule
 from webdyno.model.records import (
     BlockRecord,
@@ -131,8 +131,7 @@ class Measured:
         """Give an arm's response times in each block that has any, by block number."""
         found = {}
         for block in self.blocks:
-            encoded = [slot.load.response_time_us.histogram for slot in block.of(arm)]
-            times = merge(Histogram.decode(each) for each in encoded if each)
+            times = merge_encoded(slot.load.response_time_us.histogram for slot in block.of(arm))
             if times.total:
                 found[block.record.block] = times
         return found

@@ -9,6 +9,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -93,10 +94,25 @@ def merge(histograms: Iterable[Histogram]) -> Histogram:
         return Histogram.decode("")
     buckets = np.concatenate([np.stack([part.low, part.width]) for part in parts], axis=1)
     counts = np.concatenate([part.counts for part in parts])
-    distinct, place = np.unique(buckets, axis=1, return_inverse=True)
-    merged = np.zeros(distinct.shape[1], np.int64)
+    # A complex number for each bucket: whole columns take np.unique ten times as long.
+    distinct, place = np.unique(buckets[0] + 1j * buckets[1], return_inverse=True)
+    merged = np.zeros(len(distinct), np.int64)
     np.add.at(merged, place, counts)
-    return Histogram(low=distinct[0], width=distinct[1], counts=merged)
+    return Histogram(low=distinct.real, width=distinct.imag, counts=merged)
+
+
+def merge_encoded(encoded: Iterable[str | None]) -> Histogram:
+    """Give the distribution of all times in encoded histograms together; None holds no times.
+
+    Raises Mistake when one of them is damaged.
+    """
+    return _merge_encoded(tuple(each for each in encoded if each))
+
+
+@lru_cache(maxsize=1024)
+def _merge_encoded(encoded: tuple[str, ...]) -> Histogram:
+    """Remembered, as each percentile and each bound asks for the same blocks again."""
+    return merge(map(Histogram.decode, encoded))
 
 
 def _compressed(encoded: str) -> bytes:

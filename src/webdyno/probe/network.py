@@ -22,15 +22,15 @@ def probe(scene: Scene) -> Generator[None, None, NetworkUse]:
     """
     pids, own = scene.bench.network_pids, scene.bench.network_pids != OURS
     ports = {service.address.port for service in scene.stack.services().values()}
-    dropped, before = None if own else drops_by_listener(), NetworkReading.read_both(*pids)
+    drops, before = None if own else drops_by_listener(), NetworkReading.read_both(*pids)
     yield
-    use = NetworkReading.read_both(*pids).since(before, scene.bench.link_bytes_per_s)
-    return use.model_copy(
-        update={
-            "own_namespace": own,
-            "dropped": drops_since(dropped, None if own else drops_by_listener(), ports),
-        }
-    )
+    after = NetworkReading.read_both(*pids)
+    dropped = drops_since(drops, None if own else drops_by_listener(), ports)
+    if dropped is not None:
+        # Those of other programs' listeners count as well: of ours it is as many at least.
+        dropped = max(dropped - (after.deferred - before.deferred), 0)
+    use = after.since(before, scene.bench.link_bytes_per_s)
+    return use.model_copy(update={"own_namespace": own, "dropped": dropped})
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,10 @@ class NetworkReading:
     """Bytes and packets received, bytes and packets sent, on all devices together."""
     listen_overflows: int
     listen_drops: int
+    deferred: int
+    """Bare acknowledgements that TCP_DEFER_ACCEPT (Apache's AcceptFilter) lets the kernel ignore,
+    one for each connection: to a listener, these are drops like others (the kernel's
+    tcp_check_req)."""
     retransmits: int
     syn_retransmits: int
     time_wait: int
@@ -74,6 +78,7 @@ class NetworkReading:
             devices=_devices((net / "dev").read_text(), leave_out),
             listen_overflows=extended["ListenOverflows"],
             listen_drops=extended["ListenDrops"],
+            deferred=extended.get("TCPDeferAcceptDrop", 0),
             retransmits=tcp["RetransSegs"],
             syn_retransmits=extended.get("TCPSynRetrans", 0),
             time_wait=_time_wait((net / "sockstat").read_text()),

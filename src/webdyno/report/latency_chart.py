@@ -8,7 +8,7 @@ import altair as alt
 
 from webdyno.judge.measured import Measured
 from webdyno.model import format as text
-from webdyno.model.histogram import Histogram, merge
+from webdyno.model.histogram import merge_encoded
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report.drawing import (
     GROUPED,
@@ -88,8 +88,7 @@ def latency_rows(records: Sequence[Record], arms: Sequence[str]) -> Rows:
 
 
 def _curve(arm: str, slots: list[SlotRecord]) -> Iterator[dict[str, Any]]:
-    encoded = [slot.load.response_time_us.histogram for slot in slots]
-    merged = merge(Histogram.decode(each) for each in encoded if each)
+    merged = merge_encoded(slot.load.response_time_us.histogram for slot in slots)
     for beyond in _percentile_grid(merged.total):
         time_us = merged.quantile(1 - beyond)
         if not time_us:

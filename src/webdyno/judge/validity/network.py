@@ -37,8 +37,7 @@ def _dropped(readings: Readings) -> int:
     """
     network = readings.network
     if network.dropped is not None:
-        # A listener also counts the bare acknowledgements that TCP_DEFER_ACCEPT lets it ignore
-        # (Apache's AcceptFilter), one for each connection; the namespace counts real drops only.
+        # A listener counts some drops twice; the namespace counts each of all listeners once.
         return min(network.dropped, max(network.listen_overflows, network.listen_drops))
     return max(network.listen_overflows, network.listen_drops) if network.own_namespace else 0
 
