@@ -1,14 +1,13 @@
 """Does webdyno come to an answer? Duels of all stacks of the catalogue, with defaults only.
 
 webdyno runs as a user runs it. Each run adds a line to the file of results; the table is made of
-the last line of each duel. An undecided one counts as an answer when it excludes differences of
-more than 5 %.
+the last line of each duel. Intervals are those that verdicts rest on, with all bounds of bias. An
+undecided duel counts as an answer when that excludes differences of more than 5 %.
 """
 
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from math import inf
 from pathlib import Path
 
 from rich.console import Console
@@ -18,7 +17,10 @@ from rig import lab, machine
 from rig.lab import Outcome
 from rig.options import count
 from rig.script import Script, progress
-from webdyno.model.judgement import Interval, Verdict
+from webdyno.judge.comparison import WITHOUT_DIFFERENCE
+from webdyno.judge.question import excluded_difference
+from webdyno.model.judgement import Verdict
+from webdyno.report.bias import between
 
 EXAMPLES = """\
   all duels, once (an hour)
@@ -96,7 +98,9 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     known = [last[duel] for duel in DUELS if duel in last]
     answers = sum(map(answered, known))
     made = Table(
-        title=f"{answers} of {len(known)} duels came to an answer", caption=machine.describe()
+        title=f"{answers} of {len(known)} duels came to an answer",
+        caption=machine.describe(),
+        width=lab.TABLE_WIDTH,
     )
     made.add_column("duel", overflow="fold")
     for heading in ("verdict", "ratio", "interval", "s"):
@@ -122,22 +126,17 @@ def verdict(found: Outcome) -> str:
 def answered(found: Outcome) -> bool:
     """Whether it says something: a verdict, or that no larger difference than 5 % is possible."""
     if found.verdict is Verdict.UNDECIDED:
-        return found.ratio is not None and excluded(found.ratio) <= MOST_EXCLUDED
+        return found.sure is not None and excluded_difference(found.sure) <= MOST_EXCLUDED
     return found.verdict not in {None, Verdict.INVALID}
 
 
-def excluded(ratio: Interval) -> float:
-    """Give the difference that is excluded either way, as a share."""
-    return max(ratio.high, 1 / ratio.low if ratio.low > 0 else inf) - 1
-
-
 def shown(found: Outcome) -> str:
-    """Write the interval, or what it excludes where that is the answer."""
-    if found.ratio is None:
+    """Write the interval with all bounds, or what it excludes where that is the answer."""
+    if found.sure is None:
         return "–"
-    if found.verdict in {Verdict.UNDECIDED, Verdict.EQUIVALENT}:
-        return f"no more than {excluded(found.ratio):.1%}"
-    return f"{found.ratio.low:.3g} to {found.ratio.high:.3g}"
+    if found.verdict in WITHOUT_DIFFERENCE:
+        return f"no more than {excluded_difference(found.sure):.1%}"
+    return between(found.sure)
 
 
 if __name__ == "__main__":

@@ -9,17 +9,14 @@ types, is not counted.
 
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 
-import webdyno
+from rig.calls import CalledFiles, listed
 from webdyno.definitions import Catalogue, settings
 from webdyno.model.records import SlotRecord
 from webdyno.run.session import begin_run, measure
 
-HOME = Path(webdyno.__file__).parent
 QUICK = (
     "measure.slot_s=0.1",
     "measure.warmup_s=0.1",
@@ -32,30 +29,20 @@ class EndOfBlock(Exception):  # noqa: N818 (nothing is wrong)
     """One block is enough."""
 
 
-class Tracer:
-    """Follows a run as its progress, and notes the files of the functions that are called."""
+class Steps(CalledFiles):
+    """Follows a run as its progress, and tells the files that slots pass from the others."""
 
     def __init__(self) -> None:
-        """Begin with nothing called."""
-        self.all: set[str] = set()
+        """Begin outside of any slot."""
+        super().__init__()
         self.by_slots: set[str] = set()
         self._in_slot = False
 
-    @contextmanager
-    def tracing(self) -> Iterator[None]:
-        """Note what is called inside."""
-        sys.setprofile(self._note)
-        try:
-            yield
-        finally:
-            sys.setprofile(None)
-
-    def _note(self, frame: FrameType, event: str, _: object) -> None:
-        file = frame.f_code.co_filename
-        if event == "call" and file.startswith(str(HOME)) and file.endswith(".py"):
-            self.all.add(file)
-            if self._in_slot:
-                self.by_slots.add(file)
+    def called(self, file: str) -> None:
+        """Take down a file, twice in a slot."""
+        super().called(file)
+        if self._in_slot:
+            self.by_slots.add(file)
 
     def pilot_begins(self, *_: object) -> None:
         """Nothing of the pilot's is counted."""
@@ -85,16 +72,14 @@ class Tracer:
 
 def main() -> None:
     """Run one block of the first duel, and print the files."""
-    tracer = Tracer()
-    with tempfile.TemporaryDirectory() as folder, tracer.tracing():
+    steps = Steps()
+    with tempfile.TemporaryDirectory() as folder, steps.tracing():
         catalogue = Catalogue.load()
         experiment = catalogue.experiment("static-hello", settings(QUICK))
         run = begin_run("count", experiment, catalogue, Path(folder) / "run")
         with run, suppress(EndOfBlock):
-            measure(run, tracer)
-    for what, files in (("a slot", tracer.by_slots), ("experiment to block", tracer.all)):
-        names = sorted(str(Path(file).relative_to(HOME)) for file in files)
-        sys.stdout.write("\n    ".join([f"{what}: {len(names)} files", *names]) + "\n")
+            measure(run, steps)
+    sys.stdout.write(listed("a slot", steps.by_slots) + listed("experiment to block", steps.all))
 
 
 if __name__ == "__main__":

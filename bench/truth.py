@@ -6,7 +6,8 @@ that ratio of rates, and any load that ratio of CPU times per request. Quiet, an
 neighbour that this script starts: bursts of work on the servers' CPUs, a control group that is
 throttled now and then as a stand-in for steal, or a second server that starts slowly. Each run
 adds a line to the file of results; the table is made of all lines. "CPU holds" counts the intervals
-of CPU time per request that hold the truth, whatever the verdict is about.
+of CPU time per request that hold the truth, whatever the verdict is about. Intervals are those that
+verdicts rest on, with all bounds of bias; "as measured" counts those without.
 """
 
 import shutil
@@ -30,6 +31,7 @@ from rig.neighbour import bursts, throttled
 from rig.options import count, some_of
 from rig.script import Script, progress
 from webdyno.bench import Bench
+from webdyno.judge.comparison import DELTA
 from webdyno.model.judgement import Interval, Verdict
 
 EXAMPLES = """\
@@ -48,8 +50,6 @@ CPU_METRIC = "server_cpu_us"
 RATIOS = ("1", "1.02", "1.05", "1.5", "4")
 DIAL_ERROR = 5e-4
 """How exact the dial is: the last answer of a slot is written after it was paid for."""
-DELTA = 0.02
-"""Differences up to this are equivalent to webdyno."""
 
 
 @dataclass(frozen=True)
@@ -112,16 +112,16 @@ class Case:
         """What webdyno is asked."""
         slow = SLOW_START if self.neighbour == "slow-start" else ()
         dialled = WORLDS[self.world].arguments(float(self.ratio))
-        return ["run", "dialled", f"--catalog={CATALOGUE}", *dialled, *slow]
+        return ["run", "dialled", f"--catalog={CATALOGUE}", "--yes", *dialled, *slow]
 
-    def holds(self, outcome: Outcome) -> bool:
-        """Whether the interval of the deciding metric holds the truth."""
+    def holds(self, interval: Interval | None) -> bool:
+        """Whether an interval of the deciding metric holds the truth."""
         truth = WORLDS[self.world].true_ratio(float(self.ratio))
-        return outcome.ratio is not None and within(outcome.ratio, truth)
+        return interval is not None and within(interval, truth)
 
     def cpu_holds(self, outcome: Outcome) -> bool:
         """Whether that of CPU time per request does, which any load tells."""
-        ratio = outcome.ratios.get(CPU_METRIC)
+        ratio = outcome.bounded.get(CPU_METRIC, outcome.ratios.get(CPU_METRIC))
         return ratio is not None and within(ratio, float(self.ratio))
 
     @property
@@ -204,26 +204,32 @@ def line(case: Case, found: Outcome) -> str:
     if found.verdict is None:
         return f"{case.name}: no judgement: {found.problem}"
     shown = "no interval"
-    if found.ratio:
-        held = "holds" if case.holds(found) else "misses"
-        shown = f"{found.ratio.low:.4f} to {found.ratio.high:.4f}, {held} the truth"
+    if found.sure:
+        held = "holds" if case.holds(found.sure) else "misses"
+        shown = f"{found.sure.low:.4f} to {found.sure.high:.4f}, {held} the truth"
     return f"{case.name}: {found.verdict}, {shown}, {found.took_s:.0f} s"
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
     """Show what came of all runs, case by case and together."""
-    made = Table(title="servers of dialled cost", caption=machine.describe())
-    for heading in ("load", "true ratio", "neighbour"):
+    made = Table(
+        title="servers of dialled cost",
+        caption=machine.describe(),
+        width=lab.TABLE_WIDTH,
+        padding=0,
+    )
+    for heading in ("load", "true\nratio", "neighbour"):
         made.add_column(heading)
     columns = (
         "runs",
-        "hold the truth",
+        "hold\nthe truth",
+        "as\nmeasured",
         "right",
         "wrong",
         "undecided",
         "invalid",
         "±",
-        "CPU holds",
+        "CPU\nholds",
         "s",
     )
     for heading in columns:
@@ -246,13 +252,14 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 def cells(runs: Sequence[tuple[Case, Outcome]]) -> list[str]:
     """Count what came of these runs; what has no judgement counts as invalid."""
     judged = [(case, it) for case, it in runs if it.verdict not in {None, Verdict.INVALID}]
-    known = [(case, it) for case, it in judged if it.ratio is not None]
+    known = [(case, it) for case, it in judged if it.sure is not None]
     right = sum(it.verdict in case.right for case, it in judged)
     undecided = sum(it.verdict is Verdict.UNDECIDED for _, it in judged)
-    halves = [sqrt(it.ratio.high / it.ratio.low) - 1 for _, it in known if it.ratio]
+    halves = [sqrt(it.sure.high / it.sure.low) - 1 for _, it in known if it.sure]
     return [
         f"{len(runs)}",
-        f"{sum(case.holds(it) for case, it in known)} of {len(known)}",
+        f"{sum(case.holds(it.sure) for case, it in known)} of {len(known)}",
+        f"{sum(case.holds(it.ratio) for case, it in known)} of {len(known)}",
         f"{right}",
         f"{len(judged) - right - undecided}",
         f"{undecided}",

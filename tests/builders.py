@@ -8,6 +8,7 @@ Every part of a run has its own small builder, so that a test names only what it
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from itertools import count
 from math import exp, log
@@ -29,10 +30,13 @@ from webdyno.model.load_result import (
     Times,
 )
 from webdyno.model.machine import CpuSplit, Machine
+from webdyno.model.pilot import ColdFigures, Pilot
+from webdyno.model.readings import ServiceUse
 from webdyno.model.records import (
     Answer,
     BlockRecord,
     CertificateRecord,
+    PilotRecord,
     Record,
     ServerUse,
     SlotRecord,
@@ -263,6 +267,7 @@ def load_result(
     )
 
 
+@cache
 def response_times(requests: int, median_us: float = 1_500.0, spread: float = 0.3) -> Times:
     """Lognormal times at evenly spaced quantiles, `requests` in number."""
     histogram = HdrHistogram(1, LONGEST_US, 3)
@@ -291,3 +296,56 @@ def response_times(requests: int, median_us: float = 1_500.0, spread: float = 0.
 def server_use(cpu_s: float) -> ServerUse:
     """Server CPU time, a third of it in user mode."""
     return ServerUse(cpu_user_s=cpu_s / 3, cpu_sys_s=cpu_s * 2 / 3, means="cgroup-v2")
+
+
+def service_use(**changes: float) -> ServiceUse:
+    """What the processes of a service used, which is next to nothing but for the changes."""
+    quiet = ServiceUse(
+        cpu_user_s=0.0,
+        cpu_sys_s=0.0,
+        switches_voluntary=0,
+        switches_involuntary=0,
+        faults_minor=0,
+        faults_major=0,
+        disk_read_bytes=None,
+        disk_written_bytes=None,
+        processes=3,
+        threads=4,
+        started=0,
+        ended=0,
+        pss_bytes=12_000_000,
+        peak_rss_bytes=18_000_000,
+    )
+    return quiet.model_copy(update=changes)
+
+
+def pilot_record(
+    arm: str,
+    *,
+    warmup_s: float = 0.25,
+    lead_in_s: float = 0.1,
+    window_s: float = 0.5,
+    period_s: float | None = None,
+    full_rate_s: float = 0.2,
+    took_s: float = 2.5,
+) -> PilotRecord:
+    """What was found of an arm alone."""
+    swings = "" if period_s is None else f"; the rate swings with a period of {period_s} s"
+    return PilotRecord(
+        arm=arm,
+        started_at=START,
+        took_s=took_s,
+        window_s=0.05,
+        answers=[1_000] * 40,
+        response_s=0.0015,
+        found=Pilot(
+            warmup_s=warmup_s,
+            lead_in_s=lead_in_s,
+            window_s=window_s,
+            period_s=period_s,
+            steady=True,
+            why=f"steady from {warmup_s} s on; windows of {window_s} s for a rate whose swings are "
+            f"short{swings}",
+        ),
+        cold=ColdFigures(first_answer_s=0.071, full_rate_s=full_rate_s, cpu_s=0.034),
+    )

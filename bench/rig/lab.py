@@ -20,6 +20,8 @@ from webdyno.run.folder import RunFolder
 WEBDYNO = Path(sys.executable).parent / "webdyno"
 REPOSITORY = Path(__file__).parents[2]
 RUN_WITHIN_S = 1800.0
+TABLE_WIDTH = 100
+"""Columns of the tables that stand in the docs."""
 
 
 class Outcome(BaseModel):
@@ -37,7 +39,9 @@ class Outcome(BaseModel):
     metric: str = ""
     """The one that the verdict is about."""
     ratios: dict[str, Interval] = {}
-    """By metric, of the second arm and the baseline."""
+    """By metric, of the second arm and the baseline, as measured."""
+    bounded: dict[str, Interval] = {}
+    """The same with all bounds of bias counted against the verdict, which rests on these."""
     headline: str = ""
     findings: list[str] = []
     blocks: int = 0
@@ -47,8 +51,13 @@ class Outcome(BaseModel):
 
     @property
     def ratio(self) -> Interval | None:
-        """The interval of the deciding metric."""
+        """The interval of the deciding metric, as measured."""
         return self.ratios.get(self.metric)
+
+    @property
+    def sure(self) -> Interval | None:
+        """The one that the verdict rests on."""
+        return self.bounded.get(self.metric, self.ratio)
 
 
 def run_lab(case: str, arguments: Sequence[str], programs: Path | None = None) -> Outcome:
@@ -91,6 +100,7 @@ def _found(folder: Path, said: str) -> dict[str, object]:
         "verdict": judgement.verdict,
         "metric": metric,
         "ratios": {it.metric: it.ratio for it in _of_second_arm(judgement) if it.ratio},
+        "bounded": {it.metric: it.bounded for it in _of_second_arm(judgement) if it.bounded},
         "headline": judgement.headline,
         "findings": [f"{it.rule} ({it.severity}): {it.what}" for it in judgement.findings],
         "blocks": judgement.blocks,

@@ -8,13 +8,18 @@ from rich.console import Console
 
 import decisive
 import truth
+from rig import lab
 from rig.lab import Outcome, append, read
 from rig.process import BenchError
 from webdyno.definitions import Catalogue
 from webdyno.model.judgement import Interval, Verdict
 
 
-def outcome(case: str, verdict: Verdict | None, low: float = 0.9, high: float = 1.1) -> Outcome:
+def outcome(
+    case: str, verdict: Verdict | None, low: float = 0.9, high: float = 1.1, bound: float = 0.0
+) -> Outcome:
+    """A run whose interval is wider by `bound` with what disturbed it counted."""
+    wide = Interval(low=low - bound, estimate=(low + high) / 2, high=high + bound)
     return Outcome(
         case=case,
         at=datetime.now(UTC),
@@ -23,6 +28,7 @@ def outcome(case: str, verdict: Verdict | None, low: float = 0.9, high: float = 
         verdict=verdict,
         metric="rate_rps",
         ratios={"rate_rps": Interval(low=low, estimate=(low + high) / 2, high=high)},
+        bounded={"rate_rps": wide} if bound else {},
         took_s=60,
     )
 
@@ -48,9 +54,11 @@ def test_results_are_added_and_read_again(tmp_path: Path) -> None:
 
 def test_each_verdict_is_held_against_the_truth() -> None:
     dearer = truth.Case("closed", "1.05", "quiet")
-    assert dearer.holds(outcome(dearer.name, Verdict.SLOWER, 0.94, 0.96))
-    assert not dearer.holds(outcome(dearer.name, Verdict.SLOWER, 0.96, 0.98))
-    assert truth.Case("open", "1.05", "quiet").holds(outcome("", None, 1.04, 1.06))
+    assert dearer.holds(outcome(dearer.name, Verdict.SLOWER, 0.94, 0.96).ratio)
+    disturbed = outcome(dearer.name, Verdict.SLOWER, 0.96, 0.98, bound=0.01)
+    assert not dearer.holds(disturbed.ratio)
+    assert dearer.holds(disturbed.sure)
+    assert truth.Case("open", "1.05", "quiet").holds(outcome("", None, 1.04, 1.06).ratio)
     assert dearer.right == {Verdict.SLOWER}
     assert truth.Case("closed", "1", "quiet").right == {Verdict.EQUIVALENT}
     assert Verdict.FASTER not in truth.Case("closed", "1.02", "quiet").right
@@ -63,6 +71,7 @@ def test_the_table_of_truth_counts() -> None:
             [
                 outcome(equal.name, Verdict.EQUIVALENT, 0.99, 1.01),
                 outcome(equal.name, Verdict.FASTER, 1.01, 1.03),
+                outcome(equal.name, Verdict.UNDECIDED, 1.01, 1.03, bound=0.02),
                 outcome(dearer.name, Verdict.SLOWER, 0.66, 0.67),
                 outcome(dearer.name, Verdict.INVALID),
                 outcome(dearer.name, Verdict.UNDECIDED),
@@ -71,26 +80,28 @@ def test_the_table_of_truth_counts() -> None:
         )
     )
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines()]
-    counted = {tuple(row[:3]): row[3:9] for row in rows if len(row) > 9}
-    assert counted["closed", "1", "quiet"] == ["2", "1 of 2", "1", "1", "0", "0"]
-    assert counted["slow", "1.5", "bursts"] == ["3", "1 of 2", "1", "0", "1", "1"]
-    assert counted["all", "", ""] == ["5", "2 of 4", "2", "1", "1", "1"]
+    counted = {tuple(row[:3]): row[3:10] for row in rows if len(row) > 9}
+    assert counted["closed", "1", "quiet"] == ["3", "2 of 3", "1 of 3", "1", "1", "1", "0"]
+    assert counted["slow", "1.5", "bursts"] == ["3", "1 of 2", "1 of 2", "1", "0", "1", "1"]
+    assert counted["all", "", ""] == ["6", "3 of 5", "2 of 5", "2", "1", "2", "1"]
+    assert max(map(len, text.splitlines())) == lab.TABLE_WIDTH
 
 
 @pytest.mark.parametrize(
-    ("verdict", "low", "high", "answered"),
+    ("verdict", "low", "high", "bound", "answered"),
     [
-        (Verdict.FASTER, 1.1, 1.2, True),
-        (Verdict.UNDECIDED, 0.97, 1.04, True),
-        (Verdict.UNDECIDED, 0.97, 1.06, False),
-        (Verdict.INVALID, 1.1, 1.2, False),
-        (None, 1.1, 1.2, False),
+        (Verdict.FASTER, 1.1, 1.2, 0.0, True),
+        (Verdict.UNDECIDED, 0.97, 1.04, 0.0, True),
+        (Verdict.UNDECIDED, 0.97, 1.04, 0.03, False),
+        (Verdict.UNDECIDED, 0.97, 1.06, 0.0, False),
+        (Verdict.INVALID, 1.1, 1.2, 0.0, False),
+        (None, 1.1, 1.2, 0.0, False),
     ],
 )
 def test_what_counts_as_an_answer(
-    verdict: Verdict | None, low: float, high: float, answered: bool
+    verdict: Verdict | None, low: float, high: float, bound: float, answered: bool
 ) -> None:
-    found = outcome(decisive.DUELS[0], verdict, low, high)
+    found = outcome(decisive.DUELS[0], verdict, low, high, bound)
     assert decisive.answered(found) is answered
     assert f"{int(answered)} of 1 duels" in printed(decisive.table([found]))
 

@@ -7,16 +7,19 @@ Run as a program it prints the table of docs/method.md:
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import expm1, log
 from statistics import fmean
 
 import numpy as np
 
+from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, rate_when_slowed, widened
 from webdyno.judge.comparison import ALPHA, DELTA, fewest_blocks, shown_estimate
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
 from webdyno.judge.settings import WINDOW_S
+from webdyno.judge.validity.client import WAITING_LIMIT
+from webdyno.judge.validity.host import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
 from webdyno.judge.verdict import Question, answer
 from webdyno.model.experiment import Measure
@@ -32,6 +35,10 @@ class World:
     slot_sd: float
     start_s: float = 2.2
     """What a fresh start of an arm takes, its warm-up included: about that of nginx and Apache."""
+    disturbed: float = 0.0
+    """Share of a slot's time that a neighbour takes at most: anything up to that, of both arms."""
+    feels: tuple[float, float] = (1.0, 1.0)
+    """How much of that time each arm loses."""
 
 
 SLOT_WORLDS = (
@@ -46,6 +53,14 @@ SLOT_WORLDS = (
 """In which noise comes more from restarts, or more from slots."""
 
 
+GATE_WORLDS = tuple(
+    World(1.05, 0.01, 0.01, disturbed=limit, feels=(1.0, other))
+    for limit in (STEAL_LIMIT, PRESSURE_LIMIT, FOREIGN_LIMIT, WAITING_LIMIT)
+    for other in (1.0, 0.8, 0.5)
+)
+"""In which a neighbour takes up to a rule's limit of the time, and one arm minds it less."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """One experiment's end."""
@@ -56,6 +71,20 @@ class Outcome:
     slots: int
     """Of each arm, in the last block."""
     took_s: float
+    bound: Bound = UNBIASED
+    """By which the neighbour can have moved the ratio, as the judge counts it below a limit."""
+
+    @property
+    def sure(self) -> Estimate:
+        """The interval that the verdict rests on."""
+        return widened(self.shown, self.bound)
+
+    def moved(self, by: float) -> "Outcome":
+        """The same noise at another true ratio, as long as that isn't why a run stops."""
+        shown = Estimate(
+            self.shown.low + by, self.shown.centre + by, self.shown.high + by, self.shown.method
+        )
+        return replace(self, shown=shown, d=self.d + by)
 
     def verdict(self, measure: Measure) -> Verdict:
         """Judge it."""
@@ -73,11 +102,17 @@ def experiments(world: World, count: int, measure: Measure, seed: int = 0) -> It
 def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Outcome:
     d: Logs = np.empty(0)
     pilot: list[Logs] = []
+    taken: list[Logs] = []
     slots, took_s = measure.first_slots_per_arm, 0.0
     slot_s = measure.slot_s or WINDOW_S
     while True:
         restarts = rng.normal(0, world.restart_sd, (2, 1))
         logs = restarts + rng.normal(0, world.slot_sd, (2, slots))
+        if world.disturbed:
+            # A neighbour is busy for minutes or not, and more in one slot than in another.
+            shares = world.disturbed * rng.uniform() * rng.uniform(size=(2, slots))
+            logs += np.log1p(-shares * np.array(world.feels)[:, None])
+            taken.append(shares)
         arm, baseline = np.exp(logs).mean(axis=1)
         took_s += 2 * (world.start_s + slots * slot_s)
         d = np.append(d, log(world.ratio) + log(arm / baseline))
@@ -86,15 +121,25 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
         if len(d) >= fewest_blocks(measure, 1):
             shown, precise = shown_estimate(d, measure, 1 - ALPHA)
             if precise or len(d) == measure.max_blocks:
-                return Outcome(len(d), shown, d, slots, took_s)
+                bound = _bound(taken) if taken else UNBIASED
+                return Outcome(len(d), shown, d, slots, took_s, bound)
         if len(d) == PILOT_BLOCKS and measure.slots_per_arm is None:
             slots = choice(*random_effects(pilot), world.start_s, slot_s)
+
+
+def _bound(taken: Sequence[Logs]) -> Bound:
+    """Bound the ratio by what one arm had more than the other, as below a limit."""
+    mine, theirs = np.concatenate(taken, axis=1).mean(axis=1)
+    arm, baseline = (
+        rate_when_slowed("other-work", max(share, 0.0)) for share in (mine - theirs, theirs - mine)
+    )
+    return of_ratio([arm], [baseline])
 
 
 def coverage(outcomes: list[Outcome], ratio: float) -> float:
     """Give the share of intervals that hold the true ratio."""
     truth = log(ratio)
-    return sum(o.shown.low <= truth <= o.shown.high for o in outcomes) / len(outcomes)
+    return sum(o.sure.low <= truth <= o.sure.high for o in outcomes) / len(outcomes)
 
 
 def shares(outcomes: list[Outcome], measure: Measure) -> dict[Verdict, float]:
@@ -119,6 +164,17 @@ def main() -> None:
                 f"  {by[Verdict.FASTER]:6.1%}  {by[Verdict.SLOWER]:6.1%}"
                 f"  {by[Verdict.EQUIVALENT]:10.1%}  {by[Verdict.UNDECIDED]:9.1%}"
             )
+    print("neighbour  felt by one, other  coverage  as measured  interval")  # noqa: T201
+    for world in GATE_WORLDS:
+        measure = Measure()
+        outcomes = list(experiments(world, count, measure))
+        as_measured = [replace(outcome, bound=UNBIASED) for outcome in outcomes]
+        print(  # noqa: T201
+            f"{world.disturbed:9.0%}  {world.feels[0]:11.0%}  {world.feels[1]:5.0%}"
+            f"  {coverage(outcomes, world.ratio):8.1%}  {coverage(as_measured, world.ratio):11.1%}"
+            f"  ±{expm1(fmean(o.sure.half_width for o in outcomes)):7.1%}",
+            flush=True,
+        )
     print("start  restarts  slots' noise  slots  blocks  minutes  interval  coverage  found")  # noqa: T201
     for world in SLOT_WORLDS:
         for slots in (2, 4, None):

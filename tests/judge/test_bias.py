@@ -5,11 +5,14 @@ from math import exp
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
-from judge.validity.broken import load_with, quiet_readings
+from builders import SimulatedArm, SimulatedRun, service_use, simulated_run
+from judge.validity.broken import load_with, quiet_readings, with_thirds
 from webdyno.judge import judge
+from webdyno.judge.bias import CAUSES
+from webdyno.judge.bounds import REFILL_S
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.model.records import Record, SlotRecord
@@ -55,8 +58,12 @@ DISTURBANCES: dict[str, Plant] = {
 }
 
 
+def test_every_disturbance_is_planted() -> None:
+    assert {cause.name for cause in CAUSES} == set(DISTURBANCES)
+
+
 def slowed(slot: SlotRecord, factor: float) -> SlotRecord:
-    """Take answers away, and give those that are left longer times."""
+    """Take answers away, and the CPU time that they had cost."""
     load = slot.load
     completed = round(load.requests.completed * factor)
     drained = round(load.requests.drained * factor)
@@ -74,8 +81,15 @@ def slowed(slot: SlotRecord, factor: float) -> SlotRecord:
 def disturbed(
     ratio: float, plant: Plant, *, effect: float, share_of_slots: float = 1.0, noise: float = 0.01
 ) -> Judgement:
-    """Judge a run whose second arm lost `effect` of its rate, as the evidence allows for."""
-    arms = {"base": SimulatedArm(rate_rps=20_000), "other": SimulatedArm(rate_rps=20_000 * ratio)}
+    """Judge a run whose second arm lost `effect` of its rate, as the evidence allows for.
+
+    Its response times are longer by as much as fewer answers make them in a closed loop.
+    """
+    longer_us = 1_500.0 / ratio / (1 - effect)
+    arms = {
+        "base": SimulatedArm(rate_rps=20_000),
+        "other": SimulatedArm(rate_rps=20_000 * ratio, response_p50_us=longer_us),
+    }
     run = simulated_run(arms, blocks=10, restart_sd=noise, slot_sd=noise, seed=3)
     random = Random(5)
 
@@ -108,8 +122,7 @@ def on(found: Judgement, metric: str) -> Comparison:
 def test_the_true_ratio_lies_within_the_bounds(cause: str, effect: float) -> None:
     """Whether the disturbance cost nothing or nearly all that it can have cost."""
     found = on(disturbed(1.5, DISTURBANCES[cause], effect=effect), "rate_rps")
-    assert found.bounded is not None
-    assert found.bounded.low <= 1.5 <= found.bounded.high
+    holds(found, 1.5)
     assert {bias.cause for bias in found.biases} == {cause}
     if effect:
         assert found.ratio is not None
@@ -135,24 +148,89 @@ def test_equals_are_not_called_slower_for_a_disturbance(cause: str) -> None:
     assert "slower as measured, but what disturbed it may have made it so" in found.headline
 
 
-def test_stolen_time_that_was_charged_to_the_servers() -> None:
-    """A kernel that counts stolen time as theirs: the cost per request looks higher."""
+@pytest.mark.parametrize("cause", DISTURBANCES)
+@pytest.mark.parametrize("effect", [0.0, 0.1, 0.25])
+def test_the_true_response_time_lies_within_the_bounds(cause: str, effect: float) -> None:
+    found = on(disturbed(1.5, DISTURBANCES[cause], effect=effect), "response_p50_us")
+    holds(found, 1 / 1.5)
+    assert {bias.cause for bias in found.biases} == {cause}
+    assert found.ratio is not None
+    assert (found.ratio.low <= 1 / 1.5 <= found.ratio.high) == (effect == 0)
+
+
+def holds(found: Comparison, truth: float) -> None:
+    """The interval with all bounds has the truth in it."""
+    assert found.bounded is not None
+    assert found.bounded.low <= truth <= found.bounded.high
+
+
+CHARGED_S = 0.08
+"""To servers that used 0.1 s of CPU time for themselves."""
+
+
+def _interrupted(plant: Plant) -> Plant:
+    """Servers that others interrupted so often that filling caches again took all of that time."""
+
+    def changed(readings: Readings) -> dict[str, Any]:
+        use = service_use(switches_involuntary=round(CHARGED_S / REFILL_S))
+        return plant(readings) | {"services": {"nginx": use}}
+
+    return changed
+
+
+CHARGED: dict[str, Plant] = {
+    "steal": _servers("steal_s", CHARGED_S),
+    "other-work": _interrupted(_servers("user_s", 2 * CHARGED_S + 0.02)),
+    "left-over-work": _interrupted(_left_over),
+    "memory-pressure": _pressed,
+}
+
+
+@pytest.mark.parametrize("cause", CHARGED)
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_work_that_was_charged_to_the_servers(cause: str, share: float) -> None:
+    """The cost per request looks nearly twice as high as it is, or as high as it is."""
     arms = {"base": SimulatedArm(rate_rps=10_000), "other": SimulatedArm(rate_rps=10_000)}
     run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
 
     def charge(slot: SlotRecord) -> SlotRecord:
-        quiet = quiet_readings(slot)
         if slot.arm == "base":
-            return slot.model_copy(update={"readings": quiet})
-        stolen_s = 0.25 * slot.servers.cpu_s
-        use = slot.servers.model_copy(update={"cpu_sys_s": slot.servers.cpu_sys_s + stolen_s})
-        readings = quiet.model_copy(update=_servers("steal_s", stolen_s)(quiet))
-        return slot.model_copy(update={"servers": use, "readings": readings})
+            return slot.model_copy(update={"readings": quiet_readings(slot)})
+        more_s = slot.servers.cpu_sys_s + share * CHARGED_S
+        use = slot.servers.model_copy(update={"cpu_sys_s": more_s})
+        charged = slot.model_copy(update={"servers": use})
+        quiet = quiet_readings(charged)
+        readings = quiet.model_copy(update=CHARGED[cause](quiet))
+        return charged.model_copy(update={"readings": readings})
 
     cost = on(judged(run, charge), "server_cpu_us")
-    assert cost.as_measured is Verdict.SLOWER
-    assert cost.bounded is not None
-    assert cost.bounded.low <= 1.0 <= cost.bounded.high
+    assert cost.as_measured is (Verdict.SLOWER if share else Verdict.EQUIVALENT)
+    holds(cost, 1.0)
+    assert {bias.cause for bias in cost.biases} == {cause}
+
+
+@pytest.mark.parametrize("time_constant", [0.3, 0.7, 1.4])
+@pytest.mark.parametrize("start", [-0.3, 0.3])
+def test_a_rate_that_still_changes_inside_its_slots(start: float, time_constant: float) -> None:
+    """Its logarithm fades to the truth as exp(-t / time constant), t in lengths of a slot."""
+    arms = {"base": SimulatedArm(), "other": SimulatedArm()}
+    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+    at = (np.arange(300) + 0.5) / 300
+    thirds = np.exp(start * np.exp(-at / time_constant)).reshape(3, 100).mean(axis=1) / 3
+
+    def settle(slot: SlotRecord) -> SlotRecord:
+        if slot.arm == "base":
+            return slot
+        whole = slot.load.requests.completed
+        first, second, third = (round(whole * share) for share in thirds)
+        requests = slot.load.requests.model_copy(update={"completed": first + second + third})
+        return with_thirds(slot, (first, second, third), requests=requests)
+
+    rate = on(judged(run, settle), "rate_rps")
+    assert {bias.cause for bias in rate.biases} == {"slot-trend"}
+    holds(rate, 1.0)
+    assert rate.ratio is not None
+    assert not rate.ratio.low <= 1.0 <= rate.ratio.high
 
 
 def test_a_rate_that_still_rises() -> None:
@@ -169,8 +247,7 @@ def test_a_rate_that_still_rises() -> None:
 
     rate = on(judged(run, settle), "rate_rps")
     assert {bias.cause for bias in rate.biases} == {"trend"}
-    assert rate.bounded is not None
-    assert rate.bounded.low <= 1.0 <= rate.bounded.high
+    holds(rate, 1.0)
     assert rate.verdict is not Verdict.SLOWER
 
 
@@ -185,8 +262,7 @@ def test_late_requests_of_an_open_loop() -> None:
 
     median = on(judged(run, change), "response_p50_us")
     assert {bias.cause for bias in median.biases} == {"send-lag"}
-    assert median.bounded is not None
-    assert median.bounded.low <= 1.0 <= median.bounded.high
+    holds(median, 1.0)
     assert median.verdict is Verdict.UNDECIDED
 
 

@@ -6,8 +6,8 @@ import pytest
 from builders import SimulatedArm, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.comparison import compare_arms, fewest_blocks, log_ratios, shown_estimate
-from webdyno.judge.judgement import headline
 from webdyno.judge.measured import Measured
+from webdyno.judge.sentences import headline
 from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.metrics import MetricRule, metric_rule

@@ -48,19 +48,31 @@ def damaged(line: Any, path: tuple[Any, ...], value: object) -> Any:  # noqa: AN
     return copy
 
 
-@given(st.data())
-@settings(max_examples=60, deadline=None)
-def test_damaged_records_are_refused_or_judged(data: st.DataObject) -> None:
+@st.composite
+def damaged_records(draw: st.DrawFn) -> list[Record]:
+    """The run with up to four figures replaced, as far as they can be read."""
     records: list[Record] = list(RECORDS)
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(LINES) - 1))
-        path = data.draw(st.sampled_from(leaves(LINES[at])))
-        text = json.dumps(damaged(LINES[at], path, data.draw(ABSURD)))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(LINES) - 1))
+        path = draw(st.sampled_from(leaves(LINES[at])))
+        text = json.dumps(damaged(LINES[at], path, draw(ABSURD)))
         try:
             records[at] = RECORD.validate_json(text)
         except ValidationError:
             continue
+    return records
+
+
+@given(damaged_records())
+@settings(max_examples=60, deadline=None)
+def test_damaged_records_are_refused_or_judged(records: list[Record]) -> None:
     judge_sweep(HEAD, records)
     decide(records, HEAD.experiment, 10.0)
     slots_per_arm(records, HEAD.experiment)
+
+
+@given(damaged_records())
+@settings(max_examples=15, deadline=None)
+def test_damaged_runs_can_be_compared(records: list[Record]) -> None:
+    """Few, since each is judged again for that, which the other test does."""
     compare_sweeps((HEAD, RECORDS), (HEAD, records))

@@ -11,6 +11,7 @@ from builders import START, SimulatedArm, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import decide, judge, ratios_so_far
 from webdyno.judge.runs import compare_runs
+from webdyno.judge.sentences import sentence
 from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.metrics import METRICS
@@ -64,6 +65,22 @@ def test_undecided_says_what_is_still_needed() -> None:
         r"\(\d+ minutes?\) needed\)",
         found.headline,
     )
+
+
+def test_where_the_rate_is_undecided_and_another_metric_is_clear_both_are_said() -> None:
+    arms = {"a": SimulatedArm(), "b": SimulatedArm(server_cpu_us=25.0)}
+    found = judged(arms, blocks=8, noise=0.05)
+    assert found.verdict is Verdict.UNDECIDED
+    assert "undecided, but no difference larger than" in found.headline
+    assert re.search(
+        r"\); clear is that b needs 1\.2\d× as much server CPU time per request as a "
+        r"\(95 % interval 1\.\d+ to 1\.\d+, 8 blocks\): slower$",
+        found.headline,
+    )
+    (rate,) = (it for it in found.comparisons if it.metric == "rate_rps")
+    assert rate.clear_beside
+    assert sentence(rate).endswith(rate.clear_beside)
+    assert all(it.clear_beside is None for it in found.comparisons if it.metric != "rate_rps")
 
 
 def test_wrong_answers_are_no_verdict_and_name_arm_and_path() -> None:

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge.question_simulation import runs
-from webdyno.judge.interval import Estimate, estimate
+from webdyno.judge.comparison import interval_of
+from webdyno.judge.interval import estimate
 from webdyno.judge.question import (
     OneSided,
     ask,
@@ -17,6 +18,7 @@ from webdyno.judge.question import (
     look_level,
 )
 from webdyno.model.experiment import tolerance_of
+from webdyno.model.judgement import Interval
 
 RUNS = 4_000
 
@@ -103,19 +105,16 @@ def test_other_questions_are_mistakes(text: str) -> None:
 
 
 def test_an_interval_says_what_it_excludes() -> None:
-    assert excluded(Estimate(log(0.98), 0.0, log(1.0334), "t")) == (
-        "no difference larger than 3.4 % either way"
-    )
-    assert excluded(Estimate(log(0.9), 0.0, 0.0, "t")) == (
-        "no difference larger than 12 % either way"
-    )
-    assert excluded(Estimate(0.0, 0.0, 0.0, "t")) == "no difference larger than 0 % either way"
+    for low, high, share in ((0.98, 1.0334, "3.4 %"), (0.9, 1.0, "12 %"), (1.0, 1.0, "0 %")):
+        interval = Interval(low=low, estimate=1.0, high=high)
+        assert excluded(interval) == f"no difference larger than {share} either way"
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=20))
 @example([0.0, 2.2250738585e-313])
 def test_what_is_said_to_be_excluded_is(values: list[float]) -> None:
-    found = estimate(np.array(values), 0.95)
+    found = interval_of(estimate(np.array(values), 0.95), 0.95)
+    assert found
     said = float(excluded(found).split()[4]) / 100
     assert said >= excluded_difference(found) * (1 - 1e-9) - 1e-9
     assert said <= excluded_difference(found) * 1.11 + 1e-6

@@ -5,14 +5,14 @@ from math import exp
 
 import pytest
 
-from builders import START, SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedArm, SimulatedRun, pilot_record, simulated_run
 from webdyno.judge.measured import Measured
 from webdyno.judge.remedies import due_remedy
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.usage import counting_share
 from webdyno.model.experiment import Measure
 from webdyno.model.load_result import Times
-from webdyno.model.pilot import ColdFigures, Pilot, SlotSettings
+from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=20_000)}
@@ -27,23 +27,7 @@ def measured(measure: Measure | None = None, blocks: int = 4) -> SimulatedRun:
 
 def pilot(arm: str, warmup_s: float, lead_in_s: float, window_s: float) -> PilotRecord:
     """What was found of an arm."""
-    return PilotRecord(
-        arm=arm,
-        started_at=START,
-        took_s=3.0,
-        window_s=0.025,
-        answers=[500] * 40,
-        response_s=0.001,
-        found=Pilot(
-            warmup_s=warmup_s,
-            lead_in_s=lead_in_s,
-            window_s=window_s,
-            period_s=None,
-            steady=True,
-            why="level",
-        ),
-        cold=ColdFigures(first_answer_s=0.1, full_rate_s=0.2, cpu_s=None),
-    )
+    return pilot_record(arm, warmup_s=warmup_s, lead_in_s=lead_in_s, window_s=window_s, took_s=3.0)
 
 
 PILOTS: list[Record] = [pilot("nginx", 0.1, 0.3, 0.5), pilot("apache", 0.7, 0.1, 1.5)]

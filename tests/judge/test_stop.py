@@ -5,8 +5,11 @@ from dataclasses import replace
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
+from judge.validity.broken import readings_with
 from webdyno.judge import Stop, decide
+from webdyno.judge.stop import OUTNUMBERED
 from webdyno.model.experiment import Measure
+from webdyno.model.records import SlotRecord
 
 EQUAL = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
 APART = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=10_000)}
@@ -108,3 +111,71 @@ def test_the_deciding_metric_decides_when_to_stop() -> None:
     assert reason(stop(run(client_bound, 6, 0.001, by_times))) == "nothing-valid"
     by_cpu = Measure(decide_on="server_cpu_us")
     assert reason(stop(run(client_bound, 6, 0.001, by_cpu))) == "precision"
+
+
+BESIDE = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=44_000)}
+"""A tenth apart."""
+
+
+def stolen(made: SimulatedRun, steal_s: float, blocks: int = 1_000) -> SimulatedRun:
+    """The same run, whose slower arm had so much CPU time taken from it in the first blocks.
+
+    A slot is 0.5 s long, and its servers use 0.4 s of CPU time.
+    """
+    servers = {"steal_s": steal_s}
+    disturbed = readings_with(host={"servers": servers})
+    quiet = readings_with()
+    records = [
+        (disturbed if it.arm == "nginx" and it.block < blocks else quiet)(it)
+        if isinstance(it, SlotRecord)
+        else it
+        for it in made.records
+    ]
+    return replace(made, records=records)
+
+
+def test_a_ratio_that_is_known_but_may_come_from_a_disturbance_goes_on() -> None:
+    """A tenth, known to 2 %, of which up to 8.3 % may be a disturbance's work."""
+    made = run(BESIDE, 6, 0.009)
+    assert reason(stop(stolen(made, 0.0))) == "precision"
+    assert stop(stolen(made, 0.04)) is None
+    assert reason(stop(stolen(run(BESIDE, 16, 0.009), 0.04))) == "precision"
+
+
+def test_what_more_blocks_can_not_narrow_stops_and_says_so() -> None:
+    """A disturbance as large as the difference; it might have passed by until the twelfth block."""
+    most = 6 * OUTNUMBERED
+    assert stop(stolen(run(BESIDE, most - 1, 0.005), 0.2)) is None
+    found = stop(stolen(run(BESIDE, most, 0.005), 0.2))
+    assert found is not None
+    assert found.reason == "bounds"
+    assert found.why.startswith(
+        "more blocks would not tell more: as measured it is faster, but what disturbed the run may "
+        "have made it so: it would need "
+    )
+
+
+def test_a_disturbance_that_passed_by_is_outnumbered() -> None:
+    made = run(BESIDE, 6 * OUTNUMBERED, 0.005)
+    assert reason(stop(stolen(made, 0.2, blocks=6))) == "precision"
+
+
+def test_what_the_client_is_too_slow_for_is_not_waited_for() -> None:
+    """More blocks don't show what an arm could do."""
+    bound = run(BESIDE | {"nginx": SimulatedArm(busy=0.99)}, 6, 0.005)
+    found = stop(bound)
+    assert found is not None
+    assert found.reason == "bounds"
+
+
+def test_what_is_known_but_undecided_as_measured_stops() -> None:
+    """Half a δ apart: no bound has a part in that."""
+    near = EQUAL | {"apache": SimulatedArm(rate_rps=40_400)}
+    assert reason(stop(stolen(run(near, 6, 0.009), 0.002))) == "precision"
+
+
+def test_a_question_that_is_answered_has_a_reason_of_its_own() -> None:
+    asking = Measure(question="faster")
+    found = stop(run(BESIDE, 6, 0.01, asking))
+    assert found == Stop("question", "the question is answered: faster")
+    assert stop(run(EQUAL, 6, 0.01, asking)) is None

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 
-from builders import START, SimulatedArm, SimulatedRun, simulated_run
-from judge.validity.broken import quiet_readings
+from builders import SimulatedArm, SimulatedRun, pilot_record, service_use, simulated_run
+from judge.validity.broken import quiet_readings, readings_with
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
-from webdyno.model.pilot import ColdFigures, Pilot, SlotSettings
+from webdyno.model.pilot import SlotSettings
 from webdyno.model.readings import HostSample, ServiceUse
-from webdyno.model.records import BlockRecord, PilotRecord, Record, RemedyRecord, SlotRecord
+from webdyno.model.records import BlockRecord, Record, RemedyRecord, SlotRecord
 from webdyno.report.view import RunView, run_view
 
 NGINX = SimulatedArm(rate_rps=77_000, server_cpu_us=11.3, response_p50_us=780)
@@ -111,6 +111,19 @@ def probed() -> SimulatedRun:
 
 
 @cache
+def disturbed() -> SimulatedRun:
+    """The clear difference, with a hypervisor that took time from the slower arm."""
+    run = decided()
+    records = [
+        readings_with(host={"servers": {"steal_s": 0.1 * (record.arm == "apache-event")}})(record)
+        if isinstance(record, SlotRecord)
+        else record
+        for record in run.records
+    ]
+    return SimulatedRun(run.head, records)
+
+
+@cache
 def piloted() -> SimulatedRun:
     """The clear difference after pilots, one of them of a server that swings; with a remedy."""
     run = decided()
@@ -126,36 +139,12 @@ def piloted() -> SimulatedRun:
         anew=True,
     )
     pilots = [
-        _pilot("apache-event", warmup_s=0.9, lead_in_s=0.3, period_s=0.6, full_rate_s=0.82),
-        _pilot("nginx", warmup_s=0.25, lead_in_s=0.05, period_s=None, full_rate_s=0.11),
+        pilot_record("apache-event", warmup_s=0.9, lead_in_s=0.3, period_s=0.6, full_rate_s=0.82),
+        pilot_record("nginx", warmup_s=0.25, lead_in_s=0.05, period_s=None, full_rate_s=0.11),
     ]
     ends = [n for n, record in enumerate(run.records, 1) if isinstance(record, BlockRecord)]
     before, after = run.records[: ends[1]], run.records[ends[1] :]
     return SimulatedRun(run.head, [*pilots, *before, remedy, *after])
-
-
-def _pilot(
-    arm: str, *, warmup_s: float, lead_in_s: float, period_s: float | None, full_rate_s: float
-) -> PilotRecord:
-    swings = "" if period_s is None else f"; the rate swings with a period of {period_s} s"
-    return PilotRecord(
-        arm=arm,
-        started_at=START,
-        took_s=2.5,
-        window_s=0.05,
-        answers=[1_000] * 40,
-        response_s=0.0015,
-        found=Pilot(
-            warmup_s=warmup_s,
-            lead_in_s=lead_in_s,
-            window_s=0.5,
-            period_s=period_s,
-            steady=True,
-            why=f"steady from {warmup_s} s on; windows of 0.5 s for a rate whose swings are short"
-            f"{swings}",
-        ),
-        cold=ColdFigures(first_answer_s=0.071, full_rate_s=full_rate_s, cpu_s=0.034),
-    )
 
 
 def _with_readings(record: Record) -> Record:
@@ -174,21 +163,12 @@ def _with_readings(record: Record) -> Record:
 
 def _service_use(slot: SlotRecord, share: float) -> ServiceUse:
     answers = slot.load.requests.completed
-    return ServiceUse(
+    return service_use(
         cpu_user_s=slot.servers.cpu_user_s * share,
         cpu_sys_s=slot.servers.cpu_sys_s * share,
         switches_voluntary=round(answers * 0.4),
         switches_involuntary=round(answers * 0.02),
         faults_minor=round(answers * 0.01),
-        faults_major=0,
-        disk_read_bytes=None,
-        disk_written_bytes=None,
-        processes=3,
-        threads=4,
-        started=0,
-        ended=0,
-        pss_bytes=12_000_000,
-        peak_rss_bytes=18_000_000,
     )
 
 
@@ -258,7 +238,18 @@ def broken_point() -> SimulatedRun:
 SWEEPS = (connections, two_factors, names, broken_point, hostile_markup)
 """Runs of experiments with factors."""
 
-ALL = (decided, probed, piloted, several_arms, invalid, undecided, one_block, no_block, hostile)
+ALL = (
+    decided,
+    probed,
+    disturbed,
+    piloted,
+    several_arms,
+    invalid,
+    undecided,
+    one_block,
+    no_block,
+    hostile,
+)
 Make = Callable[[], SimulatedRun]
 
 

@@ -51,6 +51,16 @@ def test_an_end_that_is_not_bounded_is_no_figure(low: float, high: float, said: 
     assert bias.between(Interval(low=low, estimate=(low * high) ** 0.5, high=high)) == said
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(3.05, 1e200, "≥ 3.05"), (1e-200, 0.312, "≤ 0.312"), (1e-200, 1e200, "any")],
+)
+def test_in_a_table_there_is_room_for_little(low: float, high: float, said: str) -> None:
+    bounded = Interval(low=low, estimate=(low * high) ** 0.5, high=high)
+    assert bias.beside(comparison(bounded=bounded)) == said
+    assert bias.beside(comparison()) == ""
+
+
 def test_a_ratio_that_is_a_bound_is_marked() -> None:
     assert ratio_and_interval(comparison(limited_by={"nginx": "client"}))[0].startswith("≥ ")
     assert ratio_and_interval(comparison(limited_by={"apache-event": "link"}))[0].startswith("≤ ")

@@ -65,6 +65,16 @@ def test_the_band_is_the_one_the_judge_used_for_each_arm() -> None:
     assert "±2 % or ±" in figure.caption
 
 
+def test_the_bar_goes_on_to_the_interval_with_all_bounds() -> None:
+    quiet, disturbed = (figures(run)["ratios"] for run in (runs.decided(), runs.disturbed()))
+    assert "The thin line reaches to" in disturbed.caption
+    assert "The thin line" not in quiet.caption
+    assert "with all bounds 1." in disturbed.panels[0].alt
+    (found,) = runs.seen(runs.disturbed()).deciding[0].compared
+    row = ratio_row(found)
+    assert row["sure_low"] < row["low"] < row["high"] == row["sure_high"]
+
+
 def test_a_very_wide_interval_does_not_stretch_the_axis() -> None:
     table = runs.seen(runs.decided()).deciding[0]
     (row,) = [row for row in table.rows if row.comparison]

@@ -6,7 +6,9 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, certificate_record
 from report import runs
 from webdyno.model.mistake import Trouble
+from webdyno.report.bias import beside
 from webdyno.report.page import html_page, prose, write_report
+from webdyno.report.view import within_a_block
 
 FOLDER = Path("/runs/2026-03-14-static-hello")
 HALF_A_MEGABYTE = 500_000
@@ -58,6 +60,17 @@ def test_it_says_how_to_repeat_the_run() -> None:
     html = page(runs.several_arms())
     assert f"run {FOLDER}/experiment.toml --catalog {FOLDER}/catalog</code>" in html
     assert "[arms.nginx]" in html
+
+
+def test_second_lines_of_intervals_are_shown_and_explained() -> None:
+    quiet, disturbed = page(runs.decided()), page(runs.disturbed())
+    (found,) = runs.seen(runs.disturbed()).deciding[0].compared
+    assert beside(found) in disturbed
+    assert "with all bounds of disturbance counted, on which" in disturbed
+    assert "with all bounds of disturbance counted, on which" not in quiet
+    p99 = next(it for it in runs.seen(runs.decided()).points[0].beside if it.of_times)
+    assert all(within_a_block(row.value) in quiet for row in p99.rows)
+    assert "the percentile of one typical start lies" in quiet
 
 
 def test_files_are_replaced_as_a_whole(tmp_path: Path) -> None:

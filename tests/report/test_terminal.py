@@ -34,7 +34,15 @@ def test_lines_are_never_longer_than_the_terminal_or_100_columns(
 
 @pytest.mark.parametrize(
     "make",
-    [runs.decided, runs.piloted, runs.two_factors, runs.invalid, runs.broken_point, runs.no_block],
+    [
+        runs.decided,
+        runs.disturbed,
+        runs.piloted,
+        runs.two_factors,
+        runs.invalid,
+        runs.broken_point,
+        runs.no_block,
+    ],
     ids=lambda make: make.__name__,
 )
 @pytest.mark.parametrize("width", [80, 100])
@@ -67,6 +75,13 @@ def test_the_same_figures_in_sentence_and_table() -> None:
     said = re.search(r"answers ([\d.]+)× .*?interval ([\d.]+) to ([\d.]+),", report)
     assert said
     assert f"{said[1]}× {said[2]}–{said[3]} ▲ faster" in report
+
+
+def test_the_interval_with_all_bounds_stands_beside_the_one_as_measured() -> None:
+    disturbed = printed(runs.disturbed())
+    assert re.search(r"ratio +95 % interval +all bounds +verdict", disturbed)
+    assert re.search(r"× +1\.\d+–1\.\d+ +1\.\d+–1\.\d+ +▲ faster", disturbed)
+    assert "all bounds" not in printed(runs.decided())
 
 
 def test_what_arms_answered_differently_is_told() -> None:

@@ -1,9 +1,11 @@
 """What terminal and page both show, put in order: a plain run is a sweep of one point."""
 
+import pytest
+
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
-from webdyno.model.judgement import Verdict
-from webdyno.report.view import why_nothing
+from webdyno.model.judgement import ArmValue, QuantileRange, Verdict
+from webdyno.report.view import why_nothing, within_a_block
 
 
 def test_a_plain_run_is_a_sweep_of_one_point() -> None:
@@ -25,6 +27,25 @@ def test_each_arm_that_was_asked_about_has_an_answer() -> None:
     view = runs.seen(runs.several_arms())
     asked = [found for found in view.points[0].judgement.comparisons if found.metric == "rate_rps"]
     assert len(view.answers) == len([found for found in asked if not found.same_arm])
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ([(6_100, 6_500), (6_200, 6_540), (5_000, 9_000)], "6,100–6,540"),
+        ([(6_100, None), (6_200, None), (5_000, 9_000)], "above 6,100"),
+        ([(None, None)], "too few answers in a block"),
+        ([], ""),
+    ],
+)
+def test_a_percentile_of_a_typical_block(
+    ends: list[tuple[float | None, float | None]], said: str
+) -> None:
+    ranges = [QuantileRange(low=low, high=high) for low, high in ends]
+    value = ArmValue(
+        arm="a", metric="response_p99_us", by_block=[], interval=None, within_blocks=ranges
+    )
+    assert within_a_block(value) == said
 
 
 def test_findings_of_several_points_are_told_once() -> None:

@@ -228,8 +228,12 @@ def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> lis
 
 def _settling(measured: Measured, arm: str) -> list[Bound]:
     """Bound a rate that still changed, where a trend is sure."""
-    changes = [(trend.name, trend.sure_change(measured, arm)) for trend in TRENDS]
-    return [when_settling(name, change) for name, change in changes if change is not None]
+    changes = [(trend, trend.sure_change(measured, arm)) for trend in TRENDS]
+    return [
+        when_settling(trend.name, change, trend.seen)
+        for trend, change in changes
+        if change is not None
+    ]
 
 
 def _turned(bounds: Sequence[Bound]) -> list[Bound]:

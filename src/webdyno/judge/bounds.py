@@ -31,6 +31,9 @@ class Bound:
     up: float = 0.0
 
 
+UNBIASED = Bound("nothing")
+
+
 def lost_share(lost_cpu_s: float, used_cpu_s: float, took_s: float) -> float:
     """Give the share of a slot's time by which lost CPU time can have delayed the servers.
 
@@ -142,15 +145,16 @@ def quantile_when_sent_late(
     return quantile_when_delayed("send-lag", times_us, quantile, added, lag_us[-1])
 
 
-def when_settling(cause: str, change: Estimate) -> Bound:
+def when_settling(cause: str, change: Estimate, seen: float = 1.0) -> Bound:
     """Bound a metric that still changed: `change` is that of its ln from first to last.
 
-    For `trend` (slots of a block) and `slot-trend` (thirds of a window). The mean lies half of the
-    change before the last value, and no more is to come than has come (`STILL_TO_COME`), which is
-    so of a change that fades exponentially, when what was seen lasted 0.7 of its time constant.
-    Both ends of the change's interval count.
+    For `trend` (slots of a block) and `slot-trend` (thirds of a window). `seen`: share of the time
+    over which the change was seen; over all of it there was as much more. The mean lies half of
+    that before the last value, and no more is to come than has come (`STILL_TO_COME`), which is
+    so of a change that fades exponentially, when it lasted 0.7 of its time constant. Both ends of
+    the change's interval count.
     """
-    reach = 0.5 + STILL_TO_COME
+    reach = (0.5 + STILL_TO_COME) / seen
     return Bound(cause, down=reach * max(change.high, 0.0), up=reach * max(-change.low, 0.0))
 
 

@@ -19,7 +19,7 @@ from webdyno.judge.interval import (
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.question import ask_within, excluded, excluded_difference, question_of
-from webdyno.judge.verdict import Question, answer, answer_within, different
+from webdyno.judge.verdict import Question, answer, answer_within, blocks_needed, different
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.format import ratio, ratio_range
 from webdyno.model.judgement import (
@@ -75,6 +75,11 @@ def compare_with_baseline(
         _marked(comparison, same_arm=True) for comparison in same
     ]
     return sorted(found, key=lambda comparison: others.index(comparison.a))
+
+
+def asked_about(compared: Sequence[Comparison]) -> list[Comparison]:
+    """Leave out A/A arms, which aren't the question but show the noise; unless all are."""
+    return [comparison for comparison in compared if not comparison.same_arm] or list(compared)
 
 
 def same_arm_findings(compared: Sequence[Comparison]) -> list[Finding]:
@@ -152,7 +157,10 @@ def compare_arms(
         as_measured = found.verdict
         said = tipping(shown, evidence.together, question.limit) if shown else None
         if shown and wide and said and evidence.biased:
-            found = answer_within(found, answer(wide, wide_p, len(pair.d), question), said)
+            n = len(pair.d)
+            needed = blocks_needed(shown, n, question, evidence.together)
+            found = answer_within(found, answer(wide, wide_p, n, question), said, needed)
+        bounded = interval_of(wide, 1 - question.alpha)
         compared[pair.arm] = Comparison(
             metric=rule.name,
             a=pair.arm,
@@ -166,11 +174,11 @@ def compare_arms(
             negligible=found.negligible,
             verdict=found.verdict,
             why=found.why,
-            bounded=interval_of(wide, 1 - question.alpha) if evidence.biased else None,
+            bounded=bounded if evidence.biased else None,
             biases=evidence.biases,
             tipping=said if evidence.biased else None,
             as_measured=as_measured,
-            excludes=excludes(wide) if wide and found.verdict in WITHOUT_DIFFERENCE else None,
+            excludes=excludes(bounded) if found.verdict in WITHOUT_DIFFERENCE else None,
             one_sided=one_sided(pair.d, evidence, measure, rule),
             limited_by=evidence.limited_by,
             more_blocks=found.more_blocks,
@@ -236,9 +244,11 @@ def one_sided(
     return OneSidedAnswer(question=measure.question, **asdict(found))
 
 
-def excludes(wide: Estimate) -> str | None:
+def excludes(bounded: Interval | None) -> str | None:
     """Say how large a difference there can't be; None where that is no news."""
-    return excluded(wide) if excluded_difference(wide) <= WORTH_EXCLUDING else None
+    if bounded is None or excluded_difference(bounded) > WORTH_EXCLUDING:
+        return None
+    return excluded(bounded)
 
 
 def _factor(log_factor: float) -> float | None:

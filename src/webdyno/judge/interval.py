@@ -91,13 +91,15 @@ def heavy_tailed(d: Logs) -> bool:
 
     Normally distributed values are taken for heavy-tailed in at most 1 % of cases, at any n.
     """
-    away = d - d.mean()
-    variance = float(np.mean(away**2))
-    if len(d) < FEWEST_FOR_SHAPE or variance <= TINY:
+    if len(d) < FEWEST_FOR_SHAPE:
+        return False
+    squares = (d - d.mean()) ** 2
+    variance = float(squares.sum()) / len(d)
+    if variance <= TINY:
         return False
     from scipy.stats import shapiro  # takes half a second to import
 
-    excess_kurtosis = float(np.mean(away**4)) / variance**2 - 3
+    excess_kurtosis = float(squares @ squares) / len(d) / variance**2 - 3
     return excess_kurtosis > 0 and bool(shapiro(d).pvalue < HEAVY_TAILED_P)
 
 

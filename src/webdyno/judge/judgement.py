@@ -1,11 +1,16 @@
 """The whole judgement of a run: comparisons on every metric, findings, one sentence."""
 
 from collections.abc import Sequence
-from math import ceil, floor
 from statistics import median
 
-from webdyno.judge.comparison import arm_value, compare_with_baseline, same_arm_findings
+from webdyno.judge.comparison import (
+    arm_value,
+    asked_about,
+    compare_with_baseline,
+    same_arm_findings,
+)
 from webdyno.judge.measured import Measured
+from webdyno.judge.sentences import headline, with_verdict
 from webdyno.judge.validity import (
     findings_of,
     left_out_slots,
@@ -13,9 +18,9 @@ from webdyno.judge.validity import (
     valid_for,
 )
 from webdyno.judge.validity.network import both_filled_link
+from webdyno.judge.validity.rule import WORK
 from webdyno.judge.variance import variance_splits
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import TIMES, count, minutes, number, percent, ratio, ratio_range
 from webdyno.model.judgement import (
     ArmFacts,
     ArmValue,
@@ -37,6 +42,7 @@ WEIGHT = (
     Verdict.EQUIVALENT,
 )
 """With several arms the run's verdict is the first of these that any comparison has."""
+CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
 def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
@@ -56,9 +62,9 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
         findings += _flips(compared, _with_all_slots(measured, left_out, experiment, rule))
         judged = [_unless_invalid(comparison, findings) for comparison in compared]
         comparisons += [_with_reason(comparison, findings) for comparison in judged]
+    comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
     deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
-    asked = [comparison for comparison in deciding if not comparison.same_arm] or deciding
-    asked = [_by_cpu_time(comparison, comparisons) for comparison in asked]
+    asked = [_by_cpu_time(comparison, comparisons) for comparison in asked_about(deciding)]
     return Judgement(
         verdict=min((it.verdict for it in asked), key=WEIGHT.index),
         headline=headline(asked),
@@ -127,6 +133,29 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
     )
 
 
+def _with_clear_one(
+    comparison: Comparison, all_of_them: Sequence[Comparison], decide_on: str
+) -> Comparison:
+    """Where the deciding metric leaves it undecided, add the first of the others that doesn't.
+
+    What disturbs the rate most often leaves CPU time per request alone. Each metric's interval
+    holds by itself, at its own confidence. Memory says nothing of who is faster.
+    """
+    undecided = comparison.verdict is Verdict.UNDECIDED and comparison.ratio is not None
+    if comparison.metric != decide_on or not undecided:
+        return comparison
+    clear = (
+        it
+        for it in all_of_them
+        if (it.a, it.b) == (comparison.a, comparison.b)
+        and metric_rule(it.metric).decides
+        and metric_rule(it.metric).kind in WORK
+        and it.verdict in CLEAR
+    )
+    said = next(map(with_verdict, clear), None)
+    return comparison.model_copy(update={"clear_beside": said and f"clear is that {said}"})
+
+
 def ratios_so_far(experiment: Experiment, records: Sequence[Record]) -> list[Comparison]:
     """Compare on the deciding metric alone: what to show while a run goes on, at little cost.
 
@@ -188,90 +217,3 @@ def _facts(measured: Measured, arm: str) -> ArmFacts:
         ready_s=median(ready_s) if ready_s else None,
         hit_share={role: hits[role] / total for role, total in asked.items() if total},
     )
-
-
-def headline(deciding: Sequence[Comparison]) -> str:
-    """Say the comparisons on the deciding metric; a reason that several share is said once."""
-    return "; ".join(dict.fromkeys(_with_verdict(comparison) for comparison in deciding))
-
-
-def sentence(comparison: Comparison) -> str:
-    """Say what was found and how sure it is, where the verdict's name stands beside it."""
-    if comparison.verdict is Verdict.INVALID:
-        return comparison.why
-    outlook = _outlook(comparison)
-    if comparison.verdict is Verdict.EQUIVALENT and not comparison.negligible:
-        outlook = f"the same {outlook}"
-    return f"{_found(comparison)}: {outlook}" if outlook else f"{_found(comparison)}."
-
-
-def _with_verdict(comparison: Comparison) -> str:
-    if comparison.verdict is Verdict.INVALID:
-        return _lower_first(comparison.why)
-    within = comparison.verdict is Verdict.EQUIVALENT and not comparison.negligible
-    parting = " " if within else ", "
-    said = f"{comparison.verdict}{parting}{_outlook(comparison)}".rstrip(", ")
-    return f"{_found(comparison)}: {said}"
-
-
-def _found(comparison: Comparison) -> str:
-    """Say the ratio and its evidence; only who was compared where there is no ratio yet."""
-    if comparison.ratio is None:
-        return f"{comparison.a} against {comparison.b}"
-    said = metric_rule(comparison.metric).saying.format(
-        a=comparison.a, b=comparison.b, ratio=ratio(comparison.ratio)
-    )
-    return f"{said} ({ratio_range(comparison.ratio)}, {count(len(comparison.by_block), 'block')})"
-
-
-def _outlook(comparison: Comparison) -> str:
-    """Say what the verdict's name leaves open: how equal, at least how much, what is needed."""
-    parts = [_certainty(comparison), _asked(comparison), comparison.reason]
-    return ", ".join(part for part in parts if part)
-
-
-def _certainty(comparison: Comparison) -> str | None:
-    if comparison.negligible:
-        return "the difference being too small to matter"
-    if comparison.verdict is Verdict.EQUIVALENT:
-        more = f", {comparison.excludes}" if comparison.excludes else ""
-        return f"within {percent(comparison.delta)}{more}"
-    if comparison.verdict is not Verdict.UNDECIDED:
-        return _at_least(comparison)
-    if comparison.ratio is None:
-        return _lower_first(comparison.why)
-    needed = _needed(comparison)
-    return f"but {comparison.excludes} ({needed})" if comparison.excludes else needed
-
-
-def _at_least(comparison: Comparison) -> str | None:
-    """Say what is sure of a ratio whose better arm could have been faster still."""
-    better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
-    sure = comparison.bounded or comparison.ratio
-    if better not in comparison.limited_by or sure is None:
-        return None
-    limit = "load generator" if comparison.limited_by[better] == "client" else "link"
-    if comparison.verdict is Verdict.FASTER:
-        said = f"at least {number(floor(sure.low * 100) / 100, 2)}{TIMES}"
-    else:
-        said = f"at most {number(ceil(sure.high * 100) / 100, 2)}{TIMES}"
-    return f"{said}: the {limit} was the limit of {better}"
-
-
-def _asked(comparison: Comparison) -> str | None:
-    """Give the answer to a question in one direction."""
-    asked = comparison.one_sided
-    return f"{asked.question}? {asked.answer}: {asked.why}" if asked else None
-
-
-def _needed(comparison: Comparison) -> str:
-    if comparison.bounded and comparison.as_measured is not Verdict.UNDECIDED:
-        return f"{comparison.as_measured} as measured, but what disturbed it may have made it so"
-    if comparison.more_blocks is None or comparison.more_minutes is None:
-        return "too close to call in reasonable time"
-    needed_s = comparison.more_minutes * 60
-    return f"about {count(comparison.more_blocks, 'more block')} ({minutes(needed_s)}) needed"
-
-
-def _lower_first(sentence: str) -> str:
-    return (sentence[:1].lower() + sentence[1:]).rstrip(".")

@@ -9,7 +9,7 @@ within the block; that between blocks comes on top.
 
 from dataclasses import dataclass
 from functools import cache
-from math import ceil, log
+from math import ceil, floor, log
 
 import numpy as np
 from scipy.special import bdtr
@@ -18,6 +18,8 @@ from webdyno.model.format import count
 from webdyno.model.histogram import Histogram
 
 CONFIDENCE = 0.95
+FAR_SDS = 10.0
+"""Standard deviations from its mean within which a binomial count lies at any confidence asked."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,11 @@ def _ranks(n: int, quantile: float, confidence: float) -> tuple[int | None, int 
     B ~ Bin(n, quantile) times lie below the quantile. The k-th smallest lies above it when B < k.
     """
     risk = (1 - confidence) / 2
-    below = bdtr(np.arange(n + 1, dtype=float), n, quantile)  # P(B <= 0), P(B <= 1), ...
-    low = int(np.count_nonzero(below <= risk))  # the k-th is too high when B <= k - 1
-    high = int(np.searchsorted(below, 1 - risk)) + 1  # the k-th is too low when B >= k
+    middle, reach = n * quantile, FAR_SDS * (n * quantile * (1 - quantile)) ** 0.5 + FAR_SDS
+    first = max(floor(middle - reach), 0)  # nearly nothing is beyond, and n may be a million
+    below = bdtr(np.arange(first, min(ceil(middle + reach), n) + 1, dtype=float), n, quantile)
+    low = first + int(np.count_nonzero(below <= risk))  # the k-th is too high when B <= k - 1
+    high = first + int(np.searchsorted(below, 1 - risk)) + 1  # the k-th is too low when B >= k
     return (low if low >= 1 else None), (high if high <= n else None)
 
 

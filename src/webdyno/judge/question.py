@@ -20,9 +20,10 @@ import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
 from webdyno.judge.bounds import Bound
-from webdyno.judge.interval import TINY, Estimate, Logs, within_floats
+from webdyno.judge.interval import TINY, Logs, within_floats
 from webdyno.model.experiment import Measure, tolerance_of
 from webdyno.model.format import percent
+from webdyno.model.judgement import Interval
 
 SPENT = 0.046
 """Nominal risk with which wrong answers stay below 5 % at any number of planned blocks up to 30
@@ -151,14 +152,14 @@ def _normal(x: Logs, variance: float) -> Logs:
     return np.asarray(np.exp(-(x**2) / (2 * variance)) / (2 * np.pi * variance) ** 0.5)
 
 
-def excluded_difference(interval: Estimate) -> float:
-    """Give the difference, as a share, that no true ratio in the interval of log ratios exceeds."""
-    return expm1(max(abs(interval.low), abs(interval.high)))
+def excluded_difference(ratio: Interval) -> float:
+    """Give the difference, as a share, that no true ratio in the interval exceeds."""
+    return max(ratio.high, 1 / ratio.low) - 1
 
 
-def excluded(interval: Estimate) -> str:
+def excluded(ratio: Interval) -> str:
     """Say what an undecided or equivalent comparison excludes, rounded so that it stays true."""
-    share = excluded_difference(interval) * 100
+    share = excluded_difference(ratio) * 100
     digits = min(max(0, 1 - floor(log10(share))), MOST_DIGITS) if share > 0 else 1
     rounded = ceil(round(share * 10**digits, 6)) / 10**digits
     return f"no difference larger than {rounded:g} % either way"

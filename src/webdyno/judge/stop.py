@@ -7,10 +7,10 @@ from math import log1p
 from webdyno.judge.comparison import (
     ALPHA,
     LogRatios,
-    evidence_of,
+    asked_about,
+    compare_with_baseline,
     fewest_blocks,
     log_ratios,
-    one_sided,
     shown_estimate,
 )
 from webdyno.judge.interval import estimate
@@ -18,6 +18,7 @@ from webdyno.judge.measured import Measured
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.format import count, percent
+from webdyno.model.judgement import Comparison
 from webdyno.model.metrics import metric_rule
 from webdyno.model.records import Record, StopReason
 
@@ -26,6 +27,9 @@ HOPELESS_AFTER = 2
 SPARE_BLOCKS = 2
 """At most so many blocks are measured in place of spoilt ones when the budget is used up, because
 without them there would be no verdict."""
+OUTNUMBERED = 2
+"""Times the fewest blocks: by then a disturbance that passed by has spoilt no more than half of the
+slots, and those are left out (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,11 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     """Tell, after each block, whether to stop; None means go on.
 
     `elapsed_s` is how long the run has taken so far. It stops when the intervals of all ratios on
-    the deciding metric are as narrow as `precision` asks for (or the one-sided question is
-    answered, if there is one), at `max_blocks`, or when another
-    block wouldn't fit into the budget any more; but never before a verdict is possible, unless an
-    arm has nothing valid to show or more blocks were spoilt than can be replaced.
+    the deciding metric are as narrow as `precision` asks for and their verdicts survive all bounds,
+    or can't come to do so (or the one-sided question is answered, if there is one), at
+    `max_blocks`, or when another block wouldn't fit into the budget any more; but never before a
+    verdict is possible, unless an arm has nothing valid to show or more blocks were spoilt than can
+    be replaced.
     """
     measure = experiment.measure
     measured = Measured.of(records)
@@ -61,11 +66,8 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
-    if judgeable >= fewest and measure.question is not None:
-        if _answered(valid, pairs, experiment):
-            return Stop("precision", f"the question is answered: {measure.question}")
-    elif judgeable >= fewest and _precise(pairs, measure):
-        return Stop("precision", _known(pairs, measure))
+    if judgeable >= fewest and (known := _known(valid, pairs, experiment, fewest)):
+        return known
     if finished >= measure.max_blocks:
         return Stop("max-blocks", f"{count(finished, 'block')} are the most that were asked for")
     if elapsed_s + measured.block_s > measure.budget_s:
@@ -73,17 +75,40 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     return None
 
 
-def _answered(valid: Measured, pairs: Sequence[LogRatios], experiment: Experiment) -> bool:
-    """Whether the one-sided question is answered of all arms."""
-    rule, baseline = metric_rule(experiment.measure.decide_on), next(iter(experiment.arms))
-    answers = [
-        one_sided(pair.d, evidence_of(valid, pair.arm, baseline, rule), experiment.measure, rule)
-        for pair in pairs
-    ]
-    return all(found is not None and found.answer != "undecided" for found in answers)
+def _known(
+    valid: Measured, pairs: Sequence[LogRatios], experiment: Experiment, fewest: int
+) -> Stop | None:
+    """Stop where the answer is there, or where more blocks can't bring it."""
+    measure = experiment.measure
+    if measure.question is None and not _precise(pairs, measure):
+        return None
+    asked = asked_about(compare_with_baseline(valid, experiment, metric_rule(measure.decide_on)))
+    if measure.question is not None:
+        answered = all(it.one_sided and it.one_sided.answer != "undecided" for it in asked)
+        why = f"the question is answered: {measure.question}"
+        return Stop("question", why) if answered else None
+    unsettled = [it for it in asked if it.verdict is not it.as_measured]
+    if not unsettled:
+        return Stop("precision", _how_well(pairs, measure))
+    if any(_may_settle(it, len(valid.blocks), fewest, measure) for it in unsettled):
+        return None
+    why = " ".join(it.why for it in unsettled)
+    return Stop("bounds", f"more blocks would not tell more: {why[0].lower()}{why[1:].rstrip('.')}")
 
 
-def _known(pairs: Sequence[LogRatios], measure: Measure) -> str:
+def _may_settle(comparison: Comparison, blocks: int, fewest: int, measure: Measure) -> bool:
+    """Whether the verdict as measured may come to survive its bounds within the blocks asked for.
+
+    Blocks narrow the interval, and they outnumber a disturbance that passes by. They don't show
+    what an arm can do for which client or link are too slow.
+    """
+    needed = comparison.more_blocks
+    if needed is not None and blocks + needed <= measure.max_blocks:
+        return True
+    return not comparison.limited_by and blocks < OUTNUMBERED * fewest
+
+
+def _how_well(pairs: Sequence[LogRatios], measure: Measure) -> str:
     """Say how well the ratios are known: as asked for, or a large one to a tenth of itself."""
     if all(estimate(pair.d, 1 - ALPHA).half_width <= log1p(measure.precision) for pair in pairs):
         return f"the ratio is known to ±{percent(measure.precision)}"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from math import log1p
 
+from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.interval import Estimate, t_quantile
 from webdyno.model.format import confidence, percent, probability
 from webdyno.model.judgement import Verdict
@@ -98,13 +99,16 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
             f"There is a difference, probably of less than {limit}, but the {interval} "
             "reaches further."
         )
-    return Answer(Verdict.UNDECIDED, why, _more_blocks(found, blocks, question))
+    return Answer(Verdict.UNDECIDED, why, blocks_needed(found, blocks, question))
 
 
-def answer_within(measured: Answer, bounded: Answer, tipping: str) -> Answer:
+def answer_within(
+    measured: Answer, bounded: Answer, tipping: str, more_blocks: int | None
+) -> Answer:
     """Give the verdict that holds when all bounds are counted against the one as measured.
 
-    `tipping` says how much of disturbance it would take, and how much there was.
+    `tipping` says how much of disturbance it would take, and how much there was; `more_blocks` how
+    many blocks it takes for the one as measured to survive the bounds.
     """
     if measured.verdict is bounded.verdict:
         return replace(measured, why=f"{measured.why} It {tipping}.")
@@ -112,6 +116,7 @@ def answer_within(measured: Answer, bounded: Answer, tipping: str) -> Answer:
         Verdict.UNDECIDED,
         f"As measured it is {measured.verdict}, but what disturbed the run may have made it so: it "
         f"{tipping}.",
+        more_blocks,
     )
 
 
@@ -131,13 +136,19 @@ def _within(found: Estimate, limit: float) -> bool:
     return -limit <= found.low and found.high <= limit
 
 
-def _more_blocks(found: Estimate, blocks: int, question: Question) -> int | None:
-    """How many more blocks would bring a verdict if estimate and spread stayed as they are.
+def blocks_needed(
+    found: Estimate, blocks: int, question: Question, bound: Bound = UNBIASED
+) -> int | None:
+    """How many more blocks would bring a verdict if estimate, spread and bound stayed as they are.
 
-    None when it would take more than anybody would wait for.
+    `found` is the interval as measured: blocks narrow that, and not what a disturbance can have
+    done. None when it would take more blocks than anybody would wait for, or none would help.
     """
-    limit, distance = question.limit, abs(found.centre)
-    wanted = distance if distance > limit else limit - distance
+    limit, centre = question.limit, found.centre
+    if abs(centre) > limit:
+        wanted = abs(centre) - (bound.up if centre > 0 else bound.down)
+    else:
+        wanted = limit - max(centre + bound.down, bound.up - centre)
     level = 1 - question.alpha
     spread = found.half_width * blocks**0.5 / t_quantile(blocks, level)
     for n in range(blocks + 1, blocks + MOST_BLOCKS_FORESEEN + 1):

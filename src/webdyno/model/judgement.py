@@ -128,9 +128,16 @@ class Comparison(Model):
     """By arm: what its rate was limited by; it is at least what was measured."""
     reason: str | None = None
     """What held both arms back alike, where that is known, such as a full link."""
+    clear_beside: str | None = None
+    """Where undecided: what another metric says clearly, in words."""
     more_blocks: int | None = None
     """Where undecided: blocks still needed, estimated from the spread so far."""
     more_minutes: float | None = None
+
+    @property
+    def sure(self) -> Interval | None:
+        """The interval that the verdict rests on."""
+        return self.bounded or self.ratio
 
 
 class Finding(Model):

@@ -11,9 +11,12 @@ from webdyno.model.machine import Machine
 from webdyno.model.pilot import ColdFigures, Pilot, SlotSettings
 from webdyno.model.readings import Readings
 
-StopReason = Literal["precision", "max-blocks", "budget", "nothing-valid", "different-answers"]
-"""Why a point was measured no further: the ratio is known well enough, the most blocks or the time
-are used up, or more of them would tell nothing."""
+StopReason = Literal[
+    "precision", "question", "bounds", "max-blocks", "budget", "nothing-valid", "different-answers"
+]
+"""Why a point was measured no further: the ratio is known well enough, the question in one
+direction is answered, the most blocks or the time are used up, or more of them would tell nothing
+(`bounds`: what disturbed the run outweighs all that they could tell)."""
 
 
 class SessionRecord(Model):

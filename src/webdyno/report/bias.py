@@ -44,6 +44,16 @@ def between(interval: Interval) -> str:
     return text.ratio_bounds(interval).replace(text.DASH, " to ")
 
 
+def beside(found: Comparison) -> str:
+    """Give the interval with all bounds for a table: `1.80–2.01`, `≥ 3.05`; none as measured."""
+    wide = found.bounded
+    if wide is None:
+        return ""
+    if wide.low < 1 / ENDLESS:
+        return "any" if wide.high > ENDLESS else f"≤ {_end(wide.high)}"
+    return f"≥ {_end(wide.low)}" if wide.high > ENDLESS else text.ratio_bounds(wide)
+
+
 def _end(ratio: float) -> str:
     return text.significant(ratio, 3)
 

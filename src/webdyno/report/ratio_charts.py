@@ -11,6 +11,7 @@ import altair as alt
 
 from webdyno.model import format as text
 from webdyno.model.judgement import Comparison, Verdict
+from webdyno.report import bias
 from webdyno.report.drawing import TOLD, Figure, Layers, Panel, Rows, drawn, values, variable
 from webdyno.report.view import SIGNS, Table, confidence, ratio_and_interval
 
@@ -36,12 +37,18 @@ def ratio_figure(table: Table) -> Figure | None:
         return None
     against = compared[0].b
     rows = [{"row": place} | ratio_row(found) for place, found in enumerate(compared)]
+    reach = (
+        " The thin line reaches to where the ratio can lie with all bounds of disturbance counted; "
+        "the verdict rests on that."
+        if table.bounded
+        else ""
+    )
     return Figure(
         name="ratios",
         title="How much, and how sure",
         caption=f"{table.title}: each arm ÷ {against}, with {confidence([table])} intervals. "
         f"{band_words(compared)} An interval inside it means equivalent; one clear of 1 shows a "
-        "difference; one that is neither leaves the question open.",
+        f"difference; one that is neither leaves the question open.{reach}",
         panels=(
             Panel(
                 name="ratios",
@@ -57,14 +64,18 @@ def ratio_row(found: Comparison) -> dict[str, Any]:
     """Give a ratio with its interval, its band of equivalence, and all that is told of it."""
     assert found.ratio is not None  # noqa: S101 (asked for by the caller)
     ratio, interval = ratio_and_interval(found)
+    sure, wide = found.sure or found.ratio, bias.beside(found)
+    bounds = f", with all bounds {wide}" if wide else ""
     return {
         "label": f"{found.a} ÷ {found.b}",
         "result": f"{ratio}  {SIGNS[found.verdict]} {found.verdict}",
-        "told": f"{found.a} ÷ {found.b}: {ratio} ({interval}), {found.verdict}",
+        "told": f"{found.a} ÷ {found.b}: {ratio} ({interval}{bounds}), {found.verdict}",
         "tone": str(found.verdict),
         "ratio": found.ratio.estimate,
         "low": found.ratio.low,
         "high": found.ratio.high,
+        "sure_low": sure.low,
+        "sure_high": sure.high,
         "even_low": 1 / (1 + found.delta),
         "even_high": 1 + found.delta,
     }
@@ -96,6 +107,9 @@ def _chart(rows: Rows, against: str) -> Layers:
             x=across("even_low"), x2="even_high:Q"
         ),
         one.encode(x=across("one")),
+        shown.mark_rule(strokeWidth=1, yOffset=8, aria=False).encode(
+            x=across("sure_low"), x2="sure_high:Q"
+        ),
         shown.mark_rule(strokeWidth=3, yOffset=8, strokeCap="round", aria=False).encode(
             x=across("low"), x2="high:Q"
         ),
@@ -114,8 +128,8 @@ def _chart(rows: Rows, against: str) -> Layers:
 def _reach(rows: Rows) -> list[float]:
     """Give the ends of the axis: all bands and intervals, unless those are very wide."""
     ratios = [row["ratio"] for row in rows]
-    low = max(min(row["low"] for row in rows), min(ratios) / MOST_ROOM)
-    high = min(max(row["high"] for row in rows), max(ratios) * MOST_ROOM)
+    low = max(min(row["sure_low"] for row in rows), min(ratios) / MOST_ROOM)
+    high = min(max(row["sure_high"] for row in rows), max(ratios) * MOST_ROOM)
     return [
         min(low, *(row["even_low"] for row in rows)),
         max(high, *(row["even_high"] for row in rows)),

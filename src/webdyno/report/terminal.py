@@ -12,6 +12,7 @@ from rich.text import Text
 
 from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
+from webdyno.report import bias
 from webdyno.report.conditions import Facts
 from webdyno.report.fairness import Line
 from webdyno.report.findings import FindingGroup
@@ -127,15 +128,26 @@ def _finding(found: FindingGroup, width: int) -> Padding:
 
 
 def _deciding_table(view: RunView, width: int) -> Padding:
-    """Give all points and arms on the deciding metric, without their own intervals if need be."""
+    """Give all points and arms on the deciding metric.
+
+    Where there is too little room the arms' own intervals are left out, then those with all bounds.
+    """
     levels = view.factors if view.several else []
     heads = [*levels, "", "value", "95 % interval", "ratio"]
-    heads += [f"{confidence(view.deciding)} interval", "verdict"]
+    heads += [f"{confidence(view.deciding)} interval", "all bounds", "verdict"]
     rows = [[Text(head, style="dim") for head in heads], *_deciding_rows(view)]
     words = len(levels) + 1
-    if _together(_widths(rows)) > width:
-        rows = [row[: words + 1] + row[words + 2 :] for row in rows]
+    bounded = any(table.bounded for table in view.deciding)
+    rows = rows if bounded else _without(rows, -2)
+    for column in (words + 1, -2)[: 1 + bounded]:
+        if _together(_widths(rows)) > width:
+            rows = _without(rows, column)
     return _lined_up(rows, words, _fitting(rows, words, width))
+
+
+def _without(rows: Sequence[Sequence[Text]], column: int) -> list[list[Text]]:
+    kept = range(len(rows[0]))
+    return [[row[at] for at in kept if at != kept[column]] for row in rows]
 
 
 def _deciding_rows(view: RunView) -> Iterator[list[Text]]:
@@ -144,7 +156,8 @@ def _deciding_rows(view: RunView) -> Iterator[list[Text]]:
             continue
         levels = [Text(level) for level in point.level_words] if view.several else []
         for row in point.deciding.rows:
-            yield [*levels, Text(row.arm), *_figures(row), _verdict(row)]
+            wide = bias.beside(row.comparison) if row.comparison else ""
+            yield [*levels, Text(row.arm), *_figures(row), Text(wide, "dim"), _verdict(row)]
             levels = [Text() for _ in levels]
 
 

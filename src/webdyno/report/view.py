@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from statistics import median
 
-from webdyno.judge.judgement import sentence
+from webdyno.judge.comparison import asked_about
+from webdyno.judge.sentences import sentence
 from webdyno.judge.sweep import runs_by_point
 from webdyno.judge.usage import counting_share
 from webdyno.model import format as text
@@ -63,6 +65,16 @@ class Table:
         """Whether there is more to it than that nothing about it can be believed."""
         verdicts = [row.comparison.verdict for row in self.rows if row.comparison]
         return any(verdict is not Verdict.INVALID for verdict in verdicts)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is an interval with all bounds beside one as measured."""
+        return any(found.bounded for found in self.compared)
+
+    @property
+    def of_times(self) -> bool:
+        """Whether it is about a percentile, which a block's answers bound by themselves."""
+        return any(row.value and row.value.within_blocks for row in self.rows)
 
     @property
     def compared(self) -> list[Comparison]:
@@ -218,9 +230,7 @@ def _deciding(point: PointView) -> list[Comparison]:
 
 def _answers(point: PointView) -> Iterator[Answer]:
     """Give an answer for each arm that was asked about; arms spoilt alike have one together."""
-    found = _deciding(point)
-    asked = [comparison for comparison in found if not comparison.same_arm] or found
-    told = {(it.verdict, sentence(it)): None for it in asked}
+    told = {(it.verdict, sentence(it)): None for it in asked_about(_deciding(point))}
     yield from (Answer(verdict, said) for verdict, said in told)
 
 
@@ -254,6 +264,25 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     if found is None:
         return text.MISSING, ""
     return bias.sign(comparison) + text.times(found), text.ratio_bounds(found)
+
+
+def within_a_block(value: ArmValue | None) -> str:
+    """Give where a percentile lies by the answers of a typical block alone; nothing for others."""
+    ranges = value.within_blocks if value else []
+    if not ranges:
+        return ""
+    low, high = (_middle(ends) for ends in zip(*((it.low, it.high) for it in ranges), strict=True))
+    if low is None or high is None:
+        known = low if high is None else high
+        side = "above" if high is None else "below"
+        return "too few answers in a block" if known is None else f"{side} {text.number(known)}"
+    return f"{text.number(low)}{text.DASH}{text.number(high)}"
+
+
+def _middle(ends: Sequence[float | None]) -> float | None:
+    """Give the median; None where most blocks can't tell that end."""
+    known = [end for end in ends if end is not None]
+    return median(known) if 2 * len(known) > len(ends) else None
 
 
 def why_nothing(points: Sequence[PointView]) -> str:

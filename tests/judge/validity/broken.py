@@ -9,11 +9,13 @@ from pydantic import BaseModel
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
+from webdyno.model.load_result import Window
 from webdyno.model.readings import CpuUse, HostUse, NetworkUse, PressureUse, Readings
 from webdyno.model.records import IncidentRecord, Record, SlotRecord
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
 BLOCKS = 6
+THIRD_S = 0.5 / 3
 
 
 def run_with(change: Callable[[SlotRecord], SlotRecord], *, arm: str = "apache") -> SimulatedRun:
@@ -89,6 +91,17 @@ def quiet_readings(slot: SlotRecord) -> Readings:
             pressure=PressureUse(cpu_s=0.1, memory_s=0.0, io_s=0.0),
         ),
         client_waiting=0.02,
+    )
+
+
+def with_thirds(slot: SlotRecord, answers: tuple[int, int, int], **load: object) -> SlotRecord:
+    """Give a slot windows with so many answers, and other fields of its load."""
+    windows = [
+        Window(at_s=number * THIRD_S, length_s=THIRD_S, completed=count)
+        for number, count in enumerate(answers)
+    ]
+    return slot.model_copy(
+        update={"load": slot.load.model_copy(update={"windows": windows, **load})}
     )
 
 

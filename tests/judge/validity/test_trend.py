@@ -7,28 +7,15 @@ from random import Random
 import pytest
 
 from builders import SimulatedRun, simulated_run
-from judge.validity.broken import ARMS, BLOCKS, found_in, run_with
+from judge.validity.broken import ARMS, BLOCKS, THIRD_S, found_in, run_with, with_thirds
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import trend
-from webdyno.model.load_result import Window
 from webdyno.model.records import Record, SlotRecord
 
 RUNS = 1_000
-THIRD_S = 0.5 / 3
 THIRD = 7_000
 """Answers in a third of a slot."""
 HEAD = simulated_run(ARMS, blocks=1).head
-
-
-def with_thirds(slot: SlotRecord, answers: tuple[int, int, int], **load: object) -> SlotRecord:
-    """Give a slot windows with so many answers, and other fields of its load."""
-    windows = [
-        Window(at_s=number * THIRD_S, length_s=THIRD_S, completed=count)
-        for number, count in enumerate(answers)
-    ]
-    return slot.model_copy(
-        update={"load": slot.load.model_copy(update={"windows": windows, **load})}
-    )
 
 
 @pytest.mark.parametrize(

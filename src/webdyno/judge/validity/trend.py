@@ -37,6 +37,8 @@ class Trend:
     """Changes of the rate up to this aren't worth a word."""
     over: str
     remedy: str
+    seen: float = 1.0
+    """Share of the time that the values are of over which the change was seen."""
 
     def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
         """Tell the arms that have one.
@@ -115,6 +117,7 @@ RULES = (
         _inside_slots,
         noted=0.05,
         over="third of its slots",
+        seen=2 / 3,  # from the middle of the first third to that of the last
         remedy="Make slots longer, so that their beginning weighs less (--set measure.slot_s=2); a "
         "rate that falls points to CPUs that are throttled after a burst.",
     ),

@@ -1,0 +1,99 @@
+"""What a comparison says, in sentences: for the headline, and beside a verdict's name."""
+
+from collections.abc import Sequence
+from math import ceil, floor
+
+from webdyno.model.format import TIMES, count, minutes, number, percent, ratio, ratio_range
+from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.metrics import metric_rule
+
+
+def headline(deciding: Sequence[Comparison]) -> str:
+    """Say the comparisons on the deciding metric; a reason that several share is said once."""
+    return "; ".join(dict.fromkeys(with_verdict(comparison) for comparison in deciding))
+
+
+def sentence(comparison: Comparison) -> str:
+    """Say what was found and how sure it is, where the verdict's name stands beside it."""
+    if comparison.verdict is Verdict.INVALID:
+        return comparison.why
+    outlook = _outlook(comparison)
+    if comparison.verdict is Verdict.EQUIVALENT and not comparison.negligible:
+        outlook = f"the same {outlook}"
+    return f"{_found(comparison)}: {outlook}" if outlook else f"{_found(comparison)}."
+
+
+def with_verdict(comparison: Comparison) -> str:
+    """Say the same with the verdict's name in it."""
+    if comparison.verdict is Verdict.INVALID:
+        return _lower_first(comparison.why)
+    within = comparison.verdict is Verdict.EQUIVALENT and not comparison.negligible
+    parting = " " if within else ", "
+    said = f"{comparison.verdict}{parting}{_outlook(comparison)}".rstrip(", ")
+    return f"{_found(comparison)}: {said}"
+
+
+def _found(comparison: Comparison) -> str:
+    """Say the ratio and its evidence; only who was compared where there is no ratio yet."""
+    if comparison.ratio is None:
+        return f"{comparison.a} against {comparison.b}"
+    said = metric_rule(comparison.metric).saying.format(
+        a=comparison.a, b=comparison.b, ratio=ratio(comparison.ratio)
+    )
+    return f"{said} ({ratio_range(comparison.ratio)}, {count(len(comparison.by_block), 'block')})"
+
+
+def _outlook(comparison: Comparison) -> str:
+    """Say what the verdict's name leaves open: how equal, at least how much, what is needed."""
+    parts = [_certainty(comparison), _asked(comparison), comparison.reason]
+    said = ", ".join(part for part in parts if part)
+    return f"{said}; {comparison.clear_beside}" if comparison.clear_beside else said
+
+
+def _certainty(comparison: Comparison) -> str | None:
+    if comparison.negligible:
+        return "the difference being too small to matter"
+    if comparison.verdict is Verdict.EQUIVALENT:
+        more = f", {comparison.excludes}" if comparison.excludes else ""
+        return f"within {percent(comparison.delta)}{more}"
+    if comparison.verdict is not Verdict.UNDECIDED:
+        return _at_least(comparison)
+    if comparison.ratio is None:
+        return _lower_first(comparison.why)
+    needed = _needed(comparison)
+    return f"but {comparison.excludes} ({needed})" if comparison.excludes else needed
+
+
+def _at_least(comparison: Comparison) -> str | None:
+    """Say what is sure of a ratio whose better arm could have been faster still."""
+    better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
+    sure = comparison.sure
+    if better not in comparison.limited_by or sure is None:
+        return None
+    limit = "load generator" if comparison.limited_by[better] == "client" else "link"
+    if comparison.verdict is Verdict.FASTER:
+        said = f"at least {number(floor(sure.low * 100) / 100, 2)}{TIMES}"
+    else:
+        said = f"at most {number(ceil(sure.high * 100) / 100, 2)}{TIMES}"
+    return f"{said}: the {limit} was the limit of {better}"
+
+
+def _asked(comparison: Comparison) -> str | None:
+    """Give the answer to a question in one direction."""
+    asked = comparison.one_sided
+    return f"{asked.question}? {asked.answer}: {asked.why}" if asked else None
+
+
+def _needed(comparison: Comparison) -> str:
+    blocks = "too close to call in reasonable time"
+    if comparison.more_blocks is not None and comparison.more_minutes is not None:
+        needed_s = comparison.more_minutes * 60
+        blocks = f"about {count(comparison.more_blocks, 'more block')} ({minutes(needed_s)}) needed"
+    if not comparison.bounded or comparison.as_measured is Verdict.UNDECIDED:
+        return blocks
+    said = f"{comparison.as_measured} as measured, but what disturbed it may have made it so"
+    return said if comparison.more_blocks is None else f"{said}: {blocks}"
+
+
+def _lower_first(sentence: str) -> str:
+    return (sentence[:1].lower() + sentence[1:]).rstrip(".")
