@@ -3,35 +3,29 @@
 use sha2::{Digest, Sha256};
 
 use crate::order::Expect;
+use crate::record::Failure;
 
 /// After the first answer to a request, one in this many has its body read and checksummed.
 pub const CHECKSUM_EVERY: u32 = 256;
 
-/// What is wrong with an answer whose framing was sound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mismatch {
-    Status,
-    BodyBytes,
-    BodySha256,
-}
-
 impl Expect {
-    /// Judges an answer; `hash` is given for those whose body was read in full.
-    pub fn judge(&self, status: u16, body_bytes: u64, hash: Option<Sha256>) -> Option<Mismatch> {
+    /// What is wrong with an answer whose framing was sound; `hash` is given for those whose body
+    /// was read in full.
+    pub fn judge(&self, status: u16, body_bytes: u64, hash: Option<Sha256>) -> Option<Failure> {
         let status_is_right = match &self.status {
             None => (200..300).contains(&status),
             Some(right) => right.contains(&status),
         };
         if !status_is_right {
-            return Some(Mismatch::Status);
+            return Some(Failure::Status);
         }
         if self.body_bytes.is_some_and(|wanted| wanted != body_bytes) {
-            return Some(Mismatch::BodyBytes);
+            return Some(Failure::Body);
         }
         let (Some(wanted), Some(hash)) = (&self.body_sha256, hash) else {
             return None;
         };
-        (hash.finalize().as_slice() != wanted.0).then_some(Mismatch::BodySha256)
+        (hash.finalize().as_slice() != wanted.0).then_some(Failure::Body)
     }
 
     /// The statuses that are right, in words.
@@ -58,20 +52,20 @@ mod tests {
     fn any_2xx_unless_told_otherwise() {
         let any = expectation("{}");
         assert_eq!(any.judge(204, 0, None), None);
-        assert_eq!(any.judge(304, 0, None), Some(Mismatch::Status));
+        assert_eq!(any.judge(304, 0, None), Some(Failure::Status));
         let exact = expectation(r#"{"status":[304,404]}"#);
         assert_eq!(exact.judge(404, 0, None), None);
-        assert_eq!(exact.judge(200, 0, None), Some(Mismatch::Status));
+        assert_eq!(exact.judge(200, 0, None), Some(Failure::Status));
     }
 
     #[test]
     fn length_always_and_checksum_where_the_body_was_read() {
         let all = expectation(&format!(r#"{{"body_bytes":0,"body_sha256":"{EMPTY}"}}"#));
-        assert_eq!(all.judge(200, 1, None), Some(Mismatch::BodyBytes));
+        assert_eq!(all.judge(200, 1, None), Some(Failure::Body));
         assert_eq!(all.judge(200, 0, None), None);
         assert_eq!(all.judge(200, 0, Some(Sha256::new())), None);
         let other = Sha256::new_with_prefix(b"x");
-        assert_eq!(all.judge(200, 0, Some(other)), Some(Mismatch::BodySha256));
+        assert_eq!(all.judge(200, 0, Some(other)), Some(Failure::Body));
     }
 
     #[test]

@@ -61,9 +61,8 @@ fn trusted(ca_file: Option<&Path>) -> Result<RootCertStore, String> {
             let wrong = |error: &dyn std::fmt::Display| {
                 format!("load.tls.ca_file: {}: {error}", file.display())
             };
-            let certificates =
-                CertificateDer::pem_file_iter(file).map_err(|error| wrong(&error))?;
-            for certificate in certificates {
+            let certificates = CertificateDer::pem_file_iter(file);
+            for certificate in certificates.map_err(|error| wrong(&error))? {
                 let certificate = certificate.map_err(|error| wrong(&error))?;
                 roots.add(certificate).map_err(|error| wrong(&error))?;
             }

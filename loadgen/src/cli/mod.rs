@@ -27,7 +27,8 @@ enum Command {
 }
 
 pub fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let cli = Cli::try_parse().unwrap_or_else(|refusal| run::explain(refusal).exit());
+    let outcome = match cli.command {
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
         Command::NullServer(args) => null_server::main(&args),

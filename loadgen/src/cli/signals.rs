@@ -9,7 +9,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::engine::{Engine, Threads};
+use crate::engine::Engine;
 use crate::units::CpuList;
 
 /// A slot ends at once; somebody who presses twice must not lose its result.
@@ -22,12 +22,8 @@ pub fn engine(
     threads: u16,
     idle: &Arc<AtomicBool>,
 ) -> io::Result<(Engine, Arc<AtomicBool>)> {
-    let threads = match cpus {
-        Some(cpus) => Threads::OnCpus(cpus.0.clone()),
-        None => Threads::Anywhere(threads.into()),
-    };
     let interrupt = Arc::new(AtomicBool::new(false));
-    let engine = Engine::start(&threads, &interrupt)?;
+    let engine = Engine::start(cpus.map(|list| list.0.as_slice()), threads.into(), &interrupt)?;
     watch(Arc::clone(&interrupt), Arc::clone(idle))?;
     Ok((engine, interrupt))
 }

@@ -3,8 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::order::{Think, ThinkDistribution};
-use crate::schedule::{Alias, Ask, Choice, Quota, Timetable, exponential};
+use either::Either;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rand_distr::{Distribution, Exp1};
+
+use super::plan::Plan;
+use crate::order::{Arrivals, Think, ThinkDistribution};
+use crate::record::Recorder;
+use crate::schedule::{Arriving, Ask, Choice, Profile, Quota, Timetable, zipf_weights};
 
 /// Where a thread's requests come from.
 #[derive(Debug, Clone)]
@@ -20,19 +27,81 @@ pub enum Supply {
 pub struct Part {
     pub supply: Supply,
     pub choice: Choice,
-    pub slow_choice: Alias,
     /// Connections of this thread, by what they are for.
     pub connections: usize,
     pub slow: usize,
     pub idle: usize,
     pub thread: usize,
-    pub seed: u64,
+    pub rng: SmallRng,
+}
+
+/// What the threads of a slot share: the stock or timetable requests come from.
+#[derive(Debug)]
+pub struct Supplies {
+    supply: Supply,
+    choice: Choice,
+    threads: usize,
+}
+
+impl Supplies {
+    pub fn new(plan: &Plan, threads: usize) -> Result<Self, String> {
+        let order = &plan.order;
+        let supply = match &order.load.arrivals {
+            None => Supply::Stock(Quota::new(order.count, threads)),
+            Some(arrivals) => {
+                let (arriving, told_ns) = (arriving(arrivals, order.seed), plan.told_ns());
+                let table = Timetable::new(arriving, order.count, arrivals.max_backlog, told_ns);
+                Supply::Timetable(Arc::new(table))
+            }
+        };
+        let weights = match order.zipf {
+            Some(alpha) => zipf_weights(order.requests.len(), alpha),
+            None => order.requests.iter().map(|request| request.weight).collect(),
+        };
+        let choice = Choice::new(&weights, order.sequence.as_deref())?;
+        Ok(Supplies { supply, choice, threads })
+    }
+
+    /// What one thread gets.
+    pub fn part(&self, plan: &Plan, thread: usize) -> Part {
+        let load = &plan.order.load;
+        let share_of = |all: u32| {
+            let all = all as usize;
+            all / self.threads + usize::from(thread < all % self.threads)
+        };
+        // Spread, so that seeds of threads and of slots don't meet.
+        let seed = plan.order.seed.wrapping_add((thread as u64 + 1) << 32);
+        Part {
+            supply: self.supply.clone(),
+            choice: self.choice.clone(),
+            connections: share_of(load.connections),
+            slow: share_of(load.slow_readers.map_or(0, |slow| slow.connections)),
+            idle: share_of(load.idle_connections),
+            thread,
+            rng: SmallRng::seed_from_u64(seed),
+        }
+    }
+
+    /// What of the timetable nobody took until `end_ns` after the start.
+    pub fn leftover(&self, end_ns: u64) -> Recorder {
+        match &self.supply {
+            Supply::Stock(_) => Recorder::default(),
+            Supply::Timetable(table) => table.close(end_ns),
+        }
+    }
+}
+
+fn arriving(arrivals: &Arrivals, seed: u64) -> Arriving {
+    if arrivals.times_s.is_empty() {
+        Either::Left(Profile::new(arrivals.stages.clone(), arrivals.process, seed))
+    } else {
+        Either::Right(arrivals.times_s.clone().into_iter())
+    }
 }
 
 #[derive(Debug)]
 pub struct Asks {
     part: Part,
-    rng: fastrand::Rng,
     /// Lanes that still have something to do.
     active: usize,
     /// Open loop: lanes with nothing to do, those that failed last in front; and the request
@@ -47,7 +116,6 @@ pub struct Asks {
 impl Asks {
     pub fn new(part: Part, lanes: usize) -> Asks {
         Asks {
-            rng: fastrand::Rng::with_seed(part.seed),
             part,
             active: lanes,
             free: VecDeque::new(),
@@ -94,18 +162,22 @@ impl Asks {
 
     /// The next request that no timetable has.
     pub fn next_undue(&mut self) -> Ask {
-        Ask { request: self.part.choice.pick(None), due_ns: None, ready_ns: 0 }
+        Ask { request: self.part.choice.pick(None, &mut self.part.rng), due_ns: None, ready_ns: 0 }
     }
 
     /// The next request of a slow reader.
     pub fn next_slow(&mut self) -> Ask {
-        Ask { request: self.part.slow_choice.pick(), due_ns: None, ready_ns: 0 }
+        Ask {
+            request: self.part.choice.pick_by_weight(&mut self.part.rng),
+            due_ns: None,
+            ready_ns: 0,
+        }
     }
 
     pub fn pause_ns(&mut self, think: &Think) -> u64 {
         let factor = match think.distribution {
             ThinkDistribution::Constant => 1.0,
-            ThinkDistribution::Exponential => exponential(&mut self.rng),
+            ThinkDistribution::Exponential => Exp1.sample(&mut self.part.rng),
         };
         (think.mean_s * factor * 1e9) as u64
     }
@@ -128,7 +200,7 @@ impl Asks {
         match table.take(now_ns - self.start_ns) {
             Some(due) => {
                 let due_ns = self.start_ns + due.at_ns;
-                let request = self.part.choice.pick(Some(due.number));
+                let request = self.part.choice.pick(Some(due.number), &mut self.part.rng);
                 let ready_ns = due_ns.max(free_since_ns);
                 self.held = Some(Ask { request, due_ns: Some(due_ns), ready_ns });
             }
@@ -171,18 +243,16 @@ mod tests {
     use super::*;
 
     fn asks(times_s: &[f64], lanes: usize) -> Asks {
-        let times = either::Either::Right(Vec::from(times_s).into_iter());
+        let times = Either::Right(Vec::from(times_s).into_iter());
         let table = Timetable::new(times, None, 9, 0..u64::MAX);
-        let alias = Alias::new(&[1.0], 0);
         let part = Part {
             supply: Supply::Timetable(Arc::new(table)),
-            choice: Choice::Weighted(alias.clone()),
-            slow_choice: alias,
+            choice: Choice::new(&[1.0], None).expect("a weight"),
             connections: lanes,
             slow: 0,
             idle: 0,
             thread: 0,
-            seed: 0,
+            rng: SmallRng::seed_from_u64(0),
         };
         Asks::new(part, lanes)
     }

@@ -21,9 +21,8 @@ use super::pool::{ConnId, Multi, Pool, Role, State, is_hangup};
 use super::reasons;
 use super::sight::Sight;
 use super::wire::{Options, SMALL_WINDOW_BYTES, Wire};
-use crate::check::Mismatch;
 use crate::clock::{MILLISECOND_NS, SECOND_NS};
-use crate::http2::trouble::Trouble;
+use crate::http2::Trouble;
 use crate::order::{Protocol, Unit};
 use crate::record::{Beside, Failure, Fewest, Recorder};
 use crate::schedule::Ask;
@@ -172,7 +171,8 @@ impl<'a> Life<'a> {
     /// All that was to be opened ahead is, or something failed: what is missing is then opened
     /// within the slot.
     pub fn is_opened_ahead(&self) -> bool {
-        self.recorder.counts.failures.total() + self.beside.idle.counts.failures.total() > 0
+        self.recorder.counts.seen.failures.total() + self.beside.idle.counts.seen.failures.total()
+            > 0
             || self.wanted_ahead().iter().all(|id| self.pool[*id].state == State::Idle)
     }
 
@@ -222,7 +222,7 @@ impl<'a> Life<'a> {
     /// From here on valid answers to what was sent before are late.
     pub fn window_is_over(&mut self) {
         self.over_since_ns = Some(self.sight.now_ns);
-        self.recorder.counts.unanswered = self.in_flight() as u64;
+        self.recorder.counts.requests.unanswered = self.in_flight() as u64;
     }
 
     /// Nothing more is asked. What is due and not sent by now, or not answered, enters the times
@@ -235,7 +235,7 @@ impl<'a> Life<'a> {
         for id in self.conns.iter().flatten() {
             let conn = &mut self.pool[*id];
             if conn.role == Role::Slow {
-                self.beside.slow.counts.unanswered += u64::from(conn.state == State::Busy);
+                self.beside.slow.counts.requests.unanswered += u64::from(conn.state == State::Busy);
                 conn.flight = None;
                 conn.close();
                 continue;
@@ -246,7 +246,7 @@ impl<'a> Life<'a> {
                 waiting.chain(conn.flight.take_if(|flight| flight.sent_ns == 0)).collect();
             for flight in waiting {
                 // What was to be asked again had been counted as sent.
-                self.recorder.counts.unanswered += u64::from(flight.counted);
+                self.recorder.counts.requests.unanswered += u64::from(flight.counted);
                 unsent.push(flight.ask);
             }
             if conn.state == State::Resting {
@@ -256,18 +256,18 @@ impl<'a> Life<'a> {
         self.awaited = unanswered.len();
         if self.over_since_ns.is_none() {
             self.over_since_ns = Some(self.sight.now_ns);
-            self.recorder.counts.unanswered += unanswered.len() as u64;
+            self.recorder.counts.requests.unanswered += unanswered.len() as u64;
         }
         let is_told = |ask: &Ask| ask.due_ns.filter(|due_ns| self.told_ns.contains(due_ns));
         for due_ns in unanswered.iter().filter_map(is_told) {
             self.recorder.times.waited.record(end_ns.saturating_sub(due_ns));
         }
         for due_ns in unsent.iter().filter_map(is_told).filter(|due_ns| *due_ns < end_ns) {
-            self.recorder.counts.unsent += 1;
+            self.recorder.counts.requests.unsent += 1;
             self.recorder.times.waited.record(end_ns - due_ns);
         }
         let busy = |id: &&ConnId| self.pool[**id].state == State::Busy;
-        self.beside.idle.counts.unanswered = self.idle.iter().filter(busy).count() as u64;
+        self.beside.idle.counts.requests.unanswered = self.idle.iter().filter(busy).count() as u64;
     }
 
     /// Closes the connections on which something is not finished; tells how many idle ones are
@@ -634,7 +634,7 @@ impl<'a> Life<'a> {
         let (connect_ns, role) = (conn.connected_ns - conn.began_ns, conn.role);
         let handshake = conn.handshake.take();
         let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.counts.connections.opened += 1;
+        book.counts.seen.connections.opened += 1;
         book.times.connect.record(connect_ns);
         if let Some((took_ns, resumed)) = handshake {
             book.times.handshake.record(took_ns);
@@ -672,8 +672,8 @@ impl<'a> Life<'a> {
         let text = format!("connect to {}: {why}", self.plan.origins[conn.origin]);
         conn.close();
         let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.counts.failures.count(Failure::Connect);
-        book.counts.samples.keep(text);
+        book.counts.seen.failures.count(Failure::Connect);
+        book.counts.seen.failure_samples.keep(text);
         if conn.role != Role::Idle {
             self.unreachable_since_ns.get_or_insert(self.sight.now_ns);
         }
@@ -749,8 +749,8 @@ impl<'a> Life<'a> {
         let reused = conn.requests > 0;
         conn.requests += 1;
         let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.counts.sent += 1;
-        book.counts.connections.reused_requests += u64::from(reused);
+        book.counts.requests.sent += 1;
+        book.counts.seen.connections.reused_requests += u64::from(reused);
     }
 
     fn watch_room(&mut self, id: ConnId) {
@@ -782,8 +782,8 @@ impl<'a> Life<'a> {
                 let unsent = Flight { sent_ns: 0, counted: asked_before, ..flight };
                 return waiting.push_front(unsent);
             }
-            self.recorder.counts.sent += u64::from(!asked_before);
-            self.recorder.counts.connections.reused_requests +=
+            self.recorder.counts.requests.sent += u64::from(!asked_before);
+            self.recorder.counts.seen.connections.reused_requests +=
                 u64::from(!asked_before && conn.requests > 0);
             conn.requests += 1;
             if conn.requests >= self.plan.requests_per_connection {
@@ -984,27 +984,24 @@ impl<'a> Life<'a> {
         let role = self.pool[id].role;
         let request = &self.plan.requests[flight.ask.request];
         let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.counts.by_status.count(answer.status);
-        book.counts.bytes.head += answer.head_bytes;
-        book.counts.bytes.body += answer.body_bytes;
+        book.counts.seen.by_status.count(answer.status);
+        book.counts.seen.bytes.head += answer.head_bytes;
+        book.counts.seen.bytes.body += answer.body_bytes;
         let Answer { status, body_bytes, .. } = answer;
         let hash = answer.hash.map(|hash| *hash);
-        if let Some(mismatch) = request.expect.judge(status, body_bytes, hash) {
-            book.counts.failures.count(match mismatch {
-                Mismatch::Status => Failure::Status,
-                Mismatch::BodyBytes | Mismatch::BodySha256 => Failure::Body,
-            });
-            if !book.counts.samples.is_full() {
-                let text = reasons::mismatch(mismatch, request, status, body_bytes);
+        if let Some(failure) = request.expect.judge(status, body_bytes, hash) {
+            book.counts.seen.failures.count(failure);
+            if !book.counts.seen.failure_samples.is_full() {
+                let text = reasons::mismatch(failure, request, status, body_bytes);
                 let in_scratch = self.pool[id].multi.is_none();
                 let read = if in_scratch { self.scratch.last_read() } else { &[] };
-                book.counts.samples.keep(reasons::with_bytes(text, read));
+                book.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));
             }
             return;
         }
-        book.counts.completed += 1;
+        book.counts.requests.completed += 1;
         if self.over_since_ns.is_some_and(|over_ns| flight.sent_ns <= over_ns) {
-            book.counts.drained += 1;
+            book.counts.requests.drained += 1;
         }
         let sent_ns = flight.sent_ns;
         let from_ns = self.plan.is_open().then(|| flight.ask.due_ns.unwrap_or(sent_ns));
@@ -1018,20 +1015,20 @@ impl<'a> Life<'a> {
         self.resolve(flight);
         let role = self.pool[id].role;
         let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.counts.failures.count(failure);
+        book.counts.seen.failures.count(failure);
         if failure == Failure::Timeout {
             let from_ns = flight.ask.due_ns.unwrap_or(flight.sent_ns);
             if !self.plan.is_open() || self.told_ns.contains(&from_ns) {
                 book.times.waited.record(self.sight.now_ns.saturating_sub(from_ns));
             }
         }
-        if !book.counts.samples.is_full() {
+        if !book.counts.seen.failure_samples.is_full() {
             let text = format!("{}: {why}", self.plan.requests[flight.ask.request].url);
             let read: &[u8] = match failure {
                 Failure::Malformed if self.pool[id].multi.is_none() => self.scratch.last_read(),
                 _ => &[],
             };
-            book.counts.samples.keep(reasons::with_bytes(text, read));
+            book.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));
         }
     }
 

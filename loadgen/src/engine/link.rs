@@ -21,8 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::flight::{Answer, Flight};
 use super::wire::{Got, Wire};
-use crate::http2::message::Message;
-use crate::http2::trouble::Trouble;
+use crate::http2::{Message, Trouble};
 
 /// Flow control windows as Chrome has them, so that it isn't them that limit a server nearby.
 const STREAM_WINDOW_BYTES: u32 = 6 << 20;

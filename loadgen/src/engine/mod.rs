@@ -17,7 +17,6 @@ mod reasons;
 mod sight;
 mod slot;
 mod start;
-mod supplies;
 mod usage;
 mod windows;
 mod wire;
@@ -35,42 +34,23 @@ pub use usage::Usage;
 pub use windows::{EndedBy, Window};
 
 use crate::clock::ns_to_seconds;
-use crate::record::{Beside, Counts, Recorder, Timing};
-use crate::schedule::Leftover;
+use crate::record::{Beside, Timing};
+use asks::Supplies;
 use start::Start;
-use supplies::Supplies;
-use windows::{Collector, Done, Report};
+use windows::{Collector, Done, Report, Sum};
 use worker::{Job, Worker};
-
-/// Which threads to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Threads {
-    /// One on each of these CPUs, pinned.
-    OnCpus(Vec<usize>),
-    /// This many, wherever the kernel puts them.
-    Anywhere(usize),
-}
 
 /// A slot's outcome, all threads together.
 #[derive(Debug)]
 pub struct Measured {
-    /// Of the window: all counts, and times without the windows that were left out.
-    pub recorder: Recorder,
-    pub rate_rps: f64,
+    pub sum: Sum,
     pub beside: Beside,
     pub response_time: Timing,
-    /// Of the timetable: what nobody sent.
-    pub leftover: Leftover,
     pub ended_by: EndedBy,
     pub measured_s: f64,
     pub drain_s: f64,
-    /// Counts of lead-in, window and all that followed, and how long that was together.
-    pub whole: Counts,
+    /// Of lead-in, window and all that followed.
     pub whole_s: f64,
-    pub windows: Vec<Window>,
-    pub left_out_windows: usize,
-    /// Per thread.
-    pub usage: Vec<Usage>,
 }
 
 #[derive(Debug)]
@@ -79,17 +59,21 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts the threads; `interrupt` ends a slot early.
-    pub fn start(threads: &Threads, interrupt: &Arc<AtomicBool>) -> io::Result<Engine> {
-        let cpus: Vec<Option<usize>> = match threads {
-            Threads::OnCpus(cpus) => {
-                stay_on(cpus)?;
-                cpus.iter().map(|cpu| Some(*cpu)).collect()
-            }
-            Threads::Anywhere(count) => vec![None; *count],
-        };
+    /// Starts a pinned thread on each of `cpus` or, where none are given, so many threads wherever
+    /// the kernel puts them; `interrupt` ends a slot early.
+    pub fn start(
+        cpus: Option<&[usize]>,
+        threads: usize,
+        interrupt: &Arc<AtomicBool>,
+    ) -> io::Result<Engine> {
         let start = |cpu: Option<usize>| Worker::start(cpu, Arc::clone(interrupt));
-        Ok(Engine { workers: cpus.into_iter().map(start).collect::<io::Result<_>>()? })
+        let workers: io::Result<_> = match cpus {
+            None => (0..threads).map(|_| start(None)).collect(),
+            Some(cpus) => {
+                stay_on(cpus).and_then(|()| cpus.iter().map(|cpu| start(Some(*cpu))).collect())
+            }
+        };
+        Ok(Engine { workers: workers? })
     }
 
     /// Runs one slot to its end; `on_window` sees each window when it is over.
@@ -104,7 +88,7 @@ impl Engine {
             limits::check(load, &addresses, &plan.sources).map_err(io::Error::other)?;
         // A thread without a connection would have nothing to do.
         let threads = self.workers.len().min(load.connections as usize);
-        let supplies = Supplies::new(plan, threads);
+        let supplies = Supplies::new(plan, threads).map_err(io::Error::other)?;
         let start = Arc::new(Start::of(threads));
         let (reports, inbox) = channel();
         for (thread, worker) in self.workers[..threads].iter().enumerate() {
@@ -143,33 +127,23 @@ fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: Vec<Do
     let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
     let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
     let ended_by = unusual.into_iter().find(ended).unwrap_or(EndedBy::Count);
-    let mut collected = collector.finish();
-    let mut beside = Beside::default();
+    let (mut sum, mut beside) = (collector.finish(), Beside::default());
     for done in ends {
         beside += done.beside;
-        collected.whole += done.drain;
+        sum.whole += done.drain;
     }
-    let mut recorder = collected.recorder;
-    recorder.counts.drained = collected.whole.drained;
-    let mut leftover = supplies.leftover(settled_ns - start_ns);
-    leftover.waiting += collected.whole.unsent;
-    let mut response_time = recorder.times.response_time(plan.is_open());
-    response_time.add(&leftover.waited);
+    sum.recorder.counts.requests.drained = sum.whole.requests.drained;
+    sum.recorder.counts.requests.unsent = sum.whole.requests.unsent;
+    sum.recorder += supplies.leftover(settled_ns - start_ns);
     let window_ns = start_ns.saturating_add(plan.lead_in_ns);
     Measured {
-        response_time,
-        recorder,
-        rate_rps: collected.rate_rps,
+        response_time: sum.recorder.times.response_time(plan.is_open()),
+        sum,
         beside,
-        leftover,
         ended_by,
         measured_s: ns_to_seconds(over_ns.saturating_sub(window_ns)),
         drain_s: ns_to_seconds(drained_ns.saturating_sub(over_ns)),
-        whole: collected.whole,
         whole_s: ns_to_seconds(drained_ns.saturating_sub(start_ns)),
-        windows: collected.windows,
-        left_out_windows: collected.left_out_windows,
-        usage: collected.usage,
     }
 }
 

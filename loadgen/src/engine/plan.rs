@@ -10,7 +10,7 @@ use rustls::pki_types::ServerName;
 use crate::clock::seconds_to_ns;
 use crate::engine::limits;
 use crate::http1::request::Rendered;
-use crate::http2::message::Message;
+use crate::http2::Message;
 use crate::order::{Expect, Loop, Order, Protocol, Tls};
 use crate::schedule::length_s;
 use crate::target::{Address, Resolver, Target};

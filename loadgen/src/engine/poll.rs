@@ -69,8 +69,19 @@ fn cautious(wait_ns: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// One that can't wait: what it waits on is no epoll instance.
+    pub fn broken() -> Poll {
+        Poll(std::fs::File::open("/dev/null").expect("there everywhere").into())
+    }
+
+    #[test]
+    fn an_error_is_no_end_of_waiting() {
+        assert!(broken().wait(&mut Poll::events(), 0).is_err());
+        assert!(Poll::new().expect("epoll").wait(&mut Poll::events(), 0).is_ok());
+    }
 
     #[test]
     fn waits_get_shorter_towards_their_end() {

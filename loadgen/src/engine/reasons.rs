@@ -6,22 +6,22 @@ use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 use super::link::LinkEnd;
 use super::plan::{Origin, Ready};
-use crate::check::Mismatch;
 use crate::order::Protocol;
 use crate::record::Failure;
 
 const SHOWN_BYTES: usize = 60;
 
-/// What is wrong with an answer.
-pub fn mismatch(mismatch: Mismatch, request: &Ready, status: u16, body_bytes: u64) -> String {
+/// What is wrong with an answer, by what was found to be.
+pub fn mismatch(found: Failure, request: &Ready, status: u16, body_bytes: u64) -> String {
     let (url, expected) = (&request.url, &request.expect);
-    match mismatch {
-        Mismatch::Status => format!("{url}: status {status} instead of {}", expected.status_text()),
-        Mismatch::BodyBytes => {
-            let wanted = expected.body_bytes.unwrap_or_default();
+    match expected.body_bytes {
+        _ if found == Failure::Status => {
+            format!("{url}: status {status} instead of {}", expected.status_text())
+        }
+        Some(wanted) if wanted != body_bytes => {
             format!("{url}: body of {body_bytes} bytes instead of {wanted}")
         }
-        Mismatch::BodySha256 => format!("{url}: body with another SHA-256"),
+        _ => format!("{url}: body with another SHA-256"),
     }
 }
 

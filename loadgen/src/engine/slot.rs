@@ -107,7 +107,7 @@ impl Slot<'_> {
         // The engine listens until it has heard of the end.
         let _ = reports.send(part);
         if before == Phase::LeadIn && window.phase == Phase::Window {
-            self.life.recorder.counts.carried = self.life.in_flight() as u64;
+            self.life.recorder.counts.requests.carried = self.life.in_flight() as u64;
         }
     }
 

@@ -182,19 +182,25 @@ pub struct Collector {
     open: bool,
     leave_out_bound: bool,
     pending: BTreeMap<u64, Vec<WindowPart>>,
-    /// Of windows that count for times and rate; when all is summed up, with all counts.
-    pub recorder: Recorder,
-    pub rate_rps: f64,
+    sum: Sum,
     left_out: Recorder,
     kept_s: f64,
     left_out_s: f64,
+    start_ns: u64,
+}
+
+/// The windows of a slot together.
+#[derive(Debug, Default)]
+pub struct Sum {
+    /// Of the slot's window: all counts, and times without the windows that were left out.
+    pub recorder: Recorder,
+    pub rate_rps: f64,
     pub left_out_windows: usize,
-    /// Counts of all parts of the slot.
+    /// Counts of lead-in, window and all that followed.
     pub whole: Counts,
     pub windows: Vec<Window>,
     /// Per thread, in the window of the slot.
     pub usage: Vec<Usage>,
-    start_ns: u64,
 }
 
 impl Collector {
@@ -203,7 +209,7 @@ impl Collector {
             threads,
             open,
             leave_out_bound,
-            usage: vec![Usage::default(); threads],
+            sum: Sum { usage: vec![Usage::default(); threads], ..Sum::default() },
             start_ns: u64::MAX,
             ..Collector::default()
         }
@@ -212,7 +218,7 @@ impl Collector {
     /// Takes a part; gives the window when it is complete and one to show.
     pub fn add(&mut self, part: WindowPart) -> Option<&Window> {
         if part.phase == Phase::Window {
-            self.usage[part.thread] += part.usage;
+            self.sum.usage[part.thread] += part.usage;
         }
         self.start_ns = self.start_ns.min(part.begin_ns);
         let begin_ns = part.begin_ns;
@@ -227,29 +233,30 @@ impl Collector {
 
     /// Closes windows in which some threads had ended already, and sums up. Where no window could
     /// be kept, all are.
-    pub fn finish(mut self) -> Collector {
+    pub fn finish(mut self) -> Sum {
         for parts in std::mem::take(&mut self.pending).into_values() {
             self.close(parts);
         }
         let left_out = std::mem::take(&mut self.left_out);
-        let (mut completed, mut length_s) = (self.recorder.counts.completed, self.kept_s);
-        self.recorder.counts += left_out.counts;
+        let (mut completed, mut length_s) =
+            (self.sum.recorder.counts.requests.completed, self.kept_s);
+        self.sum.recorder.counts += left_out.counts;
         if length_s == 0.0 {
-            self.recorder.times += left_out.times;
-            (completed, length_s) = (self.recorder.counts.completed, self.left_out_s);
-            self.left_out_windows = 0;
+            self.sum.recorder.times += left_out.times;
+            (completed, length_s) = (self.sum.recorder.counts.requests.completed, self.left_out_s);
+            self.sum.left_out_windows = 0;
         }
-        self.rate_rps = completed as f64 / length_s.max(1e-9);
-        self
+        self.sum.rate_rps = completed as f64 / length_s.max(1e-9);
+        self.sum
     }
 
     fn close(&mut self, mut parts: Vec<WindowPart>) -> Option<&Window> {
         let mut recorder = Recorder::default();
         parts.iter_mut().for_each(|part| recorder += std::mem::take(&mut *part.recorder));
-        self.whole += recorder.counts.clone();
+        self.sum.whole += recorder.counts.clone();
         let phase = parts.first()?.phase;
         if phase == Phase::Tail {
-            self.recorder.times += recorder.times;
+            self.sum.recorder.times += recorder.times;
             return None;
         }
         let window = self.window(phase, &parts, &recorder);
@@ -258,14 +265,14 @@ impl Collector {
             if window.stood_still || bound {
                 self.left_out += recorder;
                 self.left_out_s += window.length_s;
-                self.left_out_windows += 1;
+                self.sum.left_out_windows += 1;
             } else {
-                self.recorder += recorder;
+                self.sum.recorder += recorder;
                 self.kept_s += window.length_s;
             }
         }
-        self.windows.push(window);
-        self.windows.last()
+        self.sum.windows.push(window);
+        self.sum.windows.last()
     }
 
     fn window(&self, phase: Phase, parts: &[WindowPart], recorder: &Recorder) -> Window {
@@ -287,9 +294,9 @@ impl Collector {
             lead_in: phase == Phase::LeadIn,
             at_s: rounded(ns_to_seconds(begin_ns.saturating_sub(self.start_ns)), 6),
             length_s,
-            sent: counts.sent,
-            completed: counts.completed,
-            failed: counts.failures.total(),
+            sent: counts.requests.sent,
+            completed: counts.requests.completed,
+            failed: counts.seen.failures.total(),
             response_p50_us: response.quantile_us(0.5),
             response_p99_us,
             response_max_us: response.max_us(),
@@ -312,7 +319,7 @@ mod tests {
     /// A window of a second with as many answers, each with that lag and response time.
     fn part(nth: u64, thread: usize, completed: u64, lag_us: u64, response_us: u64) -> WindowPart {
         let mut recorder = Recorder::default();
-        recorder.counts.completed = completed;
+        recorder.counts.requests.completed = completed;
         for _ in 0..completed {
             recorder.times.lag.record(lag_us * 1000);
             recorder.times.answered(1, response_us * 1000, response_us * 1000, Some(1));
@@ -350,9 +357,9 @@ mod tests {
             }
         }
         let sum = collector.finish();
-        assert_eq!((sum.recorder.counts.completed, sum.left_out_windows), (600, 1));
+        assert_eq!((sum.recorder.counts.requests.completed, sum.left_out_windows), (600, 1));
         assert_eq!((sum.rate_rps, sum.recorder.times.service_time().count()), (200.0, 400));
-        assert_eq!(sum.whole.completed, 600);
+        assert_eq!(sum.whole.requests.completed, 600);
     }
 
     #[test]

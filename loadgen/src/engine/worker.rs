@@ -113,3 +113,30 @@ fn run(
     let start_ns = start.together();
     opened.and_then(|()| slot.run(&start, start_ns, &reports))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::super::asks::Supplies;
+    use super::super::poll::tests::broken;
+    use super::*;
+
+    #[test]
+    fn what_cannot_wait_ends_the_slot() {
+        let order = serde_json::json!({
+            "requests": [{"url": "http://127.0.0.1:1/"}], "duration_s": 0.05,
+            "load": {"loop": "closed", "connections": 1},
+        });
+        let order = serde_json::from_value(order).expect("an order");
+        let plan = Arc::new(Plan::new(order).expect("a plan"));
+        let part = Supplies::new(&plan, 1).expect("supplies").part(&plan, 0);
+        let ((reports, told), (jobs, inbox)) = (channel(), channel());
+        let start = Arc::new(Start::of(1));
+        jobs.send(Job { plan, part, keeps_others: true, start, reports }).expect("an inbox");
+        drop(jobs);
+        work(&broken(), &inbox, &AtomicBool::new(false));
+        let broken: Vec<_> = told.iter().filter(|r| matches!(r, Report::Broken(_))).collect();
+        assert_eq!(broken.len(), 1);
+    }
+}

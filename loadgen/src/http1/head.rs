@@ -211,13 +211,9 @@ fn finish(
 }
 
 fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |sum, digit| match digit {
-        b'0'..=b'9' => sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')),
-        _ => None,
-    })
+    // `parse` alone takes a sign, too.
+    let text = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    text.parse().ok()
 }
 
 /// `tchar` of RFC 9110 section 5.6.2.

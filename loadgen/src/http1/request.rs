@@ -53,12 +53,7 @@ pub fn content_length(request: &Request) -> Option<usize> {
 
 fn render(request: &Request, target: &Target, close: bool) -> Box<[u8]> {
     let mut text = format!("{} {} HTTP/1.1\r\n", request.method, target.path);
-    let mut add = |name: &str, value: &str| {
-        text.push_str(name);
-        text.push_str(": ");
-        text.push_str(value);
-        text.push_str("\r\n");
-    };
+    let mut add = |name: &str, value: &str| text.extend([name, ": ", value, "\r\n"]);
     for (name, value) in [("Host", target.host.as_str()), ("User-Agent", DEFAULT_USER_AGENT)] {
         if request.header(name).is_none() {
             add(name, value);

@@ -9,8 +9,7 @@ use serde::Serialize;
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol, Tls};
 use crate::record::{
-    Beside, Bytes, Connections, Counts, Failure, FailureCounts, Handshakes, Http2, Samples,
-    Statuses, Timing, rounded,
+    Beside, Counts, Failure, Handshakes, Http2, Requests, Samples, Seen, Timing, rounded,
 };
 
 /// Version of the contract.
@@ -65,33 +64,6 @@ pub struct Whole {
     #[serde(flatten)]
     pub seen: Seen,
     pub server_closed: u64,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Requests {
-    pub sent: u64,
-    pub completed: u64,
-    /// On their way when the window began.
-    pub carried: u64,
-    pub unanswered: u64,
-    /// Of the unanswered, those answered validly after the end.
-    pub drained: u64,
-    /// Open loop: due, but not sent before the end.
-    pub unsent: u64,
-    /// Open loop: due, and dropped because too many waited for a free connection.
-    pub dropped: u64,
-    /// Open loop: the most that waited at a time.
-    pub most_waiting: u64,
-}
-
-/// What came of requests.
-#[derive(Debug, Clone, Serialize)]
-pub struct Seen {
-    pub by_status: Statuses,
-    pub failures: FailureCounts,
-    pub failure_samples: Samples,
-    pub bytes: Bytes,
-    pub connections: Connections,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -194,8 +166,8 @@ pub struct Idle {
 
 impl SlotResult {
     pub fn new(plan: &Plan, measured: &Measured) -> Self {
-        let (order, counts) = (&plan.order, &measured.recorder.counts);
-        let (load, times) = (&order.load, &measured.recorder.times);
+        let (order, counts) = (&plan.order, &measured.sum.recorder.counts);
+        let (load, times) = (&order.load, &measured.sum.recorder.times);
         let is_secure = plan.tls.is_some();
         SlotResult {
             schema: SCHEMA,
@@ -207,19 +179,10 @@ impl SlotResult {
             lead_in_s: order.lead_in_s,
             measured_s: rounded(measured.measured_s, 6),
             drain_s: rounded(measured.drain_s, 6),
-            requests: Requests {
-                sent: counts.sent,
-                completed: counts.completed,
-                carried: counts.carried,
-                unanswered: counts.unanswered,
-                drained: counts.drained,
-                unsent: measured.leftover.waiting,
-                dropped: measured.leftover.dropped,
-                most_waiting: measured.leftover.most_waiting,
-            },
-            seen: Seen::of(counts),
+            requests: counts.requests,
+            seen: counts.seen.clone(),
             keepalive: KeptAlive { asked: load.keepalive, server_closed: counts.server_closed },
-            rate_rps: rounded(measured.rate_rps, 3),
+            rate_rps: rounded(measured.sum.rate_rps, 3),
             response_time_us: Times::of(&measured.response_time),
             service_time_us: Times::of(&times.service_time()),
             first_byte_time_us: Times::of(&times.first_byte_time()),
@@ -231,13 +194,13 @@ impl SlotResult {
                 max: times.lag.max_us(),
             },
             client: client(measured, order.leave_out_client_bound),
-            windows: measured.windows.clone(),
+            windows: measured.sum.windows.clone(),
             whole: Whole {
                 length_s: rounded(measured.whole_s, 6),
-                sent: measured.whole.sent,
-                completed: measured.whole.completed,
-                seen: Seen::of(&measured.whole),
-                server_closed: measured.whole.server_closed,
+                sent: measured.sum.whole.requests.sent,
+                completed: measured.sum.whole.requests.completed,
+                seen: measured.sum.whole.seen.clone(),
+                server_closed: measured.sum.whole.server_closed,
             },
             tls: is_secure.then(|| {
                 let Tls { resumption, insecure, .. } = load.tls.clone().unwrap_or_default();
@@ -247,18 +210,6 @@ impl SlotResult {
                 .then(|| Http2Use { streams: load.streams.unwrap_or(1), seen: counts.http2 }),
             slow_readers: slow_readers(plan, &measured.beside.slow.counts),
             idle_connections: idle_connections(plan, &measured.beside),
-        }
-    }
-}
-
-impl Seen {
-    fn of(counts: &Counts) -> Self {
-        Seen {
-            by_status: counts.by_status.clone(),
-            failures: counts.failures,
-            failure_samples: counts.samples.clone(),
-            bytes: counts.bytes,
-            connections: counts.connections,
         }
     }
 }
@@ -291,22 +242,22 @@ fn encode(timing: &Timing) -> String {
 }
 
 fn client(measured: &Measured, leave_out: bool) -> Client {
-    let windows = measured.windows.iter().filter(|window| !window.lead_in);
+    let windows = measured.sum.windows.iter().filter(|window| !window.lead_in);
     let of_threads = |usage: &Usage, threads: usize| {
         let busy = usage.cpu_s() / (measured.measured_s * threads as f64).max(1e-9);
         ThreadUse { usage: *usage, busy: rounded(busy.min(1.0), 4) }
     };
-    let threads = measured.usage.len();
+    let threads = measured.sum.usage.len();
     Client {
         threads,
-        all: of_threads(&measured.usage.iter().copied().sum(), threads),
-        per_thread: measured.usage.iter().map(|usage| of_threads(usage, 1)).collect(),
+        all: of_threads(&measured.sum.usage.iter().copied().sum(), threads),
+        per_thread: measured.sum.usage.iter().map(|usage| of_threads(usage, 1)).collect(),
         windows: windows.clone().count(),
         bound_windows: windows.clone().filter(|window| window.client_bound).count(),
         bound_left_out: leave_out,
         still_windows: windows.clone().filter(|window| window.stood_still).count(),
         stood_still_s: rounded(windows.map(|window| window.still_s).sum(), 6),
-        left_out_windows: measured.left_out_windows,
+        left_out_windows: measured.sum.left_out_windows,
     }
 }
 
@@ -315,10 +266,10 @@ fn slow_readers(plan: &Plan, counts: &Counts) -> Option<SlowReading> {
     Some(SlowReading {
         connections: slow.connections,
         bytes_per_s: slow.bytes_per_s,
-        sent: counts.sent,
-        completed: counts.completed,
-        failed: counts.failures.of_sent(),
-        body_bytes: counts.bytes.body,
+        sent: counts.requests.sent,
+        completed: counts.requests.completed,
+        failed: counts.seen.failures.of_sent(),
+        body_bytes: counts.seen.bytes.body,
     })
 }
 
@@ -327,9 +278,9 @@ fn idle_connections(plan: &Plan, beside: &Beside) -> Option<Idle> {
     (asked > 0).then(|| Idle {
         asked,
         held: beside.idle_held,
-        failed: counts.failures.of_sent(),
+        failed: counts.seen.failures.of_sent(),
         server_closed: counts.server_closed,
-        connect_failures: counts.failures.get(Failure::Connect),
-        failure_samples: counts.samples.clone(),
+        connect_failures: counts.seen.failures.get(Failure::Connect),
+        failure_samples: counts.seen.failure_samples.clone(),
     })
 }

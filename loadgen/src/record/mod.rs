@@ -2,11 +2,12 @@
 
 mod timing;
 
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use derive_more::AddAssign;
 use enum_map::{Enum, EnumMap};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 pub use timing::{Step, Timing};
 
@@ -134,37 +135,24 @@ impl AddAssign for Fewest {
     }
 }
 
-/// How many answers had each status, which has three digits.
-#[derive(Debug, Clone)]
-pub struct Statuses(Box<[u64; 1000]>);
-
-impl Default for Statuses {
-    fn default() -> Self {
-        Statuses(Box::new([0; 1000]))
-    }
-}
+/// How many answers had each status.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Statuses(BTreeMap<u16, u64>);
 
 impl Statuses {
     #[inline]
     pub fn count(&mut self, status: u16) {
-        self.0[usize::from(status)] += 1;
+        *self.0.entry(status).or_default() += 1;
     }
 
-    /// Those that were seen.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.0.iter().copied().enumerate().filter(|(_, count)| *count > 0)
+    pub fn iter(&self) -> impl Iterator<Item = (&u16, &u64)> {
+        self.0.iter()
     }
 }
 
 impl AddAssign for Statuses {
     fn add_assign(&mut self, other: Self) {
-        other.iter().for_each(|(status, count)| self.0[status] += count);
-    }
-}
-
-impl Serialize for Statuses {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.iter())
+        other.0.into_iter().for_each(|(status, count)| *self.0.entry(status).or_default() += count);
     }
 }
 
@@ -180,9 +168,9 @@ pub struct Connections {
     pub reused_requests: u64,
 }
 
-/// How often something happened.
-#[derive(Debug, Clone, Default, AddAssign)]
-pub struct Counts {
+/// Requests of the load.
+#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+pub struct Requests {
     pub sent: u64,
     pub completed: u64,
     /// In flight when the window of the slot began, and when it ended.
@@ -190,13 +178,29 @@ pub struct Counts {
     pub unanswered: u64,
     /// Of the unanswered, those answered validly afterwards.
     pub drained: u64,
-    /// Open loop: due requests that were taken but not sent before the end.
+    /// Open loop: due, but not sent before the end.
     pub unsent: u64,
-    pub failures: FailureCounts,
-    pub samples: Samples,
+    /// Open loop: due, and dropped because too many waited for a free connection.
+    pub dropped: u64,
+    /// Open loop: the most that waited at a time.
+    pub most_waiting: u64,
+}
+
+/// What came of requests.
+#[derive(Debug, Clone, Default, Serialize, AddAssign)]
+pub struct Seen {
     pub by_status: Statuses,
+    pub failures: FailureCounts,
+    pub failure_samples: Samples,
     pub bytes: Bytes,
     pub connections: Connections,
+}
+
+/// How often something happened.
+#[derive(Debug, Clone, Default, AddAssign)]
+pub struct Counts {
+    pub requests: Requests,
+    pub seen: Seen,
     /// Connections the server closed although we wanted to go on using them.
     pub server_closed: u64,
     pub handshakes: Handshakes,

@@ -3,29 +3,39 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fastrand::Rng;
+use rand::rngs::SmallRng;
+use rand_distr::Distribution;
+use rand_distr::weighted::WeightedAliasIndex;
 
-/// How one thread chooses.
+/// How the threads of a slot choose; clones share what is shared.
 #[derive(Debug, Clone)]
-pub enum Choice {
-    Weighted(Alias),
-    /// In a given order, which all threads share.
-    InOrder {
-        sequence: Arc<[u32]>,
-        asked: Arc<AtomicU64>,
-    },
+pub struct Choice {
+    /// Those with a weight: rounding may leave a little to one of weight 0, which is never chosen.
+    weighted: Arc<[usize]>,
+    by_weight: Arc<WeightedAliasIndex<f64>>,
+    /// Requests in a given order, which all threads share, and how many were asked for.
+    in_order: Option<(Arc<[u32]>, Arc<AtomicU64>)>,
 }
 
 impl Choice {
+    /// `weights` has at least one element above 0; `sequence` goes before them.
+    pub fn new(weights: &[f64], sequence: Option<&[u32]>) -> Result<Choice, String> {
+        let weighted: Arc<[usize]> = (0..weights.len()).filter(|i| weights[*i] > 0.0).collect();
+        let by_weight = WeightedAliasIndex::new(weighted.iter().map(|i| weights[*i]).collect())
+            .map_err(|_| "requests: the weights are too large to add up; give smaller ones")?;
+        let in_order = sequence.map(|sequence| (sequence.into(), Arc::default()));
+        Ok(Choice { weighted, by_weight: Arc::new(by_weight), in_order })
+    }
+
     /// The next request; `number` is its place in the timetable, if there is one.
-    pub fn pick(&mut self, number: Option<u64>) -> usize {
-        match self {
-            Choice::Weighted(alias) => alias.pick(),
-            Choice::InOrder { sequence, asked } => {
-                let number = number.unwrap_or_else(|| asked.fetch_add(1, Ordering::Relaxed));
-                sequence[(number % sequence.len() as u64) as usize] as usize
-            }
-        }
+    pub fn pick(&self, number: Option<u64>, rng: &mut SmallRng) -> usize {
+        let Some((sequence, asked)) = &self.in_order else { return self.pick_by_weight(rng) };
+        let number = number.unwrap_or_else(|| asked.fetch_add(1, Ordering::Relaxed));
+        sequence[(number % sequence.len() as u64) as usize] as usize
+    }
+
+    pub fn pick_by_weight(&self, rng: &mut SmallRng) -> usize {
+        self.weighted[self.by_weight.sample(rng)]
     }
 }
 
@@ -34,59 +44,21 @@ pub fn zipf_weights(count: usize, alpha: f64) -> Vec<f64> {
     (1..=count).map(|rank| (rank as f64).powf(-alpha)).collect()
 }
 
-/// Chooses among weighted requests with one table look-up (Vose's alias method).
-#[derive(Debug, Clone)]
-pub struct Alias {
-    rng: Rng,
-    /// Per request: how much of its slot is its own, and whose the rest is.
-    slots: Vec<(f64, usize)>,
-}
-
-impl Alias {
-    /// `weights` has at least one element above 0.
-    pub fn new(weights: &[f64], seed: u64) -> Self {
-        let count = weights.len();
-        let total: f64 = weights.iter().sum();
-        let mut share: Vec<f64> = weights.iter().map(|w| w * count as f64 / total).collect();
-        let mut slots: Vec<(f64, usize)> = (0..count).map(|i| (1.0, i)).collect();
-        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
-            (0..count).partition(|i| share[*i] < 1.0);
-        while let (Some(&less), Some(&more)) = (small.last(), large.last()) {
-            small.pop();
-            slots[less] = (share[less], more);
-            share[more] -= 1.0 - share[less];
-            if share[more] < 1.0 {
-                large.pop();
-                small.push(more);
-            }
-        }
-        // What rounding left over is whole, unless it must never be chosen.
-        let heaviest = (0..count).max_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0);
-        for index in small.into_iter().filter(|index| weights[*index] == 0.0) {
-            slots[index] = (0.0, heaviest);
-        }
-        Alias { rng: Rng::with_seed(seed), slots }
-    }
-
-    pub fn pick(&mut self) -> usize {
-        if self.slots.len() == 1 {
-            return 0;
-        }
-        let index = self.rng.usize(..self.slots.len());
-        let (own, other) = self.slots[index];
-        if self.rng.f64() < own { index } else { other }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+
     use super::*;
 
+    fn rng() -> SmallRng {
+        SmallRng::seed_from_u64(7)
+    }
+
     fn frequencies(weights: &[f64]) -> Vec<f64> {
-        let mut choice = Choice::Weighted(Alias::new(weights, 7));
+        let (choice, rng) = (Choice::new(weights, None).expect("weights"), &mut rng());
         let mut seen = vec![0.0; weights.len()];
         for _ in 0..100_000 {
-            seen[choice.pick(None)] += 1e-5;
+            seen[choice.pick(None, rng)] += 1e-5;
         }
         seen
     }
@@ -109,10 +81,14 @@ mod tests {
 
     #[test]
     fn follows_a_sequence_and_begins_anew() {
-        let mut choice =
-            Choice::InOrder { sequence: [2, 0, 1].into(), asked: Arc::new(AtomicU64::new(0)) };
-        let picked: Vec<usize> = (0..5).map(|_| choice.pick(None)).collect();
+        let (choice, rng) = (Choice::new(&[1.0; 3], Some(&[2, 0, 1])).expect("good"), &mut rng());
+        let picked: Vec<usize> = (0..5).map(|_| choice.pick(None, rng)).collect();
         assert_eq!(picked, [2, 0, 1, 2, 0]);
-        assert_eq!(choice.pick(Some(4)), 0);
+        assert_eq!(choice.pick(Some(4), rng), 0);
+    }
+
+    #[test]
+    fn weights_that_do_not_add_up_are_refused() {
+        assert!(Choice::new(&[f64::MAX, f64::MAX], None).is_err_and(|why| why.contains("smaller")));
     }
 }

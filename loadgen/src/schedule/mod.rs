@@ -5,10 +5,10 @@ mod profile;
 mod quota;
 mod timetable;
 
-pub use choice::{Alias, Choice, zipf_weights};
-pub use profile::{Profile, exponential, length_s};
+pub use choice::{Choice, zipf_weights};
+pub use profile::{Profile, length_s};
 pub use quota::Quota;
-pub use timetable::{Arriving, Due, Leftover, Timetable};
+pub use timetable::{Arriving, Due, Timetable};
 
 /// A request somebody is to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 //! The n-th arrival of a constant process is due when the integral of the rate reaches n; of a
 //! Poisson process, when it reaches the sum of n exponential gaps with mean 1 (time rescaling).
 
-use fastrand::Rng;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rand_distr::{Distribution, Exp1};
 
 use crate::order::{Process, Stage};
 
@@ -12,7 +14,7 @@ use crate::order::{Process, Stage};
 pub struct Profile {
     stages: Vec<Stage>,
     process: Process,
-    rng: Rng,
+    rng: SmallRng,
     /// Index of the stage we are in, when it began, and the integral until then.
     stage: usize,
     began_s: f64,
@@ -23,18 +25,19 @@ pub struct Profile {
 
 impl Profile {
     pub fn new(stages: Vec<Stage>, process: Process, seed: u64) -> Self {
-        let mut rng = Rng::with_seed(seed);
-        let reach = match process {
-            Process::Constant => 0.0,
-            Process::Poisson => exponential(&mut rng),
-        };
-        Profile { stages, process, rng, stage: 0, began_s: 0.0, before: 0.0, reach }
+        let rng = SmallRng::seed_from_u64(seed);
+        let mut profile =
+            Profile { stages, process, rng, stage: 0, began_s: 0.0, before: 0.0, reach: 0.0 };
+        if process == Process::Poisson {
+            profile.reach = profile.step();
+        }
+        profile
     }
 
     fn step(&mut self) -> f64 {
         match self.process {
             Process::Constant => 1.0,
-            Process::Poisson => exponential(&mut self.rng),
+            Process::Poisson => Exp1.sample(&mut self.rng),
         }
     }
 }
@@ -86,11 +89,6 @@ fn time_to(stage: &Stage, arrivals: f64) -> f64 {
     };
     let rate = stage.rate_per_s;
     2.0 * arrivals / (rate + (rate * rate + 2.0 * slope * arrivals).max(0.0).sqrt())
-}
-
-/// A sample of the exponential distribution with mean 1.
-pub fn exponential(rng: &mut Rng) -> f64 {
-    -(1.0 - rng.f64()).ln()
 }
 
 #[cfg(test)]

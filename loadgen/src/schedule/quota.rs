@@ -23,15 +23,9 @@ impl Quota {
 
     /// Takes a handful, smaller ones near the end so that all threads end together.
     fn take(&self, left: &AtomicU64) -> u64 {
-        let mut seen = left.load(Ordering::Relaxed);
-        loop {
-            let wanted = (seen / (4 * self.threads)).clamp(1, HANDFUL).min(seen);
-            let rest = seen - wanted;
-            match left.compare_exchange_weak(seen, rest, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return wanted,
-                Err(now) => seen = now,
-            }
-        }
+        let handful = |left: u64| (left / (4 * self.threads)).clamp(1, HANDFUL).min(left);
+        let taken = |left| Some(left - handful(left));
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).map_or(0, handful)
     }
 
     /// Takes one request; false when all are given out.

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use either::Either;
 
 use super::profile::Profile;
-use crate::record::Timing;
+use crate::record::Recorder;
 
 /// A place in the timetable. Times count from the slot's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,26 +25,14 @@ pub struct Due {
 /// Where due times come from, in seconds after the start.
 pub type Arriving = Either<Profile, std::vec::IntoIter<f64>>;
 
-/// Due requests that nobody sent.
-#[derive(Debug, Default)]
-pub struct Leftover {
-    /// Dropped because too many waited.
-    pub dropped: u64,
-    /// Due before the end, and still waiting then.
-    pub waiting: u64,
-    /// The most that ever waited at a time.
-    pub most_waiting: u64,
-    /// How long the dropped and the waiting ones had waited.
-    pub waited: Timing,
-}
-
 #[derive(Debug)]
 struct Book {
     arriving: Arriving,
     next: Option<Due>,
     /// Due, not taken: bounded.
     backlog: VecDeque<Due>,
-    leftover: Leftover,
+    /// Of requests that nobody took: dropped ones, and how long each had waited.
+    leftover: Recorder,
 }
 
 #[derive(Debug)]
@@ -64,7 +52,7 @@ impl Timetable {
         max_backlog: u32,
         told_ns: Range<u64>,
     ) -> Self {
-        let leftover = Leftover::default();
+        let leftover = Recorder::default();
         let book = Book { arriving, next: None, backlog: VecDeque::new(), leftover };
         let count = count.unwrap_or(u64::MAX);
         let max_backlog = max_backlog as usize;
@@ -97,14 +85,14 @@ impl Timetable {
     }
 
     /// What nobody took until `end_ns`.
-    pub fn close(&self, end_ns: u64) -> Leftover {
+    pub fn close(&self, end_ns: u64) -> Recorder {
         let mut book = self.lock();
         self.collect(&mut book, end_ns.saturating_sub(1));
         while let Some(due) = book.backlog.pop_front() {
             // A thread that looked just after the end has seen what was due then.
             if due.at_ns < end_ns && self.told_ns.contains(&due.at_ns) {
-                book.leftover.waiting += 1;
-                book.leftover.waited.record(end_ns - due.at_ns);
+                book.leftover.counts.requests.unsent += 1;
+                book.leftover.times.waited.record(end_ns - due.at_ns);
             }
         }
         std::mem::take(&mut book.leftover)
@@ -121,13 +109,14 @@ impl Timetable {
                 && let Some(oldest) = book.backlog.pop_front()
                 && self.told_ns.contains(&oldest.at_ns)
             {
-                book.leftover.dropped += 1;
-                book.leftover.waited.record(now_ns.saturating_sub(oldest.at_ns));
+                book.leftover.counts.requests.dropped += 1;
+                book.leftover.times.waited.record(now_ns.saturating_sub(oldest.at_ns));
             }
         }
         // The one about to be taken does not wait.
         let waiting = book.backlog.len().saturating_sub(1) as u64;
-        book.leftover.most_waiting = book.leftover.most_waiting.max(waiting);
+        let most_waiting = &mut book.leftover.counts.requests.most_waiting;
+        *most_waiting = waiting.max(*most_waiting);
     }
 
     fn advance(&self, book: &mut Book, number: u64) {
@@ -156,7 +145,7 @@ mod tests {
         let taken: Vec<Due> = std::iter::from_fn(|| table.take(1)).collect();
         let places: Vec<(u64, u64)> = taken.iter().map(|due| (due.at_ns, due.number)).collect();
         assert_eq!(places, [(0, 0), (1, 1), (5, 2)]);
-        assert_eq!(table.close(100).waiting, 0);
+        assert_eq!(table.close(100).counts.requests.unsent, 0);
     }
 
     #[test]
@@ -164,8 +153,8 @@ mod tests {
         let table = table(&[0.0, 1e-9, 2e-9, 9e-9], None, 10);
         assert_eq!(table.take(0).map(|due| due.number), Some(0));
         let leftover = table.close(9);
-        assert_eq!((leftover.dropped, leftover.waiting), (0, 2));
-        assert_eq!(leftover.waited.count(), 2);
+        assert_eq!((leftover.counts.requests.dropped, leftover.counts.requests.unsent), (0, 2));
+        assert_eq!(leftover.times.waited.count(), 2);
     }
 
     #[test]
@@ -173,7 +162,7 @@ mod tests {
         let table = table(&[0.0, 1e-9, 8e-9, 9e-9], None, 10);
         assert_eq!(table.take(9).map(|due| due.number), Some(0));
         let leftover = table.close(8);
-        assert_eq!((leftover.waiting, leftover.waited.count()), (1, 1));
+        assert_eq!((leftover.counts.requests.unsent, leftover.times.waited.count()), (1, 1));
     }
 
     #[test]
@@ -181,7 +170,14 @@ mod tests {
         let table = table(&[0.0, 1e-9, 2e-9, 3e-9], None, 2);
         assert_eq!(table.take(3).map(|due| due.number), Some(2));
         let leftover = table.close(10);
-        assert_eq!((leftover.dropped, leftover.waiting, leftover.waited.count()), (2, 1, 3));
+        assert_eq!(
+            (
+                leftover.counts.requests.dropped,
+                leftover.counts.requests.unsent,
+                leftover.times.waited.count()
+            ),
+            (2, 1, 3)
+        );
     }
 
     #[test]
@@ -192,7 +188,7 @@ mod tests {
         assert_eq!(table.take(3).map(|due| due.number), Some(2));
         assert!(!table.is_taken_until(4) && table.is_taken_until(3));
         let leftover = table.close(4);
-        assert_eq!((leftover.dropped, leftover.waiting), (1, 1));
+        assert_eq!((leftover.counts.requests.dropped, leftover.counts.requests.unsent), (1, 1));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ArgGroup;
 use clap::builder::BoolishValueParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::order::check::{
     HIGHEST_RATE, LONGEST_SLOT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, SHORTEST_WINDOW_S,
@@ -33,6 +34,18 @@ Exit codes:
   2  wrong usage, or the run could not start
   3  the client was the limit in some windows, so the numbers are about it, not the server
   4  what was measured could not be written: standard output or a file is full or closed";
+
+/// Why a flag can't be beside another one: the first that is in the refusal tells.
+const CONTRADICTIONS: [(&str, &str); 8] = [
+    ("--cpus", "there is one thread on each of the CPUs; leave out --threads"),
+    ("--cacert", "whoever takes any certificate needs none to trust; leave one out"),
+    ("--keepalive", "of --conn-rate, --requests-per-conn tells the requests of a connection"),
+    ("--replay-speed", "--rate tells how fast the log is replayed; leave one out"),
+    ("--zipf", "the log or file tells how often each request is asked for; leave out --zipf"),
+    ("--request-file", "the file has each request whole, with what to expect; write it there"),
+    ("--replay", "the log tells what is asked for and when; leave out what tells it again"),
+    ("", "a run has one timetable; leave the others out"),
+];
 
 /// Load a server and print what was measured.
 ///
@@ -259,6 +272,19 @@ impl Args {
     }
 }
 
+/// Adds to a refusal of flags that contradict each other why they do.
+pub fn explain(mut refusal: clap::Error) -> clap::Error {
+    let twice = refusal.get(ContextKind::InvalidArg) == refusal.get(ContextKind::PriorArg);
+    if refusal.kind() == ErrorKind::ArgumentConflict && !twice {
+        let told = refusal.to_string();
+        let flags = told.split("Usage").next().unwrap_or_default();
+        let named = CONTRADICTIONS.iter().filter(|(flag, _)| flags.contains(flag));
+        let why = named.take(1).map(|(_, why)| (*why).into()).collect();
+        refusal.insert(ContextKind::Suggested, ContextValue::StyledStrs(why));
+    }
+    refusal
+}
+
 fn window(text: &str) -> Result<f64, String> {
     match units::seconds::<LONGEST_WINDOW_S>(text)? {
         short if short < SHORTEST_WINDOW_S => Err(format!("is shorter than {SHORTEST_WINDOW_S} s")),
@@ -282,7 +308,7 @@ mod tests {
         let words = std::iter::once("loadgen").chain(flags.split_whitespace());
         match Cli::try_parse_from(words) {
             Ok(cli) => cli.args.check().err().unwrap_or_default().to_owned(),
-            Err(error) => error.to_string(),
+            Err(error) => explain(error).to_string(),
         }
     }
 
@@ -317,7 +343,19 @@ mod tests {
         ] {
             let said = refusal(flags);
             assert!(said.contains(told), "{flags}: {said}");
+            assert_eq!(said.contains("cannot be used with"), said.contains("tip: "), "{said}");
         }
+        for (flags, why) in [
+            ("u --rate 5 --times f", "one timetable"),
+            ("u --conn-rate 5 --keepalive never", "--requests-per-conn"),
+            ("u --replay f --method HEAD --data x", "the log tells what"),
+            ("u --replay f --zipf 1", "how often"),
+            ("--request-file f --method HEAD --data x", "each request whole"),
+        ] {
+            let said = refusal(flags);
+            assert!(said.split("tip: ").nth(1).is_some_and(|tip| tip.contains(why)), "{said}");
+        }
+        assert!(!refusal("u --rate 5 --rate 6").contains("tip: "));
         for good in [
             "u v --rate 5 --poisson -t 2 -c 2 --hdr f --csv g",
             "u --replay f --rate 5 --poisson",

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-pub use args::Args;
+pub use args::{Args, explain};
 
 use super::exit::{CLIENT_BOUND, FAILED, OK, Stop, print, tell, unwritten};
 use super::signals;
@@ -34,7 +34,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
         false => table::render(&result, &measured.response_time),
     };
     let printed = print(&text);
-    csv.write(|| csv::render(&measured.windows))?;
+    csv.write(|| csv::render(&measured.sum.windows))?;
     hdr.write(|| hdr::render(&measured.response_time))?;
     printed?;
     Ok(verdict(args, &measured, &result))
@@ -57,7 +57,7 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
         tell(&format!("{limit} is true: it is {}", limit.actual(result)));
     }
     if !crossed.is_empty()
-        || measured.recorder.counts.failures.total() > 0
+        || measured.sum.recorder.counts.seen.failures.total() > 0
         || result.requests.completed == 0
     {
         return FAILED;

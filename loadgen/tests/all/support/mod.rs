@@ -1,14 +1,12 @@
 //! A raw TCP server that does what a test says, and the engine run against it.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use loadgen::engine::{Engine, Plan, Threads};
+use loadgen::engine::{Engine, Plan};
 use loadgen::order::parse::parse;
 use loadgen::output::result::SlotResult;
 use serde_json::{Value, json};
@@ -142,7 +140,7 @@ fn merge(into: &mut Value, from: Value) {
 
 pub fn engine(threads: usize) -> Engine {
     let interrupt = Arc::new(AtomicBool::new(false));
-    Engine::start(&Threads::Anywhere(threads), &interrupt).expect("threads")
+    Engine::start(None, threads, &interrupt).expect("threads")
 }
 
 /// Runs an order and checks what always holds.

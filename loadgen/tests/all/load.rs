@@ -1,7 +1,5 @@
 //! Loops, arrivals and kinds of clients, against servers whose behaviour is known.
 
-mod support;
-
 use std::collections::HashSet;
 use std::io::Read;
 use std::net::TcpListener;
@@ -10,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::{HELLO, Server, engine, expect, number, order, run, run_on};
 use serde_json::{Value, json};
-use support::{HELLO, Server, engine, expect, number, order, run, run_on};
 
 fn hanging() -> Server {
     Server::start(|mut client| while client.request().is_some() {})

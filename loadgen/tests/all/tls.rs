@@ -1,15 +1,12 @@
 //! HTTP/1.1 over TLS against servers that do what a test says.
 
-mod layers;
-mod support;
-
 use std::io::Write;
 use std::time::Duration;
 
-use layers::certificates::Authority;
-use layers::secure::{Secure, Session};
+use crate::layers::certificates::Authority;
+use crate::layers::secure::{Secure, Session};
+use crate::support::{HELLO, Server, engine, expect, number, order, run, run_on};
 use serde_json::{Value, json};
-use support::{HELLO, Server, engine, expect, number, order, run, run_on};
 
 const COUNT: u64 = 10;
 
@@ -29,7 +26,7 @@ fn assert_refused(result: &Value, wanted: &str) {
 #[test]
 fn answers_are_checked_as_ever() {
     let secure = answering(HELLO);
-    let sha256 = layers::nginx::sha256(b"Hello, World!");
+    let sha256 = crate::layers::nginx::sha256(b"Hello, World!");
     let more = secure.trusting(json!({"connections": 3}));
     let mut order = order(&secure.url(), 50, more);
     order["requests"][0]["expect"] = json!({"body_bytes": 13, "body_sha256": sha256});
@@ -129,7 +126,7 @@ fn cookies_are_kept() {
             );
         }
     });
-    let sha256 = layers::nginx::sha256(b"0");
+    let sha256 = crate::layers::nginx::sha256(b"0");
     let mut order = order(&secure.url(), 1, secure.trusting(json!({"cookies": true})));
     let mut engine = engine(1);
     order["requests"][0]["expect"] = json!({"body_sha256": sha256});
@@ -228,28 +225,6 @@ fn answers_cut_short() {
 }
 
 #[test]
-fn what_is_in_flight_at_the_end_is_unanswered_and_drained() {
-    let secure = Secure::start(&[], |mut session| {
-        let number = session.number;
-        while session.request().is_some() {
-            if number > 0 {
-                std::thread::sleep(Duration::from_millis(300));
-                session.write(HELLO);
-            }
-        }
-    });
-    let mut more = secure.trusting(json!({"connections": 3, "timeout_s": 0.8}));
-    more["count"] = Value::Null;
-    more["duration_s"] = json!(0.15);
-    let result = run(&order(&secure.url(), 1, more));
-    expect(
-        &result,
-        &[("/requests/sent", 3), ("/requests/unanswered", 3), ("/requests/drained", 2)],
-    );
-    assert_eq!(result["ended_by"], "duration");
-}
-
-#[test]
 fn an_open_loop_sends_what_is_due_and_omits_nothing() {
     let secure = answering(HELLO);
     let load = |arrivals: Value| {
@@ -267,21 +242,6 @@ fn an_open_loop_sends_what_is_due_and_omits_nothing() {
     sessions["load"]["keepalive"] = json!(3);
     let result = run(&order(&secure.url(), 10, sessions));
     expect(&result, &[("/requests/completed", 30), ("/connections/opened", 10)]);
-
-    let hanging = Secure::start(&[], |mut session| while session.request().is_some() {});
-    let mut more = hanging.trusting(json!({"loop": "open", "connections": 2, "timeout_s": 0.6}));
-    more["load"]["arrivals"] = json!({"stages": [{"rate_per_s": 100.0, "for_s": 0.3}]});
-    more["count"] = Value::Null;
-    let result = run(&order(&hanging.url(), 1, more));
-    expect(
-        &result,
-        &[
-            ("/requests/sent", 2),
-            ("/requests/unanswered", 2),
-            ("/requests/unsent", 28),
-            ("/response_time_us/count", 30),
-        ],
-    );
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! TLS and HTTP/2 with a real nginx, and the program's results held against their schema.
 
-mod layers;
-mod support;
-
 use std::process::Command;
 
-use layers::nginx::{LARGE_BYTES, Nginx, PATIENCE, large, sha256};
+use crate::layers::nginx::{LARGE_BYTES, Nginx, PATIENCE, large, sha256};
+use crate::support::{engine, expect, number, order, run, run_on};
 use serde_json::{Value, json};
-use support::{engine, expect, number, order, run, run_on};
 
 fn more(nginx: &Nginx, load: Value) -> Value {
     let mut more = json!({"load": load});

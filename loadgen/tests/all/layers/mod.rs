@@ -1,7 +1,5 @@
 //! Servers that speak TLS and HTTP/2, and do what a test says.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 pub mod certificates;
 pub mod frames;
 pub mod nginx;

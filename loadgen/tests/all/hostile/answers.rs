@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::{COUNT, all_complete, all_fail};
 use crate::support::{HELLO, Server, expect, number, order, run};
-use crate::{COUNT, all_complete, all_fail};
 
 #[test]
 fn truncated_bodies() {

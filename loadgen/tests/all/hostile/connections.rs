@@ -9,8 +9,8 @@ use loadgen::order::parse::parse;
 use loadgen::target::Address;
 use serde_json::json;
 
+use super::{COUNT, all_fail};
 use crate::support::{HELLO, Server, engine, expect, number, order, run, run_on, run_plan};
-use crate::{COUNT, all_fail};
 
 const LAST: &[u8] =
     b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 13\r\n\r\nHello, World!";
@@ -92,23 +92,6 @@ fn keepalive_limits_of_the_server() {
                 ("/connections/opened", opened),
                 ("/connections/reused_requests", count - opened),
                 ("/keepalive/server_closed", count / limit),
-            ],
-        );
-    }
-}
-
-#[test]
-fn keepalive_limits_of_ours() {
-    let server = Server::answering(HELLO);
-    for (keepalive, opened) in [(json!("never"), 20), (json!(1), 20), (json!(6), 4)] {
-        let more = json!({"load": {"keepalive": keepalive}});
-        let result = run(&order(&server.url(), COUNT, more));
-        expect(
-            &result,
-            &[
-                ("/requests/completed", COUNT),
-                ("/connections/opened", opened),
-                ("/keepalive/server_closed", 0),
             ],
         );
     }

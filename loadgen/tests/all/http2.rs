@@ -1,20 +1,17 @@
 //! HTTP/2 against servers that do what a test says, frame by frame.
 
-mod layers;
-mod support;
-
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use layers::frames::{
+use crate::layers::frames::{
     CANCEL, ENHANCE_YOUR_CALM, Frames, MAX_CONCURRENT_STREAMS, NO_ERROR, REFUSED_STREAM,
 };
-use layers::http2;
-use layers::secure::Secure;
+use crate::layers::http2;
+use crate::layers::secure::Secure;
+use crate::support::{HELLO, Server, engine, expect, number, order, run, run_on};
 use serde_json::{Value, json};
-use support::{HELLO, Server, engine, expect, number, order, run, run_on};
 
 const COUNT: u64 = 20;
 const BODY: &[u8] = b"Hello, World!";
@@ -55,7 +52,7 @@ fn all_fail(server: &Server, failure: &str) -> Value {
 fn streams_share_connections() {
     let server = answering();
     let mut order = order2(&server, 100);
-    let sha256 = layers::nginx::sha256(BODY);
+    let sha256 = crate::layers::nginx::sha256(BODY);
     order["requests"][0]["expect"] = json!({"body_bytes": 13, "body_sha256": sha256});
     let result = run(&order);
     expect(

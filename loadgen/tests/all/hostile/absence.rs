@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::support::{self, HELLO, Server, expect, number, order, run};
+use crate::support::{HELLO, Server, expect, number, order, run};
 
 #[test]
 fn hanging_servers_time_out() {
@@ -111,7 +111,7 @@ fn a_server_that_dies_and_comes_back() {
     let url = format!("http://{address}/");
     std::thread::spawn(move || {
         let (stream, _) = listener.accept().expect("a client");
-        let mut client = support::Client { stream, number: 0 };
+        let mut client = crate::support::Client { stream, number: 0 };
         for _ in 0..5 {
             client.request();
             client.write(HELLO);

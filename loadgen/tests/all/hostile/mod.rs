@@ -4,11 +4,8 @@ mod absence;
 mod answers;
 mod connections;
 mod idle;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support::{Server, expect, order, run};
 use serde_json::json;
-use support::{Server, expect, order, run};
 
 const COUNT: u64 = 20;
 

@@ -1,16 +1,14 @@
 //! The program as others use it: orders in, results out.
 //! `tests/generator/test_contract.py` holds both against the committed schemas.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::support::{HELLO, Server, order};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use serde_json::{Value, json};
-use support::{HELLO, Server, order};
 
 struct Serving {
     child: Child,
@@ -77,7 +75,7 @@ fn serving_goes_on_after_a_wrong_order_and_ends_with_its_input() {
 fn histograms_can_be_decoded() {
     use base64::Engine as _;
     let server = Server::answering(HELLO);
-    let result = support::run(&order(&server.url(), 100, json!({})));
+    let result = crate::support::run(&order(&server.url(), 100, json!({})));
     let text = result["service_time_us"]["histogram"].as_str().expect("text");
     let bytes = base64::prelude::BASE64_STANDARD.decode(text).expect("base64");
     let histogram: Histogram<u64> =

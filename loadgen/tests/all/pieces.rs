@@ -1,14 +1,12 @@
 //! Short answers in several segments: the engine leaves such answers in the kernel until the next
 //! request is sent. Nothing of that may be seen from outside.
 
-mod support;
-
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::{Client, HELLO, Server, expect, number, order, run};
 use serde_json::json;
-use support::{Client, HELLO, Server, expect, number, order, run};
 
 const COUNT: u64 = 40;
 const HEAD_BYTES: usize = HELLO.len() - 13;

@@ -1,0 +1,15 @@
+//! All tests of the engine from outside in one program: it is linked once.
+
+mod contract;
+mod everywhere;
+mod hostile;
+mod http2;
+mod layers;
+mod layers_nginx;
+mod load;
+mod null_server;
+mod parser;
+mod pieces;
+mod structure;
+mod support;
+mod tls;
