@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from webdyno.model.bench import BenchSettings
+from webdyno.model.changes import Changes
 from webdyno.model.experiment import Arm, Experiment, Level, Load, Measure, SlowReaders
 from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import METRICS, DecidingMetric
@@ -115,6 +116,8 @@ def _type(hint: Any) -> str:  # noqa: ANN401
     """Say in words what a field may be."""
     if hint == DecidingMetric:
         return " or ".join(f'`"{name}"`' for name, rule in METRICS.items() if rule.decides)
+    if hint == Changes:
+        return "table of keys"
     if hint in (KnobValue, Level):
         return "number, word, true or false" + (" or list of texts" if hint == Level else "")
     origin, inner = get_origin(hint), get_args(hint)
@@ -128,7 +131,11 @@ def _type(hint: Any) -> str:  # noqa: ANN401
         return "list of texts" if _type(inner[0]) == "text" else f"list of: {_type(inner[0])}"
     if origin is dict:
         value = inner[1]
-        return "tables by name" if _is_model(value) else f"table of: {_type(value)}"
+        return (
+            "tables by name"
+            if _is_model(value) or value == Changes
+            else f"table of: {_type(value)}"
+        )
     if _is_model(hint):
         return "table"
     return {str: "text", int: "whole number", float: "number", bool: "true or false"}[hint]

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.definitions import Catalogue, factors, read_knobs, settings
+from webdyno.definitions import (
+    Catalogue,
+    CommandLine,
+    factors,
+    read_experiment,
+    read_knobs,
+    settings,
+)
 from webdyno.model.mistake import Mistake
 
 
@@ -129,3 +136,73 @@ def test_knobs_of_the_command_line(catalogue: Catalogue) -> None:
     }
     with pytest.raises(Mistake, match="no knob 'mpm'"):  # the stack fixes it
         read_knobs(apache, ["mpm=event"])
+
+
+def test_arms_may_differ_in_site_load_and_bench(catalogue: Catalogue) -> None:
+    changes = [
+        "arms.nginx.load.connections=3",
+        "arms.nginx.load.slow_readers.connections=2",
+        "load.slow_readers.connections=1",
+        "load.slow_readers.bytes_per_s=1KB",
+        "arms.nginx.bench.kind=netns",
+        "arms.nginx.bench.link=10mbit",
+    ]
+    experiment = catalogue.experiment("static-hello", settings(changes))
+    apache, nginx = (experiment.load_of(arm) for arm in ("apache-event", "nginx"))
+    assert (apache.connections, nginx.connections) == (64, 3)
+    assert nginx.paths == apache.paths == ["/hello.txt"]
+    assert nginx.slow_readers is not None
+    assert (nginx.slow_readers.connections, nginx.slow_readers.bytes_per_s) == (2, 1000)
+    assert experiment.bench_of("nginx").link == 10_000_000
+    assert experiment.bench_of("apache-event") == experiment.bench
+
+
+def test_an_arm_with_a_site_of_its_own_asks_for_that_sites_first_path(catalogue: Catalogue) -> None:
+    arms = {
+        "php": {"stack": "apache-prefork-modphp", "site": "frontpage"},
+        "static": {"stack": "apache-prefork-modphp"},
+        "other": {"stack": "apache-prefork-modphp", "site": "frontpage", "paths": ["/style.css"]},
+    }
+    told = {"title": "t", "question": "q?", "site": "hello-php", "arms": arms}
+    experiment = read_experiment(CommandLine(told, {}), [], catalogue)
+    asked = {arm: experiment.load_of(arm).paths for arm in arms}
+    first = {name: [catalogue.site(name).ready_path] for name in ("frontpage", "hello-php")}
+    assert asked == {
+        "php": first["frontpage"],
+        "static": first["hello-php"],
+        "other": ["/style.css"],
+    }
+
+
+def test_a_load_generator_may_have_a_load_of_its_own(catalogue: Catalogue) -> None:
+    counted = settings(["load_with.ab.requests=500", "generator=ab"])
+    assert catalogue.experiment("static-hello", counted).load_of("nginx").requests == 500
+    by_time = catalogue.experiment("static-hello", settings(["load_with.ab.requests=500"]))
+    assert by_time.load_of("nginx").requests is None
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("arms.nginx.load.conections=3", "unknown key conections; did you mean connections"),
+        ("arms.nginx.load.connections=0", "connections should be 1 or more, not 0"),
+        ("arms.nginx.load.rate_per_s=5", "rate_per_s needs loop"),
+        ("arms.nginx.load.loop=open", "Give all arms the same loop"),
+        ("arms.nginx.bench.link=10mbit", "need the bench with a network of its own"),
+        ("load_with.abb.requests=5", "no load generator 'abb'"),
+        ("load_with.loadgen.requests=0", "requests should be 1 or more, not 0"),
+    ],
+)
+def test_what_an_arm_cannot_have_of_its_own_is_told_with_its_place(
+    catalogue: Catalogue, override: str, says: str
+) -> None:
+    with pytest.raises(Mistake) as told:
+        catalogue.experiment("static-hello", settings([override]))
+    assert says in str(told.value)
+    assert f"--set {override}" in str(told.value)
+
+
+def test_an_arms_paths_are_given_once(catalogue: Catalogue) -> None:
+    twice = ['arms.nginx.paths=["/a"]', 'arms.nginx.load.paths=["/b"]']
+    with pytest.raises(Mistake, match="give one of them"):
+        catalogue.experiment("static-hello", settings(twice))

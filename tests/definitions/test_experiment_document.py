@@ -39,13 +39,24 @@ def models_in(hint: Any) -> set[type[BaseModel]]:  # noqa: ANN401 (any annotatio
     return set().union(*map(models_in, get_args(hint)))
 
 
+FREE = {
+    "factors",
+    "load.headers",
+    "load_with",
+    "arms.NAME.knobs",
+    "arms.NAME.load",
+    "arms.NAME.bench",
+}
+"""Tables whose keys are named elsewhere, or by nobody."""
+
+
 def keys_of(data: dict[str, Any], table: str = "") -> set[str]:
     """Dotted keys of an example, arms by any name."""
     found = set()
     for name, value in data.items():
         key = f"{table}.{'NAME' if table == 'arms' else name}".lstrip(".")
         found.add(key)
-        if isinstance(value, dict) and key not in {"factors", "load.headers", "arms.NAME.knobs"}:
+        if isinstance(value, dict) and key not in FREE:
             found |= keys_of(value, key)
     return found
 

@@ -30,11 +30,12 @@ def slot(
     load: Load,
     body_bytes: int | None = 13,
     duration_s: float = 1.0,
+    count: int | None = None,
 ) -> LoadResult:
     """Let an instrument load a path for a second."""
     request = Request(url, Expectation(200, body_bytes))
     with program(name).new([CPU]) as generator:
-        return generator.slot(LoadOrder("a slot", (request,), load, duration_s))
+        return generator.slot(LoadOrder("a slot", (request,), load, duration_s, count=count))
 
 
 def figures(pattern: str, text: str | None) -> list[float]:
@@ -63,6 +64,12 @@ def test_figures_of_ab_are_those_that_it_printed(url: str) -> None:
     assert result.keepalive.server_closed == requests - kept
     for percent, us in (("50", result.service_time_us.p50), ("99", result.service_time_us.p99)):
         assert us == figures(rf"{percent}%\s+(\d+)", result.printed)[0] * 1000
+
+
+def test_ab_ends_after_as_many_requests_as_were_asked_for(url: str) -> None:
+    result = slot("ab", f"{url}/hello.txt", CLOSED, duration_s=60, count=300)
+    assert (result.requests.completed, result.failures.total) == (300, 0)
+    assert result.measured_s < 60
 
 
 def test_figures_of_wrk_are_those_that_it_printed(url: str) -> None:
@@ -160,6 +167,8 @@ def test_versions_are_told(name: GeneratorName) -> None:
         ("httperf", CLOSED, "opens connections at a rate"),
         ("ab", Load(paths=["/a", "/b"]), "one path only"),
         ("wrk", Load(idle_connections=3), "idle_connections"),
+        ("wrk", Load(requests=100), "after a time, not after a number"),
+        ("ab", Load(requests=3, connections=4), "can't share 3 requests out among 4"),
     ],
 )
 def test_loads_that_an_instrument_cannot_make_are_refused(

@@ -120,6 +120,15 @@ def test_headers_go_with_every_request_and_packed_bodies_are_not_held_against_th
     assert expect.under(load) == Expectation(200)
 
 
+def test_a_slot_ends_after_as_many_requests_as_were_asked_for(url: str) -> None:
+    counted = dataclasses.replace(order(f"{url}/hello.txt"), duration_s=60.0, count=300)
+    with Loadgen([CPU]) as loadgen:
+        result = loadgen.slot(counted)
+    assert (result.requests.completed, result.failures.total) == (300, 0)
+    assert result.measured_s < 60
+    assert result.rate_rps == pytest.approx(300 / result.measured_s, rel=0.01)
+
+
 def test_answers_come_compressed_where_requests_accept_it(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

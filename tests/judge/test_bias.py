@@ -11,7 +11,7 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, service_use, simulated_run
 from judge.validity.broken import load_with, quiet_readings, with_thirds
 from webdyno.judge import judge
-from webdyno.judge.bias import CAUSES
+from webdyno.judge.bias import CAUSES, LEAST_MINDED
 from webdyno.judge.bounds import REFILL_S
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.readings import Readings, StoppedUse
@@ -266,12 +266,19 @@ def test_late_requests_of_an_open_loop() -> None:
     assert median.verdict is Verdict.UNDECIDED
 
 
-def test_a_small_disturbance_that_both_arms_had_alike_counts_for_nothing() -> None:
+def test_of_a_small_disturbance_that_both_arms_had_half_counts() -> None:
     arms = {"base": SimulatedArm(), "other": SimulatedArm()}
     run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
-    found = judged(run, lambda slot: slot.model_copy(update={"readings": quiet_readings(slot)}))
-    assert on(found, "rate_rps").biases == []
-    assert found.verdict is Verdict.EQUIVALENT
+
+    def waiting(slot: SlotRecord) -> SlotRecord:
+        readings = quiet_readings(slot).model_copy(update={"client_waiting": 0.02})
+        return slot.model_copy(update={"readings": readings})
+
+    rate = on(judged(run, waiting), "rate_rps")
+    assert {bias.cause for bias in rate.biases} == {"client-held-back"}
+    for bias in rate.biases:
+        assert bias.too_low == pytest.approx(1 / (1 - 0.02 * (1 - LEAST_MINDED)), rel=0.01)
+    assert rate.verdict is Verdict.EQUIVALENT
 
 
 def test_a_verdict_that_hangs_on_what_was_left_out_is_told() -> None:

@@ -1,12 +1,18 @@
 """The points of an experiment: every combination of levels, each an experiment of its own."""
 
 from math import prod
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import SimulatedArm, simulated_run
+from webdyno.cli.progress import RunProgress
 from webdyno.model.experiment import Experiment, Level
-from webdyno.model.point import plan_points
+from webdyno.model.point import Point, plan_points
+from webdyno.run.folder import RunFolder
+from webdyno.run.point import MeasuredPoint
 
 BASE = Experiment.model_validate(
     {
@@ -57,3 +63,24 @@ def test_an_experiment_without_factors_is_one_point() -> None:
     (plan,) = plan_points(BASE)
     assert plan.experiment == BASE
     assert plan.point.levels == {}
+
+
+@pytest.mark.parametrize(("blocks", "stops"), [(6, True), (8, True), (9, False), (0, True)])
+def test_a_point_is_measured_until_it_has_the_blocks_asked_for_however_precise_it_is(
+    tmp_path: Path, blocks: int, stops: bool
+) -> None:
+    arms = {"a": SimulatedArm(rate_rps=20_000), "b": SimulatedArm(rate_rps=40_000)}
+    simulated = simulated_run(arms, blocks=8, restart_sd=0.001, slot_sd=0.001)
+    with RunFolder.create(tmp_path / "run", simulated.head) as folder:
+        at = MeasuredPoint(
+            point=Point(number=0, levels={}),
+            experiment=simulated.head.experiment,
+            arms=[],
+            benches={},
+            folder=folder,
+            progress=RunProgress(simulated.head),
+            records=simulated.records,
+            used_s=1e6,
+        )
+        at.ask_for(blocks)
+        assert at.stops() is stops

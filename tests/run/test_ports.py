@@ -14,7 +14,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.point import Point
 from webdyno.model.records import IncidentRecord, RemedyRecord
 from webdyno.run.block import start_arm
-from webdyno.run.point import MeasuredPoint, plan_arms
+from webdyno.run.point import ArmBench, MeasuredPoint, plan_arms
 from webdyno.run.session import begin_run
 from webdyno.stack import layout
 from webdyno.stack.ports import free_port
@@ -44,12 +44,12 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         begin_run("ports", experiment, catalogue, tmp_path / "run") as folder,
         open_bench(experiment.bench, find_loadgen()) as bench,
     ):
+        here = ArmBench(bench, lambda: program("loadgen").new([0]))
         at = MeasuredPoint(
             point=Point(number=0, levels={}),
             experiment=experiment,
             arms=plan_arms(experiment, catalogue),
-            bench=bench,
-            new_generator=lambda: program("loadgen").new([0]),
+            benches=dict.fromkeys(experiment.arms, here),
             folder=folder,
             progress=RunProgress(folder.head),
         )

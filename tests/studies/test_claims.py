@@ -1,16 +1,24 @@
 """Claims compared with runs whose truth is known."""
 
+from math import exp
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.definitions import Catalogue
 from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.generator import generator_fault
+from webdyno.judge import judge
+from webdyno.model.judgement import Bias, Comparison, Interval, Verdict
 from webdyno.model.point import plan_points
 from webdyno.model.study import Claim, ClaimRow, Outcome
 from webdyno.run.budget import need_s, thinned
-from webdyno.studies import judge_claim
-from webdyno.studies.claims import bounds
+from webdyno.studies import judge_claim, markdown, next_round
+from webdyno.studies.claims import bounds, outcome_at
+from webdyno.studies.further import RESERVE, blocks_to_decide, further_blocks
 
 CATALOGUE = Catalogue.load()
 STUDIES = read_studies()
@@ -48,7 +56,7 @@ def test_a_claim_holds_where_the_whole_interval_is_inside_its_bounds(
 ) -> None:
     row = judged(claim(**bounds), run(SimulatedArm(rate_rps=40_000)))
     assert row.outcome is outcome
-    assert row.told[0].ratios[0].estimate == pytest.approx(2, rel=0.1)
+    assert row.told[0].found[0].estimate == pytest.approx(2, rel=0.1)
     assert "interval lies" in row.reason
 
 
@@ -71,7 +79,7 @@ def test_a_claim_may_compare_any_two_arms_and_several_with_one() -> None:
     slowest = claim(above=1.0).model_copy(update={"arms": ["nginx", "cdn"]})
     row = judged(slowest, simulated)
     assert row.outcome is Outcome.HOLDS
-    assert [round(ratio.estimate) for ratio in row.told[0].ratios] == [2, 4]
+    assert [round(ratio.estimate) for ratio in row.told[0].found] == [2, 4]
     assert row.reason.startswith("in 2 of 2 comparisons ")
     assert judged(slowest.model_copy(update={"below": 3.0}), simulated).outcome is Outcome.FAILS
     half = claim(below=0.6).model_copy(update={"against": "cdn"})
@@ -84,11 +92,102 @@ def test_error_pages_tell_nothing_and_the_reason_says_so() -> None:
     assert "503" in row.reason
 
 
-def test_a_claim_without_a_run_or_an_experiment_has_a_row_with_the_reason() -> None:
+def test_a_claim_without_a_run_has_a_row_with_the_reason() -> None:
     nothing = judge_claim("study", claim(above=1.0), None, [])
     assert (nothing.outcome, nothing.reason) == (Outcome.UNTOLD, "experiment x has not been run")
-    absent = Claim(says="", published="", missing="no such tool")
-    assert judge_claim("study", absent, None, []).reason == "no such tool"
+
+
+def figure(**changes: Any) -> Claim:  # noqa: ANN401
+    """Claim a figure of nginx."""
+    data = {"says": "", "published": "0.4 ms", "experiment": "x", "arms": ["nginx"]}
+    return Claim.model_validate(data | changes)
+
+
+def test_a_figure_of_another_machine_is_shown_without_a_verdict() -> None:
+    simulated = run(SimulatedArm(rate_rps=40_000, response_p50_us=400))
+    row = judged(figure(metric="response_p50_us"), simulated)
+    assert row.outcome is Outcome.SHOWN
+    (found,) = row.told[0].found
+    assert found.estimate == pytest.approx(400, rel=0.1)
+    assert "0.4 ms" in markdown([row])
+    wrong = judged(figure(), run(SimulatedArm(wrong_status=503)))
+    assert (wrong.outcome, wrong.told[0].found) == (Outcome.UNTOLD, [])
+
+
+def test_equal_arms_refute_a_difference_of_whatever_size() -> None:
+    equal = run(SimulatedArm(rate_rps=20_000), blocks=30, noise=0.002)
+    assert judged(claim(above=1.0), equal).outcome is Outcome.FAILS
+    assert "no difference that matters" in judged(claim(above=1.0), equal).reason
+    assert "no difference larger than" in judged(claim(above=0.9, below=1.1), equal).reason
+    assert judged(claim(above=0.9, below=1.1), equal).outcome is Outcome.HOLDS
+
+
+def compared(simulated: SimulatedRun, **changes: Any) -> Comparison:  # noqa: ANN401
+    """Compare nginx with Apache by rate, with changes to the comparison."""
+    (first,) = (it for it in judge(simulated.head, simulated.records).comparisons[:1])
+    return first.model_copy(update=changes)
+
+
+def test_a_ratio_known_from_one_side_decides_where_that_side_suffices() -> None:
+    found = compared(run(SimulatedArm(rate_rps=40_000)))
+    assert found.ratio is not None
+    at_least = found.ratio.model_copy(update={"high": 1e300})
+    censored = found.model_copy(
+        update={"bounded": at_least, "limited_by": {"nginx": "client"}, "verdict": Verdict.FASTER}
+    )
+    assert outcome_at(claim(above=1.5), censored) is Outcome.HOLDS
+    assert outcome_at(claim(above=1.5, below=2.5), censored) is Outcome.UNDECIDED
+    assert outcome_at(claim(above=1.2, below=1.5), censored) is Outcome.FAILS
+
+
+def test_what_disturbed_a_run_counts_against_an_outcome() -> None:
+    found = compared(run(SimulatedArm(rate_rps=40_000)))
+    assert found.ratio is not None
+    bias = Bias(cause="steal", arm="nginx", too_low=None, too_high=2.0)
+    wide = found.ratio.model_copy(update={"low": found.ratio.low / 2})
+    disturbed = found.model_copy(update={"bounded": wide, "biases": [bias]})
+    assert outcome_at(claim(above=1.5), disturbed) is Outcome.UNDECIDED
+    assert outcome_at(claim(above=1.5), found) is Outcome.HOLDS
+
+
+def test_blocks_are_foreseen_that_decide() -> None:
+    """Half the width takes four times the blocks; what is biased or balanced is in vain."""
+    found = compared(
+        run(SimulatedArm()),
+        ratio=Interval(low=exp(-0.1), estimate=1.0, high=exp(0.1)),
+        by_block=[1.0] * 10,
+        bounded=None,
+    )
+    more = blocks_to_decide(claim(above=exp(-0.05)), found)
+    assert more == pytest.approx(10 * 4 * RESERVE - 10, abs=1)
+    assert blocks_to_decide(claim(above=exp(-0.001)), found) is None
+    biased = Interval(low=exp(-0.16), estimate=1.0, high=exp(0.1))
+    disturbed = found.model_copy(update={"bounded": biased})
+    assert blocks_to_decide(claim(above=exp(-0.05)), disturbed) is None
+
+
+@given(rate=st.floats(0.5, 2.0), noise=st.floats(0.01, 0.2), bound=st.floats(0.5, 2.0))
+@settings(max_examples=20, deadline=None)
+def test_only_undecided_claims_get_more_blocks(rate: float, noise: float, bound: float) -> None:
+    simulated = run(SimulatedArm(rate_rps=20_000 * rate), blocks=6, noise=noise)
+    of = claim(above=bound)
+    foreseen = further_blocks(of, simulated.head, simulated.records)
+    due = next_round(foreseen, 1000.0, [])
+    if judged(of, simulated).outcome is not Outcome.UNDECIDED:
+        assert due is None
+    elif due:
+        assert 0 < due.more <= 6
+        assert due.blocks == 6 + due.more
+        assert next_round(foreseen, 1000.0, [due]) is None
+    assert next_round(foreseen, 0.0, []) is None
+
+
+def test_a_claim_with_too_few_blocks_gets_those_it_lacks() -> None:
+    simulated = run(SimulatedArm(rate_rps=40_000), blocks=4)
+    lacking = further_blocks(claim(above=1.0), simulated.head, simulated.records)
+    due = next_round(lacking, 100.0, [])
+    assert due is not None
+    assert (due.blocks, due.more) == (6, 2)
 
 
 def test_levels_that_were_not_measured_are_told() -> None:

@@ -1,6 +1,7 @@
 """What becomes of claims, as it is printed."""
 
 from io import StringIO
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -10,18 +11,19 @@ from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 from webdyno.studies import claim_blocks, markdown
 
 LOW, HIGH = Interval(low=1.9, estimate=2.0, high=2.1), Interval(low=3.0, estimate=3.2, high=3.4)
+RATIO: Any = {"experiment": "x", "arms": ["nginx"], "against": "apache", "above": 1.0}
 ROWS = [
     ClaimRow(
         study="deathmatch",
-        claim=Claim(says="nginx is [red]twice[/] as fast", published="2×", missing="x"),
+        claim=Claim(says="nginx is [red]twice[/] as fast", published="2×", **RATIO),
         told=[
-            Told(generator="loadgen", outcome=Outcome.HOLDS, ratios=[LOW, HIGH], why="it is so"),
-            Told(generator="ab", outcome=Outcome.UNTOLD, ratios=[], why="the client was busy"),
+            Told(generator="loadgen", outcome=Outcome.HOLDS, found=[LOW, HIGH], why="it is so"),
+            Told(generator="ab", outcome=Outcome.UNTOLD, found=[], why="the client was busy"),
         ],
     ),
     ClaimRow(
         study="deathmatch",
-        claim=Claim(says="caches help", published="", missing="no such tool"),
+        claim=Claim(says="caches help", published="", **RATIO),
         told=[],
         why="no such tool",
     ),

@@ -1,6 +1,6 @@
 """What `run`, `duel`, `resume` and `studies` have in common: measure, then show the result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
@@ -17,27 +17,41 @@ from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 
+Blocks = Mapping[int, int]
+"""By number of a point: how many blocks it is to have in all; none at points left out."""
+
 
 def measure(
-    name: str, experiment: Experiment, catalogue: Catalogue, out: Path | None, *, yes: bool
+    name: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    out: Path | None,
+    blocks: Blocks | None = None,
+    *,
+    yes: bool,
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
     _provide(experiment, catalogue, yes=yes)
     from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
 
-    tell(f"{name} {foretell(experiment, catalogue)}")
-    return _measure_in(lambda: begin_run(name, experiment, catalogue, out))
+    tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
+    return _measure_in(lambda: begin_run(name, experiment, catalogue, out), blocks=blocks)
 
 
-def measure_on(path: Path, more_s: float | None = None, *, yes: bool) -> Exit:
-    """Go on with a run where it was interrupted, or for so many seconds from now on."""
+def measure_on(
+    path: Path, more_s: float | None = None, blocks: Blocks | None = None, *, yes: bool
+) -> Exit:
+    """Go on with a run where it was interrupted, or for so many seconds from now on.
+
+    With `blocks` it goes on until its points have so many.
+    """
     from webdyno.run.repeat import kept_catalogue
     from webdyno.run.session import resume_run
 
     experiment = RunFolder.open(path).head.experiment
     _provide(experiment, kept_catalogue(path), yes=yes)
-    return _measure_in(lambda: resume_run(path), more_s)
+    return _measure_in(lambda: resume_run(path), more_s, blocks)
 
 
 def tell(text: str) -> None:
@@ -48,7 +62,7 @@ def tell(text: str) -> None:
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
     """Get a yes to what runs at any of the points, and what it needs on the machine."""
     there = [plan.experiment for plan in plan_points(experiment)]
-    arms = [(arm, arm.site or each.site) for each in there for arm in each.arms.values()]
+    arms = [(arm, each.site_of(name)) for each in there for name, arm in each.arms.items()]
     stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm, _ in arms)]
     sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in arms)]
     generators = dict.fromkeys(each.generator for each in there)
@@ -69,18 +83,20 @@ def _tell_of_others() -> None:
         )
 
 
-def _measure_in(opened: Callable[[], RunFolder], more_s: float | None = None) -> Exit:
+def _measure_in(
+    opened: Callable[[], RunFolder], more_s: float | None = None, blocks: Blocks | None = None
+) -> Exit:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
     from webdyno.run.session import is_finished
     from webdyno.run.session import measure as measure_blocks
 
     with opened() as folder:
-        if more_s is None and is_finished(folder.head, folder.records()):
+        if more_s is None and blocks is None and is_finished(folder.head, folder.records()):
             longer = command("resume", folder.path, "--budget", "60s")
             tell(f"this run has come to its end; to measure for longer: {longer}")
         try:
             with RunProgress(folder.head) as progress:
-                measure_blocks(folder, progress, more_s)
+                measure_blocks(folder, progress, more_s, blocks)
         except KeyboardInterrupt:
             tell(f"\ninterrupted; {_what_is_kept(folder)}")
             return Exit.INTERRUPTED

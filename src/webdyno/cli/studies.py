@@ -1,10 +1,13 @@
 """`webdyno studies`: published studies, repeated, and what of their claims holds here."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from itertools import chain
+from math import ceil
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
 from rich.table import Table
@@ -14,16 +17,23 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import Yes
 from webdyno.cli.measure import measure, measure_on, tell
 from webdyno.cli.quantities import parse_duration_s
-from webdyno.definitions import Catalogue, Override
+from webdyno.definitions import Catalogue
 from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.model.command import command
 from webdyno.model.experiment import Level
 from webdyno.model.format import count, duration
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.point import plan_points
 from webdyno.model.study import ClaimRow, Outcome, Study
 from webdyno.run.folder import HEAD_FILE, RunFolder
 
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.studies.further import Further
+
 CLAIMS_FILE = "claims.md"
+
+BUDGET_FOR_NEED = 3.0
+"""Pilots plan for blocks that take a third of a run's budget, see `run/pilot.py`."""
 
 
 def studies(
@@ -31,7 +41,7 @@ def studies(
     all_: Annotated[
         bool, Parameter(name="--all", help="Repeat all of them.", negative=(), show_default=False)
     ] = False,
-    budget: Annotated[str, Parameter(help="Time for all of it, such as 60m.")] = "60m",
+    budget: Annotated[str, Parameter(help="Time for all of it, such as 90m.")] = "90m",
     out: Annotated[
         Path | None,
         Parameter(help="Folder of the runs; finished ones in it are judged, others gone on with."),
@@ -40,9 +50,10 @@ def studies(
 ) -> Exit:
     """List the studies, or repeat some and judge their claims.
 
-    Of an experiment's levels as many are measured as fit into its share of the time, those that
-    claims name before the others. The table of claims is printed, and written as Markdown beside
-    the runs. The exit code is 3 when an experiment failed, whatever became of the others.
+    First each experiment gets the blocks that a verdict needs, at the levels that claims name; what
+    is left of the time goes to claims that are undecided by then. The table of claims is printed,
+    and written as Markdown beside the runs. The exit code is 3 when an experiment failed, whatever
+    became of the others.
 
     For example
 
@@ -50,7 +61,7 @@ def studies(
 
         webdyno studies deathmatch --budget 20m
 
-        webdyno studies --all --budget 60m --yes
+        webdyno studies --all --budget 90m --yes
     """
     known = read_studies()
     if not names and not all_:
@@ -85,7 +96,7 @@ class _Plan(NamedTuple):
     first: dict[str, list[Level]]
     """Levels that claims need."""
     need_s: float
-    """How long they take; an experiment's share of the time that is left goes by it."""
+    """How long the blocks of a verdict take there, about."""
 
 
 def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
@@ -97,8 +108,12 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     planned = [plan for study in wanted for plan in _plans(study, catalogue, folder)]
     planned.sort(key=lambda plan: plan.need_s)  # the longest last: what it overruns costs no other
     _tell_time(planned, budget_s)
+    ends = time.monotonic() + budget_s
     failures: dict[str, str] = {}
-    interrupted = not _measure_all(planned, budget_s, catalogue, failures, yes=yes)
+    interrupted = not (
+        _measure_all(planned, ends, catalogue, failures, yes=yes)
+        and _decide_more(wanted, folder, ends, failures, yes=yes)
+    )
     rows = [row for study in wanted for row in _rows(study, folder, failures)]
     console = plain_console()
     console.print(claim_blocks(rows))
@@ -114,7 +129,7 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
 
 def _measure_all(
     planned: Sequence[_Plan],
-    budget_s: float,
+    ends: float,
     catalogue: Catalogue,
     failures: dict[str, str],
     *,
@@ -124,18 +139,52 @@ def _measure_all(
 
     Those that fail are added to `failures`, with the reason.
     """
-    ends = time.monotonic() + budget_s
     for number, plan in enumerate(planned):
         share = plan.need_s / sum(each.need_s for each in planned[number:])
-        share_s = max(1.0, share * (ends - time.monotonic()))
-        try:
-            if _measure(plan, share_s, catalogue, yes=yes) is Exit.INTERRUPTED:
-                return False
-        except KeyboardInterrupt:  # before its first block
+        share_s = min(plan.need_s, share * (ends - time.monotonic()))
+        if not _went_on(plan.name, partial(_measure, plan, share_s, catalogue, yes=yes), failures):
             return False
-        except (Mistake, Trouble) as trouble:
-            failures[plan.name] = str(trouble).splitlines()[0]
-            tell(f"{plan.name}: {trouble}")
+    return True
+
+
+def _went_on(name: str, measuring: Callable[[], Exit], failures: dict[str, str]) -> bool:
+    """Measure, and put on record what fails; False when somebody interrupted it."""
+    try:
+        return measuring() is not Exit.INTERRUPTED
+    except KeyboardInterrupt:  # before the first block
+        return False
+    except (Mistake, Trouble) as trouble:
+        failures[name] = str(trouble).splitlines()[0]
+        tell(f"{name}: {trouble}")
+    return True
+
+
+def _decide_more(
+    wanted: Sequence[Study], folder: Path, ends: float, failures: dict[str, str], *, yes: bool
+) -> bool:
+    """Spend what is left of the time on undecided claims, until one is interrupted: False then."""
+    from webdyno.studies import Round, further_blocks, next_round
+
+    def foreseen(name: str) -> "list[Further]":
+        run = RunFolder.open(folder / name)
+        records = run.records()
+        about = [it for study in wanted for it in study.claims if it.experiment == name]
+        return [it for claim in about for it in further_blocks(claim, run.head, records)]
+
+    names = [name for study in wanted for name in study.experiments if name not in failures]
+    further = {name: foreseen(name) for name in names if (folder / name / HEAD_FILE).exists()}
+    done: list[Round] = []
+    while due := next_round(chain(*further.values()), left_s := ends - time.monotonic(), done):
+        done.append(due)
+        tell(
+            f"{due.experiment}: {count(due.more, 'more block')} for {due.claim.says!r}, which is "
+            f"undecided; {duration(left_s)} are left"
+        )
+        blocks = {due.point: due.blocks}
+        measuring = partial(measure_on, folder / due.experiment, None, blocks, yes=yes)
+        if not _went_on(due.experiment, measuring, failures):
+            return False
+        further[due.experiment] = [] if due.experiment in failures else foreseen(due.experiment)
     return True
 
 
@@ -144,13 +193,19 @@ def _what_is_missing(failures: Mapping[str, str]) -> str:
 
 
 def _tell_time(planned: Sequence[_Plan], budget_s: float) -> None:
-    """Say before the start what the levels that claims name take."""
+    """Say before the start what the levels that claims name take, and which budget would do."""
     need_s = sum(plan.need_s for plan in planned)
+    if not planned:
+        return
+    takes = (
+        f"{count(len(planned), 'experiment')}: at the levels that claims name they take about "
+        f"{duration(need_s)}"
+    )
     if need_s > budget_s:
-        tell(
-            f"{count(len(planned), 'experiment')}: at the levels that claims name they take about "
-            f"{duration(need_s)}; in {duration(budget_s)} some claims can't be told"
-        )
+        would_do = f"--budget {ceil(need_s / 60)}m would do"
+        tell(f"{takes}; in {duration(budget_s)} some claims can't be told. {would_do}")
+    else:
+        tell(f"{takes}; the rest of {duration(budget_s)} goes to claims that are undecided then")
 
 
 def _write_table(folder: Path, text: str) -> Path:
@@ -179,15 +234,26 @@ def _plans(study: Study, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
 
 
 def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) -> Exit:
-    """Run an experiment at as many points as fit into its share of the time, or go on with it."""
-    from webdyno.run.budget import thinned
+    """Run an experiment at as many points as fit into its share of the time, or go on with it.
+
+    Each gets the blocks that a verdict needs, all others wait until it is known which claims want
+    more. So pilots and remedies have a budget of their own, as in an ordinary run.
+    """
+    from webdyno.run.budget import blocks_needed, thinned
 
     if plan.begun:
-        return measure_on(plan.run, share_s, yes=yes)
-    share = Override(("measure", "budget_s"), share_s, "--budget")
-    experiment = catalogue.experiment(plan.name, [share])
-    fitting = thinned(experiment, catalogue, share_s, plan.first)
-    return measure(plan.name, fitting, catalogue, plan.run, yes=yes)
+        experiment = RunFolder.open(plan.run).head.experiment
+    else:
+        whole = catalogue.experiment(plan.name)
+        experiment = thinned(whole, catalogue, share_s, plan.first)
+        budget_s = plan.need_s * BUDGET_FOR_NEED
+        longer = experiment.measure.model_copy(update={"budget_s": budget_s})
+        experiment = experiment.model_copy(update={"measure": longer})
+    points = [each.point.number for each in plan_points(experiment)]
+    blocks = dict.fromkeys(points, blocks_needed(experiment))
+    if plan.begun:
+        return measure_on(plan.run, None, blocks, yes=yes)
+    return measure(plan.name, experiment, catalogue, plan.run, blocks, yes=yes)
 
 
 def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow]:
@@ -195,8 +261,8 @@ def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow
 
     rows = []
     for claim in study.claims:
-        run = folder / (claim.experiment or "")
-        if claim.experiment and (run / HEAD_FILE).exists():
+        run = folder / claim.experiment
+        if (run / HEAD_FILE).exists():
             opened = RunFolder.open(run)
             row = judge_claim(study.name, claim, opened.head, opened.records())
         else:
@@ -209,4 +275,4 @@ def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow
 
 def _counts(rows: Sequence[ClaimRow]) -> str:
     outcomes = [row.outcome for row in rows]
-    return ", ".join(f"{outcomes.count(each)} × {each}" for each in Outcome)
+    return ", ".join(f"{outcomes.count(each)} × {each}" for each in Outcome if each in outcomes)

@@ -11,7 +11,9 @@ from webdyno.definitions.override import FACTORS, Override, overridden, with_val
 from webdyno.definitions.refusal import Place, build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.generator import generator_fault, programs
-from webdyno.model.experiment import Arm, Experiment, Level
+from webdyno.model.bench import BenchSettings
+from webdyno.model.changes import changed_data
+from webdyno.model.experiment import Arm, Experiment, Level, Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import Point, key_parts
 from webdyno.model.site import Site
@@ -90,10 +92,10 @@ def _inside(key: KeyPath, table: KeyPath) -> bool:
 
 def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
     """Add the settings that suit the site, and its first path, where there are no others."""
-    name = data.get("site")
-    site = names.sites.get(name) if isinstance(name, str) else None
+    site = _site_in(data, names)
     if site is None:
         return data
+    data = _with_paths_of_arms(data, names)
     defaults: dict[str, dict[str, Any]] = {"load": {"paths": [site.ready_path]}, "measure": {}}
     for table, default in defaults.items():
         given = data.get(table, {})
@@ -101,6 +103,24 @@ def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
             suggested = site.suggests.get(table, {})  # type: ignore[call-overload]
             data = {**data, table: {**default, **suggested, **given}}
     return data
+
+
+def _site_in(table: dict[str, Any], names: Names) -> Site | None:
+    name = table.get("site")
+    return names.sites.get(name) if isinstance(name, str) else None
+
+
+def _with_paths_of_arms(data: dict[str, Any], names: Names) -> dict[str, Any]:
+    """Give arms that have a site of their own its first path, where nobody names other ones."""
+    arms = data.get("arms")
+    paths_of_all = (("load", "paths"), (FACTORS, "load.paths"))
+    if not isinstance(arms, dict) or any(_has(data, key) for key in paths_of_all):
+        return data
+    for name, arm in arms.items():
+        site = _site_in(arm, names) if isinstance(arm, dict) else None
+        if site and not _has(arm, ("paths",)) and not _has(arm, ("load", "paths")):
+            arms = {**arms, name: {**arm, "paths": [site.ready_path]}}
+    return {**data, "arms": arms}
 
 
 def _only_varied(data: dict[str, Any]) -> list[tuple[str, list[Any]]]:
@@ -157,21 +177,46 @@ class _Checks:
     def at(self, data: dict[str, Any]) -> Experiment:
         """Check the data as they are."""
         experiment = build(Experiment, data, self.place)
-        self._check_generator(experiment)
+        self._check_generators(experiment)
         for name, arm in experiment.arms.items():
+            self._check_changes(("arms", name), name, experiment)
             self._check_arm(("arms", name), arm, experiment)
+        if fault := generator_fault(experiment):
+            raise Mistake(f"{self.place(('generator',))}: {fault}")
         check_headers(experiment, self.names.stacks, self.names.sites, self.place)
         return experiment
 
-    def _check_generator(self, experiment: Experiment) -> None:
-        place = self.place(("generator",))
-        if experiment.generator not in programs():
+    def _check_changes(self, where: KeyPath, name: str, experiment: Experiment) -> None:
+        """Check what an arm has of its own under load and bench."""
+        arm = experiment.arms[name]
+
+        def within(table: str) -> Place:
+            return lambda inner: self.place((*where, table, *inner))
+
+        generators = experiment.load_with.get(experiment.generator, {})
+        with_generator = build(
+            Load,
+            changed_data(experiment.load, generators),
+            lambda inner: self.place(("load_with", experiment.generator, *inner)),
+        )
+        if arm.load.get("loop", with_generator.loop) != with_generator.loop:
             raise Mistake(
-                f"{place}: there is no load generator {experiment.generator!r}; "
-                f"{nearest(experiment.generator, programs())}"
+                f"{within('load')(('loop',))}: a closed loop asks how fast a server can be, an "
+                "open one how it does at a given rate; the two can't be compared. Give all arms "
+                "the same loop"
             )
-        if fault := generator_fault(experiment):
-            raise Mistake(f"{place}: {fault}")
+        build(Load, changed_data(with_generator, arm.load_changes), within("load"))
+        build(BenchSettings, changed_data(experiment.bench, arm.bench), within("bench"))
+
+    def _check_generators(self, experiment: Experiment) -> None:
+        named: dict[KeyPath, str] = {("generator",): experiment.generator}
+        named |= {("load_with", name): name for name in experiment.load_with}
+        for where, name in named.items():
+            if name not in programs():
+                raise Mistake(
+                    f"{self.place(where)}: there is no load generator {name!r}; "
+                    f"{nearest(name, programs())}"
+                )
 
     def _check_arm(self, where: KeyPath, arm: Arm, experiment: Experiment) -> None:
         names, place = self.names, self.place
@@ -180,7 +225,7 @@ class _Checks:
                 f"{place((*where, 'stack'))}: there is no stack {arm.stack!r}; "
                 f"{nearest(arm.stack, names.stacks)}"
             )
-        site_name = arm.site or experiment.site
+        site_name = experiment.site_of(str(where[-1]))
         site_place = place((*where, "site") if arm.site else ("site",))
         if site_name not in names.sites:
             raise Mistake(

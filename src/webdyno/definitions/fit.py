@@ -69,9 +69,9 @@ def check_headers(
     place: Callable[[tuple[str | int, ...]], str],
 ) -> None:
     """Raise Mistake where arms differ by a knob that no request of the load lets them feel."""
-    sent = {name.lower() for name in experiment.load.headers}
     for arm_name, arm in experiment.arms.items():
-        knobs = knobs_of(stacks[arm.stack], sites[arm.site or experiment.site])
+        sent = {name.lower() for name in experiment.load_of(arm_name).headers}
+        knobs = knobs_of(stacks[arm.stack], sites[experiment.site_of(arm_name)])
         for name, value in arm.knobs.items():
             header = knobs[name].needs_header
             others = (other.knobs.get(name) for other in experiment.arms.values())

@@ -36,16 +36,14 @@ def levels_first(study: Study, name: str, experiment: Experiment) -> dict[str, l
 def check_study(study: Study, catalogue: Catalogue) -> None:
     """Raise Mistake when a study's claims can't be judged by its experiments."""
     for claim in study.claims:
-        if claim.experiment is None:
-            continue
         if claim.experiment not in study.experiments:
             raise Mistake(f"study {study.name}: {claim.experiment} is none of its experiments")
         experiment = catalogue.experiment(claim.experiment)
-        for arm in (*claim.arms, claim.against):
+        for arm in (*claim.arms, *([] if claim.is_figure else [claim.against])):
             if arm not in experiment.arms or claim.against in claim.arms:
                 raise Mistake(
                     f"study {study.name}: {claim.says!r}: {claim.experiment} has the arms "
-                    f"{', '.join(experiment.arms)}; {arm} can't be compared with {claim.against}"
+                    f"{', '.join(experiment.arms)}; they can't tell of {arm}"
                 )
         for factor, level in claim.at.items():
             if level not in experiment.factors.get(factor, []):

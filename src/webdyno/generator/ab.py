@@ -30,7 +30,7 @@ MOST_CONNECTIONS = 20_000
 
 
 class ApacheBench(Instrument):
-    """`ab -t`: the slot's length is rounded to whole seconds."""
+    """`ab -t`: the slot's length is rounded to whole seconds; or `ab -n`, a number of requests."""
 
     name = "ab"
     package = "apache2-utils"
@@ -42,6 +42,8 @@ class ApacheBench(Instrument):
         """Say what of a load ab can't do."""
         if load.connections > MOST_CONNECTIONS:
             return f"opens {MOST_CONNECTIONS} connections at most, not {load.connections}"
+        if load.requests is not None and load.requests < load.connections:
+            return f"can't share {load.requests} requests out among {load.connections} connections"
         if load.may_be_compressed:
             return "speaks HTTP/1.0, in which not every server compresses"
         return only_closed(load)
@@ -50,9 +52,10 @@ class ApacheBench(Instrument):
         """Give ab's command line; -n stands after -t, which sets a number of its own."""
         load, (request,) = order.load, order.requests
         seconds = whole_seconds(order.duration_s)
+        requests = order.count or seconds * MOST_RPS
         return [
             *("ab", "-q", "-r", "-s", str(whole_seconds(load.timeout_s))),
-            *("-t", str(seconds), "-n", str(seconds * MOST_RPS), "-c", str(load.connections)),
+            *("-t", str(seconds), "-n", str(requests), "-c", str(load.connections)),
             *(word for name, value in load.headers.items() for word in ("-H", f"{name}: {value}")),
             *(["-k"] if load.keepalive == "always" else []),
             *(["-l"] if request.expect.body_bytes is None else []),

@@ -55,6 +55,8 @@ class LoadOrder:
     part_s: float | None = None
     """What the load generator tells apart, where it can: parts of so many seconds; thirds of the
     window unless given."""
+    count: int | None = None
+    """The slot ends when so many requests were answered; then `duration_s` is the longest."""
 
     @property
     def load_s(self) -> float:

@@ -151,12 +151,14 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         "load": _load_json(order.load),
         "duration_s": order.duration_s,
     }
+    if order.count is not None:
+        asked["count"] = order.count
     if order.lead_in_s:
         asked["lead_in_s"] = order.lead_in_s
     third_s = order.duration_s / 3 + ROUNDING_S
     if order.part_s is not None:
         asked["window_s"] = order.part_s
-    elif SHORTEST_WINDOW_S <= third_s <= LONGEST_WINDOW_S:
+    elif order.count is None and SHORTEST_WINDOW_S <= third_s <= LONGEST_WINDOW_S:
         asked["window_s"] = third_s
     if order.load.zipf is not None:
         asked["zipf"] = order.load.zipf

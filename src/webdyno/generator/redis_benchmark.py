@@ -13,7 +13,8 @@ from webdyno.readers.redis import REDIS
 from webdyno.readers.run import Run
 
 REQUESTS_PER_S = 100_000
-"""It ends after a number of requests, not a time: its own default for each second of a slot."""
+"""It ends after a number of requests, not a time: its own default for each second of a slot,
+unless the load says how many."""
 
 
 class RedisBenchmark(Instrument):
@@ -37,9 +38,10 @@ class RedisBenchmark(Instrument):
         host, _, test = request.url.removeprefix("redis://").partition("/")
         server, _, port = host.partition(":")
         threads = _threads(load, cpus)
+        requests = order.count or max(1, round(order.duration_s * REQUESTS_PER_S))
         return [
             *("redis-benchmark", "-h", server, "-p", port, "-t", test),
-            *("-n", str(max(1, round(order.duration_s * REQUESTS_PER_S)))),
+            *("-n", str(requests)),
             *("-c", str(load.connections), "-k", "0" if load.keepalive == "never" else "1"),
             *(["--threads", str(threads)] if threads > 1 else []),
         ]

@@ -10,7 +10,6 @@ from webdyno.generator.interface import Program
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.metrics import metric_rule
 from webdyno.model.mistake import Mistake
-from webdyno.model.paths import spell_out_all
 
 
 def programs() -> Mapping[str, Program]:
@@ -40,12 +39,13 @@ def generator_fault(experiment: Experiment) -> str | None:
     """Say why an experiment's generator can't make its load, or can't tell what decides."""
     name = experiment.generator
     its = program(name)
-    if fault := its.fault(experiment.load):
-        return f"generator {name} {fault}; or use generator = {OWN_GENERATOR}, which can"
-    for arm_name, arm in experiment.arms.items():
-        one_path = experiment.load.model_copy(update={"paths": arm.paths or experiment.load.paths})
-        if len(spell_out_all(arm.paths or [])) > 1 and its.fault(one_path):
-            return f"generator {name} asks for one path only; arm {arm_name} has more"
+    faults = {arm: its.fault(experiment.load_of(arm)) for arm in experiment.arms}
+    for arm, fault in faults.items():
+        if fault is not None:
+            of_arm = "" if len(set(faults.values())) == 1 else f"arm {arm}: "
+            return (
+                f"{of_arm}generator {name} {fault}; or use generator = {OWN_GENERATOR}, which can"
+            )
     if experiment.measure.lead_in_s and not its.tells_windows:
         return (
             f"{name} counts from its first request on, so lead_in_s would change nothing; leave it "

@@ -29,6 +29,8 @@ class Wrk(Instrument):
 
     def fault(self, load: Load) -> str | None:
         """Say what of a load wrk can't do."""
+        if load.requests is not None:
+            return "ends after a time, not after a number of requests"
         return only_closed(load)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
+from webdyno.model.changes import Changes, changed
 from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import DecidingMetric
 from webdyno.model.names import Name, OneLine
@@ -87,6 +88,9 @@ class Load(Model):
     """Whether connections are reused; a number closes each after that many requests."""
     timeout_s: Seconds = 5.0
     """A request that isn't answered within this time is a failure."""
+    requests: Requests | None = None
+    """Closed loop: a slot ends when so many requests were answered, as with `ab -n`, instead of
+    after its time. `measure.slot_s` is then the longest that it may take, 60 s unless given."""
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
     """Connections held open beside the load, without a request."""
     slow_readers: SlowReaders | None = None
@@ -100,6 +104,8 @@ class Load(Model):
             raise ValueError('rate_per_s needs loop = "open"; a closed loop has no rate of its own')
         if self.loop == "open" and self.think_s:
             raise ValueError('think_s needs loop = "closed"; an open loop has its timetable')
+        if self.loop == "open" and self.requests:
+            raise ValueError('requests needs loop = "closed"; an open loop has its timetable')
         if self.due == "connection" and not isinstance(self.keepalive, int):
             raise ValueError('due = "connection" needs keepalive = N, the requests on each')
         if unknown := self.accepted_encodings - READABLE_ENCODINGS:
@@ -136,20 +142,36 @@ class Load(Model):
 
 
 class Arm(Model):
-    """One stack with its knobs and site."""
+    """One stack with its knobs and site, and whatever else differs from the other arms."""
 
     stack: str
     """A stack of the catalogue."""
     site: str | None = None
-    """The experiment's site unless named here."""
+    """The experiment's site unless named here. With a site of its own an arm is asked for that
+    site's first path, unless paths are given."""
     paths: WrittenPaths | None = None
-    """The load's paths unless named here."""
+    """The load's paths unless named here; short for `load.paths`."""
+    load: Changes = {}
+    """Keys of `[load]` that are other than the experiment's; all but `loop`."""
+    bench: Changes = {}
+    """Keys of `[bench]` that are other than the experiment's."""
     knobs: dict[str, KnobValue] = {}
     """Settings of the stack and its site, see `webdyno stacks NAME`; their own defaults else."""
     memory: Size | None = None
     """Limit for all its services together; none unless given."""
     cpus: Annotated[int, Field(ge=1, le=4096)] | None = None
     """How many of the servers' CPUs it gets; all of them unless given."""
+
+    @model_validator(mode="after")
+    def _paths_once(self) -> "Arm":
+        if self.paths is not None and "paths" in self.load:
+            raise ValueError("paths is short for load.paths; give one of them")
+        return self
+
+    @property
+    def load_changes(self) -> Changes:
+        """All that the load has of its own here."""
+        return {**self.load, "paths": [*self.paths]} if self.paths else self.load
 
 
 FASTER_QUESTION, NOT_SLOWER_QUESTION = "faster", "not-slower-by"
@@ -276,6 +298,9 @@ class Experiment(Model):
     """What makes the load: webdyno's own loadgen, or an instrument of older studies."""
     load: Load = Load()
     """What the clients do."""
+    load_with: dict[GeneratorName, Changes] = {}
+    """By load generator: keys of `[load]` that are other with this one, such as `requests` with
+    ab."""
     measure: Measure = Measure()
     """How the comparison is made."""
     bench: BenchSettings = BenchSettings()
@@ -288,3 +313,19 @@ class Experiment(Model):
     ] = {}
     """What is varied: a setting's dotted key, as for --set, and its levels. The arms are compared
     at every combination of levels; the measuring time is shared out among these points."""
+
+    def load_of(self, arm: str) -> Load:
+        """Give what the clients do with an arm."""
+        return changed(self.load, *self.load_changes_of(arm))
+
+    def load_changes_of(self, arm: str) -> tuple[Changes, Changes]:
+        """Give what is other than in `load`: with the load generator, and with the arm."""
+        return self.load_with.get(self.generator, {}), self.arms[arm].load_changes
+
+    def bench_of(self, arm: str) -> BenchSettings:
+        """Give where an arm runs."""
+        return changed(self.bench, self.arms[arm].bench)
+
+    def site_of(self, arm: str) -> str:
+        """Name the site that an arm serves."""
+        return self.arms[arm].site or self.site

@@ -12,28 +12,36 @@ from webdyno.model.metrics import MetricName
 
 
 class Claim(Model):
-    """One sentence of a study, and the ratio that it comes down to."""
+    """One sentence of a study, and what it comes down to: a ratio of arms, or a figure of arms.
+
+    A figure is of the study's machine; it is shown beside ours, without a verdict.
+    """
 
     says: str
     published: str
     """The study's own figures; empty if it gave none."""
-    experiment: str | None = None
+    experiment: str
     metric: MetricName = "rate_rps"
-    arms: list[str] = []
+    arms: Annotated[list[str], Field(min_length=1)]
     against: str = ""
+    """The arm that the others are compared with; none where the claim is a figure."""
     above: Annotated[float, Field(gt=0)] | None = None
     below: Annotated[float, Field(gt=0)] | None = None
     """The claim is that arm / against lies between these bounds, for each of the arms."""
     at: dict[str, Level] = {}
     """The levels of the experiment's factors to which it is confined."""
-    missing: str | None = None
-    """Why no experiment can tell, where that is so."""
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it is about a value of the arms, not about a ratio."""
+        return not self.against
 
     @model_validator(mode="after")
     def _can_be_judged(self) -> "Claim":
-        if self.missing is None and not (self.experiment and self.arms and self.against):
-            raise ValueError("a claim needs experiment, arms and against, or says what is missing")
-        if self.missing is None and self.above is None and self.below is None:
+        bounded = self.above is not None or self.below is not None
+        if self.is_figure and bounded:
+            raise ValueError("above and below are bounds of a ratio, which needs against")
+        if not self.is_figure and not bounded:
             raise ValueError("a claim needs above or below, the bounds of its ratio")
         return self
 
@@ -55,6 +63,8 @@ class Outcome(StrEnum):
     FAILS = "doesn't hold"
     UNDECIDED = "undecided"
     UNTOLD = "can't be told"
+    SHOWN = "published, here"
+    """A figure of another machine, beside ours."""
 
 
 class Told(Model):
@@ -62,8 +72,8 @@ class Told(Model):
 
     generator: GeneratorName
     outcome: Outcome
-    ratios: list[Interval]
-    """Of the points that have one."""
+    found: list[Interval]
+    """Ratios, or values of the metric where the claim is a figure; of the points that have one."""
     why: str
 
 

@@ -35,14 +35,14 @@ def autobench_sheet(head: RunHead, records: Sequence[Record]) -> str:
     """Write the finished blocks as CSV; raise Mistake when no rate was demanded."""
     rows: dict[float, dict[str, Figures]] = {}
     for run in runs_by_point(head, records):
-        demanded = run.head.experiment.load.offered_rps
-        if demanded is None:
-            raise Mistake(
-                "autobench's sheet has a row for each demanded rate, but this run has a closed "
-                "loop, which demands none; leave --autobench out"
-            )
         slots = Measured.of(run.records).slots
         for arm in run.head.experiment.arms:
+            demanded = run.head.experiment.load_of(arm).offered_rps
+            if demanded is None:
+                raise Mistake(
+                    "autobench's sheet has a row for each demanded rate, but this run has a closed "
+                    "loop, which demands none; leave --autobench out"
+                )
             if own := [slot for slot in slots if slot.arm == arm]:
                 rows.setdefault(demanded, {})[_host(arm, run)] = _figures(own)
     hosts = list(dict.fromkeys(host for row in rows.values() for host in row))

@@ -48,6 +48,7 @@ def how_measured(
         ("Blocks", _blocks(sum(it.blocks for it in judged), records, measure)),
         *_told("Paths", _paths(head.experiment)),
         ("Load", load_words(head.experiment.load) + _but(head.experiment, "load.")),
+        *_told("Load with", list(_load_with(head.experiment))),
         *_told("Arms", arm_words(head.experiment)),
         ("CPUs", cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(measure)),
@@ -92,8 +93,20 @@ def _but(experiment: Experiment, table: str) -> str:
     return "; but for what is varied" if varied else ""
 
 
+def _load_with(experiment: Experiment) -> Iterator[str]:
+    """Tell what is other with one of the load generators that made the load."""
+    used = experiment.factors.get("generator", [experiment.generator])
+    for name, changes in experiment.load_with.items():
+        if name in used:
+            yield f"{name}: {', '.join(f'{key} = {value}' for key, value in changes.items())}"
+
+
 def _paths(experiment: Experiment) -> list[str]:
-    own = [f"{name}: {', '.join(arm.paths)}" for name, arm in experiment.arms.items() if arm.paths]
+    own = [
+        f"{name}: {', '.join(experiment.load_of(name).paths)}"
+        for name, arm in experiment.arms.items()
+        if "paths" in arm.load_changes
+    ]
     if len(own) == len(experiment.arms) or "load.paths" in experiment.factors:
         return own
     return [", ".join(experiment.load.paths), *own]
@@ -169,6 +182,8 @@ def _load_parts(load: Load) -> Iterator[str]:
     yield at_most + text.count(load.connections, "connection")
     if load.think_s:
         yield f"mean pause of {text.duration(load.think_s)} before the next request"
+    if load.requests is not None:
+        yield f"{text.count(load.requests, 'request')} in a slot"
     if isinstance(load.keepalive, str):
         yield f"keep-alive {load.keepalive}"
     else:
@@ -196,6 +211,10 @@ def _arm_parts(arm: Arm) -> Iterator[str]:
         yield f"at most {memory_words(arm.memory)} of memory"
     if arm.cpus is not None:
         yield f"on {text.count(arm.cpus, 'CPU')}"
+    if arm.site is not None:
+        yield f"site {arm.site}"
+    for table, changes in (("load", arm.load), ("bench", arm.bench)):
+        yield from (f"{table}.{key} = {value}" for key, value in changes.items() if key != "paths")
 
 
 def cpu_split(split: CpuSplit) -> str:

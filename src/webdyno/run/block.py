@@ -3,6 +3,7 @@
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 from statistics import fmean
@@ -28,6 +29,9 @@ PORT_TAKEN = "address already in use"
 LOOK_S = 0.05
 AT_REST = 0.02
 """Share of a CPU that servers at rest may use all together."""
+
+LONGEST_COUNT_S = 60.0
+"""The longest that a slot takes that a number of requests ends, unless somebody says."""
 
 Phase = Literal["warmup", "measure"]
 Stacks = Mapping[str, RunningStack]
@@ -63,13 +67,16 @@ def run_block(at: MeasuredPoint, number: int) -> None:
             stacks[arm.name] = exits.enter_context(start_arm(at, number, arm))
         certificate = _certify(at, number, stacks)
         at.keep(certificate)
-        if differences := fairness.differences(certificate, names):
+        if differences := fairness.differences(certificate, at.experiment):
             at.keep_stop(Stop("different-answers", differences[0].what))
             return
         exits.callback(_ask_to_stop, stacks)
-        generator = exits.enter_context(at.new_generator())
+        generators = {
+            it: exits.enter_context(it.new_generator()) for it in dict.fromkeys(at.benches.values())
+        }
         rest_s = times.rest_s
         for slot in slots:
+            generator = generators[at.benches[slot.arm.name]]
             if rest_s and not wait_for_rest(stacks.values(), rest_s):
                 rest_s = 0.0  # what they do then isn't left of their load
             try:
@@ -153,18 +160,22 @@ def _start(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
         arm.knobs,
         arm.site,
         folder=at.folder.block_folder(at.point.number, block, arm.name),
-        bench=at.bench.with_server_cpus(arm.cpus),
+        bench=at.benches[arm.name].bench.with_server_cpus(arm.cpus),
         memory_bytes=arm.memory_bytes,
     )
 
 
 def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord:
     """Ask all arms the same before the load, where they speak HTTP."""
-    load, dial = at.experiment.load, at.bench.client_socket
     return CertificateRecord(
         block=block,
         answers={
-            arm.name: ask(stacks[arm.name].url, arm.certified, load, dial)
+            arm.name: ask(
+                stacks[arm.name].url,
+                arm.certified,
+                arm.load,
+                at.benches[arm.name].bench.client_socket,
+            )
             for arm in at.arms
             if arm.stack.protocol == "http"
         },
@@ -199,19 +210,10 @@ def _measure(
 ) -> None:
     """Load one arm for one slot, and keep what was measured; raise StackDied if it died."""
     name, stack = slot.arm.name, stacks[slot.arm.name]
-    counts = slot.phase == "measure"
-    order = load_order(
-        at,
-        slot.arm,
-        stack,
-        f"block {block} slot {slot.position}",
-        times.window_s if counts else times.warmup_s[name],
-        lead_in_s=times.lead_in_s if counts else 0.0,
-    )
     at.progress.slot_begins(name, slot.phase)
     started_at = datetime.now(UTC)
-    with SlotProbe(name, stacks, at.bench, generator.pid) as probe:
-        result = put_load(generator, order, stack)
+    with SlotProbe(name, stacks, at.benches[name].bench, generator.pid) as probe:
+        result = put_load(generator, _slot_order(at, block, slot, times, stack), stack)
     record = SlotRecord(
         block=block,
         slot=slot.position,
@@ -227,8 +229,19 @@ def _measure(
     stack.check_alive()
 
 
+def _slot_order(
+    at: MeasuredPoint, block: int, slot: PlannedSlot, times: SlotSettings, stack: RunningStack
+) -> LoadOrder:
+    name, arm = f"block {block} slot {slot.position}", slot.arm
+    if slot.phase == "warmup":
+        return load_order(arm, stack, name, times.warmup_s[arm.name])
+    if arm.load.requests is not None:
+        longest_s = at.experiment.measure.slot_s or LONGEST_COUNT_S
+        return replace(load_order(arm, stack, name, longest_s), count=arm.load.requests)
+    return load_order(arm, stack, name, times.window_s, lead_in_s=times.lead_in_s)
+
+
 def load_order(
-    at: MeasuredPoint,
     arm: PlannedArm,
     stack: RunningStack,
     name: str,
@@ -237,12 +250,13 @@ def load_order(
     lead_in_s: float = 0.0,
     part_s: float | None = None,
 ) -> LoadOrder:
-    """Give the order, by a name of its own, for one stretch of the experiment's load on an arm."""
-    load = at.experiment.load
+    """Give the order, by a name of its own, for one stretch of an arm's load."""
     return LoadOrder(
         id=name,
-        requests=tuple(Request(stack.url + path, expect.under(load)) for path, expect in arm.asked),
-        load=load,
+        requests=tuple(
+            Request(stack.url + path, expect.under(arm.load)) for path, expect in arm.asked
+        ),
+        load=arm.load,
         duration_s=duration_s,
         lead_in_s=lead_in_s,
         part_s=part_s,
@@ -260,13 +274,13 @@ def put_load(generator: Generator, order: LoadOrder, stack: RunningStack) -> Loa
 
 def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
     """Give what the client can do at most with answers like the arm's, where that is known."""
-    load = at.experiment.load
+    load, calibration = arm.load, at.benches[arm.name].calibration
     lengths = [expect.body_bytes for _, expect in arm.asked]
     known = [length for length in lengths if length is not None]
     calibrated = at.experiment.generator == "loadgen" and not load.think_s
     if load.may_be_compressed or len(known) < len(lengths):
         return None
-    if at.calibration is None or not calibrated:
+    if calibration is None or not calibrated:
         return None
     body_bytes = fmean(known, load.shares(len(known)))
-    return at.calibration.ceiling(body_bytes, load.connections, load.keepalive)
+    return calibration.ceiling(body_bytes, load.connections, load.keepalive)

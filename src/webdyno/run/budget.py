@@ -8,13 +8,17 @@ from types import MappingProxyType
 from webdyno.definitions import Catalogue
 from webdyno.judge import settings
 from webdyno.judge.comparison import fewest_blocks
-from webdyno.model.experiment import Experiment, Level
+from webdyno.model.experiment import Experiment, Level, Load
 from webdyno.model.format import count, duration
 from webdyno.model.point import plan_points
 from webdyno.run.pilot import needs_pilot
 
 OWN_S = 2.0
 """What webdyno itself takes to begin and to judge and report at the end, about."""
+
+COUNTED_RPS, LONGEST_COUNT_S = 4_000.0, 1.0
+"""At which requests are answered where a slot has a number of them, and how long it takes at most,
+about."""
 
 START_S = 0.25
 """What it takes to start a service, to read counters around its slots and to stop it, about: 0.2 s
@@ -53,14 +57,24 @@ def point_s(experiment: Experiment, catalogue: Catalogue) -> float:
     )
     first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_arm
     slots = measure.slots_per_arm or first
-    load_s = warmup_s + slots * (lead_in_s + slot_s)
+    loads_s = sum(
+        warmup_s + slots * _slot_s(experiment.load_of(arm), lead_in_s + slot_s)
+        for arm in experiment.arms
+    )
     starts_s = START_S * sum(
         len(catalogue.stack(arm.stack).with_services(site.services).services)
-        for arm in experiment.arms.values()
-        for site in [catalogue.site(arm.site or experiment.site)]
+        for name, arm in experiment.arms.items()
+        for site in [catalogue.site(experiment.site_of(name))]
     )
     pilots_s = starts_s + len(experiment.arms) * PILOT_S if piloted else 0.0
-    return pilots_s + blocks_needed(experiment) * (starts_s + len(experiment.arms) * load_s)
+    return pilots_s + blocks_needed(experiment) * (starts_s + loads_s)
+
+
+def _slot_s(load: Load, usual_s: float) -> float:
+    """Give how long a slot takes, about; those with a number of requests mostly end earlier."""
+    if load.requests is None:
+        return usual_s
+    return min(load.requests / COUNTED_RPS, LONGEST_COUNT_S)
 
 
 def blocks_needed(experiment: Experiment) -> int:

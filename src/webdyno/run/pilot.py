@@ -114,7 +114,7 @@ def run_pilots(at: MeasuredPoint) -> None:
 def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     at.progress.pilot_begins(at.point, arm.name)
-    with start_arm(at, 0, arm) as stack, at.new_generator() as generator:
+    with start_arm(at, 0, arm) as stack, at.benches[arm.name].new_generator() as generator:
         start_s = time.monotonic() - began
         load = _Loaded(at, arm, stack, generator)
         until_ready_s = server_cpu(stack).cpu_s
@@ -224,7 +224,7 @@ class _Loaded:
 
     def _load(self, load_s: float) -> LoadResult:
         name = f"pilot of {self.arm.name}"
-        order = load_order(self.at, self.arm, self.stack, name, load_s, part_s=WINDOW_S)
+        order = load_order(self.arm, self.stack, name, load_s, part_s=WINDOW_S)
         result = put_load(self.generator, order, self.stack)
         self.stack.check_alive()
         return result

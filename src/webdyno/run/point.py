@@ -1,6 +1,6 @@
 """A point of an experiment while it is being measured: what every block there works with."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -11,10 +11,10 @@ from webdyno.generator import Expectation, Generator
 from webdyno.judge import Stop, decide
 from webdyno.judge.remedies import due_remedy
 from webdyno.model.calibration import Calibration
-from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.experiment import Arm, Experiment, Load
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
-from webdyno.model.paths import spell_out
+from webdyno.model.paths import spell_out_all
 from webdyno.model.point import Point
 from webdyno.model.records import (
     BlockRecord,
@@ -42,6 +42,8 @@ class PlannedArm:
     stack: Stack
     knobs: dict[str, KnobValue]
     site: Site
+    load: Load
+    """What the clients do with it."""
     asked: tuple[tuple[str, Expectation], ...]
     """Paths that the load asks for, with their right answers."""
     memory_bytes: int | None
@@ -60,14 +62,10 @@ def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
 
 
 def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue) -> PlannedArm:
-    site = catalogue.site(arm.site or experiment.site)
-    asked = tuple(
-        (path, _expectation(site, path))
-        for written in arm.paths or experiment.load.paths
-        for path in spell_out(written)
-    )
+    site, load = catalogue.site(experiment.site_of(name)), experiment.load_of(name)
+    asked = tuple((path, _expectation(site, path)) for path in spell_out_all(load.paths))
     stack = catalogue.stack(arm.stack)
-    return PlannedArm(name, stack, arm.knobs, site, asked, arm.memory, arm.cpus)
+    return PlannedArm(name, stack, arm.knobs, site, load, asked, arm.memory, arm.cpus)
 
 
 def _expectation(site: Site, path: str) -> Expectation:
@@ -100,6 +98,17 @@ class Progress(Protocol):
         """Something happened that the user should read."""
 
 
+@dataclass(frozen=True, eq=False)
+class ArmBench:
+    """Where an arm runs, and what makes its load there; arms that run alike share one."""
+
+    bench: Bench
+    new_generator: Callable[[], Generator]
+    """Servers and load generator are both started anew in each block."""
+    calibration: Calibration | None = None
+    """What the client can do at most on this bench, where that was measured."""
+
+
 @dataclass
 class MeasuredPoint:
     """The experiment at a point, where it runs, what makes its load, what was measured so far."""
@@ -108,13 +117,10 @@ class MeasuredPoint:
     experiment: Experiment
     """As it is at this point."""
     arms: Sequence[PlannedArm]
-    bench: Bench
-    new_generator: Callable[[], Generator]
-    """Servers and load generator are both started anew in each block."""
+    benches: Mapping[str, ArmBench]
+    """By arm."""
     folder: RunFolder
     progress: Progress
-    calibration: Calibration | None = None
-    """What the client can do at most on this bench, where that was measured."""
     records: list[Record] = field(default_factory=list)
     """All of this point that is on disk, in memory as well."""
     used_s: float = 0.0
@@ -149,6 +155,17 @@ class MeasuredPoint:
         measure = self.experiment.measure.model_copy(update={"budget_s": self.used_s + more_s})
         self.experiment = self.experiment.model_copy(update={"measure": measure})
         self.has_stopped = False
+
+    def ask_for(self, blocks: int) -> None:
+        """Have so many blocks measured here in all, neither fewer nor more; 0 for no further one.
+
+        How precise the ratio is by then doesn't matter: the number was settled beforehand.
+        """
+        self.has_stopped = not blocks
+        if blocks:
+            exactly = {"min_blocks": blocks, "max_blocks": blocks}
+            measure = self.experiment.measure.model_copy(update=exactly)
+            self.experiment = self.experiment.model_copy(update={"measure": measure})
 
     def keep(self, record: Record) -> None:
         """Write a record of this point to disk at once, and remember it."""

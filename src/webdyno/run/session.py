@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
@@ -27,7 +27,7 @@ from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
 from webdyno.run.pilot import run_pilots
-from webdyno.run.point import MeasuredPoint, PlannedArm, Progress, plan_arms
+from webdyno.run.point import ArmBench, MeasuredPoint, PlannedArm, Progress, plan_arms
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.stack import ask_versions
 
@@ -78,17 +78,26 @@ def resume_run(path: Path) -> RunFolder:
     return folder
 
 
-def measure(folder: RunFolder, progress: Progress, more_s: float | None = None) -> None:
+def measure(
+    folder: RunFolder,
+    progress: Progress,
+    more_s: float | None = None,
+    blocks: Mapping[int, int] | None = None,
+) -> None:
     """Measure until the stop rule holds at every point, from where the run stands.
 
     The time budget is what the run was given, less what its finished blocks took; or it is `more_s`
-    from now on. The load generator may fail once in a row, at which its block is begun anew.
+    from now on. With `blocks` points are measured until they have so many of them, by number of
+    the point, however long that takes, and the other points not at all. The load generator may fail
+    once in a row, at which its block is begun anew.
     """
     with ExitStack() as exits:
         points = _open_points(folder, progress, exits)
-        if more_s is not None:
-            for at in points:
+        for at in points:
+            if more_s is not None:
                 at.allow(more_s / len(points))
+            if blocks is not None:
+                at.ask_for(blocks.get(at.point.number, 0))
         _take_turns(points, folder.head.experiment.measure.seed)
 
 
@@ -103,39 +112,61 @@ def is_finished(head: RunHead, records: Sequence[Record]) -> bool:
 
 def _open_points(folder: RunFolder, progress: Progress, exits: ExitStack) -> list[MeasuredPoint]:
     """Prepare every point, on benches that are open until `exits` closes."""
-    experiment, catalogue = folder.head.experiment, kept_catalogue(folder.path)
-    records = folder.records()
-    benches: dict[BenchSettings, Bench] = {}
-    calibrations = {experiment.bench: folder.head.calibration}
+    catalogue, records = kept_catalogue(folder.path), folder.records()
+    benches = _OpenBenches(folder.head, exits)
     points = []
-    for plan in plan_points(experiment):
-        settings = plan.experiment.bench
-        if settings not in benches:
-            benches[settings] = exits.enter_context(open_bench(settings, find_loadgen()))
-        bench = benches[settings]
-        if settings not in calibrations:
-            calibrations[settings] = load_calibration(bench.describe(), settings)
+    for plan in plan_points(folder.head.experiment):
         of_point = _of_point(records, plan)
         points.append(
             MeasuredPoint(
                 point=plan.point,
                 experiment=plan.experiment,
                 arms=plan_arms(plan.experiment, catalogue),
-                bench=bench,
-                new_generator=partial(
-                    program(plan.experiment.generator).new,
-                    bench.split.client,
-                    bench.client_entry(),
-                ),
+                benches=benches.of_arms(plan.experiment),
                 folder=folder,
                 progress=progress,
-                calibration=calibrations[settings],
                 records=of_point,
                 used_s=_used_s(of_point),
                 has_stopped=_has_stopped(of_point),
             )
         )
     return points
+
+
+class _OpenBenches:
+    """Benches that are open until `exits` closes, each once."""
+
+    def __init__(self, head: RunHead, exits: ExitStack) -> None:
+        self._exits = exits
+        self._open: dict[tuple[BenchSettings, str], ArmBench] = {}
+        self._benches: dict[BenchSettings, Bench] = {}
+        self._calibrations = {head.experiment.bench: head.calibration}
+
+    def of_arms(self, experiment: Experiment) -> dict[str, ArmBench]:
+        """Give where each arm runs, with what the experiment's load generator is there."""
+        return {
+            arm: self._arm_bench(experiment.bench_of(arm), experiment.generator)
+            for arm in experiment.arms
+        }
+
+    def _arm_bench(self, settings: BenchSettings, generator: str) -> ArmBench:
+        key = (settings, generator)
+        if key not in self._open:
+            bench = self._bench(settings)
+            new_generator = partial(
+                program(generator).new, bench.split.client, bench.client_entry()
+            )
+            calibration = self._calibrations[settings]
+            self._open[key] = ArmBench(bench, new_generator, calibration)
+        return self._open[key]
+
+    def _bench(self, settings: BenchSettings) -> Bench:
+        if settings not in self._benches:
+            bench = self._exits.enter_context(open_bench(settings, find_loadgen()))
+            self._benches[settings] = bench
+            if settings not in self._calibrations:
+                self._calibrations[settings] = load_calibration(bench.describe(), settings)
+        return self._benches[settings]
 
 
 def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:

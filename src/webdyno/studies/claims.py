@@ -4,37 +4,51 @@ A claim is that the ratios of some arms to another one lie between bounds at cer
 point it holds when a ratio's whole interval lies between them, and doesn't when it lies outside.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from webdyno.judge.sweep import judge_sweep
-from webdyno.model.experiment import GeneratorName, Measure
+from webdyno.judge.judgement import judge, spoils
+from webdyno.judge.sweep import runs_by_point
+from webdyno.model.experiment import OWN_GENERATOR, GeneratorName, Measure
 from webdyno.model.format import count
 from webdyno.model.judgement import Comparison, Interval, Verdict
-from webdyno.model.point import Point, PointJudgement, plan_points
+from webdyno.model.point import Point, PointJudgement
 from webdyno.model.records import BlockRecord, Record
 from webdyno.model.run import RunHead
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
+
+FEWEST_BLOCKS = Measure().min_blocks
+"""As many as any verdict needs."""
 
 
 def judge_claim(
     study: str, claim: Claim, head: RunHead | None, records: Sequence[Record]
 ) -> ClaimRow:
     """Judge a claim by the run of its experiment; None where there is no run."""
-    if claim.missing is not None:
-        return ClaimRow(study=study, claim=claim, told=[], why=claim.missing)
     if head is None:
         why = f"experiment {claim.experiment} has not been run"
         return ClaimRow(study=study, claim=claim, told=[], why=why)
-    head = _held_against(claim.against, head)
-    measured = {record.point for record in records if isinstance(record, BlockRecord)}
-    judged = [at for at in judge_sweep(head, records).points if _matches(claim, at.point)]
-    by_generator: dict[GeneratorName, list[PointJudgement]] = {}
-    for plan in plan_points(head.experiment):
-        at = [each for each in judged if each.point == plan.point]
-        by_generator.setdefault(plan.experiment.generator, []).extend(at)
-    told = [_told(name, claim, points, measured) for name, points in by_generator.items()]
-    told.sort(key=lambda each: each.generator != "loadgen")
+    told = [
+        _told(name, claim, points) for name, points in by_generator(claim, head, records).items()
+    ]
     return ClaimRow(study=study, claim=claim, told=told)
+
+
+def by_generator(
+    claim: Claim, head: RunHead, records: Sequence[Record]
+) -> Mapping[GeneratorName, list[PointJudgement]]:
+    """Judge the measured points that a claim is about, by load generator.
+
+    The one that decides is first.
+    """
+    measured = {record.point for record in records if isinstance(record, BlockRecord)}
+    held = _held_against(claim.against, head) if claim.against else head
+    found: dict[GeneratorName, list[PointJudgement]] = {}
+    for run in runs_by_point(held, records):
+        of_generator = found.setdefault(run.head.experiment.generator, [])
+        if run.point.number in measured and _matches(claim, run.point):
+            judgement = judge(run.head, run.records)
+            of_generator.append(PointJudgement(point=run.point, judgement=judgement))
+    return dict(sorted(found.items(), key=lambda item: item[0] != OWN_GENERATOR))
 
 
 def _held_against(arm: str, head: RunHead) -> RunHead:
@@ -48,29 +62,52 @@ def _matches(claim: Claim, point: Point) -> bool:
     return all(point.levels.get(factor) == level for factor, level in claim.at.items())
 
 
-def _told(
-    generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement], measured: set[int]
-) -> Told:
-    there = [at for at in judged if at.point.number in measured]
-    if not there:
+def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
+    if not judged:
         why = "no finished block at its levels; a longer --budget or --full measures there"
-        return Told(generator=generator, outcome=Outcome.UNTOLD, ratios=[], why=why)
-    found = [comparison for at in there for comparison in _comparisons(claim, at)]
+        return Told(generator=generator, outcome=Outcome.UNTOLD, found=[], why=why)
+    if claim.is_figure:
+        return _figures(generator, claim, judged)
+    found = [comparison for at in judged for comparison in comparisons_of(claim, at)]
     if not found:
-        why = f"{generator} doesn't tell {claim.metric}"
-        return Told(generator=generator, outcome=Outcome.UNTOLD, ratios=[], why=why)
+        return _not_told(generator, claim)
     outcomes = [(comparison, outcome_at(claim, comparison)) for comparison in found]
     outcome = _together(outcome for _, outcome in outcomes)
     cause = [comparison for comparison, each in outcomes if each is outcome]
     return Told(
         generator=generator,
         outcome=outcome,
-        ratios=[comparison.ratio for comparison in found if comparison.ratio],
+        found=[comparison.ratio for comparison in found if comparison.ratio],
         why=_why(claim, outcome, cause, len(found)),
     )
 
 
-def _comparisons(claim: Claim, at: PointJudgement) -> list[Comparison]:
+def _not_told(generator: GeneratorName, claim: Claim) -> Told:
+    why = f"{generator} doesn't tell {claim.metric}"
+    return Told(generator=generator, outcome=Outcome.UNTOLD, found=[], why=why)
+
+
+def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
+    """Give the arms' own values, but for those that a validity rule spoils."""
+    found, spoilt = [], []
+    for judgement in (at.judgement for at in judged):
+        for value in judgement.arms:
+            if value.metric != claim.metric or value.arm not in claim.arms:
+                continue
+            whys = [it.what for it in judgement.findings if spoils(it, value.metric, [value.arm])]
+            spoilt += whys
+            if value.interval is not None and not whys:
+                found.append(value.interval)
+    if found:
+        why = "a figure of another machine; no ratio on one machine can answer it"
+        return Told(generator=generator, outcome=Outcome.SHOWN, found=found, why=why)
+    if spoilt:
+        return Told(generator=generator, outcome=Outcome.UNTOLD, found=[], why=spoilt[0])
+    return _not_told(generator, claim)
+
+
+def comparisons_of(claim: Claim, at: PointJudgement) -> list[Comparison]:
+    """Give the comparisons that a claim is about at one point."""
     return [
         comparison
         for comparison in at.judgement.comparisons
@@ -82,17 +119,32 @@ def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:
     """Compare one point's ratio with the claim's bounds."""
     if comparison.verdict is Verdict.INVALID:
         return Outcome.UNTOLD
-    ratio = comparison.ratio
-    if ratio is None or not _enough(comparison):
+    sure = sure_of(comparison)
+    if sure is None or len(comparison.by_block) < FEWEST_BLOCKS:
         return Outcome.UNDECIDED
-    if _inside(ratio, claim):
+    if _inside(sure, claim):
         return Outcome.HOLDS
-    return Outcome.FAILS if _outside(ratio, claim) else Outcome.UNDECIDED
+    if _outside(sure, claim) or _no_difference(claim, comparison):
+        return Outcome.FAILS
+    return Outcome.UNDECIDED
 
 
-def _enough(comparison: Comparison) -> bool:
-    """Whether there are as many blocks as any verdict needs."""
-    return len(comparison.by_block) >= Measure().min_blocks
+def sure_of(comparison: Comparison) -> Interval | None:
+    """Give the interval that an outcome rests on: with all that disturbed the run counted in.
+
+    Where the client was the limit of the faster arm it has only one end, and that may suffice.
+    """
+    return comparison.bounded or comparison.ratio
+
+
+def asks_for_difference(claim: Claim) -> bool:
+    """Whether equal arms refute the claim: one of its bounds is 1."""
+    return 1.0 in (claim.above, claim.below)
+
+
+def _no_difference(claim: Claim, comparison: Comparison) -> bool:
+    """Whether a claimed difference, of whatever size, is too small to matter."""
+    return asks_for_difference(claim) and comparison.verdict is Verdict.EQUIVALENT
 
 
 def _inside(ratio: Interval, claim: Claim) -> bool:
@@ -118,19 +170,36 @@ def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparison
     share = f"in {len(cause)} of {count(comparisons, 'comparison')} " if comparisons > 1 else ""
     if outcome is Outcome.UNDECIDED:
         return share + _missing(claim, cause)
+    excludes = f"; {cause[0].excludes}" if len(cause) == 1 and cause[0].excludes else ""
+    if outcome is Outcome.FAILS and all(_no_difference(claim, each) for each in cause):
+        return f"{share}there is no difference that matters{excludes}"
     where = "inside" if outcome is Outcome.HOLDS else "outside"
-    return f"{share}the interval lies {where} {bounds(claim)}"
+    return f"{share}the interval lies {where} {bounds(claim)}{_limits(cause)}{excludes}"
+
+
+def _limits(cause: Sequence[Comparison]) -> str:
+    """Say where a ratio is only known from one side."""
+    limited = dict.fromkeys(arm for each in cause for arm in each.limited_by)
+    return f"; the load generator or link was the limit of {', '.join(limited)}" if limited else ""
 
 
 def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
     """Say what a decision lacks."""
     fewest = min(len(comparison.by_block) for comparison in cause)
-    if fewest < Measure().min_blocks:
-        return f"only {count(fewest, 'valid block')}, {Measure().min_blocks} are the fewest"
+    if fewest < FEWEST_BLOCKS:
+        return f"only {count(fewest, 'valid block')}, {FEWEST_BLOCKS} are the fewest"
+    if all(each.ratio and _is_clear(claim, each.ratio) for each in cause):
+        causes = dict.fromkeys(bias.cause for each in cause for bias in each.biases)
+        return f"as measured it is clear, but {', '.join(causes)} may have made it so"
+    excludes = f"; {cause[0].excludes}" if len(cause) == 1 and cause[0].excludes else ""
     return (
-        f"the interval contains a bound of the claim ({bounds(claim)}); "
+        f"the interval contains a bound of the claim ({bounds(claim)}){excludes}; "
         "a longer --budget narrows it"
     )
+
+
+def _is_clear(claim: Claim, ratio: Interval) -> bool:
+    return _inside(ratio, claim) or _outside(ratio, claim)
 
 
 def bounds(claim: Claim) -> str:

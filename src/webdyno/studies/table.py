@@ -1,6 +1,7 @@
 """What became of claims: in the terminal a block for each, as Markdown a table."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 from rich.console import Group, RenderableType
@@ -8,9 +9,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from webdyno.model.format import MISSING, ratio_bounds, times
+from webdyno.model.experiment import OWN_GENERATOR
+from webdyno.model.format import MISSING, bounds, estimate, ratio_bounds, times
 from webdyno.model.judgement import Interval
-from webdyno.model.study import ClaimRow, Outcome, Told
+from webdyno.model.metrics import metric_rule
+from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 
 HEADINGS = ("study", "claim", "published", "done right", "as published", "outcome", "why")
 STYLES = {
@@ -18,6 +21,7 @@ STYLES = {
     Outcome.FAILS: "bold red",
     Outcome.UNDECIDED: "bold yellow",
     Outcome.UNTOLD: "bold yellow",
+    Outcome.SHOWN: "bold",
 }
 
 
@@ -53,37 +57,48 @@ def markdown(rows: Sequence[ClaimRow]) -> str:
 
 def _cells(row: ClaimRow) -> tuple[str, ...]:
     """Give a row's texts; what wasn't measured or published is a dash."""
-    right = next((told for told in row.told if told.generator == "loadgen"), None)
-    published = next((told for told in row.told if told.generator != "loadgen"), None)
+    right = next((told for told in row.told if told.generator == OWN_GENERATOR), None)
+    published = next((told for told in row.told if told.generator != OWN_GENERATOR), None)
     return (
         row.study,
         row.claim.says,
         row.claim.published or MISSING,
-        " ".join(_measured(right)),
-        " ".join(_measured(published)),
+        " ".join(_measured(row.claim, right)),
+        " ".join(_measured(row.claim, published)),
         str(row.outcome),
         row.reason or MISSING,
     )
 
 
-def _measured(told: Told | None) -> Iterator[str]:
+def _measured(claim: Claim, told: Told | None) -> Iterator[str]:
     if told is None:
         yield MISSING
         return
-    if told.generator != "loadgen":
+    if told.generator != OWN_GENERATOR:
         yield f"{told.generator}:"
-    if not told.ratios:
+    if not told.found:
         yield str(told.outcome)
         return
-    lowest = min(told.ratios, key=lambda ratio: ratio.estimate)
-    highest = max(told.ratios, key=lambda ratio: ratio.estimate)
-    yield _ratio(lowest)
-    if len(told.ratios) > 1:
-        yield f"to {_ratio(highest)}"
+    written = partial(_figure, claim) if claim.is_figure else _ratio
+    lowest = min(told.found, key=lambda it: it.estimate)
+    highest = max(told.found, key=lambda it: it.estimate)
+    yield written(lowest)
+    if len(told.found) > 1:
+        yield f"to {written(highest)}"
 
 
 def _ratio(ratio: Interval) -> str:
     return f"{times(ratio)} ({ratio_bounds(ratio)})"
+
+
+def _figure(claim: Claim, value: Interval) -> str:
+    """Write a value of a metric with its unit; times as published, in milliseconds."""
+    unit = metric_rule(claim.metric).metric.unit
+    if unit == "µs":
+        unit = "ms"
+        ends = {"low": value.low / 1e3, "estimate": value.estimate / 1e3, "high": value.high / 1e3}
+        value = value.model_copy(update=ends)
+    return f"{estimate(value)} {unit} ({bounds(value)})"
 
 
 def _escaped(text: str) -> str:

@@ -90,7 +90,7 @@ def quiet_readings(slot: SlotRecord) -> Readings:
             load_1m=2.0,
             pressure=PressureUse(cpu_s=0.1, memory_s=0.0, io_s=0.0),
         ),
-        client_waiting=0.02,
+        client_waiting=0.0,
     )
 
 

@@ -6,6 +6,7 @@ from builders import SimulatedArm, answer, run_head
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
+from webdyno.model.run import RunHead
 
 HEAD = run_head({"nginx": "nginx", "apache": "apache-event"})
 
@@ -94,3 +95,34 @@ def test_arms_that_rightly_serve_different_pages_are_told_apart() -> None:
     assert (finding.rule, finding.arm) == ("different-body", "apache")
     assert "/100.txt" in finding.what
     assert "13 and 100 bytes" in finding.what
+
+
+def asked_for(**of_apache: Any) -> RunHead:  # noqa: ANN401
+    """A run whose Apache differs from nginx as the experiment says."""
+    arms = HEAD.experiment.arms
+    changed = {**arms, "apache": arms["apache"].model_copy(update=of_apache)}
+    experiment = HEAD.experiment.model_copy(update={"arms": changed})
+    return HEAD.model_copy(update={"experiment": experiment})
+
+
+def certificate(nginx: Answer, apache: Answer) -> CertificateRecord:
+    return CertificateRecord(block=0, answers={"nginx": [nginx], "apache": [apache]})
+
+
+def test_pages_that_the_experiment_asks_for_may_differ_and_that_is_noted() -> None:
+    other = {"path": "/100.txt", "expected_sha256": "4" * 64, "body_sha256": "4" * 64}
+    head = asked_for(load={"paths": ["/100.txt"], "connections": 8})
+    found = findings(head, [certificate(answered(), answered(**other, body_bytes=100))])
+    (noted,) = (f for f in found if f.rule != "few-blocks")
+    assert (noted.rule, noted.severity, noted.arm) == ("asked-difference", "note", "apache")
+    assert "load.paths: /100.txt, not /hello.txt" in noted.what
+    assert "load.connections: 8, not 64" in noted.what
+
+
+def test_what_is_not_asked_to_differ_is_still_checked() -> None:
+    other_load, other_page = asked_for(load={"connections": 8}), asked_for(paths=["/100.txt"])
+    pair = certificate(free(10_000, "1"), free(3_000, "3"))
+    assert "different-body" in {f.rule for f in findings(other_load, [pair])}
+    assert "different-body" not in {f.rule for f in findings(other_page, [pair])}
+    wrong = certificate(answered(), answered(path="/100.txt", status=404))
+    assert "wrong-status" in {f.rule for f in findings(other_page, [wrong])}

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity.rule import RunRule, note
+from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, number
 from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
@@ -15,21 +16,78 @@ SIZE_TOLERANCE = 0.05
 
 def _certificate(measured: Measured, head: RunHead) -> list[Finding]:
     """Check every certificate; what several blocks show is told once."""
-    arms = list(head.experiment.arms)
+    experiment = head.experiment
     found: dict[tuple[str, str | None, str], Finding] = {}
     for certificate in measured.certificates:
-        for finding in differences(certificate, arms):
+        for finding in differences(certificate, experiment):
             found.setdefault((finding.rule, finding.arm, finding.what), finding)
-    return [*found.values(), *_unlike_but_allowed(measured.certificates, arms)]
+    alike = asked_alike(experiment)
+    return [
+        *found.values(),
+        *_unlike_but_allowed(measured.certificates, alike),
+        *_asked_differences(experiment),
+    ]
 
 
 CERTIFICATE = RunRule("certificate", _certificate)
 
 
-def differences(certificate: CertificateRecord, arms: Sequence[str]) -> list[Finding]:
-    """Give what keeps the arms' answers from being compared."""
-    by_arm = {arm: certificate.answers.get(arm, []) for arm in arms}
-    return [*_unlike_expected(by_arm), *_unlike_each_other(by_arm)]
+def differences(certificate: CertificateRecord, experiment: Experiment) -> list[Finding]:
+    """Give what keeps the arms' answers from being compared.
+
+    Arms that are asked for other pages than the baseline are only held to what their site promises.
+    """
+    by_arm = {arm: certificate.answers.get(arm, []) for arm in experiment.arms}
+    alike = {arm: by_arm[arm] for arm in asked_alike(experiment)}
+    return [*_unlike_expected(by_arm), *_unlike_each_other(alike)]
+
+
+def asked_alike(experiment: Experiment) -> list[str]:
+    """Name the baseline and the arms that are asked for the same pages of the same site."""
+    pages = {
+        arm: (experiment.site_of(arm), experiment.load_of(arm).paths) for arm in experiment.arms
+    }
+    baseline, *_ = experiment.arms
+    return [arm for arm in experiment.arms if pages[arm] == pages[baseline]]
+
+
+def _asked_differences(experiment: Experiment) -> Iterator[Finding]:
+    """Note what differs because the question says so: the verdict is about that, too."""
+    baseline, *others = experiment.arms
+    for arm in others:
+        if told := declared_differences(experiment, arm, baseline):
+            yield note(
+                "asked-difference",
+                arm,
+                f"it differs from {baseline} not by its servers alone, as the experiment asks: "
+                f"{'; '.join(told)}",
+                "Read the verdict as being about all of that together.",
+            )
+
+
+def declared_differences(experiment: Experiment, arm: str, other: str) -> list[str]:
+    """Say in which settings of site, load and bench two arms differ: `load.paths: /a, not /b`."""
+    both = [_settings_of(experiment, name) for name in (arm, other)]
+    return [
+        f"{key}: {_shown(both[0].get(key))}, not {_shown(both[1].get(key))}"
+        for key in dict.fromkeys((*both[0], *both[1]))
+        if both[0].get(key) != both[1].get(key)
+    ]
+
+
+def _settings_of(experiment: Experiment, arm: str) -> dict[str, object]:
+    load, bench = experiment.load_of(arm), experiment.bench_of(arm)
+    return {
+        "site": experiment.site_of(arm),
+        **{f"load.{key}": value for key, value in load},
+        **{f"bench.{key}": value for key, value in bench},
+    }
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "none" if value in (None, {}) else str(value)
 
 
 def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:

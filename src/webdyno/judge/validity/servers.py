@@ -132,10 +132,10 @@ def counted_by_front(slot: SlotRecord) -> int | None:
 
 def _miscounted(measured: Measured, head: RunHead) -> Iterator[Finding]:
     """Compare the servers' own counts with the load's."""
-    load = head.experiment.load
-    if load.slow_readers is not None or load.idle_connections:
-        return  # the load's own count leaves their requests out
     for arm in head.experiment.arms:
+        load = head.experiment.load_of(arm)
+        if load.slow_readers is not None or load.idle_connections:
+            continue  # the load's own count leaves their requests out
         slots = measured.of_arm(arm)
         pairs = [(slot, n) for slot in slots if (n := counted_by_front(slot)) is not None]
         off = [(slot, n) for slot, n in pairs if not _accounted_for(slot, n)]
@@ -161,8 +161,8 @@ def _accounted_for(slot: SlotRecord, counted: int) -> bool:
 
 def _waited(measured: Measured, head: RunHead) -> Iterator[Finding]:
     """Find services all of whose workers were taken, or in whose queue connections stood."""
-    connections = head.experiment.load.connections
     for arm in head.experiment.arms:
+        connections = head.experiment.load_of(arm).connections
         by_role = {
             (role, status.workers): status
             for readings in readings_of(measured.of_arm(arm))

@@ -1,0 +1,169 @@
+"""How many more blocks would decide a claim: foreseen from what is there, settled beforehand.
+
+Nobody looks again until they are all measured: nothing stops at a block that happens to decide.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from math import ceil, inf, log, log1p
+from statistics import fmean
+from typing import NamedTuple
+
+from webdyno.model.judgement import Comparison, Interval
+from webdyno.model.point import PointJudgement
+from webdyno.model.records import BlockRecord, Record
+from webdyno.model.run import RunHead
+from webdyno.model.study import Claim, Outcome
+from webdyno.studies.claims import (
+    FEWEST_BLOCKS,
+    asks_for_difference,
+    by_generator,
+    comparisons_of,
+    outcome_at,
+    sure_of,
+)
+
+RESERVE = 1.25
+"""Times the blocks that would just do: intervals are a little wider once there are more than the
+fewest, and the spread so far is an estimate."""
+MOST_BLOCKS = 400
+
+
+class Further(NamedTuple):
+    """Blocks of a point that may decide a claim."""
+
+    claim: Claim
+    point: int
+    have: int
+    """Finished blocks there."""
+    more: int
+    block_s: float
+    """What one took so far."""
+
+
+class Round(NamedTuple):
+    """Blocks to be measured at a point of an experiment, for a claim."""
+
+    experiment: str
+    claim: Claim
+    point: int
+    blocks: int
+    """How many there are to be in all."""
+    more: int
+    """How many of them are new."""
+
+
+def next_round(foreseen: Iterable[Further], left_s: float, done: Collection[Round]) -> Round | None:
+    """Choose where to measure further: what decides an undecided claim in the least time.
+
+    A round at most doubles a point's blocks, and fits into what is left of the time; then all is
+    foreseen anew. None when nothing helps, or nothing but what was done already.
+    """
+    cheapest_first = sorted(foreseen, key=lambda it: it.more * it.block_s)
+    rounds = (_round(it, left_s) for it in cheapest_first)
+    return next((it for it in rounds if it.more > 0 and it not in done), None)
+
+
+def _round(further: Further, left_s: float) -> Round:
+    more = min(further.more, further.have, int(max(left_s, 0) / further.block_s))
+    experiment = further.claim.experiment
+    return Round(experiment, further.claim, further.point, further.have + more, more)
+
+
+def further_blocks(claim: Claim, head: RunHead, records: Sequence[Record]) -> list[Further]:
+    """Give what would decide a claim that isn't decided; empty where more blocks are in vain.
+
+    Every load generator needs the fewest blocks of a verdict; only the first one has to decide.
+    """
+    if claim.is_figure:
+        return []
+    found = []
+    for number, judged in enumerate(by_generator(claim, head, records).values()):
+        found += [
+            Further(claim, point, len(took_s), more, fmean(took_s))
+            for point, more in _by_point(claim, judged, decides=number == 0)
+            if (took_s := _took_s(point, records))
+        ]
+    return found
+
+
+def _took_s(point: int, records: Sequence[Record]) -> list[float]:
+    return [it.took_s for it in records if isinstance(it, BlockRecord) and it.point == point]
+
+
+def _by_point(
+    claim: Claim, judged: Sequence[PointJudgement], *, decides: bool
+) -> Iterator[tuple[int, int]]:
+    """Give points with the blocks that they lack.
+
+    A claim holds when all comparisons say so, and doesn't when one says no: where one seems to, the
+    cheapest of those is enough.
+    """
+    lacking = {
+        at.point.number: [
+            it for it in comparisons_of(claim, at) if outcome_at(claim, it) is Outcome.UNDECIDED
+        ]
+        for at in judged
+    }
+    outcomes = {outcome_at(claim, it) for at in judged for it in comparisons_of(claim, at)}
+    if Outcome.FAILS in outcomes:
+        return
+    refuting = [
+        (more, point)
+        for point, comparisons in lacking.items()
+        for it in comparisons
+        if len(it.by_block) >= FEWEST_BLOCKS and seems_to_fail(claim, it)
+        if (more := blocks_to_decide(claim, it))
+    ]
+    for point, comparisons in lacking.items():
+        valid = min((len(it.by_block) for it in comparisons), default=FEWEST_BLOCKS)
+        if valid < FEWEST_BLOCKS:
+            yield point, FEWEST_BLOCKS - valid
+        elif decides and refuting:
+            if point == min(refuting)[1]:
+                yield point, min(refuting)[0]
+        elif decides and comparisons:
+            needed = [blocks_to_decide(claim, it) or 0 for it in comparisons]
+            if min(needed):
+                yield point, max(needed)
+
+
+def seems_to_fail(claim: Claim, comparison: Comparison) -> bool:
+    """Whether the estimate lies outside the claim's bounds."""
+    if comparison.ratio is None:
+        return False
+    estimate = comparison.ratio.estimate
+    too_low = claim.above is not None and estimate < claim.above
+    return too_low or (claim.below is not None and estimate > claim.below)
+
+
+def blocks_to_decide(claim: Claim, comparison: Comparison) -> int | None:
+    """Foresee how many more blocks decide a comparison if estimate and spread stay as they are.
+
+    The interval's half-width goes with the square root of their number; what may have biased it
+    stays. None where no number in reason would do.
+    """
+    ratio, sure, blocks = comparison.ratio, sure_of(comparison), len(comparison.by_block)
+    if ratio is None or sure is None:
+        return FEWEST_BLOCKS
+    room = max(_rooms(claim, comparison, ratio, sure))
+    half_width = log(ratio.high / ratio.low) / 2
+    if room <= 0:
+        return None
+    more = ceil(blocks * (half_width / room) ** 2 * RESERVE) - blocks
+    return max(more, 2) if more <= MOST_BLOCKS else None
+
+
+def _rooms(
+    claim: Claim, comparison: Comparison, ratio: Interval, sure: Interval
+) -> Iterator[float]:
+    """Give how wide (ln) the interval may be to each side, for each way to decide the claim."""
+    centre = log(ratio.estimate)
+    down, up = log(ratio.low / sure.low), log(sure.high / ratio.high)
+    low = -inf if claim.above is None else log(claim.above)
+    high = inf if claim.below is None else log(claim.below)
+    yield min(centre - down - low, high - centre - up)
+    yield low - centre - up
+    yield centre - down - high
+    if asks_for_difference(claim):
+        limit = log1p(comparison.delta)
+        yield min(limit - centre - up, limit + centre - down)

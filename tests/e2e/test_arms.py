@@ -1,0 +1,44 @@
+"""Arms that differ in more than their servers: page, load, and where they run."""
+
+from pathlib import Path
+
+from e2e.commands import QUICK, left_behind, webdyno
+from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.run.folder import RunFolder
+
+TWO_PAGES = """
+title = "Two pages"
+question = "What does the larger page cost?"
+site = "static"
+
+[load]
+connections = 4
+
+[arms.small]
+stack = "nginx"
+load = { paths = ["/100.txt"] }
+
+[arms.large]
+stack = "nginx"
+load = { paths = ["/100KB.txt"], connections = 2, requests = 30 }
+bench = { server_cores = 1 }
+"""
+
+
+def test_two_pages_of_one_server_are_compared_each_by_its_own_load(tmp_path: Path) -> None:
+    (tmp_path / "pages.toml").write_text(TWO_PAGES)
+    done = webdyno("run", "pages.toml", *QUICK, "--out=r", folder=tmp_path)
+    assert "different bodies" not in done.stdout, done.stderr
+    assert "differs from small" in done.stdout
+    assert "load.paths: /100KB.txt, not /100.txt" in " ".join(done.stdout.split())
+    records = RunFolder.open(tmp_path / "r").records()
+    certificate = next(it for it in records if isinstance(it, CertificateRecord))
+    paths = {arm: [it.path for it in answers] for arm, answers in certificate.answers.items()}
+    assert paths == {"small": ["/100.txt"], "large": ["/100KB.txt"]}
+    slots = [it for it in records if isinstance(it, SlotRecord) and it.phase == "measure"]
+    completed = {
+        arm: {it.load.requests.completed for it in slots if it.arm == arm} for arm in paths
+    }
+    assert completed["large"] == {30}
+    assert min(completed["small"]) > 30
+    assert left_behind(tmp_path) == []
