@@ -66,7 +66,7 @@ class _Seen:
         joined = self.joined
         rate = Series.of_counts(self.answers, WINDOW_S, joined)
         whole = len(rate.logs) * joined
-        if len(self.cpu_s) < whole or not sum(self.cpu_s):
+        if not whole or len(self.cpu_s) < whole or not sum(self.cpu_s):
             return [rate]
         sums = np.array(self.cpu_s[:whole]).reshape(-1, joined).sum(axis=1)
         least = max(sums.mean() / 100, 1e-9)

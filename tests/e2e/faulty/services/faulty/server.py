@@ -7,7 +7,7 @@ import tempfile
 import time
 from math import exp
 
-RIGHT_AT_FIRST = {"compressed": 1}
+RIGHT_AT_FIRST = {"compressed": 1, "other-body": 1}
 """Right answers before the fault shows: enough to be ready, or for the certificate as well."""
 USUALLY_RIGHT_AT_FIRST = 100
 HELLO = b"Hello, World!"
@@ -68,6 +68,8 @@ class Faulty(asyncio.Protocol):
                 self.transport.close()
             elif fault == "not-found":
                 self.transport.write(answer(b"gone", status="404 Not Found"))
+            elif fault == "other-body":
+                self.transport.write(answer(b"Hello, work!\n"))
             elif fault == "compressed":
                 packed = gzip.compress(HELLO)
                 self.transport.write(answer(packed, headers="Content-Encoding: gzip\r\n"))
