@@ -43,7 +43,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
                 "odd": {"stack": "faulty", "knobs": {"fault": fault}},
             },
             "load": {"connections": connections},
-            "measure": {"precision": 0.5, "budget_s": 60, "seed": 1, **asked},
+            "measure": {"precision": 0.5, "budget_s": 60, "max_blocks": 12, "seed": 1, **asked},
         }
         catalogue = Catalogue.load([FAULTY])
         experiment = read_experiment(CommandLine(told, {}), [], catalogue)
@@ -77,7 +77,7 @@ def skip_if_disturbed(folder: RunFolder) -> None:
 
 
 def test_a_slow_page_gets_longer_slots(measured: Measuring) -> None:
-    folder = measured("slow-page", window_s=0.1, slots_per_arm=2)
+    folder = measured("slow-page", window_s=0.03, slots_per_arm=2)
     assert remedies(folder) == [("no-answers", "odd")]
     assert verdict(folder) is Verdict.SLOWER
 
@@ -105,6 +105,6 @@ def test_servers_that_work_on_are_waited_for(measured: Measuring) -> None:
 
 
 def test_a_percentile_gets_more_slots(measured: Measuring) -> None:
-    folder = measured("slow-page", window_s=0.4, connections=16, decide_on="response_p99_us")
+    folder = measured("slow-page", window_s=0.08, connections=45, decide_on="response_p99_us")
     assert remedies(folder) == [("few-samples", "odd")]
     assert verdict(folder) is Verdict.SLOWER

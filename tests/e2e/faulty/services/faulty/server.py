@@ -13,7 +13,7 @@ USUALLY_RIGHT_AT_FIRST = 100
 HELLO = b"Hello, World!"
 WRITTEN_BYTES = 200_000
 WRITTEN_AT_MOST = 128_000_000
-PAGE_S = 0.15
+PAGE_S = 0.05
 """What a slow page takes."""
 RESTED_S, COLD_FOR_S, COLD_COST_S = 0.05, 0.15, 0.001
 """After so long without a request, each costs so much for a while."""
