@@ -22,9 +22,6 @@ def make_picture(page_file: Path, picture: Path) -> None:
             viewport={"width": WIDTH_PX, "height": 900}, device_scale_factor=2, offline=True
         )
         page.goto(page_file.resolve().as_uri())
-        page.wait_for_function(
-            "[...document.querySelectorAll('[data-chart]')].every(it => it.dataset.state)"
-        )
         bottom = page.evaluate(
             "it => document.querySelector(it).getBoundingClientRect().bottom", LAST_SHOWN
         )
