@@ -52,6 +52,10 @@ from webdyno.model.records import SlotRecord
 
 Share = Callable[[SlotRecord], float]
 
+LEAST_MINDED = 0.5
+"""Of what both arms had of a cause, up to its limit, each minds at least this share. An assumption:
+docs/method.md has what it costs and what it is worth."""
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -59,7 +63,8 @@ class Cause:
 
     name: str
     limit: float
-    """Share of the time up to which what both arms had counts as alike."""
+    """Share of the time up to which both arms are taken to mind alike, as far as `LEAST_MINDED`
+    says, what both had."""
     of_time: Share
     of_cpu: Share | None = None
     """What of the counted CPU time may not be the servers' own work."""
@@ -119,10 +124,6 @@ def _stopped(slot: SlotRecord) -> float:
     took_s = slot.readings.host.took_s if slot.readings else 0.0
     return min(stopped_s(slot) / took_s, 1.0) if took_s else 0.0
 
-
-LEAST_MINDED = 0.5
-"""Of what both arms had of a cause, up to its limit, each minds at least this share. An assumption:
-docs/method.md has what it costs and what it is worth."""
 
 CAUSES = (
     Cause("steal", STEAL_LIMIT, _stolen, _extra(_stolen_s)),
@@ -188,9 +189,9 @@ class Side:
         return found
 
     def _counted(self, cause: Cause, of: Share) -> float:
-        """Give the share that counts: all of it beyond the limit, else what the other can't have.
+        """Give the share that counts: all of it beyond the limit, else what the other may not mind.
 
-        What the other arm had moved its metric, too, and by as much as it minds it.
+        What the other arm had has moved its metric, too, and by `LEAST_MINDED` of it at least.
         """
         share = _mean(self.mine, of)
         of_time = max(_mean(self.mine, cause.of_time), _mean(self.theirs, cause.of_time))

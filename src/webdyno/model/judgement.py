@@ -136,7 +136,10 @@ class Comparison(Model):
 
     @property
     def sure(self) -> Interval | None:
-        """The interval that the verdict rests on."""
+        """The interval that the verdict rests on: with all that disturbed the run counted in.
+
+        Where the client was the limit of the faster arm it has only one end, and that may suffice.
+        """
         return self.bounded or self.ratio
 
 

@@ -16,7 +16,7 @@ from webdyno.run.pilot import needs_pilot
 OWN_S = 2.0
 """What webdyno itself takes to begin and to judge and report at the end, about."""
 
-COUNTED_RPS, LONGEST_COUNT_S = 4_000.0, 1.0
+COUNTED_RPS, COUNTED_S = 4_000.0, 1.0
 """At which requests are answered where a slot has a number of them, and how long it takes at most,
 about."""
 
@@ -74,7 +74,7 @@ def _slot_s(load: Load, usual_s: float) -> float:
     """Give how long a slot takes, about; those with a number of requests mostly end earlier."""
     if load.requests is None:
         return usual_s
-    return min(load.requests / COUNTED_RPS, LONGEST_COUNT_S)
+    return min(load.requests / COUNTED_RPS, COUNTED_S)
 
 
 def blocks_needed(experiment: Experiment) -> int:

@@ -119,7 +119,7 @@ def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:
     """Compare one point's ratio with the claim's bounds."""
     if comparison.verdict is Verdict.INVALID:
         return Outcome.UNTOLD
-    sure = sure_of(comparison)
+    sure = comparison.sure
     if sure is None or len(comparison.by_block) < FEWEST_BLOCKS:
         return Outcome.UNDECIDED
     if _inside(sure, claim):
@@ -127,14 +127,6 @@ def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:
     if _outside(sure, claim) or _no_difference(claim, comparison):
         return Outcome.FAILS
     return Outcome.UNDECIDED
-
-
-def sure_of(comparison: Comparison) -> Interval | None:
-    """Give the interval that an outcome rests on: with all that disturbed the run counted in.
-
-    Where the client was the limit of the faster arm it has only one end, and that may suffice.
-    """
-    return comparison.bounded or comparison.ratio
 
 
 def asks_for_difference(claim: Claim) -> bool:
@@ -170,11 +162,15 @@ def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparison
     share = f"in {len(cause)} of {count(comparisons, 'comparison')} " if comparisons > 1 else ""
     if outcome is Outcome.UNDECIDED:
         return share + _missing(claim, cause)
-    excludes = f"; {cause[0].excludes}" if len(cause) == 1 and cause[0].excludes else ""
     if outcome is Outcome.FAILS and all(_no_difference(claim, each) for each in cause):
-        return f"{share}there is no difference that matters{excludes}"
+        return f"{share}there is no difference that matters{_excluded(cause)}"
     where = "inside" if outcome is Outcome.HOLDS else "outside"
-    return f"{share}the interval lies {where} {bounds(claim)}{_limits(cause)}{excludes}"
+    return f"{share}the interval lies {where} {bounds(claim)}{_limits(cause)}{_excluded(cause)}"
+
+
+def _excluded(cause: Sequence[Comparison]) -> str:
+    """Say how large a difference there can't be, where one comparison decides."""
+    return f"; {cause[0].excludes}" if len(cause) == 1 and cause[0].excludes else ""
 
 
 def _limits(cause: Sequence[Comparison]) -> str:
@@ -191,9 +187,8 @@ def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
     if all(each.ratio and _is_clear(claim, each.ratio) for each in cause):
         causes = dict.fromkeys(bias.cause for each in cause for bias in each.biases)
         return f"as measured it is clear, but {', '.join(causes)} may have made it so"
-    excludes = f"; {cause[0].excludes}" if len(cause) == 1 and cause[0].excludes else ""
     return (
-        f"the interval contains a bound of the claim ({bounds(claim)}){excludes}; "
+        f"the interval contains a bound of the claim ({bounds(claim)}){_excluded(cause)}; "
         "a longer --budget narrows it"
     )
 

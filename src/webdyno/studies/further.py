@@ -19,7 +19,6 @@ from webdyno.studies.claims import (
     by_generator,
     comparisons_of,
     outcome_at,
-    sure_of,
 )
 
 RESERVE = 1.25
@@ -142,7 +141,7 @@ def blocks_to_decide(claim: Claim, comparison: Comparison) -> int | None:
     The interval's half-width goes with the square root of their number; what may have biased it
     stays. None where no number in reason would do.
     """
-    ratio, sure, blocks = comparison.ratio, sure_of(comparison), len(comparison.by_block)
+    ratio, sure, blocks = comparison.ratio, comparison.sure, len(comparison.by_block)
     if ratio is None or sure is None:
         return FEWEST_BLOCKS
     room = max(_rooms(claim, comparison, ratio, sure))
