@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import annotated_types as bounds
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
 from webdyno.model.bench import BenchSettings
@@ -24,6 +24,7 @@ from webdyno.model.experiment import Arm, Experiment, Level, Load, Measure, Slow
 from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
+from webdyno.model.request import Request
 
 DOCUMENT = Path(__file__).with_name("experiment.md")
 
@@ -31,6 +32,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "": Experiment,
     "load": Load,
     "load.slow_readers": SlowReaders,
+    "requests": Request,
     "arms.NAME": Arm,
     "measure": Measure,
     "bench": BenchSettings,
@@ -44,7 +46,8 @@ DEFAULTS = {("load", "paths"): "the site's first"}
 def keys() -> Iterator[str]:
     """Give every dotted key that an experiment can have."""
     for table, model in TABLES.items():
-        yield from (f"{table}.{name}".lstrip(".") for name in model.model_fields)
+        for name, field in model.model_fields.items():
+            yield f"{table}.{field.alias or name}".lstrip(".")
 
 
 def written(text: str) -> str:
@@ -66,7 +69,13 @@ def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
     said, hints = _sentences(model), get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
         default = DEFAULTS.get((table, name)) or _default(field)
-        cells = (f"`{name}`", _type(hints[name]), _unit(hints[name], name), default, said[name])
+        cells = (
+            f"`{field.alias or name}`",
+            _type(hints[name]),
+            _unit(hints[name], name),
+            default,
+            said[name],
+        )
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
@@ -116,6 +125,8 @@ def _type(hint: Any) -> str:  # noqa: ANN401
     """Say in words what a field may be."""
     if hint == DecidingMetric:
         return " or ".join(f'`"{name}"`' for name, rule in METRICS.items() if rule.decides)
+    if hint == JsonValue:
+        return "anything"
     if hint == Changes:
         return "table of keys"
     if hint in (KnobValue, Level):
@@ -128,6 +139,8 @@ def _type(hint: Any) -> str:  # noqa: ANN401
     if origin is Literal:
         return " or ".join(f'`"{each}"`' for each in inner)
     if origin is list:
+        if _is_model(inner[0]):
+            return "list of tables"
         return "list of texts" if _type(inner[0]) == "text" else f"list of: {_type(inner[0])}"
     if origin is dict:
         value = inner[1]

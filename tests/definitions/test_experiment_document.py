@@ -43,6 +43,8 @@ FREE = {
     "factors",
     "load.headers",
     "load_with",
+    "requests.headers",
+    "requests.json",
     "arms.NAME.knobs",
     "arms.NAME.load",
     "arms.NAME.bench",
@@ -56,8 +58,9 @@ def keys_of(data: dict[str, Any], table: str = "") -> set[str]:
     for name, value in data.items():
         key = f"{table}.{'NAME' if table == 'arms' else name}".lstrip(".")
         found.add(key)
-        if isinstance(value, dict) and key not in FREE:
-            found |= keys_of(value, key)
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, dict) and key not in FREE:
+                found |= keys_of(inner, key)
     return found
 
 
@@ -75,12 +78,16 @@ def test_every_key_stands_in_an_example_and_no_other(maker: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda it: " ".join(it))
-def test_every_example_holds(example: dict[str, Any]) -> None:
+def test_every_example_holds(
+    example: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     catalogue = Catalogue.load()
     whole = {**BARE, **example}
     if "arms" not in example or len(example["arms"]) < 2:
         whole["arms"] = TWO_ARMS | example.get("arms", {})
     if "slow_readers" in example.get("load", {}):
         assert Load.model_validate(example["load"]).slow_readers
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "avatar.png").write_bytes(b"\x89PNG")
     experiment = read_experiment(CommandLine(whole, {}), [], catalogue)
     assert experiment.title

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
-from webdyno.generator import LoadOrder, Request
+from webdyno.generator import LoadOrder
 from webdyno.generator.loadgen import Loadgen
 from webdyno.run.point import MOST_CERTIFIED, plan_arms
 from webdyno.stack import start_stack
@@ -32,7 +32,7 @@ def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
         start_stack(arm.stack, {}, arm.site, folder=tmp_path / "kept", bench=bench) as running,
         Loadgen(bench.split.client) as generator,
     ):
-        requests = tuple(Request(running.url + path, expect) for path, expect in arm.asked)
+        requests = tuple(asked.sent_to(running.url, arm.load) for asked in arm.asked)
         result = generator.slot(LoadOrder("1", requests, experiment.load, duration_s=1.0))
     assert result.failures.total == 0
     log = (tmp_path / "kept" / "nginx.log").read_text()
@@ -52,11 +52,11 @@ def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
 def test_the_certificate_looks_at_some_of_very_many(tmp_path: Path) -> None:
     catalogue = own_catalogue(tmp_path / "own")
     arm = plan_arms(read_experiment(CommandLine(ASKED, {}), [], catalogue), catalogue)[0]
-    certified = [path for path, _ in arm.certified]
+    certified = [asked.path for asked in arm.certified]
     assert len(arm.asked) == FILES
     assert len(certified) == MOST_CERTIFIED
     assert certified[:2] == ["/many/1.txt", "/many/101.txt"]
-    assert {expect.body_bytes for _, expect in arm.certified} == {4096}
+    assert {asked.expect.body_bytes for asked in arm.certified} == {4096}
 
 
 def own_catalogue(folder: Path) -> Catalogue:

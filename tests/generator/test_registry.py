@@ -15,6 +15,8 @@ from webdyno.model.mistake import Mistake
 BENCH = '''
 """A load generator that asks once a second, written for a test."""
 
+from collections.abc import Sequence
+
 from webdyno.generator.instrument import Done, Instrument, only_closed
 from webdyno.generator.interface import LoadOrder
 from webdyno.model.experiment import Load
@@ -39,8 +41,8 @@ class Sloth(Instrument):
     version_flag = "--version"
     reader = SLOTH
 
-    def fault(self, load: Load) -> str | None:
-        return only_closed(load)
+    def fault(self, load: Load, requests: Sequence[object]) -> str | None:
+        return only_closed(load, requests)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:
         return ["echo", "sloth: 1 in 1.0 at 1.0"]

@@ -12,6 +12,7 @@ import pytest
 from webdyno.generator import Expectation
 from webdyno.model.experiment import Load
 from webdyno.run import certificate
+from webdyno.run.asked import Asked
 from webdyno.run.certificate import Undecodable, ask, decoded
 
 BODY = b"Hello, World!"
@@ -57,7 +58,7 @@ def url() -> Iterator[str]:
 
 def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
-    (answer,) = ask(url, [("/hello", expect)], Load())
+    (answer,) = ask(url, [Asked("/hello", expect)], Load())
     assert (answer.status, answer.body_sha256) == (200, expect.body_sha256)
     assert answer.headers == [("Content-Length", "13")]
     assert answer.head_bytes == len(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n")
@@ -65,19 +66,21 @@ def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
 
 
 def test_an_error_page_keeps_its_beginning(url: str) -> None:
-    (answer,) = ask(url, [("/missing", Expectation(200))], Load())
+    (answer,) = ask(url, [Asked("/missing", Expectation(200))], Load())
     assert (answer.status, answer.body_start) == (404, "not here")
 
 
 def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: str) -> None:
-    gone, hello = ask(url, [("/gone", Expectation(200)), ("/hello", Expectation(200))], Load())
+    gone, hello = ask(
+        url, [Asked("/gone", Expectation(200)), Asked("/hello", Expectation(200))], Load()
+    )
     assert gone.status is None
     assert gone.error
     assert hello.status == 200
 
 
 def test_nobody_listening_is_told() -> None:
-    (answer,) = ask("http://127.0.0.1:9", [("/", Expectation(200))], Load())
+    (answer,) = ask("http://127.0.0.1:9", [Asked("/", Expectation(200))], Load())
     assert answer.status is None
     assert "refused" in (answer.error or "")
 
@@ -86,14 +89,14 @@ def test_nobody_listening_is_told() -> None:
 def test_a_compressed_body_is_kept_as_the_page_that_it_is(url: str, encoding: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
     load = Load(headers={"Accept-Encoding": encoding})
-    (answer,) = ask(url, [("/hello", expect)], load)
+    (answer,) = ask(url, [Asked("/hello", expect)], load)
     assert (answer.encoding, answer.wire_bytes) == (encoding, len(ENCODED[encoding]))
     assert (answer.body_bytes, answer.body_sha256) == (len(BODY), expect.body_sha256)
 
 
 def test_an_encoding_that_nobody_can_read_is_no_answer(url: str) -> None:
     load = Load(headers={"Accept-Encoding": "gzip, deflate"})  # the server takes it literally
-    (answer,) = ask(url, [("/hello", Expectation(200))], load)
+    (answer,) = ask(url, [Asked("/hello", Expectation(200))], load)
     assert answer.status is None
     assert "encoding" in (answer.error or "")
 

@@ -991,6 +991,9 @@ impl<'a> Life<'a> {
         let hash = answer.hash.map(|hash| *hash);
         if let Some(failure) = request.expect.judge(status, body_bytes, hash) {
             book.counts.seen.failures.count(failure);
+            if let Some(endpoint) = request.endpoint {
+                book.times.endpoints.at(endpoint).failed += 1;
+            }
             if !book.counts.seen.failure_samples.is_full() {
                 let text = reasons::mismatch(failure, request, status, body_bytes);
                 let in_scratch = self.pool[id].multi.is_none();
@@ -1007,6 +1010,10 @@ impl<'a> Life<'a> {
         let from_ns = self.plan.is_open().then(|| flight.ask.due_ns.unwrap_or(sent_ns));
         if from_ns.is_none_or(|from_ns| self.told_ns.contains(&from_ns)) {
             book.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, from_ns);
+            if let Some(endpoint) = request.endpoint {
+                let response_ns = answer.done_ns.saturating_sub(from_ns.unwrap_or(sent_ns));
+                book.times.endpoints.at(endpoint).answered.record(response_ns);
+            }
         }
     }
 
@@ -1016,6 +1023,9 @@ impl<'a> Life<'a> {
         let role = self.pool[id].role;
         let book = book_of(role, &mut self.recorder, &mut self.beside);
         book.counts.seen.failures.count(failure);
+        if let Some(endpoint) = self.plan.requests[flight.ask.request].endpoint {
+            book.times.endpoints.at(endpoint).failed += 1;
+        }
         if failure == Failure::Timeout {
             let from_ns = flight.ask.due_ns.unwrap_or(flight.sent_ns);
             if !self.plan.is_open() || self.told_ns.contains(&from_ns) {

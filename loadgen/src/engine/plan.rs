@@ -28,6 +28,8 @@ pub struct Ready {
     /// HEAD: the answer has no body.
     pub is_head: bool,
     pub url: String,
+    /// Index into [`Plan::endpoints`].
+    pub endpoint: Option<usize>,
 }
 
 /// Whom connections are to, and how they are made. Only alike ones can be shared.
@@ -52,6 +54,8 @@ pub struct Plan {
     pub order: Order,
     pub requests: Vec<Ready>,
     pub origins: Vec<Origin>,
+    /// Names of requests that are told of apart.
+    pub endpoints: Vec<String>,
     /// Scheme and host of each, for people.
     pub targets: Vec<String>,
     /// Present when some URL needs it.
@@ -86,6 +90,7 @@ impl Plan {
         let mut plan = Plan {
             requests: Vec::with_capacity(order.requests.len()),
             origins: Vec::new(),
+            endpoints: Vec::new(),
             targets: Vec::new(),
             tls: None,
             sources: Vec::new(),
@@ -157,6 +162,13 @@ impl Plan {
             true => Some((server_name(&target)?, load.tls.clone().unwrap_or_default())),
         };
         let rendered = Rendered::new(request, &target);
+        let endpoint = request.endpoint.as_ref().map(|name| {
+            let known = self.endpoints.iter().position(|other| other == name);
+            known.unwrap_or_else(|| {
+                self.endpoints.push(name.clone());
+                self.endpoints.len() - 1
+            })
+        });
         let is_known =
             |o: &Origin| o.addresses == addresses && o.tls == tls && o.protocol == load.protocol;
         let origin = self.origins.iter().position(is_known).unwrap_or(self.origins.len());
@@ -171,6 +183,7 @@ impl Plan {
             expect: request.expect.clone(),
             origin,
             is_head: request.method == "HEAD",
+            endpoint,
             url: request.url.clone(),
         })
     }

@@ -195,6 +195,8 @@ pub struct Sum {
     /// Of the slot's window: all counts, and times without the windows that were left out.
     pub recorder: Recorder,
     pub rate_rps: f64,
+    /// Seconds that rate and times are about.
+    pub counted_s: f64,
     pub left_out_windows: usize,
     /// Counts of lead-in, window and all that followed.
     pub whole: Counts,
@@ -246,7 +248,8 @@ impl Collector {
             (completed, length_s) = (self.sum.recorder.counts.requests.completed, self.left_out_s);
             self.sum.left_out_windows = 0;
         }
-        self.sum.rate_rps = completed as f64 / length_s.max(1e-9);
+        self.sum.counted_s = length_s.max(1e-9);
+        self.sum.rate_rps = completed as f64 / self.sum.counted_s;
         self.sum
     }
 

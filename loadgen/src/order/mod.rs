@@ -9,7 +9,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use hex::FromHex;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use arrivals::{Arrivals, Process, Stage, Think, ThinkDistribution, Unit};
@@ -57,6 +60,7 @@ pub struct Request {
     pub method: String,
     #[serde(default, with = "tuple_vec_map")]
     pub headers: Vec<(String, String)>,
+    /// A text, or `{"base64": …}`.
     #[serde(default, deserialize_with = "bytes")]
     pub body: Option<Vec<u8>>,
     /// How often it is asked for, relative to the others.
@@ -64,12 +68,14 @@ pub struct Request {
     pub weight: f64,
     #[serde(default)]
     pub expect: Expect,
+    /// Requests of one name are told of together, apart from the others.
+    pub endpoint: Option<String>,
 }
 
 impl Request {
     pub fn get(url: String) -> Self {
         let (method, headers, expect) = (get(), Vec::new(), Expect::default());
-        Request { url, method, headers, body: None, weight: one(), expect }
+        Request { url, method, headers, body: None, weight: one(), expect, endpoint: None }
     }
 
     /// The value of a header field that was given.
@@ -229,7 +235,23 @@ impl Default for Tls {
 }
 
 fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
-    Ok(Option::<String>::deserialize(from)?.map(String::into_bytes))
+    Ok(match Option::<Body>::deserialize(from)? {
+        None => None,
+        Some(Body::Text(text)) => Some(text.into_bytes()),
+        Some(Body::Binary { base64 }) => Some(
+            BASE64_STANDARD
+                .decode(base64)
+                .map_err(|error| D::Error::custom(format!("body is not base64: {error}")))?,
+        ),
+    })
+}
+
+/// How a body stands in an order: JSON has no bytes.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "should be text, or {\"base64\": …}")]
+enum Body {
+    Text(String),
+    Binary { base64: String },
 }
 
 fn get() -> String {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol, Tls};
 use crate::record::{
-    Beside, Counts, Failure, Handshakes, Http2, Requests, Samples, Seen, Timing, rounded,
+    Beside, Counts, Endpoint, Failure, Handshakes, Http2, Requests, Samples, Seen, Timing, rounded,
 };
 
 /// Version of the contract.
@@ -44,6 +44,9 @@ pub struct SlotResult {
     pub client: Client,
     pub windows: Vec<Window>,
     pub whole: Whole,
+    /// By name, where the order names any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +67,16 @@ pub struct Whole {
     #[serde(flatten)]
     pub seen: Seen,
     pub server_closed: u64,
+}
+
+/// Requests of one name, in the windows that rate and times are about.
+#[derive(Debug, Clone, Serialize)]
+pub struct EndpointUse {
+    pub endpoint: String,
+    pub completed: u64,
+    pub failed: u64,
+    pub rate_rps: f64,
+    pub response_time_us: Times,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -202,6 +215,7 @@ impl SlotResult {
                 seen: measured.sum.whole.seen.clone(),
                 server_closed: measured.sum.whole.server_closed,
             },
+            endpoints: endpoints(plan, measured),
             tls: is_secure.then(|| {
                 let Tls { resumption, insecure, .. } = load.tls.clone().unwrap_or_default();
                 TlsUse { handshakes: counts.handshakes, resumption, verified: !insecure }
@@ -259,6 +273,20 @@ fn client(measured: &Measured, leave_out: bool) -> Client {
         stood_still_s: rounded(windows.map(|window| window.still_s).sum(), 6),
         left_out_windows: measured.sum.left_out_windows,
     }
+}
+
+fn endpoints(plan: &Plan, measured: &Measured) -> Vec<EndpointUse> {
+    let of = |(number, name): (usize, &String)| {
+        let Endpoint { answered, failed } = measured.sum.recorder.times.endpoints.get(number);
+        EndpointUse {
+            endpoint: name.clone(),
+            completed: answered.count(),
+            failed,
+            rate_rps: rounded(answered.count() as f64 / measured.sum.counted_s, 3),
+            response_time_us: Times::of(&answered),
+        }
+    };
+    plan.endpoints.iter().enumerate().map(of).collect()
 }
 
 fn slow_readers(plan: &Plan, counts: &Counts) -> Option<SlowReading> {

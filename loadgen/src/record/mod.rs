@@ -1,5 +1,6 @@
 //! What is counted and timed: one [`Recorder`] per thread and window, merged afterwards.
 
+mod endpoints;
 mod timing;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use derive_more::AddAssign;
 use enum_map::{Enum, EnumMap};
 use serde::Serialize;
 
+pub use endpoints::{Endpoint, Endpoints};
 pub use timing::{Step, Timing};
 
 /// The ways in which a request can fail; each failed request has exactly one of these.
@@ -227,6 +229,8 @@ pub struct Timings {
     /// Open loop: from when a request was due and a connection free until it or a connection for
     /// it was begun.
     pub lag: Timing,
+    /// Response times and failures of requests that are told of apart.
+    pub endpoints: Endpoints,
 }
 
 /// Everything one thread records in one window.

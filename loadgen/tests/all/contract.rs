@@ -86,6 +86,37 @@ fn histograms_can_be_decoded() {
 }
 
 #[test]
+fn requests_of_an_endpoint_are_told_of_apart_and_bodies_may_be_bytes() {
+    let server = Server::answering(HELLO);
+    let mut asked = order(&server.url(), 400, json!({}));
+    let request = |endpoint: &str, weight: f64, expect: Value| {
+        json!({"url": server.url(), "endpoint": endpoint, "weight": weight, "expect": expect,
+               "method": "POST", "body": {"base64": "/wA="}})
+    };
+    asked["requests"] = json!([
+        request("often", 1.0, json!({})),
+        request("often", 1.0, json!({})),
+        request("wrong", 1.0, json!({"status": [404]})),
+        json!({"url": server.url()}),
+    ]);
+    let result = crate::support::run(&asked);
+    let [often, wrong] = result["endpoints"].as_array().expect("a list").as_slice() else {
+        panic!("{result:#}")
+    };
+    assert_eq!((&often["endpoint"], &wrong["endpoint"]), (&json!("often"), &json!("wrong")));
+    let count = |of: &Value, what: &str| of[what].as_u64().expect("a number");
+    assert!((120..280).contains(&count(often, "completed")), "{result:#}");
+    assert_eq!((count(often, "failed"), count(wrong, "completed")), (0, 0));
+    assert_eq!(count(wrong, "failed"), result["failures"]["status"].as_u64().expect("a number"));
+    assert_eq!(often["response_time_us"]["count"], often["completed"]);
+    let plain = crate::support::run(&order(&server.url(), 3, json!({})));
+    assert!(plain.get("endpoints").is_none());
+    asked["requests"][0]["body"] = json!({"base64": "?"});
+    let refusal = Serving::start().ask(&asked.to_string());
+    assert!(refusal["error"].as_str().expect("text").contains("base64"), "{refusal}");
+}
+
+#[test]
 fn an_interrupt_prints_what_was_measured() {
     let server = Server::answering(HELLO);
     let child = loadgen(&["run", "-d", "60s", "--json", "-c", "2", &server.url()])

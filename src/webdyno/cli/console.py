@@ -43,3 +43,8 @@ class _PlainConsole(Console):
             renderable = renderable.copy()
             renderable.plain = printable(renderable.plain)
         return super().render(renderable, options)
+
+
+def tell(text: str) -> None:
+    """Say something that is no result, on standard error."""
+    plain_console(stderr=True).print(text, soft_wrap=True)

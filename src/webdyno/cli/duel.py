@@ -42,6 +42,10 @@ def duel(
         webdyno duel nginx nginx        # how small a difference can be seen here?
     """
     catalogue = Catalogue.load(catalog)
+    if path is not None and flags.traffic.given:
+        raise Mistake(
+            f"--path {path}: --curl, --har and --requests say what is asked for; leave it out"
+        )
     spoken = _experiment(catalogue, stack, baseline, site, path)
     experiment = read_experiment(spoken, flags.overrides(), catalogue)
     return measure(f"{stack}-{baseline}", experiment, catalogue, out, yes=yes)
@@ -57,7 +61,7 @@ def _experiment(
     return CommandLine(
         data={
             "title": f"{stack} against {baseline}",
-            "question": f"How does {stack} compare with {baseline} at {asked} of {served.name}?",
+            "question": f"How does {stack} compare with {baseline} serving {served.name}?",
             "site": served.name,
             "load": {"paths": [asked]},
             "arms": {names[0]: {"stack": baseline}, names[1]: {"stack": stack}},

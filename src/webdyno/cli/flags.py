@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from webdyno.cli.console import tell
 from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
+from webdyno.definitions.traffic import open_secrets, read_curl, read_har, read_request_file
 from webdyno.definitions.value import written_value
 from webdyno.generator import programs
 from webdyno.model.bench import BenchSettings
@@ -104,6 +106,59 @@ THIS_BENCH = BenchFlags()
 
 @Parameter(name="*")
 @dataclass(frozen=True)
+class TrafficFlags:
+    """What is asked for, instead of what the experiment says: docs/requests.md."""
+
+    curl: Annotated[
+        Sequence[str],
+        Parameter(
+            help="A curl command, as browsers copy it: what is asked for, instead of paths; may be "
+            "given again.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = ()
+    har: Annotated[
+        Path | None, Parameter(help="A HAR file that a browser saved: what is asked for.")
+    ] = None
+    requests: Annotated[
+        Path | None,
+        Parameter(help="A .http file, or one with a JSON object a line: what is asked for."),
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether there are any."""
+        return bool(self.curl or self.har or self.requests)
+
+    def overrides(self) -> list[Override]:
+        """Give the requests as a setting of the experiment."""
+        if not self.given:
+            return []
+        entries = [read_curl(command) for command in self.curl]
+        flags = ["--curl"] if self.curl else []
+        if self.har is not None:
+            recorded, told = read_har(self.har)
+            entries += recorded
+            flags.append(f"--har {self.har}")
+            if told:
+                tell(told)
+        if self.requests is not None:
+            entries += read_request_file(self.requests)
+            flags.append(f"--requests {self.requests}")
+        if names := open_secrets(entries):
+            tell(
+                f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
+                "place, filled from the environment, keeps it out"
+            )
+        return [Override(("requests",), entries, " ".join(flags))]
+
+
+NO_TRAFFIC = TrafficFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
 class ExperimentFlags:
     """What of an experiment can be said on the command line."""
 
@@ -128,6 +183,7 @@ class ExperimentFlags:
         ),
     ] = None
     bench: BenchFlags = THIS_BENCH
+    traffic: TrafficFlags = NO_TRAFFIC
     set_: Annotated[
         Sequence[str],
         Parameter(
@@ -152,6 +208,7 @@ class ExperimentFlags:
         return [
             *self._measuring(),
             *self.bench.overrides(),
+            *self.traffic.overrides(),
             *settings(self.set_),
             *factors(self.vary),
         ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
@@ -52,11 +52,6 @@ def measure_on(
     experiment = RunFolder.open(path).head.experiment
     _provide(experiment, kept_catalogue(path), yes=yes)
     return _measure_in(lambda: resume_run(path), more_s, blocks)
-
-
-def tell(text: str) -> None:
-    """Say something that is no result, on standard error."""
-    plain_console(stderr=True).print(text, soft_wrap=True)
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:

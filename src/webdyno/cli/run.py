@@ -5,9 +5,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, Out, Yes
-from webdyno.cli.measure import measure, tell
+from webdyno.cli.measure import measure
 from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from cyclopts import Parameter
 from rich.table import Table
 
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import Yes
-from webdyno.cli.measure import measure, measure_on, tell
+from webdyno.cli.measure import measure, measure_on
 from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Catalogue
 from webdyno.definitions.study import check_study, levels_first, read_studies

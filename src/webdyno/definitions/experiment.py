@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from webdyno.definitions.bodies import with_bodies
 from webdyno.definitions.fit import check_fit, check_headers, check_knob
 from webdyno.definitions.near import nearest
 from webdyno.definitions.override import FACTORS, Override, overridden, with_value
@@ -39,6 +41,10 @@ class Source(Protocol):
     def data(self) -> dict[str, Any]:
         """The experiment as TOML has it."""
 
+    @property
+    def folder(self) -> Path:
+        """Where the files lie that it names."""
+
     def place(self, where: KeyPath) -> str:
         """Name the file and line, or the flag, that a value comes from."""
 
@@ -49,6 +55,11 @@ class CommandLine(NamedTuple):
     data: dict[str, Any]
     flags: Mapping[KeyPath, str]
     """By key: the flag or argument that gave it."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the command was given."""
+        return Path()
 
     def place(self, where: KeyPath) -> str:
         """Name the flag of a key, or of the nearest table around it."""
@@ -74,7 +85,7 @@ def read_experiment(source: Source, overrides: Sequence[Override], names: Names)
         flags = [flag for key, flag in origin.items() if around and _inside(key, around)]
         return " with ".join([source.place(where), *dict.fromkeys(flags)])
 
-    data = overridden(source.data, overrides)
+    data = with_bodies(overridden(source.data, overrides), source.folder, place)
     _check_arm_names(source.data, data, origin)
     data = _with_site_defaults(data, names)
     for key, levels in _only_varied(data):
@@ -96,7 +107,8 @@ def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
     if site is None:
         return data
     data = _with_paths_of_arms(data, names)
-    defaults: dict[str, dict[str, Any]] = {"load": {"paths": [site.ready_path]}, "measure": {}}
+    paths = {} if data.get("requests") else {"paths": [site.ready_path]}
+    defaults: dict[str, dict[str, Any]] = {"load": paths, "measure": {}}
     for table, default in defaults.items():
         given = data.get(table, {})
         if isinstance(given, dict):
@@ -113,7 +125,7 @@ def _site_in(table: dict[str, Any], names: Names) -> Site | None:
 def _with_paths_of_arms(data: dict[str, Any], names: Names) -> dict[str, Any]:
     """Give arms that have a site of their own its first path, where nobody names other ones."""
     arms = data.get("arms")
-    paths_of_all = (("load", "paths"), (FACTORS, "load.paths"))
+    paths_of_all = (("load", "paths"), (FACTORS, "load.paths"), ("requests",))
     if not isinstance(arms, dict) or any(_has(data, key) for key in paths_of_all):
         return data
     for name, arm in arms.items():

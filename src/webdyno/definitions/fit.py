@@ -70,7 +70,9 @@ def check_headers(
 ) -> None:
     """Raise Mistake where arms differ by a knob that no request of the load lets them feel."""
     for arm_name, arm in experiment.arms.items():
-        sent = {name.lower() for name in experiment.load_of(arm_name).headers}
+        requests = experiment.requests_of(arm_name)
+        headers = [experiment.load_of(arm_name).headers, *(it.headers for it in requests)]
+        sent = {name.lower() for each in headers for name in each}
         knobs = knobs_of(stacks[arm.stack], sites[experiment.site_of(arm_name)])
         for name, value in arm.knobs.items():
             header = knobs[name].needs_header

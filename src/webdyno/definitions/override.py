@@ -9,6 +9,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
 
 FACTORS = "factors"
+REQUESTS = "requests"
 
 
 class Override(NamedTuple):
@@ -46,7 +47,7 @@ def overridden(data: dict[str, Any], overrides: Sequence[Override]) -> dict[str,
             raise Mistake(f"{override.flag}: {other} is about the same setting; give one of them")
         seen[override.sets] = override.flag
         data = with_value(_unvaried(data, override.sets), *override)
-    return data
+    return _without_paths(data) if (REQUESTS,) in seen else data
 
 
 def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> dict[str, Any]:
@@ -65,6 +66,24 @@ def _unvaried(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:
     if not isinstance(varied, dict):
         return data
     return {**data, FACTORS: {it: varied[it] for it in varied if key_parts(it) != key}}
+
+
+def _without_paths(data: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what an experiment asks for, where flags say something else."""
+    arms, load = data.get("arms"), data.get("load")
+    if isinstance(load, dict):
+        data = {**data, "load": {key: load[key] for key in load if key != "paths"}}
+    if isinstance(arms, dict):
+        own = {name: _without(arm, "paths") for name, arm in arms.items()}
+        data = {**data, "arms": own}
+    return _unvaried(data, ("load", "paths"))
+
+
+def _without(arm: object, key: str) -> object:
+    if not isinstance(arm, dict):
+        return arm
+    kept = {name: value for name, value in arm.items() if name != key}
+    return kept | ({"load": _without(arm["load"], key)} if "load" in arm else {})
 
 
 def _setting(text: str, flag: str) -> Override:

@@ -28,6 +28,11 @@ class TomlFile:
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise Mistake(f"{path}: is not valid TOML: {why}") from None
 
+    @property
+    def folder(self) -> Path:
+        """Where the files lie that it names."""
+        return self.path.parent
+
     def place(self, where: KeyPath) -> str:
         """Name file and line of a key, or of the nearest table around it that is in the file."""
         lines = _lines(self._text)

@@ -1,5 +1,7 @@
 """ab, ApacheBench: one thread, a closed loop, HTTP/1.0."""
 
+from collections.abc import Sequence
+
 from webdyno.generator.instrument import (
     Done,
     Instrument,
@@ -10,6 +12,7 @@ from webdyno.generator.instrument import (
 )
 from webdyno.generator.interface import LoadOrder
 from webdyno.model.experiment import Load
+from webdyno.model.headers import may_be_compressed, with_headers
 from webdyno.model.load_result import (
     Bytes,
     Failures,
@@ -18,6 +21,7 @@ from webdyno.model.load_result import (
     Requests,
     Times,
 )
+from webdyno.model.request import Request
 from webdyno.readers.ab import AB
 from webdyno.readers.output import Output
 from webdyno.readers.run import Run
@@ -38,15 +42,15 @@ class ApacheBench(Instrument):
     reader = AB
     always_told = ("failed",)
 
-    def fault(self, load: Load) -> str | None:
+    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load ab can't do."""
         if load.connections > MOST_CONNECTIONS:
             return f"opens {MOST_CONNECTIONS} connections at most, not {load.connections}"
         if load.requests is not None and load.requests < load.connections:
             return f"can't share {load.requests} requests out among {load.connections} connections"
-        if load.may_be_compressed:
+        if any(may_be_compressed(with_headers(load.headers, it.headers)) for it in requests):
             return "speaks HTTP/1.0, in which not every server compresses"
-        return only_closed(load)
+        return only_closed(load, requests)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
         """Give ab's command line; -n stands after -t, which sets a number of its own."""
@@ -56,7 +60,11 @@ class ApacheBench(Instrument):
         return [
             *("ab", "-q", "-r", "-s", str(whole_seconds(load.timeout_s))),
             *("-t", str(seconds), "-n", str(requests), "-c", str(load.connections)),
-            *(word for name, value in load.headers.items() for word in ("-H", f"{name}: {value}")),
+            *(
+                word
+                for name, value in order.headers_of(request).items()
+                for word in ("-H", f"{name}: {value}")
+            ),
             *(["-k"] if load.keepalive == "always" else []),
             *(["-l"] if request.expect.body_bytes is None else []),
             request.url,

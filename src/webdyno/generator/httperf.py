@@ -1,6 +1,6 @@
 """httperf: one thread that opens connections at a rate, with a number of calls on each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from webdyno.generator.instrument import Done, Instrument, only_plain, us
 from webdyno.generator.interface import LoadOrder
@@ -13,6 +13,7 @@ from webdyno.model.load_result import (
     Requests,
     Times,
 )
+from webdyno.model.request import Request
 from webdyno.readers.httperf import HTTPERF
 from webdyno.readers.run import Run
 
@@ -26,18 +27,19 @@ class Httperf(Instrument):
     reader = HTTPERF
     always_told = ("connections", "failed", "non_2xx")
 
-    def fault(self, load: Load) -> str | None:
+    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load httperf can't do."""
         if load.loop == "closed" or load.due != "connection":
             return (
                 "opens connections at a rate: it needs load.loop = "
                 '"open", load.due = "connection", load.rate_per_s and load.keepalive = N'
             )
-        return only_plain(load)
+        return only_plain(load, requests)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
         """Give httperf's command line; a period of type e has exponential lengths (Poisson)."""
         load, (request,) = order.load, order.requests
+        headers = order.headers_of(request)
         host, _, path = request.url.removeprefix("http://").partition("/")
         server, _, port = host.partition(":")
         rate = load.rate_per_s or 1.0
@@ -48,7 +50,7 @@ class Httperf(Instrument):
             f"--num-conns={max(1, round(rate * order.duration_s))}",
             f"--num-calls={load.keepalive}",
             f"--timeout={load.timeout_s:g}",
-            *([f"--add-header={_escaped(load.headers)}"] if load.headers else []),
+            *([f"--add-header={_escaped(headers)}"] if headers else []),
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002

@@ -17,7 +17,7 @@ from webdyno.generator.interface import Generator, GeneratorError, LoadOrder
 from webdyno.model.experiment import Load
 from webdyno.model.load_result import Client, LoadResult, Times
 from webdyno.model.mistake import Trouble
-from webdyno.model.paths import spell_out_all
+from webdyno.model.request import SECRET, Request
 from webdyno.model.service import Need
 from webdyno.readers.facts import Tool
 from webdyno.readers.output import Output
@@ -94,7 +94,7 @@ class Instrument(ABC):
         return _OncePerSlot(self, cpus, entry)
 
     @abstractmethod
-    def fault(self, load: Load) -> str | None:
+    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load the instrument can't do; None when it can do it all."""
 
     @abstractmethod
@@ -191,19 +191,26 @@ def whole_seconds(duration_s: float) -> int:
     return max(1, round(duration_s))
 
 
-def only_plain(load: Load) -> str | None:
+def only_plain(load: Load, requests: Sequence[Request]) -> str | None:
     """Say what none of the instruments can do."""
-    if (paths := len(spell_out_all(load.paths))) > 1:
+    if (paths := sum(len(request.paths) for request in requests)) > 1:
         return f"asks for one path only, not {paths}"
+    request = requests[0]
+    if request.method != "GET":
+        return f"is asked for GET only here, not {request.method}"
+    if request.sha256 or request.contains:
+        return "looks into no answer: it knows no sha256 or contains"
+    if any(SECRET.search(value) for value in {**load.headers, **request.headers}.values()):
+        return "would show secrets (${env:…}) in its command line"
     if load.idle_connections or load.slow_readers or load.think_s:
         return "knows no idle_connections, slow_readers or think_s"
     return None
 
 
-def only_closed(load: Load) -> str | None:
+def only_closed(load: Load, requests: Sequence[Request]) -> str | None:
     """Say what instruments with a closed loop can't do."""
     if load.loop == "open":
         return 'has a closed loop only; set load.loop = "closed" without rate_per_s'
     if load.keepalive not in ("always", "never"):
         return 'knows no number of requests per connection; load.keepalive is "always" or "never"'
-    return only_plain(load)
+    return only_plain(load, requests)

@@ -1,12 +1,14 @@
 """What the lab asks of any load generator: one slot of load, and an account of what happened."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
 from webdyno.model.experiment import Load
+from webdyno.model.headers import may_be_compressed
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
+from webdyno.model.request import Request as WrittenRequest
 from webdyno.model.service import Need
 
 
@@ -18,27 +20,36 @@ class GeneratorError(Trouble):
 class Expectation:
     """The right answer to a request."""
 
-    status: int
+    status: int | None
+    """None where any from 200 to 299 is right."""
     body_bytes: int | None = None
     """None where the length may differ from answer to answer."""
     body_sha256: str | None = None
     """None where the body may differ from answer to answer."""
 
-    def under(self, load: Load) -> "Expectation":
-        """Give what can be expected of answers on the wire under a load.
+    def under(self, headers: Mapping[str, str]) -> "Expectation":
+        """Give what can be expected of answers on the wire to requests with such headers.
 
         Length and sum are the page's: where bodies may come compressed, only the certificate, which
         decodes them, can compare them with the page.
         """
-        return Expectation(self.status) if load.may_be_compressed else self
+        return Expectation(self.status) if may_be_compressed(headers) else self
 
 
 @dataclass(frozen=True)
 class Request:
-    """One entry of a slot's mix; all entries are asked for in equal shares."""
+    """One entry of a slot's mix."""
 
     url: str
     expect: Expectation
+    method: str = "GET"
+    headers: Mapping[str, str] | None = None
+    """Those of the load among them; None: those of the load alone."""
+    body: bytes | None = None
+    weight: float = 1.0
+    """How often it is asked for, beside the others; with Zipf's law the order says that."""
+    endpoint: str | None = None
+    """Requests of one endpoint are told of apart from the others, where the generator can."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +68,10 @@ class LoadOrder:
     window unless given."""
     count: int | None = None
     """The slot ends when so many requests were answered; then `duration_s` is the longest."""
+
+    def headers_of(self, request: Request) -> Mapping[str, str]:
+        """Give all headers that a request is sent with."""
+        return self.load.headers if request.headers is None else request.headers
 
     @property
     def load_s(self) -> float:
@@ -109,8 +124,8 @@ class Program(Protocol):
     def need(self) -> Need | None:
         """What must be on the machine; None when webdyno brings it."""
 
-    def fault(self, load: Load) -> str | None:
-        """Say what of a load it can't do, in words that follow its name; None if it can do it."""
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
+        """Say what of it it can't do, in words that follow its name; None if it can do it."""
 
     def version(self) -> str:
         """Give its name and version, as recorded with a run; raise Trouble if it is missing."""

@@ -1,5 +1,6 @@
 """webdyno's own engine behind `loadgen serve`: a JSON line in, a JSON line out, per slot."""
 
+import base64
 import json
 import os
 import selectors
@@ -11,10 +12,11 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder
+from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, Request
 from webdyno.model.experiment import OWN_GENERATOR, Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Mistake
+from webdyno.model.request import Request as WrittenRequest
 
 PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
@@ -141,13 +143,9 @@ class Loadgen:
 
 def order_json(order: LoadOrder) -> dict[str, Any]:
     """Give the order in the form of the engine's contract, version 1."""
-    headers = {"headers": order.load.headers} if order.load.headers else {}
     asked: dict[str, Any] = {
         "id": order.id,
-        "requests": [
-            {"url": request.url, "expect": _expect_json(request.expect)} | headers
-            for request in order.requests
-        ],
+        "requests": [_request_json(order, request) for request in order.requests],
         "load": _load_json(order.load),
         "duration_s": order.duration_s,
     }
@@ -165,11 +163,35 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
     return asked
 
 
+def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
+    asked: dict[str, Any] = {"url": request.url, "expect": _expect_json(request.expect)}
+    if request.method != "GET":
+        asked["method"] = request.method
+    if headers := order.headers_of(request):
+        asked["headers"] = dict(headers)
+    if request.body is not None:
+        asked["body"] = _body_json(request.body)
+    if order.load.zipf is None and request.weight != 1.0:
+        asked["weight"] = request.weight
+    if request.endpoint is not None:
+        asked["endpoint"] = request.endpoint
+    return asked
+
+
+def _body_json(body: bytes) -> str | dict[str, str]:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode()}
+
+
 def _expect_json(expect: Expectation) -> dict[str, Any]:
-    known = {"body_bytes": expect.body_bytes, "body_sha256": expect.body_sha256}
-    return {"status": [expect.status]} | {
-        name: value for name, value in known.items() if value is not None
+    known = {
+        "status": None if expect.status is None else [expect.status],
+        "body_bytes": expect.body_bytes,
+        "body_sha256": expect.body_sha256,
     }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def _load_json(load: Load) -> dict[str, Any]:
@@ -202,7 +224,7 @@ class Engine:
     tells_windows = True
     need = None
 
-    def fault(self, load: Load) -> None:
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> None:
         """Nothing that a load can ask for is beyond it."""
 
     def version(self) -> str:

@@ -1,5 +1,7 @@
 """redis-benchmark: one command again and again over kept connections, a closed loop."""
 
+from collections.abc import Sequence
+
 from webdyno.generator.instrument import Done, Instrument, only_closed, times
 from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.model.experiment import Load
@@ -9,6 +11,7 @@ from webdyno.model.load_result import (
     LoadResult,
     Requests,
 )
+from webdyno.model.request import Request
 from webdyno.readers.redis import REDIS
 from webdyno.readers.run import Run
 
@@ -26,11 +29,11 @@ class RedisBenchmark(Instrument):
     reader = REDIS
     protocol = "redis"
 
-    def fault(self, load: Load) -> str | None:
+    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load redis-benchmark can't do."""
         if load.headers:
             return "speaks no HTTP, so it has no headers"
-        return only_closed(load)
+        return only_closed(load, requests)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:
         """Give redis-benchmark's command line; a single thread is what it has by itself."""

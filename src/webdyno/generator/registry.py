@@ -39,7 +39,10 @@ def generator_fault(experiment: Experiment) -> str | None:
     """Say why an experiment's generator can't make its load, or can't tell what decides."""
     name = experiment.generator
     its = program(name)
-    faults = {arm: its.fault(experiment.load_of(arm)) for arm in experiment.arms}
+    faults = {
+        arm: its.fault(experiment.load_of(arm), experiment.requests_of(arm))
+        for arm in experiment.arms
+    }
     for arm, fault in faults.items():
         if fault is not None:
             of_arm = "" if len(set(faults.values())) == 1 else f"arm {arm}: "

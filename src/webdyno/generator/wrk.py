@@ -1,5 +1,7 @@
 """wrk: several threads, a closed loop."""
 
+from collections.abc import Sequence
+
 from webdyno.generator.instrument import (
     Done,
     Instrument,
@@ -15,6 +17,7 @@ from webdyno.model.load_result import (
     LoadResult,
     Requests,
 )
+from webdyno.model.request import Request
 from webdyno.readers.run import Run
 from webdyno.readers.wrk import WRK
 
@@ -27,11 +30,11 @@ class Wrk(Instrument):
     version_flag = "-v"
     reader = WRK
 
-    def fault(self, load: Load) -> str | None:
+    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load wrk can't do."""
         if load.requests is not None:
             return "ends after a time, not after a number of requests"
-        return only_closed(load)
+        return only_closed(load, requests)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:
         """Give wrk's command line."""
@@ -40,7 +43,11 @@ class Wrk(Instrument):
             *("wrk", "--latency", "-t", str(_threads(load.connections, cpus))),
             *("-c", str(load.connections), "-d", f"{whole_seconds(order.duration_s)}s"),
             *("--timeout", f"{whole_seconds(load.timeout_s)}s"),
-            *(word for name, value in load.headers.items() for word in ("-H", f"{name}: {value}")),
+            *(
+                word
+                for name, value in order.headers_of(request).items()
+                for word in ("-H", f"{name}: {value}")
+            ),
             *(["-H", "Connection: close"] if load.keepalive == "never" else []),
             request.url,
         ]

@@ -3,7 +3,6 @@
 What is said of each key here is what `docs/experiment.md` says.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -12,11 +11,13 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import Changes, changed
+from webdyno.model.headers import Headers, accepted_encodings, may_be_compressed
 from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import DecidingMetric
 from webdyno.model.names import Name, OneLine
 from webdyno.model.paths import WrittenPaths
 from webdyno.model.quantities import SHARE, SIZE, Budget, Pause, Quantity, Seconds, Size
+from webdyno.model.request import Request, WrittenRequests
 
 FIRST_SLOTS = 4
 MOST_CONNECTIONS = 1_000_000
@@ -28,28 +29,6 @@ Requests = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 KeepAlive = Literal["always", "never"] | Requests
 """Whether connections are reused; a number closes each connection after that many requests."""
-
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
-_FIELD_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,4000}[\x21-\x7e])?")
-OWN_HEADERS = frozenset(
-    {"host", "connection", "content-length", "transfer-encoding", "te", "upgrade"}
-)
-"""What the load generator itself says in its requests."""
-READABLE_ENCODINGS = frozenset({"gzip", "deflate", "identity"})
-"""Encodings of bodies that the certificate can look into."""
-
-
-def _sendable(headers: dict[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
-        if not _TOKEN.fullmatch(name):
-            raise ValueError(f"{name!r:.60} is no name of a header, such as Accept-Encoding")
-        if name.lower() in OWN_HEADERS:
-            raise ValueError(f"the load generator itself sends {name}; leave it out of headers")
-        if not _FIELD_VALUE.fullmatch(value):
-            raise ValueError(f"{name}: {value!r:.60} is no value of a header: ASCII in one line")
-    if len({name.lower() for name in headers}) < len(headers):
-        raise ValueError("headers has the same name twice, in other letters")
-    return headers
 
 
 class SlowReaders(Model):
@@ -68,9 +47,10 @@ class Load(Model):
     """Asked for in equal shares; `/many/{1..2000}.txt` stands for many. An arm may have its own."""
     zipf: Annotated[float, Field(ge=0, le=10)] | None = None
     """Ask for the paths by Zipf's law with this exponent instead, the first one most often."""
-    headers: Annotated[dict[str, str], AfterValidator(_sendable)] = {}
-    """Sent with each request. With `Accept-Encoding` answers may come compressed: bodies are then
-    looked at before the load, decoded; under load only their status counts."""
+    headers: Headers = {}
+    """Sent with each request; `${env:NAME}` stands for a secret. With `Accept-Encoding` answers may
+    come compressed: bodies are then looked at before the load, decoded; under load only their
+    status counts."""
     loop: Literal["closed", "open"] = "closed"
     """closed: each connection sends its next request when the last one was answered.
     open: requests are due at a rate, whether or not the server keeps up."""
@@ -108,11 +88,6 @@ class Load(Model):
             raise ValueError('requests needs loop = "closed"; an open loop has its timetable')
         if self.due == "connection" and not isinstance(self.keepalive, int):
             raise ValueError('due = "connection" needs keepalive = N, the requests on each')
-        if unknown := self.accepted_encodings - READABLE_ENCODINGS:
-            raise ValueError(
-                f"webdyno can't look into bodies in the encoding {', '.join(sorted(unknown))}; "
-                f"accept {', '.join(sorted(READABLE_ENCODINGS))}"
-            )
         return self
 
     def shares(self, paths: int) -> list[float]:
@@ -132,13 +107,12 @@ class Load(Model):
     @property
     def accepted_encodings(self) -> set[str]:
         """Encodings of bodies that requests accept; none unless a header says so."""
-        said = next((v for k, v in self.headers.items() if k.lower() == "accept-encoding"), "")
-        return {part.partition(";")[0].strip().lower() for part in said.split(",") if part.strip()}
+        return accepted_encodings(self.headers)
 
     @property
     def may_be_compressed(self) -> bool:
         """Whether answers may come compressed, so that bytes on the wire aren't the page's."""
-        return bool(self.accepted_encodings - {"identity"})
+        return may_be_compressed(self.headers)
 
 
 class Arm(Model):
@@ -298,6 +272,8 @@ class Experiment(Model):
     """What makes the load: webdyno's own loadgen, or an instrument of older studies."""
     load: Load = Load()
     """What the clients do."""
+    requests: WrittenRequests = []
+    """What is asked for, where that is more than pages: in the place of `load.paths`."""
     load_with: dict[GeneratorName, Changes] = {}
     """By load generator: keys of `[load]` that are other with this one, such as `requests` with
     ab."""
@@ -314,9 +290,27 @@ class Experiment(Model):
     """What is varied: a setting's dotted key, as for --set, and its levels. The arms are compared
     at every combination of levels; the measuring time is shared out among these points."""
 
+    @model_validator(mode="after")
+    def _requests_or_paths(self) -> "Experiment":
+        own = [name for name, arm in self.arms.items() if "paths" in arm.load_changes]
+        if self.requests and (self.load.paths != Load().paths or own):
+            where = "load.paths" if not own else f"the paths of arm {own[0]}"
+            raise ValueError(
+                f"[[requests]] say what is asked for, and so do {where}; leave one out"
+            )
+        if self.load.zipf is not None and len({it.weight for it in self.requests}) > 1:
+            raise ValueError(
+                "load.zipf and the requests' weights both say how often; leave one out"
+            )
+        return self
+
     def load_of(self, arm: str) -> Load:
         """Give what the clients do with an arm."""
         return changed(self.load, *self.load_changes_of(arm))
+
+    def requests_of(self, arm: str) -> list[Request]:
+        """Give what an arm is asked for; a load's paths are short for GET requests."""
+        return self.requests or [Request(path=path) for path in self.load_of(arm).paths]
 
     def load_changes_of(self, arm: str) -> tuple[Changes, Changes]:
         """Give what is other than in `load`: with the load generator, and with the arm."""

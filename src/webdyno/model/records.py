@@ -73,7 +73,9 @@ class Answer(Model):
     """One answer of an arm to a request of the certificate."""
 
     path: str
-    expected_status: Count
+    """With the method before it where that isn't GET; or the request's name."""
+    expected_status: Count | None
+    """None where any from 200 to 299 is right."""
     expected_sha256: str | None
     """None where the body may differ from answer to answer."""
     expected_bytes: Count | None
@@ -92,6 +94,15 @@ class Answer(Model):
     body_sha256: str = ""
     body_start: str = ""
     """The first 200 bytes as text, to show an error page."""
+    lacks: str | None = None
+    """Text that the right answer contains and this one doesn't."""
+
+    @property
+    def has_right_status(self) -> bool:
+        """Whether its status is the expected one."""
+        if self.expected_status is None:
+            return self.status is not None and 200 <= self.status < 300
+        return self.status == self.expected_status
 
 
 class CertificateRecord(Model):

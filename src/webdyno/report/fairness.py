@@ -117,12 +117,12 @@ def _line(
 def _status(answer: Answer) -> str:
     if answer.status is None:
         return answer.error or "no answer"
-    wanted = "" if answer.status == answer.expected_status else f", not {answer.expected_status}"
+    wanted = "" if answer.has_right_status else f", not {answer.expected_status or '2xx'}"
     return f"{answer.status}{wanted}"
 
 
 def _wrong_status(answer: Answer) -> bool:
-    return answer.status != answer.expected_status
+    return not answer.has_right_status
 
 
 def _body(answer: Answer) -> str:
@@ -135,7 +135,7 @@ def _body(answer: Answer) -> str:
 
 
 def _wrong_body(answer: Answer) -> bool:
-    return answer.expected_sha256 not in (None, answer.body_sha256)
+    return bool(answer.lacks) or answer.expected_sha256 not in (None, answer.body_sha256)
 
 
 def _header(name: str) -> Callable[[Answer], str]:

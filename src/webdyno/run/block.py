@@ -9,11 +9,12 @@ from random import Random
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from webdyno.generator import Generator, GeneratorError, LoadOrder, Request
+from webdyno.generator import Generator, GeneratorError, LoadOrder
 from webdyno.judge import Stop
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import certificate as fairness
 from webdyno.model.calibration import Ceiling
+from webdyno.model.headers import may_be_compressed
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
@@ -253,9 +254,7 @@ def load_order(
     """Give the order, by a name of its own, for one stretch of an arm's load."""
     return LoadOrder(
         id=name,
-        requests=tuple(
-            Request(stack.url + path, expect.under(arm.load)) for path, expect in arm.asked
-        ),
+        requests=tuple(asked.sent_to(stack.url, arm.load) for asked in arm.asked),
         load=arm.load,
         duration_s=duration_s,
         lead_in_s=lead_in_s,
@@ -275,12 +274,14 @@ def put_load(generator: Generator, order: LoadOrder, stack: RunningStack) -> Loa
 def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
     """Give what the client can do at most with answers like the arm's, where that is known."""
     load, calibration = arm.load, at.benches[arm.name].calibration
-    lengths = [expect.body_bytes for _, expect in arm.asked]
+    lengths = [asked.expect.body_bytes for asked in arm.asked]
     known = [length for length in lengths if length is not None]
     calibrated = at.experiment.generator == "loadgen" and not load.think_s
-    if load.may_be_compressed or len(known) < len(lengths):
+    if any(may_be_compressed(asked.headers or {}) for asked in arm.asked) or len(known) < len(
+        lengths
+    ):
         return None
     if calibration is None or not calibrated:
         return None
-    body_bytes = fmean(known, load.shares(len(known)))
+    body_bytes = fmean(known, arm.shares)
     return calibration.ceiling(body_bytes, load.connections, load.keepalive)

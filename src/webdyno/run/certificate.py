@@ -7,9 +7,10 @@ import zlib
 from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
-from webdyno.generator import Expectation
 from webdyno.model.experiment import Load
+from webdyno.model.headers import accepted_encodings
 from webdyno.model.records import Answer
+from webdyno.run.asked import Asked
 from webdyno.stack.ports import NewSocket
 from webdyno.stack.ready import HttpConnection
 
@@ -22,58 +23,64 @@ MOST_DECODED_BYTES = 1 << 30
 ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
 """By encoding: what zlib calls its format (RFC 9110, 8.4.1)."""
 
+WITH_BODIES = frozenset({"POST", "PUT", "PATCH"})
+"""Methods that announce that there is no body (RFC 9110, 8.6)."""
+
 HTTP_VERSIONS = {9: "HTTP/0.9", 10: "HTTP/1.0", 11: "HTTP/1.1"}
 
 
 def ask(
     url: str,
-    paths: Iterable[tuple[str, Expectation]],
+    requests: Iterable[Asked],
     load: Load,
     new_socket: NewSocket = socket.socket,
 ) -> list[Answer]:
-    """Ask a server for each path over one connection, as the load will, and keep the answers.
+    """Ask a server each request over one connection, as the load will, and keep the answers.
 
     Headers are those of the load, so bodies may come compressed: what is kept of them is decoded.
 
-    `url` is the server's base URL. A path that gets no answer gives an `Answer` with an error.
+    `url` is the server's base URL. A request that gets no answer gives an `Answer` with an error.
     """
     target = urlsplit(url)
     connection = HttpConnection(target.netloc, load.timeout_s, new_socket)
     try:
-        return [_ask_one(connection, path, expect, load) for path, expect in paths]
+        return [_ask_one(connection, asked, load) for asked in requests]
     finally:
         connection.close()
 
 
 def _ask_one(
     connection: http.client.HTTPConnection,
-    path: str,
-    expect: Expectation,
+    asked: Asked,
     load: Load,
 ) -> Answer:
-    asked = Answer(
-        path=path,
-        expected_status=expect.status,
-        expected_sha256=expect.body_sha256,
-        expected_bytes=expect.body_bytes,
+    headers = load.headers if asked.headers is None else asked.headers
+    told = Answer(
+        path=asked.label or asked.path,
+        expected_status=asked.expect.status,
+        expected_sha256=asked.expect.body_sha256,
+        expected_bytes=asked.expect.body_bytes,
         status=None,
     )
     try:
         # http.client would add "Accept-Encoding: identity", which no load generator sends.
-        connection.putrequest("GET", path, skip_accept_encoding=True)
-        for name, value in load.headers.items():
+        connection.putrequest(asked.method, asked.path, skip_accept_encoding=True)
+        for name, value in headers.items():
             connection.putheader(name, value)
-        connection.endheaders()
+        if asked.body is not None or asked.method in WITH_BODIES:
+            connection.putheader("Content-Length", str(len(asked.body or b"")))
+        connection.endheaders(asked.body)
         response = connection.getresponse()
         came = response.read()
         encoding = response.getheader("Content-Encoding", "").strip().lower()
-        body = decoded(came, encoding, load.accepted_encodings)
+        body = decoded(came, encoding, accepted_encodings(headers))
     except (http.client.HTTPException, OSError, zlib.error, Undecodable) as error:
         connection.close()
-        return asked.model_copy(update={"error": str(error) or type(error).__name__})
+        return told.model_copy(update={"error": str(error) or type(error).__name__})
     got = response.getheaders()
     version = HTTP_VERSIONS.get(response.version, str(response.version))
-    return asked.model_copy(
+    lacks = asked.contains is not None and asked.contains.encode() not in body
+    return told.model_copy(
         update={
             "status": response.status,
             "http_version": version,
@@ -83,6 +90,7 @@ def _ask_one(
             "wire_bytes": len(came),
             "body_bytes": len(body),
             "body_sha256": hashlib.sha256(body).hexdigest(),
+            "lacks": asked.contains if lacks else None,
             "body_start": body[:SHOWN_BYTES].decode("utf-8", "replace"),
         }
     )

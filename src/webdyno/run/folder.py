@@ -8,7 +8,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,6 +21,7 @@ from webdyno.definitions.refusal import first_fault
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import RECORD, BlockRecord, Record
 from webdyno.model.run import FORMAT, READABLE, RunHead
+from webdyno.run.hidden import line_of
 
 HEAD_FILE = "run.json"
 RECORDS_FILE = "slots.jsonl"
@@ -39,6 +40,8 @@ class RunFolder:
     def __init__(self, path: Path, head: RunHead, write: Write = os.write) -> None:
         self.path = path
         self.head = head
+        self.secrets: Collection[str] = ()
+        """What no file of the folder may show."""
         self._write = write
         self._file: int | None = None
 
@@ -132,7 +135,7 @@ class RunFolder:
         """
         self.hold()
         assert self._file is not None  # noqa: S101 (hold took it)
-        line = record.model_dump_json(by_alias=True).encode() + b"\n"
+        line = line_of(record, self.secrets)
         size = os.fstat(self._file).st_size
         try:
             written = 0

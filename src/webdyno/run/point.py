@@ -1,5 +1,6 @@
 """A point of an experiment while it is being measured: what every block there works with."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -7,14 +8,13 @@ from typing import Protocol
 
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
-from webdyno.generator import Expectation, Generator
+from webdyno.generator import Generator
 from webdyno.judge import Stop, decide
 from webdyno.judge.remedies import due_remedy
 from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Arm, Experiment, Load
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
-from webdyno.model.paths import spell_out_all
 from webdyno.model.point import Point
 from webdyno.model.records import (
     BlockRecord,
@@ -27,6 +27,7 @@ from webdyno.model.records import (
 )
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
+from webdyno.run.asked import Asked, asked_for, secrets_of
 from webdyno.run.folder import RunFolder
 from webdyno.stack import StackDied
 
@@ -44,16 +45,26 @@ class PlannedArm:
     site: Site
     load: Load
     """What the clients do with it."""
-    asked: tuple[tuple[str, Expectation], ...]
-    """Paths that the load asks for, with their right answers."""
+    asked: tuple[Asked, ...]
+    """What the load asks for, with the right answers."""
+    secrets: frozenset[str]
+    """What of it nothing on disk may show."""
     memory_bytes: int | None
     cpus: int | None
 
     @property
-    def certified(self) -> tuple[tuple[str, Expectation], ...]:
+    def certified(self) -> tuple[Asked, ...]:
         """What the certificate asks for: all of it, or of very many paths some, spread evenly."""
         step = -(-len(self.asked) // MOST_CERTIFIED)
         return self.asked[::step]
+
+    @property
+    def shares(self) -> list[float]:
+        """How often each is asked for, as shares that add up to 1."""
+        if self.load.zipf is not None:
+            return self.load.shares(len(self.asked))
+        total = sum(asked.weight for asked in self.asked)
+        return [asked.weight / total for asked in self.asked]
 
 
 def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
@@ -63,14 +74,11 @@ def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
 
 def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue) -> PlannedArm:
     site, load = catalogue.site(experiment.site_of(name)), experiment.load_of(name)
-    asked = tuple((path, _expectation(site, path)) for path in spell_out_all(load.paths))
+    requests = experiment.requests_of(name)
+    asked = asked_for(requests, load, site, os.environ)
+    secrets = frozenset(secrets_of(requests, load, os.environ))
     stack = catalogue.stack(arm.stack)
-    return PlannedArm(name, stack, arm.knobs, site, load, asked, arm.memory, arm.cpus)
-
-
-def _expectation(site: Site, path: str) -> Expectation:
-    page = site.page(path)
-    return Expectation(page.status, page.body_bytes, page.body_sha256)
+    return PlannedArm(name, stack, arm.knobs, site, load, asked, secrets, arm.memory, arm.cpus)
 
 
 class Progress(Protocol):

@@ -25,7 +25,8 @@ from webdyno.model.records import BlockRecord, PilotRecord, Record, SessionRecor
 from webdyno.model.run import RunHead
 from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
-from webdyno.run.folder import RunFolder
+from webdyno.run.folder import BLOCKS_FOLDER, RunFolder
+from webdyno.run.hidden import hide_in_files
 from webdyno.run.pilot import run_pilots
 from webdyno.run.point import ArmBench, MeasuredPoint, PlannedArm, Progress, plan_arms
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
@@ -93,6 +94,10 @@ def measure(
     """
     with ExitStack() as exits:
         points = _open_points(folder, progress, exits)
+        folder.secrets = {it for at in points for arm in at.arms for it in arm.secrets}
+        hide_in_logs = partial(hide_in_files, folder.path / BLOCKS_FOLDER, folder.secrets)
+        hide_in_logs()  # of a session that was killed
+        exits.callback(hide_in_logs)
         for at in points:
             if more_s is not None:
                 at.allow(more_s / len(points))

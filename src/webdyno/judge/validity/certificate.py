@@ -100,12 +100,19 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     f"arm {arm} gave no usable answer to {answer.path}: "
                     f"{answer.error or 'no reason'}",
                 )
-            elif answer.status != answer.expected_status:
+            elif not answer.has_right_status:
+                wanted = answer.expected_status or "a status from 200 to 299"
                 yield _finding(
                     "wrong-status",
                     arm,
-                    f"arm {arm} answered {answer.status} to {answer.path}, "
-                    f"{answer.expected_status} was expected",
+                    f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected",
+                )
+            elif answer.lacks is not None:
+                yield _finding(
+                    "different-body",
+                    arm,
+                    f"arm {arm} answered {answer.path} without {answer.lacks!r:.60}, which its "
+                    f"answer should contain; it begins with {answer.body_start!r:.80}",
                 )
             elif answer.expected_sha256 not in {None, answer.body_sha256}:
                 expected = (
@@ -134,8 +141,17 @@ def _unlike_each_other(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
             )
             continue
         for ours, theirs in zip(by_arm[baseline], by_arm[arm], strict=True):
-            if _as_expected(ours) and _as_expected(theirs) and not _alike(ours, theirs):
-                paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
+            if not (_as_expected(ours) and _as_expected(theirs)):
+                continue
+            paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
+            if ours.status != theirs.status:
+                yield _finding(
+                    "wrong-status",
+                    arm,
+                    f"arms {baseline} and {arm} answered {paths} with different statuses: "
+                    f"{ours.status} and {theirs.status}",
+                )
+            elif not _alike(ours, theirs):
                 yield _finding(
                     "different-body",
                     arm,
@@ -184,8 +200,10 @@ def _unlike_but_allowed(
 
 def _as_expected(answer: Answer) -> bool:
     """Whether an answer is what its site promises; if not, that has been told of already."""
-    return answer.status == answer.expected_status and (
-        answer.expected_sha256 in {None, answer.body_sha256}
+    return (
+        answer.has_right_status
+        and answer.lacks is None
+        and answer.expected_sha256 in {None, answer.body_sha256}
     )
 
 

@@ -1,0 +1,108 @@
+"""What all readers of requests share: addresses, headers, bodies as an experiment has them.
+
+An entry is one of `[[requests]]`, as TOML would have it.
+"""
+
+import base64
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from webdyno.model.headers import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings
+from webdyno.model.mistake import Mistake
+from webdyno.model.paths import encoded
+
+Entry = dict[str, Any]
+
+_NOT_SENT = OWN_HEADERS | {"keep-alive", "proxy-connection", "http2-settings"}
+_BEFORE_PATH = re.compile(r"(?:\{\{[^{}]*\}\}|[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*|[^/?#\s]+)")
+MOST_FILE_BYTES = 256 * 2**20
+
+
+def path_of(url: str, place: str) -> str:
+    """Give path and query of a URL: who is asked is the arms' matter, and a fragment never sent."""
+    rest = url if url.startswith("/") else _BEFORE_PATH.sub("", url, count=1)
+    parts = urlsplit("//x" + (rest if rest.startswith("/") else f"/{rest}"))
+    if re.search(r"\{\{", rest):
+        raise Mistake(f"{place}: {url!r:.80} has a variable in its path; write what it stands for")
+    path = parts.path + (f"?{parts.query}" if parts.query else "")
+    # Braces stand for ranges in an experiment's paths.
+    return re.sub(r"\s", "%20", encoded(path)).replace("{", "%7B").replace("}", "%7D")
+
+
+def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Give the headers that a load sends as they were, but for those of each connection.
+
+    Of several of one name the last counts, cookies apart, which are joined. Of encodings those stay
+    that can be looked into: a browser's br and zstd can't.
+    """
+    headers: dict[str, tuple[str, str]] = {}
+    for name, value in pairs:
+        key, value = name.lower(), value.strip()
+        if key in _NOT_SENT or key.startswith(":") or not value:
+            continue
+        if key == "cookie" and key in headers:
+            value = f"{headers[key][1]}; {value}"
+        headers[key] = (name, value)
+    if "accept-encoding" in headers:
+        name, value = headers.pop("accept-encoding")
+        readable = accepted_encodings({name: value}) & READABLE_ENCODINGS
+        if readable:
+            headers["accept-encoding"] = (name, ", ".join(sorted(readable, reverse=True)))
+    return dict(headers.values())
+
+
+def with_body(entry: Entry, body: bytes | None) -> Entry:
+    """Give an entry with a body, as text where it is text."""
+    if not body:
+        return entry
+    try:
+        return {**entry, "body": body.decode()}
+    except UnicodeDecodeError:
+        return {**entry, "body_base64": base64.b64encode(body).decode()}
+
+
+def counted(entries: Iterable[Entry]) -> list[Entry]:
+    """Give each entry once, its weight being how often it came."""
+    found: list[Entry] = []
+    weights: list[int] = []
+    for entry in entries:
+        if entry in found:
+            weights[found.index(entry)] += 1
+        else:
+            found.append(entry)
+            weights.append(1)
+    if len(set(weights)) <= 1:
+        return found
+    return [
+        {**entry, "weight": float(weight)} for entry, weight in zip(found, weights, strict=True)
+    ]
+
+
+def read_text(path: Path, flag: str) -> str:
+    """Read a file of requests; raise Mistake, with the flag that names it, where that fails."""
+    try:
+        if not path.is_file():
+            raise Mistake(f"{flag}: there is no such file")
+        if path.stat().st_size > MOST_FILE_BYTES:
+            raise Mistake(f"{flag}: is larger than {MOST_FILE_BYTES // 2**20} MiB; cut it down")
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise Mistake(f"{flag}: is not UTF-8 text") from None
+    except OSError as error:
+        raise Mistake(f"{flag}: can't be read: {error.strerror}") from None
+
+
+def open_secrets(entries: Iterable[Entry]) -> list[str]:
+    """Name headers that look like secrets and would be kept in the run's folder as they are."""
+    names = (name for entry in entries for name in entry.get("headers", {}).items())
+    return sorted(
+        {
+            name
+            for name, value in names
+            if name.lower() in {"authorization", "cookie", "proxy-authorization", "x-api-key"}
+            and "${env:" not in value
+        }
+    )

@@ -1,0 +1,125 @@
+"""Reads files of requests: `.http` files as editors run them, or JSON, an object a line."""
+
+import json
+import re
+from pathlib import Path
+
+from webdyno.definitions.bodies import read_body
+from webdyno.definitions.traffic.parts import Entry, headers_of, path_of, read_text, with_body
+from webdyno.model.mistake import Mistake
+
+_SEPARATOR = re.compile(r"###(.*)")
+_NAME = re.compile(r"(?:#|//)\s*@name\s*[= ]\s*(.+)")
+_REQUEST_LINE = re.compile(r"(?:([A-Z]+)\s+)?(\S+)(?:\s+HTTP/[0-9.]+)?")
+_HEADER_LINE = re.compile(r"([^\s:]+)\s*:\s*(.*)")
+_ENVIRONMENT = re.compile(r"\{\{\s*\$(?:processEnv|env\.)\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
+
+
+def read_request_file(path: Path) -> list[Entry]:
+    """Give the requests of a file; raise Mistake, with file and line, for what isn't understood.
+
+    Lines of JSON have the keys of `[[requests]]`, or `url` instead of `path`. All else is read as
+    a `.http` file: requests with ### between them, `# @name` before one, a body after a blank line,
+    `< FILE` for one from a file. `{{$processEnv NAME}}` becomes `${env:NAME}`; of an address only
+    path and query count, so a variable may stand for the server.
+    """
+    text = read_text(path, f"--requests {path}")
+    lines = [line for line in text.splitlines() if line.strip()]
+    as_json = path.suffix in {".jsonl", ".ndjson", ".json"} or all(
+        line.lstrip().startswith("{") for line in lines
+    )
+    entries = _from_json(path, text) if as_json else _from_http(path, text)
+    if not entries:
+        raise Mistake(f"--requests {path}: there is no request in it")
+    return entries
+
+
+def _from_json(path: Path, text: str) -> list[Entry]:
+    entries = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        place = f"{path}:{number}"
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise Mistake(f"{place}: is no JSON, an object a line: {error}") from None
+        if not isinstance(entry, dict):
+            raise Mistake(f'{place}: should be an object such as {{"path": "/"}}')
+        if "url" in entry and "path" not in entry:
+            entry = {"path": path_of(str(entry.pop("url")), place), **entry}
+        if isinstance(file := entry.get("body_file"), str):
+            del entry["body_file"]
+            entry = with_body(entry, read_body(path.parent / file, place))
+        entries.append(entry)
+    return entries
+
+
+def _from_http(path: Path, text: str) -> list[Entry]:
+    entries: list[Entry] = []
+    title, begins, block = "", 1, list[str]()
+    for number, line in enumerate([*text.splitlines(), "###"], 1):
+        if found := _SEPARATOR.fullmatch(line.rstrip()):
+            entries += _request(path, begins, title, block)
+            title, begins, block = found[1].strip(), number + 1, []
+        else:
+            block.append(line)
+    return entries
+
+
+def _request(path: Path, begins: int, title: str, lines: list[str]) -> list[Entry]:
+    """Read what stands between two separators: nothing, or one request."""
+    name, at = title, 0
+    while at < len(lines) and (not lines[at].strip() or lines[at].startswith(("#", "//", "@"))):
+        if named := _NAME.fullmatch(lines[at].strip()):
+            name = named[1].strip()
+        at += 1
+    if at == len(lines):
+        return []
+    place = f"{path}:{begins + at}"
+    line = _REQUEST_LINE.fullmatch(lines[at].strip())
+    if line is None:
+        raise Mistake(f"{place}: {lines[at]!r:.60} should look like GET /path")
+    method, url = line[1] or "GET", line[2]
+    pairs, at = _headers(path, begins, lines, at + 1)
+    body = _body(path, f"{path}:{begins + at}", lines[at + 1 :])
+    entry: Entry = {"path": path_of(url, place), "method": method}
+    if name:
+        entry["name"] = name
+    if headers := headers_of(pairs):
+        entry["headers"] = headers
+    return [with_body(entry, body)]
+
+
+def _headers(
+    path: Path, begins: int, lines: list[str], at: int
+) -> tuple[list[tuple[str, str]], int]:
+    """Read header lines up to a blank one; give them and where that is."""
+    pairs = []
+    while at < len(lines) and lines[at].strip():
+        if not lines[at].startswith(("#", "//")):
+            place = f"{path}:{begins + at}"
+            found = _HEADER_LINE.fullmatch(lines[at].strip())
+            if found is None:
+                raise Mistake(f"{place}: {lines[at]!r:.60} should be a header, Name: value")
+            pairs.append((found[1], _filled(found[2], place)))
+        at += 1
+    return pairs, at
+
+
+def _body(path: Path, place: str, lines: list[str]) -> bytes | None:
+    text = "\n".join(lines).strip()
+    if text.startswith("< ") and "\n" not in text:
+        return read_body(path.parent / text[2:].strip(), place)
+    return _filled(text, place).encode() if text else None
+
+
+def _filled(text: str, place: str) -> str:
+    text = _ENVIRONMENT.sub(r"${env:\1}", text)
+    if unknown := _VARIABLE.search(text):
+        raise Mistake(
+            f"{place}: nobody knows what {unknown[0]} stands for; write it out, or "
+            "${env:NAME} for a variable of the environment"
+        )
+    return text

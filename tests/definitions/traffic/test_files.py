@@ -1,0 +1,170 @@
+"""HAR files and request files."""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webdyno.definitions.traffic import read_har, read_request_file
+from webdyno.model.mistake import Mistake
+from webdyno.model.request import Request
+
+
+def har(*requests: Mapping[str, object], status: int = 200) -> str:
+    entries = [{"request": it, "response": {"status": status}, "time": 1.5} for it in requests]
+    return json.dumps({"log": {"version": "1.2", "entries": entries}})
+
+
+PAGE = {
+    "method": "GET",
+    "url": "https://shop.example/?q=1",
+    "headers": [
+        {"name": ":authority", "value": "shop.example"},
+        {"name": "Host", "value": "shop.example"},
+        {"name": "If-None-Match", "value": '"x"'},
+        {"name": "Accept", "value": "*/*"},
+    ],
+}
+
+
+def test_a_har_file_gives_the_page_s_own_requests_with_how_often_they_came(tmp_path: Path) -> None:
+    other = {"method": "GET", "url": "https://tracker.example/x", "headers": []}
+    posted = {
+        "method": "POST",
+        "url": "https://shop.example/cart",
+        "headers": [{"name": "Content-Type", "value": "application/json"}],
+        "postData": {"mimeType": "application/json", "text": '{"id": 7}'},
+    }
+    (tmp_path / "a.har").write_text(har(PAGE, other, posted, PAGE))
+    entries, told = read_har(tmp_path / "a.har")
+    assert entries == [
+        {
+            "path": "/?q=1",
+            "method": "GET",
+            "headers": {"Accept": "*/*"},
+            "status": 200,
+            "weight": 2.0,
+        },
+        {
+            "path": "/cart",
+            "method": "POST",
+            "headers": {"Content-Type": "application/json"},
+            "status": 200,
+            "body": '{"id": 7}',
+            "weight": 1.0,
+        },
+    ]
+    assert told
+    assert "1 requests to others than shop.example" in told
+    for entry in entries:
+        Request.model_validate(entry)
+
+
+def test_an_answer_that_was_not_modified_is_asked_for_in_full(tmp_path: Path) -> None:
+    (tmp_path / "a.har").write_text(har(PAGE, status=304))
+    ((entry,), _) = read_har(tmp_path / "a.har")
+    assert "status" not in entry
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"log": {"entries": []}}', '{"log": 1}'])
+def test_what_is_no_har_file_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.har").write_text(text)
+    with pytest.raises(Mistake, match=r"--har .*a\.har: "):
+        read_har(tmp_path / "a.har")
+
+
+HTTP_FILE = """
+@host = http://127.0.0.1:8000
+### the front page
+GET {{host}}/
+Accept: text/html
+
+###
+# @name order
+POST {{host}}/orders?dry=1 HTTP/1.1
+Content-Type: application/json
+Authorization: Bearer {{$processEnv TOKEN}}
+# a comment
+
+{
+  "id": 7
+}
+
+###
+http://127.0.0.1:8000/plain
+
+### from a file
+PUT /upload
+
+< ./upload.txt
+"""
+
+
+def test_a_http_file(tmp_path: Path) -> None:
+    (tmp_path / "all.http").write_text(HTTP_FILE)
+    (tmp_path / "upload.txt").write_text("content\n")
+    assert read_request_file(tmp_path / "all.http") == [
+        {
+            "path": "/",
+            "method": "GET",
+            "name": "the front page",
+            "headers": {"Accept": "text/html"},
+        },
+        {
+            "path": "/orders?dry=1",
+            "method": "POST",
+            "name": "order",
+            "headers": {
+                "Content-Type": "application/json",
+                "Authorization": "Bearer ${env:TOKEN}",
+            },
+            "body": '{\n  "id": 7\n}',
+        },
+        {"path": "/plain", "method": "GET"},
+        {"path": "/upload", "method": "PUT", "name": "from a file", "body": "content\n"},
+    ]
+
+
+def test_lines_of_json(tmp_path: Path) -> None:
+    lines = '{"url": "http://x/a?b=1", "weight": 3}\n\n{"path": "/c", "method": "DELETE"}\n'
+    (tmp_path / "requests").write_text(lines)
+    assert read_request_file(tmp_path / "requests") == [
+        {"path": "/a?b=1", "weight": 3},
+        {"path": "/c", "method": "DELETE"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "there is no request"),
+        ("GET /\nnonsense\n", "a.http:2: 'nonsense' should be a header"),
+        ("GET /a b c", "a.http:1: 'GET /a b c' should look like"),
+        ("GET /{{id}}\n", "has a variable in its path"),
+        ("GET /\nX: {{token}}\n", "a.http:2: nobody knows what {{token}}"),
+        ("PUT /\n\n< gone\n", "there is no file"),
+        ('{"path": "/"}\n{"path": \n', "a.http:2: is no JSON"),
+    ],
+)
+def test_what_is_not_understood_is_named_with_its_line(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    (tmp_path / "a.http").write_text(text)
+    with pytest.raises(Mistake) as refused:
+        read_request_file(tmp_path / "a.http")
+    assert told in str(refused.value)
+
+
+@given(st.text(alphabet=st.sampled_from('GET POS/{}:#@< \nx"1é'), max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "any.http")
+        file.write_text(text, encoding="utf-8")
+        for read in (read_request_file, read_har):
+            with suppress(Mistake):
+                assert read(file)

@@ -1,0 +1,87 @@
+"""What is asked is the user's traffic: methods, bodies, weights, secrets, in real runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, left_behind, webdyno
+from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.run.folder import RunFolder
+
+ECHO = ("--catalog", str(Path(__file__).parent / "echo"), "--yes")
+SECRET = "s3cr3t-Zq8vW1"  # noqa: S105
+ORDERS = """
+title = "Orders"
+question = "Does a slower order show?"
+site = "static"
+load.connections = 1
+
+[[requests]]
+path = "/"
+weight = 3
+contains = "GET /"
+
+[[requests]]
+name = "order"
+method = "POST"
+path = "/headers?dry=1"
+headers = { Authorization = "Bearer ${env:SHOP_TOKEN}", X-Kind = "a" }
+body = "token=${env:SHOP_TOKEN}&n=1"
+status = 201
+
+[arms.before]
+stack = "echo"
+
+[arms.after]
+stack = "echo"
+"""
+
+
+def test_requests_of_all_kinds_are_made_and_secrets_stay_out_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", SECRET)
+    (tmp_path / "orders.toml").write_text(ORDERS)
+    done = webdyno("run", "orders.toml", *ECHO, *QUICK, "--out=r", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = RunFolder.open(tmp_path / "r").records()
+    certificate = next(it for it in records if isinstance(it, CertificateRecord))
+    page, order = certificate.answers["before"]
+    assert (page.path, page.status, page.body_start) == ("/", 200, "GET /\n\n")
+    assert (order.path, order.status) == ("order", 201)
+    assert "Bearer …hidden…" in order.body_start
+    slots = [it for it in records if isinstance(it, SlotRecord) and it.phase == "measure"]
+    assert {failures for it in slots if (failures := it.load.failures.total)} == set()
+    codes = {code for it in slots for code in it.load.by_status}
+    assert codes == {"200", "201"}
+    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
+        assert SECRET.encode() not in path.read_bytes(), path
+    said = [path for path in (tmp_path / "r/blocks").rglob("*") if path.is_file()]
+    assert any("…hidden…" in path.read_text(errors="replace") for path in said)
+    assert left_behind(tmp_path) == []
+
+
+def test_a_secret_that_is_not_there_is_told_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHOP_TOKEN", raising=False)
+    (tmp_path / "orders.toml").write_text(ORDERS)
+    done = webdyno("run", "orders.toml", *ECHO, *QUICK, "--out=r", folder=tmp_path)
+    assert done.returncode == 2
+    assert "the environment has no SHOP_TOKEN; export SHOP_TOKEN=… first" in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_another_answer_than_the_expected_one_ends_the_run_before_the_load(tmp_path: Path) -> None:
+    duel = ("duel", "echo", "echo", *ECHO, *QUICK, "--set=load.connections=1")
+    done = webdyno(*duel, "--curl=curl -X POST x/a -d b=1", "--out=one", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    file = tmp_path / "all.jsonl"
+    wrong = {"method": "POST", "path": "/", "status": 200}
+    lacking = {"path": "/b", "contains": "Welcome"}
+    for entry, told in ((wrong, "201 to POST /, 200 was"), (lacking, "without 'Welcome'")):
+        file.write_text(json.dumps(entry))
+        done = webdyno(*duel, f"--requests={file}", f"--out={told[:3]}", folder=tmp_path)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert told in " ".join(done.stdout.split()), done.stdout
