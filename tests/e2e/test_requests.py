@@ -1,5 +1,6 @@
 """What is asked is the user's traffic: methods, bodies, weights, secrets, in real runs."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -85,3 +86,18 @@ def test_another_answer_than_the_expected_one_ends_the_run_before_the_load(tmp_p
         done = webdyno(*duel, f"--requests={file}", f"--out={told[:3]}", folder=tmp_path)
         assert done.returncode == 1, done.stdout + done.stderr
         assert told in " ".join(done.stdout.split()), done.stdout
+
+
+@pytest.mark.measures
+def test_the_request_that_costs_more_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", SECRET)
+    (tmp_path / "orders.toml").write_text(ORDERS)
+    slower = ("--set=arms.after.knobs.order_us=1000", "--set=measure.min_blocks=8")
+    done = webdyno("run", "orders.toml", *ECHO, *QUICK, *slower, "--out=r", folder=tmp_path)
+    with (tmp_path / "r/summary.csv").open(encoding="utf-8") as file:
+        ratios = {it["endpoint"]: it for it in csv.DictReader(file) if it["kind"] == "ratio"}
+    assert ratios["order"]["verdict"] == "slower", done.stdout
+    assert ratios["/"]["verdict"] != "slower", done.stdout
+    assert "Median response time of order" in done.stdout

@@ -127,33 +127,47 @@ def compare_arms(
     *,
     delta: float = DELTA,
 ) -> list[Comparison]:
-    """Compare every arm with the first one.
+    """Compare every arm with the first one."""
+    baseline, *others = arms
+    asked = [(arm, rule) for arm in others]
+    return compare_family(measured, baseline, asked, measure, delta=delta)
+
+
+def compare_family(
+    measured: Measured,
+    baseline: str,
+    asked: Sequence[tuple[str, MetricRule]],
+    measure: Measure,
+    *,
+    delta: float = DELTA,
+) -> list[Comparison]:
+    """Compare arms with the baseline, each on a metric, so that all comparisons hold together.
 
     Holm's step-down: the clearest difference must hold at 5 % / m, the next one at 5 % / (m - 1)
     and so on; after the first that doesn't hold, the rest are asked at its level.
     """
-    values = {arm: measured.values(arm, rule) for arm in arms}
-    pairs = log_ratios(values)
-    p = {pair.arm: sign_flip_p(pair.d) for pair in pairs}
-    compared: dict[str, Comparison] = {}
+    pairs = [_pair_of(measured, arm, baseline, rule) for arm, rule in asked]
+    p = [sign_flip_p(pair.d) for pair in pairs]
+    compared: dict[int, Comparison] = {}
     left, all_hold = len(pairs), True
-    for pair in sorted(pairs, key=lambda pair: p[pair.arm]):
+    for at in sorted(range(len(pairs)), key=p.__getitem__):
+        pair, (arm, rule) = pairs[at], asked[at]
         question = Question(
             better=rule.metric.better,
             delta=delta,
             alpha=ALPHA / left,
             fewest_blocks=fewest_blocks(measure, len(pairs)),
-            floor=floor_share(rule.metric, values[pair.arm], values[arms[0]]),
+            floor=floor_share(rule.metric, pair.a, pair.b),
             floor_text=floor_text(rule.metric),
         )
         shown = shown_estimate(pair.d, measure, 1 - question.alpha)[0] if len(pair.d) > 1 else None
-        evidence = evidence_of(measured, pair.arm, arms[0], rule)
+        evidence = evidence_of(measured, arm, baseline, rule)
         wide = shown and widened(shown, evidence.together)
-        wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[pair.arm]
+        wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[at]
         all_hold = all_hold and different(wide, wide_p, question)
         if all_hold and left > 1:
             left -= 1
-        found = answer(shown, p[pair.arm], len(pair.d), question)
+        found = answer(shown, p[at], len(pair.d), question)
         as_measured = found.verdict
         said = tipping(shown, evidence.together, question.limit) if shown else None
         if shown and wide and said and evidence.biased:
@@ -161,14 +175,14 @@ def compare_arms(
             needed = blocks_needed(shown, n, question, evidence.together)
             found = answer_within(found, answer(wide, wide_p, n, question), said, needed)
         bounded = interval_of(wide, 1 - question.alpha)
-        compared[pair.arm] = Comparison(
+        compared[at] = Comparison(
             metric=rule.name,
-            a=pair.arm,
-            b=arms[0],
+            a=arm,
+            b=baseline,
             ratio=interval_of(shown, 1 - question.alpha),
             by_block=np.exp(pair.d).tolist(),
             blocks=pair.blocks,
-            sign_flip_p=p[pair.arm] if len(pair.d) else None,
+            sign_flip_p=p[at] if len(pair.d) else None,
             method=shown.method if shown else "t",
             delta=question.delta,
             negligible=found.negligible,
@@ -184,7 +198,7 @@ def compare_arms(
             more_blocks=found.more_blocks,
             more_minutes=found.more_blocks and found.more_blocks * measured.block_s / 60,
         )
-    return [compared[arm] for arm in arms[1:]]
+    return [compared[at] for at in range(len(asked))]
 
 
 @dataclass(frozen=True)
@@ -268,6 +282,20 @@ def log_ratios(values: Mapping[str, Values]) -> list[LogRatios]:
     """Pair each arm with the baseline, which is the first one, block by block."""
     baseline, *others = values
     return [_pair(arm, values[arm], values[baseline]) for arm in others]
+
+
+@dataclass(frozen=True)
+class _Pair(LogRatios):
+    """The log ratios with the values that they are of."""
+
+    a: Values
+    b: Values
+
+
+def _pair_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> _Pair:
+    a, b = measured.values(arm, rule), measured.values(baseline, rule)
+    found = _pair(arm, a, b)
+    return _Pair(arm, found.blocks, found.d, a, b)
 
 
 def _pair(arm: str, a: Values, b: Values) -> LogRatios:

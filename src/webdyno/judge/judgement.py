@@ -9,6 +9,7 @@ from webdyno.judge.comparison import (
     compare_with_baseline,
     same_arm_findings,
 )
+from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.measured import Measured
 from webdyno.judge.sentences import headline, with_verdict
 from webdyno.judge.validity import (
@@ -25,6 +26,7 @@ from webdyno.model.judgement import (
     ArmFacts,
     ArmValue,
     Comparison,
+    EndpointJudgement,
     Finding,
     Judgement,
     LeftOutSlot,
@@ -65,6 +67,7 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
     comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
     deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
     asked = [_by_cpu_time(comparison, comparisons) for comparison in asked_about(deciding)]
+    apart = judge_endpoints(valid_for(measured, left_out, JUDGED_BY), experiment)
     return Judgement(
         verdict=min((it.verdict for it in asked), key=WEIGHT.index),
         headline=headline(asked),
@@ -77,6 +80,7 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
         ),
         left_out=left_out,
         facts=[_facts(measured, arm) for arm in experiment.arms] if measured.blocks else [],
+        endpoints=[_endpoint_unless_invalid(it, findings) for it in apart],
         stopped_because=measured.stop.why if measured.stop else None,
         blocks=len(measured.blocks),
     )
@@ -190,6 +194,13 @@ def _unless_invalid(comparison: Comparison, findings: Sequence[Finding]) -> Comp
                 }
             )
     return comparison
+
+
+def _endpoint_unless_invalid(
+    judged: EndpointJudgement, findings: Sequence[Finding]
+) -> EndpointJudgement:
+    compared = [_unless_invalid(comparison, findings) for comparison in judged.comparisons]
+    return judged.model_copy(update={"comparisons": compared})
 
 
 def _with_reason(comparison: Comparison, findings: Sequence[Finding]) -> Comparison:

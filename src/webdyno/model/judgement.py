@@ -191,6 +191,29 @@ class ArmFacts(Model):
     """By role, of services that count it: share of the keys asked for that were found, 0 to 1."""
 
 
+class EndpointFigures(Model):
+    """What one arm did with the requests of an endpoint, over all blocks."""
+
+    arm: str
+    completed: int
+    failed: int
+    rate_rps: float
+    p50_us: float | None
+    p99_us: float | None
+
+
+class EndpointJudgement(Model):
+    """The arms at one endpoint: their median response times there."""
+
+    endpoint: str
+    metric: Metric
+    figures: list[EndpointFigures]
+    """By arm, in their order."""
+    arms: list[ArmValue]
+    comparisons: list[Comparison]
+    """Of all endpoints and arms together the chance of a false difference is 5 % (Holm)."""
+
+
 class Judgement(Model):
     """The whole answer to the experiment's question."""
 
@@ -208,6 +231,8 @@ class Judgement(Model):
     """Slots that count for nothing, or not for every metric."""
     facts: list[ArmFacts] = []
     """By arm; empty before there is a block."""
+    endpoints: list[EndpointJudgement] = []
+    """Where several were asked for, each by itself."""
     stopped_because: str | None = None
     """Why no more was measured, in words; None where measuring was interrupted or goes on."""
     blocks: int

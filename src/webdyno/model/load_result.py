@@ -134,6 +134,17 @@ class Window(Foreign):
     """A thread of the client stood still for so long that this measures nothing."""
 
 
+class EndpointResult(Foreign):
+    """What came of the requests of one endpoint, in the windows that rate and times are about."""
+
+    endpoint: str
+    completed: Count
+    """Answered in time and validly."""
+    failed: Count
+    rate_rps: Amount
+    response_time_us: Times = Times()
+
+
 class Whole(Foreign):
     """Lead-in, window and what followed: what costs are divided by, and what has to be valid."""
 
@@ -182,6 +193,8 @@ class LoadResult(Foreign):
     """The slot in thirds, where it isn't too short for that; of webdyno's own generator only."""
     whole: Whole | None = None
     """Of webdyno's own generator only."""
+    endpoints: list[EndpointResult] = []
+    """Where several were named; of webdyno's own generator only."""
     printed: str | None = None
     """The output of a generator that is a command for people; None of webdyno's own."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from webdyno.model import format as shown
-from webdyno.model.judgement import Comparison, Interval, Judgement
+from webdyno.model.judgement import ArmValue, Comparison, Interval
 from webdyno.report.bias import ENDLESS
 from webdyno.report.pilots import pilot_records
 from webdyno.report.view import PointView, RunView
@@ -28,6 +28,7 @@ COLUMNS = (
     "bounded_high",
     "confidence",
     "verdict",
+    "endpoint",
 )
 Cell = str | int | float | None
 Line = dict[str, Cell]
@@ -47,8 +48,12 @@ def summary_csv(view: RunView) -> str:
         about = {"experiment": view.head.experiment_name} | _levels(at)
         for line in _pilot_lines(at):
             writer.writerow(about | line)
-        for line in _lines(at.judgement):
+        for line in _lines(at.judgement.arms, at.judgement.comparisons):
             writer.writerow(about | {"unit": units[str(line["metric"])]} | line)
+        for judged in at.judgement.endpoints:
+            there: Line = {"unit": judged.metric.unit, "endpoint": judged.endpoint}
+            for line in _lines(judged.arms, judged.comparisons):
+                writer.writerow(about | there | line)
     return text.getvalue()
 
 
@@ -71,12 +76,12 @@ def _pilot_lines(point: PointView) -> Iterator[Line]:
                 yield about | {"estimate": _figure(value)}
 
 
-def _lines(judgement: Judgement) -> Iterator[Line]:
-    for value in judgement.arms:
+def _lines(arms: Sequence[ArmValue], comparisons: Sequence[Comparison]) -> Iterator[Line]:
+    for value in arms:
         about: Line = {"metric": value.metric, "arm": value.arm}
         yield about | {"kind": "arm"} | _interval(value.interval)
         yield from _blocks(about | {"kind": "arm-block"}, value.blocks, value.by_block)
-    for found in judgement.comparisons:
+    for found in comparisons:
         about = {"metric": found.metric, "arm": found.a, "baseline": found.b, "unit": "ratio"}
         verdict: Line = {"verdict": str(found.verdict)}
         yield about | {"kind": "ratio"} | _interval(found.ratio) | _bounded(found) | verdict

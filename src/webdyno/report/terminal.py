@@ -180,6 +180,10 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
     whys = [_lines(f"{who}: {why}", width) for who, why in answered]
     if whys:
         yield from (*whys, Text())
+    if point.endpoints:
+        yield Text("Each request by itself, judged together", style="dim italic")
+        yield from _beside(point.endpoints, width)
+        yield Text()
     if point.beside:
         yield Text("Beside it (the verdict isn't about these)", style="dim italic")
         yield from _beside(point.beside, width)

@@ -5,7 +5,7 @@ said of several points only is left out where there is one.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import median
@@ -16,7 +16,14 @@ from webdyno.judge.sweep import runs_by_point
 from webdyno.judge.usage import counting_share
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
-from webdyno.model.judgement import ArmValue, Comparison, Judgement, Metric, Verdict
+from webdyno.model.judgement import (
+    ArmValue,
+    Comparison,
+    EndpointFigures,
+    Judgement,
+    Metric,
+    Verdict,
+)
 from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
@@ -105,6 +112,8 @@ class PointView:
     """The metric that the verdict is about; None when nothing was measured."""
     beside: list[Table]
     """The metrics that were measured as well."""
+    endpoints: list[Table]
+    """The median response times of each endpoint, where several were asked for."""
     pilots: list[PilotView]
     """What each arm showed alone; empty where there was no pilot."""
     remedies: list[str]
@@ -112,6 +121,25 @@ class PointView:
     costs: dict[str, list[Cost]]
     """By group."""
     fairness: Fairness | None
+
+    @property
+    def endpoint_figures(self) -> dict[str, list[Cost]]:
+        """By endpoint: what each arm did with its requests."""
+        told: dict[str, Callable[[EndpointFigures], str]] = {
+            "answers": lambda it: text.number(it.completed),
+            "failures": lambda it: text.number(it.failed),
+            "answers per second": lambda it: text.significant(it.rate_rps),
+            "99th percentile of response times, µs": lambda it: (
+                text.MISSING if it.p99_us is None else text.significant(it.p99_us)
+            ),
+        }
+        return {
+            judged.endpoint: [
+                Cost(what, {figures.arm: tell(figures) for figures in judged.figures})
+                for what, tell in told.items()
+            ]
+            for judged in self.judgement.endpoints
+        }
 
     @property
     def label(self) -> str:
@@ -195,6 +223,9 @@ def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointVie
         judgement=at.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
         beside=[it for it in tables if it.metric.name != decide_on and it.tells],
+        endpoints=[
+            Table(it.metric, _rows(head, it.arms, it.comparisons)) for it in at.judgement.endpoints
+        ],
         pilots=pilot_views(records),
         remedies=list(remedies(records)),
         costs=costs(head, records, at.judgement.facts),
@@ -204,23 +235,29 @@ def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointVie
 
 def _tables(head: RunHead, judgement: Judgement) -> list[Table]:
     """Give the metrics that were measured; the baseline comes last in each."""
-    values = {(value.metric, value.arm): value for value in judgement.arms}
-    comparisons = {(found.metric, found.a): found for found in judgement.comparisons}
-    compared = judgement.comparisons
-    baseline = compared[0].b if compared else next(iter(head.experiment.arms))
-    arms = sorted(head.experiment.arms, key=lambda arm: arm == baseline)
     measured = {value.metric for value in judgement.arms if value.by_block}
     return [
         Table(
             metric=metric,
-            rows=[
-                Row(arm, values.get((metric.name, arm)), comparisons.get((metric.name, arm)))
-                for arm in arms
-            ],
+            rows=_rows(
+                head,
+                [value for value in judgement.arms if value.metric == metric.name],
+                [found for found in judgement.comparisons if found.metric == metric.name],
+            ),
         )
         for metric in judgement.metrics
         if metric.name in measured
     ]
+
+
+def _rows(
+    head: RunHead, values: Sequence[ArmValue], comparisons: Sequence[Comparison]
+) -> list[Row]:
+    baseline = comparisons[0].b if comparisons else next(iter(head.experiment.arms))
+    arms = sorted(head.experiment.arms, key=lambda arm: arm == baseline)
+    value_of = {value.arm: value for value in values}
+    comparison_of = {found.a: found for found in comparisons}
+    return [Row(arm, value_of.get(arm), comparison_of.get(arm)) for arm in arms]
 
 
 def _deciding(point: PointView) -> list[Comparison]:

@@ -1,0 +1,90 @@
+"""Which of several requests the arms differ at."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from builders import SimulatedArm, SimulatedRun, response_times, simulated_run
+from webdyno.judge.judgement import judge
+from webdyno.judge.sweep import judge_sweep
+from webdyno.model.judgement import Judgement, Verdict
+from webdyno.model.load_result import EndpointResult
+from webdyno.model.records import SlotRecord
+from webdyno.report.summary import summary_csv
+from webdyno.report.view import run_view
+
+ANSWERS = 500
+
+
+def with_endpoints(
+    run: SimulatedRun, medians_us: dict[str, dict[str, float]], seed: int = 1
+) -> SimulatedRun:
+    """Give a run in which each arm's requests are told apart; medians by arm, by endpoint."""
+    random = Random(seed)
+
+    def told(record: SlotRecord) -> SlotRecord:
+        endpoints = [
+            EndpointResult(
+                endpoint=name,
+                completed=ANSWERS,
+                failed=1,
+                rate_rps=1_000.0,
+                response_time_us=response_times(ANSWERS, round(us * random.uniform(0.98, 1.02), 1)),
+            )
+            for name, us in medians_us[record.arm].items()
+        ]
+        load = record.load.model_copy(update={"endpoints": endpoints})
+        return record.model_copy(update={"load": load})
+
+    records = [told(it) if isinstance(it, SlotRecord) else it for it in run.records]
+    return replace(run, records=records)
+
+
+def judged(blocks: int, medians_us: dict[str, dict[str, float]], seed: int = 1) -> Judgement:
+    run = simulated_run({arm: SimulatedArm() for arm in medians_us}, blocks=blocks, seed=seed)
+    run = with_endpoints(run, medians_us, seed)
+    return judge(run.head, run.records)
+
+
+def test_the_endpoint_that_got_slower_is_named_and_no_other() -> None:
+    before = {"/": 1_000.0, "/search": 2_000.0, "POST /order": 3_000.0}
+    found = judged(12, {"before": before, "after": before | {"/search": 2_600.0}}).endpoints
+    verdicts = {it.endpoint: it.comparisons[0].verdict for it in found}
+    assert list(verdicts) == list(before)
+    assert verdicts["/search"] is Verdict.SLOWER
+    assert Verdict.SLOWER not in {verdicts["/"], verdicts["POST /order"]}
+    (ratio,) = (it.comparisons[0].ratio for it in found if it.endpoint == "/search")
+    assert ratio is not None
+    assert ratio.low < 1.3 < ratio.high
+    assert ratio.confidence == pytest.approx(1 - 0.05 / 3)
+    figures = found[0].figures[0]
+    slots = figures.completed // ANSWERS
+    assert figures.failed == slots
+    assert figures.rate_rps == pytest.approx(1_000)
+
+
+def test_twenty_alike_endpoints_hardly_ever_look_different_anywhere() -> None:
+    names = {f"/{n}": 1_000.0 + n for n in range(20)}
+    wrong = 0
+    for seed in range(20):
+        found = judged(10, {"a": names, "b": names}, seed).endpoints
+        verdicts = {it.comparisons[0].verdict for it in found}
+        wrong += bool(verdicts & {Verdict.FASTER, Verdict.SLOWER})
+    assert wrong <= 3
+
+
+def test_what_only_one_arm_was_asked_for_is_not_compared() -> None:
+    found = judged(6, {"a": {"/": 1.0, "/x": 1.0}, "b": {"/": 1.0}}).endpoints
+    assert [it.endpoint for it in found] == ["/"]
+    assert judged(6, {"a": {}, "b": {}}).endpoints == []
+
+
+def test_they_stand_in_the_csv() -> None:
+    names = {"/": 1_000.0, "/x": 2_000.0}
+    run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6)
+    run = with_endpoints(run, {"a": names, "b": names})
+    view = run_view(run.head, run.records, judge_sweep(run.head, run.records))
+    lines = [line.split(",") for line in summary_csv(view).splitlines()]
+    at = lines[0].index("endpoint")
+    assert {line[at] for line in lines[1:]} == {"", "/", "/x"}
