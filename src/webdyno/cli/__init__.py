@@ -32,9 +32,9 @@ STDOUT, STANDARD_STREAMS = 1, 3
 
 EPILOGUE = """
 Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
-command, a file or a setting · 3 a server, a tool or the disk failed on this machine · 4 worse than
-before, or 5 too close to call (both only of `compare`) · 130 interrupted · 141 nobody read the
-output to its end.
+command, a file or a setting · 3 a server, a tool or the disk failed on this machine · 4 it is worse
+than before, or what --fail-on names · 5 that is too close to call · 130 interrupted · 141 nobody
+read the output to its end.
 """
 
 app = App(

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, Out, Yes
+from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, FailOn, Out, Yes
 from webdyno.cli.measure import measure
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
@@ -26,6 +26,7 @@ def duel(
     out: Out = None,
     catalog: CatalogDirs = (),
     yes: Yes = False,
+    fail_on: FailOn = (),
 ) -> Exit:
     """Compare two stacks: both serve the same site under the same load, and take turns.
 
@@ -48,7 +49,7 @@ def duel(
         )
     spoken = _experiment(catalogue, stack, baseline, site, path)
     experiment = read_experiment(spoken, flags.overrides(), catalogue)
-    return measure(f"{stack}-{baseline}", experiment, catalogue, out, yes=yes)
+    return measure(f"{stack}-{baseline}", experiment, catalogue, out, yes=yes, fail_on=fail_on)
 
 
 def _experiment(

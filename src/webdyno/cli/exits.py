@@ -11,9 +11,9 @@ class Exit(IntEnum):
     MISTAKE = 2
     FAILED = 3
     WORSE = 4
-    """Only of `webdyno compare`: something became worse."""
+    """Something became worse (`webdyno compare`), or is what `--fail-on` names."""
     UNDECIDED = 5
-    """Only of `webdyno compare`: nothing surely became worse, and nothing surely didn't."""
+    """Nothing is surely worse, or as `--fail-on` says, and nothing surely isn't."""
     INTERRUPTED = 130
     NOT_READ = 141
     """Nobody reads the output any more, as in `webdyno report RUN | head`: 128 + SIGPIPE."""

@@ -52,6 +52,18 @@ Out = Annotated[
 ]
 
 
+FailOn = Annotated[
+    Sequence[str],
+    Parameter(
+        name="--fail-on",
+        help="'ARM.METRIC > +5%': exit code 4 if that arm surely has that much more of a metric "
+        "than the baseline, 5 if it can't be told; may be given again.",
+        negative=(),
+        show_default=False,
+    ),
+]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class BenchFlags:

@@ -1,6 +1,6 @@
 """What `run`, `duel`, `resume` and `studies` have in common: measure, then show the result."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
@@ -10,9 +10,10 @@ from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
 from webdyno.generator import program
+from webdyno.judge.limits import Limit, read_limit
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Trouble
+from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
@@ -29,14 +30,18 @@ def measure(
     blocks: Blocks | None = None,
     *,
     yes: bool,
+    fail_on: Sequence[str] = (),
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
+    limits = _limits(fail_on, experiment)
     _provide(experiment, catalogue, yes=yes)
     from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
 
     tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
-    return _measure_in(lambda: begin_run(name, experiment, catalogue, out), blocks=blocks)
+    return _measure_in(
+        lambda: begin_run(name, experiment, catalogue, out), blocks=blocks, fail_on=limits
+    )
 
 
 def measure_on(
@@ -78,8 +83,21 @@ def _tell_of_others() -> None:
         )
 
 
+def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
+    limits = []
+    for text in texts:
+        try:
+            limits.append(read_limit(text, experiment))
+        except ValueError as error:
+            raise Mistake(f"--fail-on '{text}': {error}") from None
+    return limits
+
+
 def _measure_in(
-    opened: Callable[[], RunFolder], more_s: float | None = None, blocks: Blocks | None = None
+    opened: Callable[[], RunFolder],
+    more_s: float | None = None,
+    blocks: Blocks | None = None,
+    fail_on: Sequence[Limit] = (),
 ) -> Exit:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
     from webdyno.run.session import is_finished
@@ -97,7 +115,7 @@ def _measure_in(
             return Exit.INTERRUPTED
         except Trouble as trouble:
             raise Trouble(f"{trouble}\n{_what_is_kept(folder)}") from trouble
-        code = show_result(folder)
+        code = show_result(folder, fail_on)
         if not is_finished(folder.head, folder.records()):
             tell(f"a server died; {_what_is_kept(folder)}")
         return code

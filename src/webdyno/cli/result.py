@@ -1,16 +1,19 @@
 """Shows what a run's folder says: judges it, writes the report beside it, prints the answer."""
 
-from webdyno.cli.console import plain_console
+from collections.abc import Sequence
+
+from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
+from webdyno.judge.limits import Limit, answers
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
 
 
-def show_result(folder: RunFolder) -> Exit:
+def show_result(folder: RunFolder, fail_on: Sequence[Limit] = ()) -> Exit:
     """Judge a run, write `report.html` and `summary.csv` into its folder, print the answer.
 
     Of an experiment with factors every point is judged; one without a verdict is enough for the
-    exit code to say so.
+    exit code to say so; then comes what the user wants to fail on.
     """
     from webdyno.judge.sweep import judge_sweep
     from webdyno.report.page import write_report
@@ -23,4 +26,11 @@ def show_result(folder: RunFolder) -> Exit:
     page = write_report(folder.path, view)
     print_report(plain_console(), view, page)
     verdicts = {at.judgement.verdict for at in judged.points}
-    return Exit.INVALID if Verdict.INVALID in verdicts else Exit.OK
+    if Verdict.INVALID in verdicts:
+        return Exit.INVALID
+    found = answers(fail_on, (at.judgement for at in judged.points))
+    for it in found:
+        words = {"yes": "is true", "no": "is not so", "undecided": "can't be told"}[it.holds]
+        tell(f"--fail-on '{it.limit.text}' {words}{f': {it.said}' if it.said else ''}")
+    held = {it.holds for it in found}
+    return Exit.WORSE if "yes" in held else Exit.UNDECIDED if "undecided" in held else Exit.OK

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, Out, Yes
+from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, FailOn, Out, Yes
 from webdyno.cli.measure import measure
 from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
@@ -33,6 +33,7 @@ def run(
     out: Out = None,
     catalog: CatalogDirs = (),
     yes: Yes = False,
+    fail_on: FailOn = (),
 ) -> Exit:
     """Run an experiment: start its stacks, load them in turns, judge, and write a report.
 
@@ -56,7 +57,7 @@ def run(
     wanted = catalogue.experiment(experiment, flags.overrides())
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
-    return measure(Path(experiment).stem, wanted, catalogue, out, yes=yes)
+    return measure(Path(experiment).stem, wanted, catalogue, out, yes=yes, fail_on=fail_on)
 
 
 def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:

@@ -1,0 +1,80 @@
+"""What a user wants to fail on: `after.server_cpu_us > +5%`, held against a run's intervals."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from webdyno.model.experiment import Experiment
+from webdyno.model.format import ratio_range
+from webdyno.model.judgement import Comparison, Judgement, Verdict
+from webdyno.model.metrics import METRICS
+
+_LIMIT = re.compile(
+    r"\s*(?P<arm>.+)\.(?P<metric>\w+)\s*(?P<sign>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*"
+)
+
+Holds = Literal["yes", "no", "undecided"]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """That an arm is above or below the baseline by more than a share on a metric."""
+
+    text: str
+    arm: str
+    metric: str
+    above: bool
+    share: float
+    """Of the baseline's value; negative below it."""
+
+    def holds(self, found: Comparison) -> Holds:
+        """Tell whether it surely holds: over the whole interval, all that disturbed counted in."""
+        interval = found.sure
+        if interval is None or found.verdict is Verdict.INVALID:
+            return "undecided"
+        bound = 1 + self.share
+        surely = interval.low > bound if self.above else interval.high < bound
+        surely_not = interval.high <= bound if self.above else interval.low >= bound
+        return "yes" if surely else "no" if surely_not else "undecided"
+
+
+@dataclass(frozen=True)
+class LimitAnswer:
+    """A limit at one point, and what was found there."""
+
+    limit: Limit
+    holds: Holds
+    said: str
+
+
+def read_limit(text: str, experiment: Experiment) -> Limit:
+    """Read `ARM.METRIC > +5%` or `ARM.METRIC < -5%`; raise ValueError for what it can't be."""
+    found = _LIMIT.fullmatch(text)
+    if found is None:
+        raise ValueError("should look like 'ARM.METRIC > +5%', such as 'b.server_cpu_us > +5%'")
+    arm, metric, share = found["arm"].strip(), found["metric"], float(found["percent"]) / 100
+    baseline, *others = experiment.arms
+    if arm == baseline:
+        raise ValueError(f"{arm} is the baseline; name an arm that is compared with it")
+    if arm not in others:
+        raise ValueError(f"there is no arm {arm!r}; there are {', '.join(others)}")
+    if metric not in METRICS:
+        raise ValueError(f"there is no metric {metric!r}; the metrics are {', '.join(METRICS)}")
+    if share <= -1:
+        raise ValueError("nothing is less by 100 % or more")
+    return Limit(text.strip(), arm, metric, found["sign"] == ">", share)
+
+
+def answers(limits: Sequence[Limit], judgements: Iterable[Judgement]) -> list[LimitAnswer]:
+    """Hold limits against the judgements of all points."""
+    return [_answer(limit, judged) for judged in judgements for limit in limits]
+
+
+def _answer(limit: Limit, judged: Judgement) -> LimitAnswer:
+    for found in judged.comparisons:
+        if (found.a, found.metric) == (limit.arm, limit.metric):
+            interval = found.sure
+            said = f"{found.a} has {ratio_range(interval)} times {found.b}'s" if interval else ""
+            return LimitAnswer(limit, limit.holds(found), said)
+    return LimitAnswer(limit, "undecided", "")

@@ -1,0 +1,54 @@
+"""What `--fail-on` says of a run."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import SimulatedArm, run_head, simulated_run
+from webdyno.judge.judgement import judge
+from webdyno.judge.limits import Holds, answers, read_limit
+
+EXPERIMENT = run_head({"a": "nginx", "b.c": "nginx"}).experiment
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("b.c.server_cpu_us > +5%", "yes"),
+        ("b.c.server_cpu_us>20 %", "undecided"),
+        ("b.c.server_cpu_us > 60%", "no"),
+        ("b.c.server_cpu_us < -5%", "no"),
+        ("b.c.rate_rps < 20%", "yes"),
+        ("b.c.memory_mib > 5%", "undecided"),
+    ],
+)
+def test_a_limit_holds_where_the_whole_interval_is_beyond_it(text: str, holds: Holds) -> None:
+    arms = {"a": SimulatedArm(), "b.c": SimulatedArm(server_cpu_us=24.0)}
+    run = simulated_run(arms, blocks=8)
+    (answer,) = answers([read_limit(text, run.head.experiment)], [judge(run.head, run.records)])
+    assert answer.holds == holds
+    if "memory" not in text:
+        assert "times a's" in answer.said
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("slower", "should look like"),
+        ("b.c.server_cpu_us > 5", "should look like"),
+        ("a.rate_rps > 5%", "is the baseline"),
+        ("d.rate_rps > 5%", "there is no arm 'd'; there are b.c"),
+        ("b.c.speed > 5%", "there is no metric 'speed'"),
+        ("b.c.rate_rps < -100%", "nothing is less"),
+    ],
+)
+def test_what_is_no_limit_is_refused_with_the_reason(text: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        read_limit(text, EXPERIMENT)
+
+
+@given(st.sampled_from("<>"), st.floats(-99, 1e6), st.sampled_from(["", " "]))
+def test_any_share_is_read_as_it_is_written(sign: str, percent: float, space: str) -> None:
+    limit = read_limit(f"b.c.rate_rps{space}{sign}{space}{percent:+.3f}{space}%", EXPERIMENT)
+    assert (limit.arm, limit.metric, limit.above) == ("b.c", "rate_rps", sign == ">")
+    assert limit.share == pytest.approx(percent / 100, abs=1e-5)
