@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from webdyno.definitions.bodies import with_bodies
-from webdyno.definitions.fit import check_fit, check_headers, check_knob
+from webdyno.definitions.fit import check_fit, check_headers, check_knob, check_protocol
 from webdyno.definitions.near import nearest
 from webdyno.definitions.override import FACTORS, Override, overridden, with_value
 from webdyno.definitions.refusal import Place, build
@@ -251,6 +251,9 @@ class _Checks:
                 f"generator {experiment.generator} speaks {spoken}"
             )
         check_fit(stack, site, names.stacks.values(), place((*where, "stack")))
+        check_protocol(
+            stack, site, experiment.load_of(str(where[-1])).protocol, names.stacks, place
+        )
         for name, value in arm.knobs.items():
             check_knob(stack, site, name, value, place((*where, "knobs", name)))
 

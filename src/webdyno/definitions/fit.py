@@ -10,6 +10,9 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 
+PROTOCOL = "protocol"
+"""The knob that says what clients speak with a server: the load's protocol turns it."""
+
 
 def fits(stack: Stack, site: Site) -> bool:
     """Whether a stack can serve a site."""
@@ -33,13 +36,47 @@ def knobs_of(stack: Stack, site: Site | None) -> dict[str, Knob]:
     return own | (site.knobs if site else {})
 
 
-def check_knob(stack: Stack, site: Site | None, name: str, value: KnobValue, place: str) -> None:
-    """Raise Mistake when stack and site have no such knob, or not this value of it."""
+def check_knob(
+    stack: Stack,
+    site: Site | None,
+    name: str,
+    value: KnobValue,
+    place: str,
+    *,
+    is_alone: bool = False,
+) -> None:
+    """Raise Mistake when stack and site have no such knob, or not this value of it.
+
+    `is_alone`: there is no load, so that the protocol is a knob like others.
+    """
     knobs = knobs_of(stack, site)
+    if name == PROTOCOL and name in knobs and not is_alone:
+        raise Mistake(f"{place}: clients must speak it as well; give load.protocol instead")
     if name not in knobs:
         raise Mistake(f"{place}: stack {stack.name} has no knob {name!r}; {nearest(name, knobs)}")
     if fault := knobs[name].fault(value):
         raise Mistake(f"{place}: {name} {fault}, not {shown_value(value)}")
+
+
+def check_protocol(
+    stack: Stack,
+    site: Site,
+    protocol: str,
+    stacks: Mapping[str, Stack],
+    place: Callable[[tuple[str | int, ...]], str],
+) -> None:
+    """Raise Mistake, with the stacks that would do, when a stack can't speak a load's protocol."""
+    if protocol != "http" and not _speaks(stack, site, protocol):
+        able = [each.name for each in stacks.values() if _speaks(each, site, protocol)]
+        raise Mistake(
+            f"{place(('load', 'protocol'))}: stack {stack.name} can't be asked over {protocol} "
+            f"here; stacks that can: {', '.join(able) or 'none'}"
+        )
+
+
+def _speaks(stack: Stack, site: Site, protocol: str) -> bool:
+    knob = stack.exposed_knobs().get(PROTOCOL)
+    return fits(stack, site) and knob is not None and knob.knob.fault(protocol) is None
 
 
 def read_knobs(
@@ -57,7 +94,7 @@ def read_knobs(
             raise Mistake(f"{flag}: the value of a knob is a number, word, true or false")
         if name in knobs:
             raise Mistake(f"{flag}: {name} is set twice; give it once")
-        check_knob(stack, site, name, value, flag)
+        check_knob(stack, site, name, value, flag, is_alone=True)
         knobs[name] = value
     return knobs
 

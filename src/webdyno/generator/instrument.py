@@ -195,6 +195,8 @@ def only_plain(load: Load, requests: Sequence[Request]) -> str | None:
     """Say what none of the instruments can do."""
     if (paths := sum(len(request.paths) for request in requests)) > 1:
         return f"asks for one path only, not {paths}"
+    if load.protocol != "http":
+        return f'is used for protocol = "http" only here, not "{load.protocol}"'
     request = requests[0]
     if request.method != "GET":
         return f"is asked for GET only here, not {request.method}"

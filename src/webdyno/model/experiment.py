@@ -66,6 +66,13 @@ class Load(Model):
     """Connections over all client threads; in an open loop the most that may be in use."""
     keepalive: KeepAlive = "always"
     """Whether connections are reused; a number closes each after that many requests."""
+    protocol: Literal["http", "https", "h2", "h2c"] = "http"
+    """http: HTTP/1.1. https: the same over TLS. h2: HTTP/2 over TLS. h2c: HTTP/2 without TLS. The
+    servers' certificate is made for the run."""
+    streams: Annotated[int, Field(ge=1, le=100)] = 1
+    """HTTP/2: requests at a time on each connection."""
+    tls_resumption: bool = True
+    """Whether new connections resume TLS sessions of earlier ones."""
     timeout_s: Seconds = 5.0
     """A request that isn't answered within this time is a failure."""
     requests: Requests | None = None
@@ -88,6 +95,14 @@ class Load(Model):
             raise ValueError('requests needs loop = "closed"; an open loop has its timetable')
         if self.due == "connection" and not isinstance(self.keepalive, int):
             raise ValueError('due = "connection" needs keepalive = N, the requests on each')
+        beside = self.idle_connections or self.slow_readers
+        if beside and self.protocol != "http":
+            raise ValueError(
+                "idle_connections and slow_readers are there for plain HTTP/1.1 only; leave them "
+                'out, or protocol = "http"'
+            )
+        if self.streams > 1 and self.protocol not in {"h2", "h2c"}:
+            raise ValueError('streams needs HTTP/2: protocol = "h2" or "h2c"')
         return self
 
     def shares(self, paths: int) -> list[float]:

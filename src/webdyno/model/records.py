@@ -83,6 +83,8 @@ class Answer(Model):
     """None when there was no answer; `error` says why."""
     error: str | None = None
     http_version: str | None = None
+    tls: str = ""
+    """Version and cipher that were agreed upon; empty without TLS."""
     headers: list[tuple[str, str]] = []
     head_bytes: Count = 0
     encoding: str = ""

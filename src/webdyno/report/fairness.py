@@ -155,6 +155,7 @@ _ASPECTS: list[tuple[str, Callable[[Answer], str], Callable[[Answer], bool]]] = 
     ("status", _status, _wrong_status),
     ("body", _body, _wrong_body),
     ("HTTP version", lambda answer: answer.http_version or text.MISSING, _never),
+    ("TLS", lambda answer: answer.tls or text.MISSING, _never),
     ("head", lambda answer: text.size(answer.head_bytes), _never),
     *((name, _header(name), _never) for name in HEADERS_THAT_MATTER),
 ]

@@ -276,7 +276,8 @@ def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
     load, calibration = arm.load, at.benches[arm.name].calibration
     lengths = [asked.expect.body_bytes for asked in arm.asked]
     known = [length for length in lengths if length is not None]
-    calibrated = at.experiment.generator == "loadgen" and not load.think_s
+    plain = load.protocol == "http" and not load.think_s
+    calibrated = at.experiment.generator == "loadgen" and plain
     if any(may_be_compressed(asked.headers or {}) for asked in arm.asked) or len(known) < len(
         lengths
     ):

@@ -1,18 +1,17 @@
 """The fairness certificate: before load, the same requests go to every arm and are written down."""
 
 import hashlib
-import http.client
 import socket
 import zlib
 from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
 from webdyno.model.experiment import Load
-from webdyno.model.headers import accepted_encodings
+from webdyno.model.headers import accepted_encodings, header
 from webdyno.model.records import Answer
 from webdyno.run.asked import Asked
 from webdyno.stack.ports import NewSocket
-from webdyno.stack.ready import HttpConnection
+from webdyno.stack.speaking import Conversation, NoAnswer
 
 SHOWN_BYTES = 200
 """How much of a body is kept as text: enough to recognise an error page."""
@@ -22,11 +21,6 @@ MOST_DECODED_BYTES = 1 << 30
 
 ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
 """By encoding: what zlib calls its format (RFC 9110, 8.4.1)."""
-
-WITH_BODIES = frozenset({"POST", "PUT", "PATCH"})
-"""Methods that announce that there is no body (RFC 9110, 8.6)."""
-
-HTTP_VERSIONS = {9: "HTTP/0.9", 10: "HTTP/1.0", 11: "HTTP/1.1"}
 
 
 def ask(
@@ -42,18 +36,13 @@ def ask(
     `url` is the server's base URL. A request that gets no answer gives an `Answer` with an error.
     """
     target = urlsplit(url)
-    connection = HttpConnection(target.netloc, load.timeout_s, new_socket)
-    try:
-        return [_ask_one(connection, asked, load) for asked in requests]
-    finally:
-        connection.close()
+    with Conversation(
+        target.hostname or "", target.port or 80, load.protocol, load.timeout_s, new_socket
+    ) as conversation:
+        return [_ask_one(conversation, asked, load) for asked in requests]
 
 
-def _ask_one(
-    connection: http.client.HTTPConnection,
-    asked: Asked,
-    load: Load,
-) -> Answer:
+def _ask_one(conversation: Conversation, asked: Asked, load: Load) -> Answer:
     headers = load.headers if asked.headers is None else asked.headers
     told = Answer(
         path=asked.label or asked.path,
@@ -63,31 +52,22 @@ def _ask_one(
         status=None,
     )
     try:
-        # http.client would add "Accept-Encoding: identity", which no load generator sends.
-        connection.putrequest(asked.method, asked.path, skip_accept_encoding=True)
-        for name, value in headers.items():
-            connection.putheader(name, value)
-        if asked.body is not None or asked.method in WITH_BODIES:
-            connection.putheader("Content-Length", str(len(asked.body or b"")))
-        connection.endheaders(asked.body)
-        response = connection.getresponse()
-        came = response.read()
-        encoding = response.getheader("Content-Encoding", "").strip().lower()
-        body = decoded(came, encoding, accepted_encodings(headers))
-    except (http.client.HTTPException, OSError, zlib.error, Undecodable) as error:
-        connection.close()
+        said = conversation.ask(asked.method, asked.path, headers, asked.body)
+        encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
+        body = decoded(said.body, encoding, accepted_encodings(headers))
+    except (NoAnswer, zlib.error, Undecodable) as error:
+        conversation.close()
         return told.model_copy(update={"error": str(error) or type(error).__name__})
-    got = response.getheaders()
-    version = HTTP_VERSIONS.get(response.version, str(response.version))
     lacks = asked.contains is not None and asked.contains.encode() not in body
     return told.model_copy(
         update={
-            "status": response.status,
-            "http_version": version,
-            "headers": got,
-            "head_bytes": _head_bytes(version, response.status, response.reason, got),
+            "status": said.status,
+            "http_version": said.version,
+            "tls": conversation.tls,
+            "headers": said.headers,
+            "head_bytes": said.head_bytes,
             "encoding": "" if encoding == "identity" else encoding,
-            "wire_bytes": len(came),
+            "wire_bytes": len(said.body),
             "body_bytes": len(body),
             "body_sha256": hashlib.sha256(body).hexdigest(),
             "lacks": asked.contains if lacks else None,
@@ -111,9 +91,3 @@ def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
     if not unpacking.eof:
         raise Undecodable(f"its {encoding} body is cut off, or unpacks to very many bytes")
     return page
-
-
-def _head_bytes(version: str, status: int, reason: str, headers: list[tuple[str, str]]) -> int:
-    """Length of the answer's head on the wire, given one space after each header's colon."""
-    lines = [f"{version} {status} {reason}", *(f"{name}: {value}" for name, value in headers), ""]
-    return sum(len(line.encode("latin-1", "replace")) + 2 for line in lines)

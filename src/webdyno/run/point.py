@@ -78,7 +78,8 @@ def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue)
     asked = asked_for(requests, load, site, os.environ)
     secrets = frozenset(secrets_of(requests, load, os.environ))
     stack = catalogue.stack(arm.stack)
-    return PlannedArm(name, stack, arm.knobs, site, load, asked, secrets, arm.memory, arm.cpus)
+    knobs = arm.knobs if load.protocol == "http" else {**arm.knobs, "protocol": load.protocol}
+    return PlannedArm(name, stack, knobs, site, load, asked, secrets, arm.memory, arm.cpus)
 
 
 class Progress(Protocol):

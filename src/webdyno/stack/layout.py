@@ -11,6 +11,7 @@ from webdyno.bench.copies import copy_own
 from webdyno.bench.users import hand_over, make_private, uid_of
 from webdyno.bench.workspace import Workspace
 from webdyno.model.site import Site
+from webdyno.stack.certificates import SECURE, certificate
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of
 from webdyno.stack.ports import HOST, free_port
@@ -18,6 +19,9 @@ from webdyno.stack.ready import Address
 from webdyno.stack.render import Filled, Job, fill_in, service_job, without_empty
 from webdyno.stack.roles import Role
 from webdyno.stack.service import RunningService
+
+CERTIFICATE_FILE, KEY_FILE = "certificate.pem", "key.pem"
+"""In the folder of a service that speaks TLS."""
 
 
 class Secrets(dict[str, str]):
@@ -126,6 +130,7 @@ def _addresses(
             if role.by_socket
             else None,
             uid=uid_of(bench.user),
+            protocol=role.speaks,
         )
         for role in roles
     }
@@ -153,6 +158,8 @@ def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
         "port": address.port,
         "socket": str(address.socket) if address.socket else None,
         "knobs": role.knobs,
+        "certificate": str(workspace / role.name / CERTIFICATE_FILE),
+        "key": str(workspace / role.name / KEY_FILE),
     }
 
 
@@ -163,6 +170,11 @@ def _write_files(role: Role, filled: Filled, home: Path, deployment: Deployment)
         (home / folder).mkdir(parents=True, exist_ok=True)
     if role.service.data and role.name in deployment.kept_data:
         copy_own(deployment.kept_data[role.name], home / role.service.data)
+    if role.speaks in SECURE:
+        made = certificate(deployment.bench.host, str(role.knobs.get("tls_key", "ec")))
+        (home / CERTIFICATE_FILE).write_text(made.certificate)
+        (home / KEY_FILE).touch(mode=0o600)
+        (home / KEY_FILE).write_text(made.key)
     kept = deployment.keep / role.name
     kept.mkdir(parents=True, exist_ok=True)
     for name, text in filled.files.items():

@@ -1,6 +1,5 @@
 """Waits until servers answer."""
 
-import http.client
 import socket
 import struct
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from webdyno.model.site import Page
 from webdyno.stack.ports import NewSocket
+from webdyno.stack.speaking import Conversation, NoAnswer
 
 POLL_S = 0.005
 START_WITHIN_S = 20.0
@@ -27,6 +27,8 @@ class Address:
     """Path of the Unix socket if it listens on one instead."""
     uid: int
     """The user who has to be behind that socket."""
+    protocol: str = "http"
+    """What an HTTP server speaks there: http, https, h2 or h2c."""
 
 
 def wait_for_listener(
@@ -82,22 +84,6 @@ def wait_for_answer(
     return None
 
 
-class HttpConnection(http.client.HTTPConnection):
-    """A connection on a socket that may come from another network namespace."""
-
-    def __init__(self, netloc: str, timeout_s: float, new_socket: NewSocket) -> None:
-        super().__init__(netloc, timeout=timeout_s)
-        self._timeout_s = timeout_s
-        self._new_socket = new_socket
-
-    def connect(self) -> None:
-        """Connect to the server; raise OSError when it doesn't listen."""
-        self.sock = self._new_socket()
-        self.sock.settimeout(self._timeout_s)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock.connect((self.host, self.port))
-
-
 def connect(
     address: Address, new_socket: NewSocket = socket.socket, within_s: float = ANSWER_WITHIN_S
 ) -> socket.socket:
@@ -134,12 +120,11 @@ def _accepts(address: Address, new_socket: NewSocket) -> bool:
 
 
 def _ask(address: Address, path: str, new_socket: NewSocket) -> tuple[int, bytes] | None:
-    connection = HttpConnection(f"{address.host}:{address.port}", ANSWER_WITHIN_S, new_socket)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read()
-    except (OSError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()
+    with Conversation(
+        address.host, address.port, address.protocol, ANSWER_WITHIN_S, new_socket
+    ) as conversation:
+        try:
+            said = conversation.ask("GET", path, {})
+        except NoAnswer:
+            return None
+        return said.status, said.body

@@ -26,6 +26,11 @@ class Role:
         """Whether it listens on a Unix socket: the convention is a knob named `listen`."""
         return self.knobs.get("listen") == "unix"
 
+    @property
+    def speaks(self) -> str:
+        """What clients speak with it, of an HTTP server: the convention is a knob `protocol`."""
+        return str(self.knobs.get("protocol", "http"))
+
 
 @dataclass(frozen=True)
 class ResolvedStack:

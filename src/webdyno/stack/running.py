@@ -21,6 +21,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
+from webdyno.stack.certificates import SECURE
 from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.ports import demand_port
 from webdyno.stack.preload import preload
@@ -142,7 +143,9 @@ class RunningStack:
     @property
     def url(self) -> str:
         """Where clients find the site, such as `http://127.0.0.1:8080`."""
-        return f"{self._front.role.service.protocol}://{self._front.address.host}:{self.port}"
+        front = self._front
+        scheme = "https" if front.role.speaks in SECURE else front.role.service.protocol
+        return f"{scheme}://{front.address.host}:{self.port}"
 
     def start(self) -> None:
         """Start the services one after the other and wait until the site's first answer."""

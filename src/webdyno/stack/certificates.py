@@ -1,0 +1,52 @@
+"""The certificate that servers show over TLS: made by and for this process, one for all arms."""
+
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from webdyno.model.mistake import Trouble
+
+KeyKind = Literal["ec", "rsa"]
+
+SECURE = frozenset({"https", "h2"})
+"""Protocols that are spoken over TLS."""
+
+_KEYS: dict[str, tuple[str, ...]] = {
+    "ec": ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+    "rsa": ("rsa:2048",),
+}
+DAYS = 30
+
+
+class Certificate(NamedTuple):
+    """A certificate with its key, as PEM."""
+
+    certificate: str
+    key: str
+
+
+@cache
+def certificate(host: str, kind: str) -> Certificate:
+    """Make a self-signed certificate for an address; raise Trouble where openssl can't.
+
+    `kind` is ec, on the curve P-256 as most certificates are today, or rsa, of 2048 bits.
+    """
+    with tempfile.TemporaryDirectory(prefix="webdyno-certificate-") as folder:
+        files = Certificate(f"{folder}/certificate.pem", f"{folder}/key.pem")
+        words = [
+            *("openssl", "req", "-x509", "-nodes", "-newkey", *_KEYS[kind]),
+            *("-keyout", files.key, "-out", files.certificate, "-days", str(DAYS)),
+            *("-subj", f"/CN={host}", "-addext", f"subjectAltName=IP:{host}"),
+        ]
+        try:
+            subprocess.run(words, check=True, capture_output=True, timeout=60)
+        except FileNotFoundError:
+            raise Trouble(
+                "TLS needs a certificate, which the program openssl makes; on Debian: "
+                "apt-get install openssl"
+            ) from None
+        except subprocess.SubprocessError as error:
+            raise Trouble(f"openssl couldn't make a certificate: {error}") from error
+        return Certificate(Path(files.certificate).read_text(), Path(files.key).read_text())
