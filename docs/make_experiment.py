@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import Changes
-from webdyno.model.experiment import Arm, Experiment, Level, Load, Measure, SlowReaders
+from webdyno.model.experiment import Arm, Experiment, Level, Load, Measure, SlowReaders, State
 from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
@@ -33,6 +33,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "load": Load,
     "load.slow_readers": SlowReaders,
     "requests": Request,
+    "state": State,
     "arms.NAME": Arm,
     "measure": Measure,
     "bench": BenchSettings,

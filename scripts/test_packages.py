@@ -4,8 +4,10 @@ import shutil
 import sys
 
 from webdyno.definitions import Catalogue
+from webdyno.definitions.fit import PROTOCOL
 from webdyno.model.mistake import Trouble
 from webdyno.stack import install_packages, missing_packages
+from webdyno.stack.needs import find
 
 TOOLS = {
     "chromium": "chromium",
@@ -27,6 +29,9 @@ def main() -> int:
     catalogue = Catalogue.load()
     missing = missing_packages(catalogue.stacks.values(), catalogue.sites.values())
     missing += [package for program, package in TOOLS.items() if not shutil.which(program)]
+    services = [it.service for stack in catalogue.stacks.values() for it in stack.services.values()]
+    over_tls = [need for it in services for need in it.needs.values() if PROTOCOL in need.when]
+    missing += dict.fromkeys(need.apt for need in over_tls if find(need) is None)
     if not missing:
         return 0
     print("installing", *missing, flush=True)  # noqa: T201

@@ -1,6 +1,6 @@
 """What `run`, `duel`, `resume` and `studies` have in common: measure, then show the result."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
@@ -9,6 +9,7 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
+from webdyno.definitions.fit import PROTOCOL
 from webdyno.generator import program
 from webdyno.judge.limits import Limit, read_limit
 from webdyno.model.command import command
@@ -16,6 +17,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
+from webdyno.model.service import Need
 from webdyno.run.folder import RunFolder
 
 Blocks = Mapping[int, int]
@@ -67,9 +69,19 @@ def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None
     sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in arms)]
     generators = dict.fromkeys(each.generator for each in there)
     tools = [need for name in generators if (need := program(name).need)]
+    tools += [need for each in there for need in _needs_of_protocols(each, catalogue)]
     agree_to_catalogues(stacks, sites, yes=yes)
     provide_packages(stacks, sites, tools, yes=yes)
     _tell_of_others()
+
+
+def _needs_of_protocols(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:
+    """Give what servers need because of the protocol that they are asked in."""
+    for name, arm in experiment.arms.items():
+        stack, spoken = catalogue.stack(arm.stack), experiment.load_of(name).protocol
+        for need in stack.services[stack.front].service.needs.values():
+            if need.when.get(PROTOCOL) == spoken:
+                yield need
 
 
 def _tell_of_others() -> None:

@@ -130,6 +130,19 @@ class Load(Model):
         return may_be_compressed(self.headers)
 
 
+class State(Model):
+    """Commands that put back what a block's requests have changed, so that blocks begin alike."""
+
+    before_block: list[OneLine] = []
+    """Run by a shell, one after the other, before each start of the arms, those of pilots
+    included: as who called webdyno, in the folder where that was. What they say is kept with the
+    run; a failing one ends it."""
+    after_block: list[OneLine] = []
+    """The same after the arms were stopped, whatever happened."""
+    within_s: Seconds = 60.0
+    """What each of them may take."""
+
+
 class Arm(Model):
     """One stack with its knobs and site, and whatever else differs from the other arms."""
 
@@ -296,6 +309,8 @@ class Experiment(Model):
     """How the comparison is made."""
     bench: BenchSettings = BenchSettings()
     """Where it runs."""
+    state: State = State()
+    """What puts everything back between blocks."""
     arms: Annotated[dict[Name, Arm], AfterValidator(_two_at_least)]
     """By name, in the order in which they are shown; the first one is the baseline."""
     factors: Annotated[

@@ -134,6 +134,13 @@ class Window(Foreign):
     """A thread of the client stood still for so long that this measures nothing."""
 
 
+class TlsUse(Foreign):
+    """Handshakes of TLS."""
+
+    full_handshakes: Count
+    resumed_handshakes: Count
+
+
 class EndpointResult(Foreign):
     """What came of the requests of one endpoint, in the windows that rate and times are about."""
 
@@ -193,6 +200,8 @@ class LoadResult(Foreign):
     """The slot in thirds, where it isn't too short for that; of webdyno's own generator only."""
     whole: Whole | None = None
     """Of webdyno's own generator only."""
+    tls: TlsUse | None = None
+    """Of webdyno's own generator, over TLS."""
     endpoints: list[EndpointResult] = []
     """Where several were named; of webdyno's own generator only."""
     printed: str | None = None

@@ -17,6 +17,7 @@ from webdyno.probe.scene import Scene
 from webdyno.probe.status_texts import PARSERS, OwnCounts
 from webdyno.stack.ready import connect
 from webdyno.stack.service import RunningService
+from webdyno.stack.speaking import Conversation, NoAnswer
 
 WITHIN_S = 0.25
 """An idle server answers within a millisecond; one whose workers are all taken not at all."""
@@ -79,7 +80,7 @@ def read_status(service: RunningService) -> StatusReading | None:
     if source is None:
         return None
     most = service.filled.texts["status"]["workers"]
-    with suppress(OSError, ValueError, LookupError):
+    with suppress(OSError, ValueError, LookupError, NoAnswer):
         text = ASK[source.kind](service, source).decode("utf-8", "replace")
         counts = PARSERS[source.kind](text)
         if not most or _plausible(counts, int(most)):
@@ -103,7 +104,13 @@ def _difference(now: int | None, then: int | None, own: int | None = None) -> in
 
 
 def _http(service: RunningService, source: StatusSource) -> bytes:
-    path = service.filled.texts["status"]["path"]
+    path, address = service.filled.texts["status"]["path"], service.address
+    if source.socket is None and address.protocol != "http":
+        new_socket = service.bench.servers_socket
+        with Conversation(
+            address.host, address.port, address.protocol, WITHIN_S, new_socket
+        ) as conversation:
+            return conversation.ask("GET", path, {}).body
     answer = _exchange(service, source, f"GET {path} HTTP/1.0\r\nHost: status\r\n\r\n".encode())
     head, _, body = answer.partition(b"\r\n\r\n")
     if head.split(None, 2)[1] != b"200":

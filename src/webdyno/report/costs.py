@@ -8,6 +8,7 @@ from statistics import fmean, median
 from webdyno.judge.measured import Measured
 from webdyno.model import format as text
 from webdyno.model.judgement import ArmFacts
+from webdyno.model.load_result import TlsUse
 from webdyno.model.metrics import answers
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
 from webdyno.model.records import Record, SlotRecord
@@ -36,6 +37,12 @@ class _Seen:
         answered = sum(answers(slot) for slot in self.slots)
         return sum(map(count, self.readings)) / answered if answered else 0.0
 
+    def handshakes(self, count: Callable[[TlsUse], int]) -> float:
+        """Give a count of handshakes per answer of the window, over all slots."""
+        made = sum(count(slot.load.tls) for slot in self.slots if slot.load.tls)
+        answered = sum(slot.load.requests.completed for slot in self.slots)
+        return made / answered if answered else 0.0
+
     def of_services(self, count: Callable[[ServiceUse], float | None]) -> float:
         """Give a count of all services together per answer."""
         return self.each(lambda it: sum(count(use) or 0 for use in it.services.values()))
@@ -52,6 +59,8 @@ PER_REQUEST: tuple[tuple[str, Tell], ...] = (
     ("page faults from disk", lambda it: it.of_services(lambda use: use.faults_major)),
     ("bytes read from disk", lambda it: it.of_services(lambda use: use.disk_read_bytes)),
     ("bytes written to disk", lambda it: it.of_services(lambda use: use.disk_written_bytes)),
+    ("full TLS handshakes", lambda it: it.handshakes(lambda use: use.full_handshakes)),
+    ("resumed TLS handshakes", lambda it: it.handshakes(lambda use: use.resumed_handshakes)),
     ("network bytes sent", lambda it: it.each(lambda use: use.network.sent_bytes)),
     ("network bytes received", lambda it: it.each(lambda use: use.network.received_bytes)),
     ("network packets sent", lambda it: it.each(lambda use: use.network.sent_packets)),

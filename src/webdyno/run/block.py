@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
@@ -22,6 +22,7 @@ from webdyno.model.records import BlockRecord, CertificateRecord, RemedyRecord, 
 from webdyno.probe import SlotProbe, server_cpu
 from webdyno.run.certificate import ask
 from webdyno.run.point import MeasuredPoint, PlannedArm
+from webdyno.run.state import in_state
 from webdyno.stack import RunningStack, StackDied, start_stack
 
 PORT_TAKEN = "address already in use"
@@ -64,6 +65,7 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     at.progress.block_begins(at.point, number, len(slots))
     stacks: dict[str, RunningStack] = {}
     with ExitStack() as exits:
+        exits.enter_context(prepared(at, number))
         for arm in rng.sample(at.arms, len(at.arms)):
             stacks[arm.name] = exits.enter_context(start_arm(at, number, arm))
         certificate = _certify(at, number, stacks)
@@ -98,6 +100,12 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     )
     at.keep(ended)
     at.progress.block_ends(ended, at.experiment, at.records)
+
+
+def prepared(at: MeasuredPoint, number: int) -> AbstractContextManager[None]:
+    """Put the user's own things into the state that every block begins with, and back after it."""
+    log = at.folder.block_log(at.point.number, number, "state.log")
+    return in_state(at.experiment.state, log)
 
 
 def block_rng(seed: int | None, point: int, block: int) -> Random:

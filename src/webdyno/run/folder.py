@@ -165,9 +165,13 @@ class RunFolder:
         lines = enumerate(_whole_lines(text).split(b"\n"), 1)
         return [_parse_record(file, number, line) for number, line in lines if line.strip(BLANK)]
 
+    def block_log(self, point: int, block: int, name: str) -> Path:
+        """Give the path of something that a block keeps beside its arms."""
+        return self.path / BLOCKS_FOLDER / f"{point:03d}-{block:03d}" / name
+
     def block_folder(self, point: int, block: int, arm: str) -> Path:
         """Give the folder of an arm in a block (configs, error logs), made if it isn't there."""
-        folder = self.path / BLOCKS_FOLDER / f"{point:03d}-{block:03d}" / _file_name(arm)
+        folder = self.block_log(point, block, _file_name(arm))
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -24,7 +24,7 @@ from webdyno.model.pilot import ColdFigures, Pilot
 from webdyno.model.records import PilotRecord
 from webdyno.probe import server_cpu
 from webdyno.probe.scene import Sampler
-from webdyno.run.block import load_order, put_load, start_arm
+from webdyno.run.block import load_order, prepared, put_load, start_arm
 from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied
 
@@ -114,7 +114,11 @@ def run_pilots(at: MeasuredPoint) -> None:
 def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     at.progress.pilot_begins(at.point, arm.name)
-    with start_arm(at, 0, arm) as stack, at.benches[arm.name].new_generator() as generator:
+    with (
+        prepared(at, 0),
+        start_arm(at, 0, arm) as stack,
+        at.benches[arm.name].new_generator() as generator,
+    ):
         start_s = time.monotonic() - began
         load = _Loaded(at, arm, stack, generator)
         until_ready_s = server_cpu(stack).cpu_s

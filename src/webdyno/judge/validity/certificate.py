@@ -26,6 +26,7 @@ def _certificate(measured: Measured, head: RunHead) -> list[Finding]:
         *found.values(),
         *_unlike_but_allowed(measured.certificates, alike),
         *_asked_differences(experiment),
+        *_unlike_tls(measured.certificates, experiment),
     ]
 
 
@@ -62,6 +63,28 @@ def _asked_differences(experiment: Experiment) -> Iterator[Finding]:
                 f"it differs from {baseline} not by its servers alone, as the experiment asks: "
                 f"{'; '.join(told)}",
                 "Read the verdict as being about all of that together.",
+            )
+
+
+def _unlike_tls(
+    certificates: Sequence[CertificateRecord], experiment: Experiment
+) -> Iterator[Finding]:
+    """Note arms that agree upon another version of TLS or another cipher than the baseline."""
+    agreed = {
+        arm: next(
+            (it.tls for each in certificates for it in each.answers.get(arm, []) if it.tls), ""
+        )
+        for arm in experiment.arms
+    }
+    baseline, *others = experiment.arms
+    for arm in others:
+        if agreed[arm] and agreed[baseline] and agreed[arm] != agreed[baseline]:
+            yield note(
+                "unlike-tls",
+                arm,
+                f"it agrees upon {agreed[arm]} with a client that leaves the choice to it, "
+                f"{baseline} upon {agreed[baseline]}: what they cost differs by that as well",
+                "Give both the same tls_version and tls_cipher, where they have such knobs.",
             )
 
 

@@ -1,0 +1,58 @@
+"""Commands before and after each block."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from webdyno.model.experiment import State
+from webdyno.model.mistake import Trouble
+from webdyno.run.state import in_state
+
+
+def test_commands_run_in_order_around_the_block_and_are_logged(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    state = State(
+        before_block=[f"echo one >> {said}", f"echo two >> {said}; echo done"],
+        after_block=[f"echo after >> {said}"],
+    )
+    log = tmp_path / "new" / "state.log"
+    with in_state(state, log):
+        assert said.read_text().split() == ["one", "two"]
+    assert said.read_text().split() == ["one", "two", "after"]
+    assert "done" in log.read_text()
+    assert f"after_block: echo after >> {said}" in log.read_text()
+
+
+def test_what_fails_in_the_block_is_told_and_the_commands_after_it_run(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    state = State(after_block=[f"touch {said}", "false"])
+    with pytest.raises(ValueError, match="the block"), in_state(state, tmp_path / "log"):
+        raise ValueError("the block")
+    assert said.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("echo no database; exit 3", "ended with exit code 3"),
+        ("echo no database; sleep 60", "did not end within 0.2 s"),
+    ],
+)
+def test_a_failing_command_is_told_with_what_it_said(
+    tmp_path: Path, command: str, told: str
+) -> None:
+    state = State(before_block=[command], within_s=0.2 if "sleep" in command else 20.0)
+    with pytest.raises(Trouble, match=told) as trouble, in_state(state, tmp_path / "log"):
+        pytest.fail("the block has begun")
+    assert "state.before_block" in str(trouble.value)
+    assert "no database" in str(trouble.value) + (tmp_path / "log").read_text()
+
+
+def test_nothing_that_a_command_left_in_the_background_stays(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    with in_state(State(before_block=[f"sleep 60 & echo $! > {pid}"]), tmp_path / "log"):
+        number = int(pid.read_text())
+    stat = Path(f"/proc/{number}/stat")
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)  # it was killed; the test ends with pytest's own time limit else
