@@ -12,7 +12,7 @@ VERSIONS = {"https": "HTTP/1.1", "h2": "HTTP/2", "h2c": "HTTP/2"}
 
 
 @pytest.mark.parametrize("protocol", list(VERSIONS))
-@pytest.mark.parametrize("stack", ["nginx", "apache-event", "caddy", "lighttpd"])
+@pytest.mark.parametrize("stack", ["nginx", "apache-event", "caddy", "lighttpd", "haproxy-front"])
 def test_every_server_is_asked_in_the_load_s_protocol(
     tmp_path: Path, stack: str, protocol: str
 ) -> None:

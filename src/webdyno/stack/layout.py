@@ -21,6 +21,7 @@ from webdyno.stack.roles import Role
 from webdyno.stack.service import RunningService
 
 CERTIFICATE_FILE, KEY_FILE = "certificate.pem", "key.pem"
+BOTH_FILE = "key-and-certificate.pem"
 """In the folder of a service that speaks TLS."""
 
 
@@ -160,6 +161,7 @@ def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
         "knobs": role.knobs,
         "certificate": str(workspace / role.name / CERTIFICATE_FILE),
         "key": str(workspace / role.name / KEY_FILE),
+        "key_and_certificate": str(workspace / role.name / BOTH_FILE),
     }
 
 
@@ -173,8 +175,9 @@ def _write_files(role: Role, filled: Filled, home: Path, deployment: Deployment)
     if role.speaks in SECURE:
         made = certificate(deployment.bench.host, str(role.knobs.get("tls_key", "ec")))
         (home / CERTIFICATE_FILE).write_text(made.certificate)
-        (home / KEY_FILE).touch(mode=0o600)
-        (home / KEY_FILE).write_text(made.key)
+        for name, text in ((KEY_FILE, made.key), (BOTH_FILE, made.certificate + made.key)):
+            (home / name).touch(mode=0o600)
+            (home / name).write_text(text)
     kept = deployment.keep / role.name
     kept.mkdir(parents=True, exist_ok=True)
     for name, text in filled.files.items():

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from builders import SimulatedArm, answer, run_head
+from builders import SimulatedArm, answer, run_head, simulated_run
+from webdyno.judge.judgement import judge
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
@@ -126,3 +127,20 @@ def test_what_is_not_asked_to_differ_is_still_checked() -> None:
     assert "different-body" not in {f.rule for f in findings(other_page, [pair])}
     wrong = certificate(answered(), answered(path="/100.txt", status=404))
     assert "wrong-status" in {f.rule for f in findings(other_page, [wrong])}
+
+
+def test_another_cipher_than_the_baseline_s_is_told() -> None:
+    run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6)
+    certificate = run.records[0]
+    assert isinstance(certificate, CertificateRecord)
+    ciphers = {"a": "TLSv1.3, TLS_AES_256_GCM_SHA384", "b": "TLSv1.3, TLS_AES_128_GCM_SHA256"}
+    answers = {
+        arm: [it.model_copy(update={"tls": ciphers[arm]}) for it in told]
+        for arm, told in certificate.answers.items()
+    }
+    other = certificate.model_copy(update={"answers": answers})
+    found = judge(run.head, [other, *run.records[1:]]).findings
+    (noted,) = [it for it in found if it.rule == "unlike-tls"]
+    assert noted.arm == "b"
+    assert "TLS_AES_128_GCM_SHA256" in noted.what
+    assert not [it for it in judge(run.head, run.records).findings if it.rule == "unlike-tls"]

@@ -1,0 +1,155 @@
+"""What an arm is asked for: spelled out, named, filled in; and what stays out of the folder."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
+from webdyno.generator import Expectation
+from webdyno.model.experiment import Load
+from webdyno.model.mistake import Mistake
+from webdyno.model.records import IncidentRecord
+from webdyno.model.request import Request
+from webdyno.run.asked import asked_for, secrets_of
+from webdyno.run.hidden import HIDDEN, hide, hide_in_files, line_of
+
+SITE = Catalogue.load().site("static")
+ARMS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
+
+
+def read(*overrides: str, **more: object) -> object:
+    data = {"title": "t", "question": "q?", "site": "static", "arms": ARMS, **more}
+    return read_experiment(CommandLine(data, {}), settings(overrides), Catalogue.load())
+
+
+def test_patterns_share_their_weight_and_pages_have_the_site_s_answer() -> None:
+    requests = [
+        Request(path="/many/{1..4}.txt", weight=2.0),
+        Request(path="/hello.txt", headers={"accept": "b"}),
+        Request(path="/hello.txt", method="POST", json_={"a": ["é"]}),
+    ]
+    load = Load(headers={"Accept": "a", "X": "y"})
+    asked = asked_for(requests, load, SITE, {})
+    assert [it.weight for it in asked] == [0.5] * 4 + [1.0, 1.0]
+    assert [it.endpoint for it in asked] == ["/many/{1..4}.txt"] * 4 + [
+        "/hello.txt",
+        "POST /hello.txt",
+    ]
+    assert asked[4].expect.body_bytes == 13
+    assert asked[4].headers == {"X": "y", "accept": "b"}
+    assert asked[5].expect == Expectation(None)
+    assert asked[5].body == '{"a": ["é"]}'.encode()
+    assert asked[5].headers == {"Accept": "a", "X": "y", "Content-Type": "application/json"}
+
+
+def test_what_has_no_name_of_its_own_is_numbered_and_one_alone_has_none() -> None:
+    twice = [Request(path="/", method="POST", body=body) for body in "ab"]
+    assert [it.endpoint for it in asked_for(twice, Load(), SITE, {})] == ["POST /", "POST / (2)"]
+    named = [it.model_copy(update={"name": "both"}) for it in twice]
+    assert [it.endpoint for it in asked_for(named, Load(), SITE, {})] == [None, None]
+    many = [Request(path=f"/{n}") for n in range(51)]
+    assert {it.endpoint for it in asked_for(many, Load(), SITE, {})} == {None}
+
+
+def test_secrets_are_filled_in_and_what_is_missing_is_named() -> None:
+    load = Load(headers={"Authorization": "Bearer ${env:TOKEN}"})
+    requests = [Request(path="/", method="PUT", body="${env:OTHER}${env:TOKEN}$x")]
+    environment = {"TOKEN": "abc", "OTHER": "d"}
+    (asked,) = asked_for(requests, load, SITE, environment)
+    assert asked.body == b"dabc$x"
+    assert asked.headers == {"Authorization": "Bearer abc"}
+    assert secrets_of(requests, load, environment) == {"abc", "d"}
+    with pytest.raises(Mistake, match="the environment has no OTHER; export OTHER=… first"):
+        asked_for(requests, load, SITE, {"TOKEN": "abc"})
+    with pytest.raises(Mistake, match="text in one line"):
+        asked_for(requests, load, SITE, {"TOKEN": "a\r\nb", "OTHER": "d"})
+
+
+@given(st.text(), st.text(min_size=4, max_size=12), st.integers(0, 40))
+def test_no_text_shows_a_secret_however_it_is_cut(text: str, secret: str, cut: int) -> None:
+    said = hide((text + secret + text)[: len(text) + cut], {secret})
+    if secret not in HIDDEN:
+        assert secret not in said.replace(HIDDEN, "")
+        assert not said.endswith(secret[:-1])
+
+
+def test_records_and_files_hide_what_others_said(tmp_path: Path) -> None:
+    incident = IncidentRecord(
+        block=1, arm="arm", happened_at=datetime.now(UTC), what='said "arm"', log_tail=["an arm"]
+    )
+    line = json.loads(line_of(incident, {"arm"}))
+    assert (line["arm"], line["what"]) == ("arm", f'said "{HIDDEN}"')
+    assert line["log_tail"] == [f"an {HIDDEN}"]
+    (tmp_path / "sub").mkdir()
+    log, other = tmp_path / "sub" / "log", tmp_path / "other"
+    log.write_bytes(b"\xffarm\n")
+    other.write_text("arm")
+    (tmp_path / "sub" / "link").symlink_to(other)
+    hide_in_files(tmp_path / "sub", {"arm"})
+    assert log.read_bytes() == b"\xff" + HIDDEN.encode() + b"\n"
+    assert other.read_text() == "arm"
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"path": "x"}, "a path starts with /"),
+        ({"path": "/", "method": "get"}, "capital letters"),
+        ({"path": "/", "body": "x"}, "GET has no body"),
+        ({"path": "/", "method": "PUT", "body": "x", "json": 1}, "body and json are both the body"),
+        ({"path": "/", "headers": {"Host": "x"}}, "the load generator itself sends Host"),
+        ({"path": "/", "headers": {"Accept-Encoding": "br"}}, "can't look into bodies"),
+        ({"path": "/", "weight": 0}, "should be more than 0"),
+        ({"path": "/", "weigth": 1}, "unknown key requests.0.weigth"),
+        ({"path": "/", "method": "PUT", "body_file": "gone"}, "there is no file gone to send"),
+    ],
+)
+def test_a_wrong_request_is_told_with_its_key(entry: dict[str, object], told: str) -> None:
+    with pytest.raises(Mistake) as refused:
+        read(requests=[entry])
+    assert told in str(refused.value)
+
+
+def test_requests_and_paths_exclude_each_other_and_other_generators_say_what_they_can_not_do() -> (
+    None
+):
+    with pytest.raises(Mistake, match=r"and so do load\.paths; leave one out"):
+        read(requests=[{"path": "/"}], load={"paths": ["/hello.txt"]})
+    both = [{"path": "/", "weight": 2}, {"path": "/hello.txt"}]
+    with pytest.raises(Mistake, match="zipf and the requests' weights"):
+        read(requests=both, load={"zipf": 1.0})
+    for entry, told in [
+        ({"path": "/", "method": "POST"}, "is asked for GET only here, not POST"),
+        ({"path": "/", "contains": "x"}, "looks into no answer"),
+        ({"path": "/", "headers": {"A": "${env:B}"}}, "would show secrets"),
+    ]:
+        for generator in ("ab", "wrk"):
+            with pytest.raises(Mistake, match=told):
+                read(f"generator={generator}", requests=[entry])
+
+
+def test_a_protocol_that_a_stack_does_not_speak_is_refused_with_those_that_do() -> None:
+    phps = {"a": {"stack": "nginx"}, "b": {"stack": "varnish-front"}}
+    with pytest.raises(Mistake, match=r"stack varnish-front can't be asked over h2.*nginx") as told:
+        read("load.protocol=h2", arms=phps)
+    assert "--set load.protocol=h2" in str(told.value)
+    with pytest.raises(Mistake, match=r"give load\.protocol instead"):
+        read("arms.a.knobs.protocol=h2")
+    with pytest.raises(Mistake, match="streams needs HTTP/2"):
+        read("load.streams=2")
+    with pytest.raises(Mistake, match=r"plain HTTP/1\.1 only"):
+        read("load.protocol=https", "load.idle_connections=2")
+    with pytest.raises(Mistake, match='protocol = "http" only'):
+        read("load.protocol=https", "generator=wrk")
+
+
+def test_a_body_is_sent_as_it_is() -> None:
+    with pytest.raises(ValidationError, match="no base64"):
+        Request(path="/", method="PUT", body_base64="?")
+    (asked,) = asked_for([Request(path="/", method="PUT", body_base64="AAH/")], Load(), SITE, {})
+    assert asked.body == b"\x00\x01\xff"
