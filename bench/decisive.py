@@ -60,6 +60,7 @@ DUELS = (
     "redis redis --site keys --path /get --generator redis-benchmark",
     "nginx nginx",
     "apache-event apache-event",
+    "haproxy-front nginx-phpfpm --site hello-php",
     "nginx-phpfpm nginx-phpfpm --site hello-php",
 )
 """Every stack at least once; slow pages, 1 MB files, memory limits, four stacks against themselves.
