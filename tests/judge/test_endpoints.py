@@ -5,12 +5,15 @@ from random import Random
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, response_times, simulated_run
+from builders import SimulatedArm, SimulatedRun, response_times, run_head, simulated_run
+from webdyno.judge.comparison import fewest_blocks
+from webdyno.judge.endpoints import together
 from webdyno.judge.judgement import judge
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.load_result import EndpointResult
 from webdyno.model.records import SlotRecord
+from webdyno.model.request import Request
 from webdyno.report.summary import summary_csv
 from webdyno.report.view import run_view
 
@@ -88,3 +91,12 @@ def test_they_stand_in_the_csv() -> None:
     lines = [line.split(",") for line in summary_csv(view).splitlines()]
     at = lines[0].index("endpoint")
     assert {line[at] for line in lines[1:]} == {"", "/", "/x"}
+
+
+@pytest.mark.parametrize(("requests", "blocks"), [(0, 6), (1, 6), (2, 7), (3, 7), (50, 11)])
+def test_a_run_goes_on_until_each_request_can_be_told(requests: int, blocks: int) -> None:
+    experiment = run_head({"a": "nginx", "b": "nginx"}).experiment
+    asked = experiment.model_copy(
+        update={"requests": [Request(path=f"/{n}") for n in range(requests)]}
+    )
+    assert fewest_blocks(asked.measure, together(asked)) == blocks

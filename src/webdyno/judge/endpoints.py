@@ -9,10 +9,20 @@ from webdyno.model.judgement import EndpointFigures, EndpointJudgement, Metric
 from webdyno.model.load_result import EndpointResult
 from webdyno.model.metrics import MetricRule, metric_rule
 from webdyno.model.records import SlotRecord
+from webdyno.model.request import endpoints_of
 
 JUDGED_BY = "response_p50_us"
 """In a closed loop the mix sets the endpoints' rates, and a server's CPU time can't be told apart:
 what is an endpoint's own is how long it takes. The median needs the fewest answers."""
+
+
+def together(experiment: Experiment) -> int:
+    """Count the comparisons that a run is to tell together: each arm, at each of the requests.
+
+    Paths of a load alone are too often many and alike to measure longer for each of them.
+    """
+    endpoints = set(endpoints_of(experiment.requests))
+    return (len(experiment.arms) - 1) * max(len(endpoints), 1)
 
 
 def judge_endpoints(measured: Measured, experiment: Experiment) -> list[EndpointJudgement]:

@@ -75,6 +75,6 @@ def _answer(limit: Limit, judged: Judgement) -> LimitAnswer:
     for found in judged.comparisons:
         if (found.a, found.metric) == (limit.arm, limit.metric):
             interval = found.sure
-            said = f"{found.a} has {ratio_range(interval)} times {found.b}'s" if interval else ""
+            said = f"{found.a} to {found.b}: {ratio_range(interval)}" if interval else ""
             return LimitAnswer(limit, limit.holds(found), said)
     return LimitAnswer(limit, "undecided", "")

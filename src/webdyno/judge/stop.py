@@ -13,6 +13,7 @@ from webdyno.judge.comparison import (
     log_ratios,
     shown_estimate,
 )
+from webdyno.judge.endpoints import together
 from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
@@ -62,7 +63,7 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
                 why = f"arm {arm} has no valid slot in {count(finished, 'block')}"
                 return Stop("nothing-valid", why)
     pairs = _pairs(valid, experiment)
-    fewest = fewest_blocks(measure, len(pairs))
+    fewest = fewest_blocks(measure, together(experiment))
     judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None

@@ -4,6 +4,8 @@ import base64
 import binascii
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
@@ -14,6 +16,8 @@ from webdyno.model.names import Name
 from webdyno.model.paths import MOST_PATHS, WrittenPath, spell_out
 
 MOST_REQUESTS = 1_000
+MOST_ENDPOINTS = 50
+"""Endpoints that are told of apart; of more than these only all together."""
 JSON_TYPE = "application/json"
 _METHOD = re.compile(r"[A-Z]{1,20}")
 SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -115,6 +119,21 @@ class Request(Model):
         """Names of the variables that it needs."""
         texts = [*self.headers.values(), self.text or ""]
         return {name for text in texts for name in SECRET.findall(text)}
+
+
+def endpoints_of(requests: Sequence[Request]) -> list[str | None]:
+    """Name what is told of apart; what has neither a name nor its own path is numbered.
+
+    None for each where there is only one, or too many.
+    """
+    names: list[str] = []
+    seen: Counter[str] = Counter()
+    for request in requests:
+        seen[request.label] += 1
+        nth = seen[request.label] if request.name is None else 1
+        names.append(request.label if nth == 1 else f"{request.label} ({nth})")
+    apart = 1 < len(set(names)) <= MOST_ENDPOINTS
+    return [name if apart else None for name in names]
 
 
 def _not_too_many(requests: list[Request]) -> list[Request]:

@@ -1,7 +1,6 @@
 """What an arm is asked for, ready to be sent: paths spelled out, secrets filled in."""
 
 import base64
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,11 +9,8 @@ from webdyno.generator import Request as SentRequest
 from webdyno.model.experiment import Load
 from webdyno.model.headers import with_headers
 from webdyno.model.mistake import Mistake
-from webdyno.model.request import SECRET, Request
+from webdyno.model.request import SECRET, Request, endpoints_of
 from webdyno.model.site import Site
-
-MOST_ENDPOINTS = 50
-"""Endpoints that are told of apart; of more than these only all together."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ def asked_for(
     requests: Sequence[Request], load: Load, site: Site, environment: Mapping[str, str]
 ) -> tuple[Asked, ...]:
     """Give everything that a load asks for; raise Mistake where a secret isn't there."""
-    endpoints = _endpoints(requests)
+    endpoints = endpoints_of(requests)
     return tuple(
         asked
         for request, endpoint in zip(requests, endpoints, strict=True)
@@ -60,18 +56,6 @@ def secrets_of(requests: Sequence[Request], load: Load, environment: Mapping[str
     names = {name for request in requests for name in request.secrets}
     names |= {name for value in load.headers.values() for name in SECRET.findall(value)}
     return {_value(name, environment) for name in names}
-
-
-def _endpoints(requests: Sequence[Request]) -> list[str | None]:
-    """Name what is told apart; what has neither a name nor its own path is numbered."""
-    names: list[str] = []
-    seen: Counter[str] = Counter()
-    for request in requests:
-        seen[request.label] += 1
-        nth = seen[request.label] if request.name is None else 1
-        names.append(request.label if nth == 1 else f"{request.label} ({nth})")
-    apart = 1 < len(set(names)) <= MOST_ENDPOINTS
-    return [name if apart else None for name in names]
 
 
 def _spelled_out(
