@@ -2,7 +2,7 @@
 
 from pydantic import model_validator
 
-from webdyno.model.base import Amount, Model
+from webdyno.model.base import Amount, Count, Model
 
 
 class Pilot(Model):
@@ -20,6 +20,14 @@ class Pilot(Model):
     """False when it wasn't steady yet where the pilot ended, or a cap cut warm-up or lead-in."""
     why: str
     """What the times rest on, in a sentence or two."""
+
+
+class FreshStart(Model):
+    """What was seen of an arm under load from a fresh start on, by window."""
+
+    answers: list[Count]
+    cpu_s: list[Amount] = []
+    """The servers' CPU time; empty where it can't be read that often."""
 
 
 class ColdFigures(Model):
