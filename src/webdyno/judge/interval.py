@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from webdyno.judge.normality import shapiro_wilk_p
+
 Logs = NDArray[np.float64]
 
 HEAVY_TAILED_P = 0.01
@@ -100,9 +102,7 @@ def heavy_tailed(d: Logs) -> bool:
     excess_kurtosis = float(squares @ squares) / len(d) / variance**2 - 3
     if excess_kurtosis <= 0:
         return False
-    from scipy.stats import shapiro  # takes half a second to import
-
-    return bool(shapiro(d).pvalue < HEAVY_TAILED_P)
+    return shapiro_wilk_p(d) < HEAVY_TAILED_P
 
 
 def hodges_lehmann(d: Logs, confidence: float) -> Estimate:

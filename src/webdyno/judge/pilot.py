@@ -26,7 +26,7 @@ BIAS = 0.005
 """ln: by how much the beginning of the load may move the rate of a window after the lead-in."""
 FEWEST_BLOCKS, FEWEST_SLOTS = 6, 2
 """A verdict needs six blocks, ABBA order two slots of each arm."""
-EARLY_S = 0.5
+EARLY_S = 0.3
 """A steady state that begins later has to be seen at more than one fresh start. An earlier one
 doesn't: such a warm-up costs no more than a slot."""
 WARMUP_SHARE = 1 / 3

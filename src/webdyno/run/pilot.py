@@ -29,7 +29,7 @@ from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied
 
 WINDOW_S = 0.025
-PIECE_S = 0.75
+PIECE_S = 0.6
 """The load after a fresh start goes on by so much until it is seen to be steady,"""
 LONGEST_SHARE = 1 / 30
 """… for this share of the budget at most, or one piece."""
