@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, floor
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -30,6 +30,8 @@ EARLY_S = 0.3
 """A steady state that begins later has to be seen at more than one fresh start. An earlier one
 doesn't: such a warm-up costs no more than a slot."""
 WARMUP_SHARE = 1 / 3
+Step = Literal["enough", "longer", "anew"]
+"""No more load after a fresh start, more of it, or another fresh start."""
 MANY_LOOKS = 3.0
 """Standard errors that chance doesn't pass though many windows are looked at."""
 
@@ -74,6 +76,18 @@ class Needs:
 def latest_onset(after_start: Sequence[Series]) -> Onset:
     """Tell from when on all that was seen after a fresh start is steady."""
     return max(map(onset, after_start), key=lambda found: (not found.steady, found.at_s))
+
+
+def next_step(after_start: Sequence[Series], is_last_start: bool) -> Step:
+    """Say what a look at a fresh start asks for.
+
+    A change that is seen late is what the arm does at each start, or came from elsewhere: another
+    start tells, where there may be one.
+    """
+    latest = latest_onset(after_start)
+    if latest.at_s > EARLY_S and not is_last_start:
+        return "anew"
+    return "enough" if latest.steady else "longer"
 
 
 def settle(

@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 
 from webdyno.generator import Generator, GeneratorError, program
-from webdyno.judge.pilot import EARLY_S, Needs, latest_onset, settle
+from webdyno.judge.pilot import Needs, next_step, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots
 from webdyno.judge.steady import Series, windows_to_join
 from webdyno.model.experiment import Experiment
@@ -29,13 +29,12 @@ from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied
 
 WINDOW_S = 0.025
-PIECE_S = 0.6
+PIECE_S = 1.0
 """The load after a fresh start goes on by so much until it is seen to be steady,"""
 LONGEST_SHARE = 1 / 30
 """… for this share of the budget at most, or one piece."""
-FRESH_STARTS = 3
-"""So many at most, while each shows a change late. On a machine where others come and go, long
-looks at one start find more changes that aren't the arm's, and short ones at several starts few."""
+FRESH_STARTS = 2
+"""So many at most: another one where a change was seen late (docs/method.md has what it is worth)."""
 LOAD_STARTS = 3
 LOAD_START_S, LOAD_START_RESPONSES = 0.4, 6
 PAUSE_S = 0.05
@@ -127,8 +126,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
             load = _Loaded(at, arm, stack, generator)
             is_last = len(earlier) == FRESH_STARTS - 1
             seen = load.until_steady(longest_s, is_last)
-            may_be_late = latest_onset(seen.series()).at_s > EARLY_S
-            if may_be_late and not is_last and not seen.failed:
+            if not seen.failed and next_step(seen.series(), is_last) == "anew":
                 earlier.append(seen)
                 continue
             needs = _needs(at.experiment, start_s, seen.response_s)
@@ -198,17 +196,16 @@ class _Loaded:
     generator: Generator
 
     def until_steady(self, most_s: float, is_last_start: bool) -> _Seen:
-        """Load the fresh servers until rate and CPU time are steady, for so long at most.
+        """Load the fresh servers until they are steady or have to be started anew to tell.
 
-        Or until a change is seen so late that another start has to show it, if there is one.
+        For so long at most.
         """
         seen, loaded_s = _Seen(), 0.0
         while loaded_s < most_s and not seen.failed:
             piece_s = min(PIECE_S if loaded_s == 0 else loaded_s, max(most_s - loaded_s, WINDOW_S))
             self._watch(seen, piece_s)
             loaded_s += piece_s
-            latest = latest_onset(seen.series())
-            if latest.steady or (latest.at_s > EARLY_S and not is_last_start):
+            if next_step(seen.series(), is_last_start) != "longer":
                 break
         return seen
 
