@@ -34,7 +34,7 @@ PIECE_S = 1.0
 LONGEST_SHARE = 1 / 30
 """… for this share of the budget at most, or one piece."""
 FRESH_STARTS = 2
-"""So many at most: another one where a change was seen late (docs/method.md has what it is worth)."""
+"""So many at most: another one where a change was seen late. docs/method.md: what it is worth."""
 LOAD_STARTS = 3
 LOAD_START_S, LOAD_START_RESPONSES = 0.4, 6
 PAUSE_S = 0.05
