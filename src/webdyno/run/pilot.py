@@ -118,20 +118,18 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     at.progress.pilot_begins(at.point, arm.name)
     longest_s = max(PIECE_S, LONGEST_SHARE * at.experiment.measure.budget_s)
     earlier: list[_Seen] = []
-    while True:
+    for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
         with start_arm(at, 0, arm) as stack, at.benches[arm.name].new_generator() as generator:
             start_s = time.monotonic() - start_began
             until_ready_s = server_cpu(stack).cpu_s
             load = _Loaded(at, arm, stack, generator)
-            is_last = len(earlier) == FRESH_STARTS - 1
-            seen = load.until_steady(longest_s, is_last)
-            if not seen.failed and next_step(seen.series(), is_last) == "anew":
-                earlier.append(seen)
-                continue
-            needs = _needs(at.experiment, start_s, seen.response_s)
-            starts = load.starts(seen, needs.most_slot_s) if not seen.failed else []
-            break
+            seen = load.until_steady(longest_s, is_last_start=not left)
+            if seen.failed or next_step(seen.series(), is_last_start=not left) != "anew":
+                needs = _needs(at.experiment, start_s, seen.response_s)
+                starts = load.starts(seen, needs.most_slot_s) if not seen.failed else []
+                break
+            earlier.append(seen)
     found = settle(
         [each.series() for each in (*earlier, seen)],
         [Series.of_counts(each, WINDOW_S, seen.joined) for each in starts],
