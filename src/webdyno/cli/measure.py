@@ -11,9 +11,9 @@ from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
 from webdyno.definitions.fit import PROTOCOL
 from webdyno.generator import program
-from webdyno.judge.limits import Limit, read_limit
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
+from webdyno.model.limits import Limit, read_limit
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from builders import SimulatedArm, run_head, simulated_run
 from webdyno.judge.judgement import judge
-from webdyno.judge.limits import Holds, answers, read_limit
+from webdyno.model.limits import Holds, answers, read_limit
 
 EXPERIMENT = run_head({"a": "nginx", "b.c": "nginx"}).experiment
 
