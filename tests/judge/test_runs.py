@@ -9,6 +9,7 @@ from webdyno.judge.interval import welch
 from webdyno.judge.runs import compare_runs
 from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Verdict
+from webdyno.model.request import Request
 from webdyno.model.run_comparison import Change, RunComparison
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=20_000)}
@@ -107,3 +108,13 @@ def test_too_few_blocks_decide_nothing() -> None:
 def test_runs_without_a_common_arm_are_not_compared() -> None:
     others = {"caddy": SimulatedArm(), "lighttpd": SimulatedArm()}
     assert compared(run(ARMS, 1), run(others, 2)).verdict is Verdict.INVALID
+
+
+def test_other_requests_are_another_experiment() -> None:
+    before, after = run(ARMS, 1), run(ARMS, 2)
+    asked = {"requests": [Request(path="/"), Request(path="/order", method="POST", body="x")]}
+    experiment = after.head.experiment.model_copy(update=asked)
+    head = after.head.model_copy(update={"experiment": experiment})
+    found = compare_runs((before.head, before.records), (head, after.records))
+    assert found.verdict is Verdict.INVALID
+    assert [it.what for it in found.mismatches] == ["requests"]

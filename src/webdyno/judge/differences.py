@@ -14,13 +14,13 @@ SAME_MEMORY = 0.01
 
 
 def mismatches(before: Experiment, after: Experiment, arms: Sequence[str]) -> list[Difference]:
-    """Give what makes two experiments incomparable: another site, generator, load, bench or arm.
+    """Give what makes two experiments incomparable: unlike site, load, state, bench or arm.
 
     How long and how often was measured may differ. Loops (open, closed) are part of the load.
     """
     return [
         difference
-        for name in ("site", "generator", "load", "bench")
+        for name in ("site", "generator", "load", "requests", "state", "bench")
         for difference in _unequal(name, getattr(before, name), getattr(after, name))
     ] + [
         difference
