@@ -145,7 +145,7 @@ class Service(Model):
     """Commands that fill an empty data folder, one after the other before the first start."""
     filled_with: Literal["site-files"] | None = None
     """site-files: once it runs, the site's files are stored in it, each under its path."""
-    start: Arguments = []
+    start: Annotated[Arguments, Field(min_length=1)] = []
     """Stays in the foreground. Without it nothing but `own.port` makes sense."""
     environment: dict[Variable, Text] = {}
     """Variables for all its commands, templates like arguments."""

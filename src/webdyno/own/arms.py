@@ -17,12 +17,15 @@ from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
+from webdyno.model.service import Service
 from webdyno.model.site import ANYTHING
-from webdyno.own import command, url
+from webdyno.own import command, configuration, revision, url
 from webdyno.own.kind import Asked, Made, OwnKeys, Tell
 
 KINDS: dict[str, Callable[[Asked], Made]] = {
     "cmd": command.make,
+    "rev": revision.make,
+    "conf": configuration.make,
     "url": url.make,
 }
 """By the word before the colon."""
@@ -49,7 +52,7 @@ def resolve(
     arms, factors = draft.data.get("arms"), draft.data.get("factors", {})
     if not isinstance(arms, dict) or not isinstance(factors, dict):
         return draft, catalogue  # whoever checks it will say so
-    resolver = _Resolver(draft.place, folder, tell)
+    resolver = _Resolver(draft.place, folder, tell, catalogue.services)
     new_arms, new_factors = dict(arms), dict(factors)
     for name, arm in arms.items():
         if not isinstance(arm, dict):
@@ -90,6 +93,7 @@ class _Resolver:
     place: Callable[[KeyPath], str]
     folder: Path
     tell: Tell
+    services: Mapping[str, Service]
     made: Workspace | None = field(default=None, init=False)
     """The catalogue of what was made so far."""
 
@@ -118,7 +122,10 @@ class _Resolver:
                 f"{place}: {' and '.join(sorted(fixed))} can't be given to what runs already; "
                 "let webdyno start it, with cmd:"
             )
-        asked = Asked(stack, text.strip(), keys, self._folder_of(keys, place), place, self.tell)
+        if keys.root and kind != "conf":
+            raise Mistake(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
+        folder = self._folder_of(keys, place)
+        asked = Asked(stack, text.strip(), keys, folder, place, self.tell, self.services)
         return self._keep(kind, KINDS[kind](asked), text)
 
     def _folder_of(self, keys: OwnKeys, place: str) -> Path:
@@ -141,6 +148,7 @@ class _Resolver:
         service.mkdir(parents=True)
         for file, template in made.files.items():
             (service / file).write_text(template, encoding="utf-8")
+            (service / file).chmod(0o600)  # somebody's configuration may hold secrets
         _write(service / "service.toml", made.service)
         stack = {
             "title": made.service["title"],

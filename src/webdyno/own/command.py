@@ -1,7 +1,5 @@
 """`cmd:COMMAND`: a command that serves HTTP on `$PORT`."""
 
-import os
-
 from webdyno.own.kind import Asked, Made, users_environment, verbatim
 
 SHELL = "/bin/sh"
@@ -21,13 +19,12 @@ def make(asked: Asked) -> Made:
 def served_by(asked: Asked, start: str) -> dict[str, object]:
     """Give a service that a line of shell starts; a shell whose line is one command becomes it."""
     keys = asked.keys
-    path = os.environ.get("PATH", os.defpath)
-    environment = users_environment(asked.folder, path, keys.environment)
+    environment = users_environment(asked.folder, keys.environment)
     return {
         "title": asked.written,
         "protocol": "http",
         "start": [SHELL, "-c", verbatim(start)],
-        "environment": {**environment, **LISTENING},
+        "environment": {key: verbatim(it) for key, it in environment.items()} | LISTENING,
         "own": {
             "written": asked.written,
             "folder": str(asked.folder),

@@ -1,5 +1,6 @@
 """What a kind of own system is given, and what it makes of that."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from webdyno.bench.users import caller, home_of, name_of
 from webdyno.model.base import Model
 from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
-from webdyno.model.service import Text, Variable
+from webdyno.model.service import Service, Text, Variable
 
 Tell = Callable[[str], None]
 """Says something to the user that is no result."""
@@ -45,6 +46,8 @@ class Asked:
     place: str
     """File and line, or the flag, for messages."""
     tell: Tell
+    services: Mapping[str, Service]
+    """Those of the catalogue."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,12 @@ def verbatim(text: str) -> str:
     return "{{ '" + quoted.replace("{", "\\x7b") + "' }}"
 
 
-def users_environment(folder: Path, path: str, more: Mapping[str, str]) -> dict[str, str]:
+def users_environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
     """Give the variables of a user's own commands: what his shell has that they can't do without.
 
     Not all that it has, since the size of the environment moves times (Mytkowicz et al., 2009).
     """
     user = caller(folder)
     name = name_of(user)
-    own = {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name}
-    return {key: verbatim(value) for key, value in {**own, **more}.items()}
+    path = os.environ.get("PATH", os.defpath)
+    return {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name, **more}

@@ -10,6 +10,7 @@ from webdyno.bench import Bench
 from webdyno.bench.copies import copy_own
 from webdyno.bench.users import ServerUser, caller, hand_over, make_private, uid_of
 from webdyno.bench.workspace import Workspace
+from webdyno.model.mistake import Trouble
 from webdyno.model.service import Service
 from webdyno.model.site import Site
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
@@ -116,7 +117,10 @@ def bench_of(service: Service, bench: Bench) -> Bench:
     own = service.own
     if own is None or not own.folder:
         return bench
-    user = caller(Path(own.folder))
+    folder = Path(own.folder)
+    if not folder.is_dir():
+        raise Trouble(f"{own.written}: its folder {folder} is gone; begin the run anew")
+    user = caller(folder)
     return bench if user is None and not own.may_be_root else bench.with_user(user)
 
 

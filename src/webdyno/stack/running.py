@@ -63,11 +63,26 @@ def start_stack(
 def ask_versions(
     stack: Stack, knobs: Mapping[str, KnobValue], site: Site, bench: Bench
 ) -> dict[str, str]:
-    """Ask the services of a stack, by role, for their versions; none of them is started."""
+    """Ask the services of a stack, by role, for their versions.
+
+    None of them is started but a user's own system, of which nobody knows yet whether it starts:
+    raise Trouble, with its own words, where it doesn't.
+    """
     with _errors_told(stack, Path.cwd()), bench.workspace() as scratch:
         folder = scratch.path / "kept"
         with RunningStack(stack, knobs, site, folder=folder, bench=bench) as laid_out:
+            if stack.is_own:
+                _try_out(laid_out)
             return laid_out.versions()
+
+
+def _try_out(running: "RunningStack") -> None:
+    """Start a stack; tell why it doesn't without a word of a log that nobody keeps."""
+    try:
+        running.start()
+    except StackDied as died:
+        said = "\n".join(f"    {line}" for line in died.log_tail)
+        raise Trouble(f"{died.what}" + (f"; what it said last:\n{said}" if said else "")) from None
 
 
 @contextmanager
@@ -189,6 +204,8 @@ class RunningStack:
         )
         if answered is None:
             late = f"has not answered {self.url}{path} in time"
+            if self.stack.runs_already:
+                late = f"doesn't answer {self.url}{path}: start it first, or give another port"
             raise front.died((front.elsewhere() if own else None) or late)
         if own and not answered.is_right:
             raise front.died(f"answers {self.url}{path} with status {answered.status}")
@@ -215,6 +232,8 @@ class RunningStack:
             f"{memory_words(limit.reading().limit_bytes)}, kept by {limit.means}" if limit else ""
         )
         common = {"server CPUs": str(self._server_cpus), "memory limit": size or "none"}
+        if self.stack.runs_already:
+            common = {"server CPUs": "as it was started", "memory limit": "as it was started"}
         return common | {
             name if service is self._front else f"{role}: {name}": value
             for role, service in self._services.items()

@@ -108,7 +108,9 @@ class RunningService:
         That takes as long as a start, so it is asked only where a start has failed.
         """
         if words := self.filled.words("check"):
-            self._run(words, f"refuses its configuration (kept in {self._kept()})")
+            own = self.role.service.own
+            where = "as it was moved" if own else f"kept in {self._kept()}"
+            self._run(words, f"refuses its configuration ({where})")
 
     def _has_data(self, folder: str) -> bool:
         return any((self.home / folder).iterdir())
