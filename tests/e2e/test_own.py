@@ -1,6 +1,8 @@
 """A user's own systems as arms: real commands, revisions, configurations and running servers."""
 
 import json
+import os
+import pwd
 import re
 import shutil
 import signal
@@ -8,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,6 +133,20 @@ def test_what_does_not_work_is_told_before_anything_is_measured(
     assert left_behind(home) == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can become somebody else")
+@pytest.mark.parametrize("by_sudo", [False, True])
+def test_a_command_runs_as_who_called_or_owns_the_folder(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, by_sudo: bool
+) -> None:
+    user = pwd.getpwnam("games" if by_sudo else "nobody")
+    if by_sudo:
+        monkeypatch.setenv("SUDO_UID", str(user.pw_uid))
+    else:
+        os.chown(open_folder, user.pw_uid, user.pw_gid)
+    done = webdyno("duel", "cmd:id -u; exit 3", "cmd:id", folder=open_folder)
+    assert f"as {user.pw_name}); what it said last:\n    {user.pw_uid}" in done.stderr
+
+
 def test_two_answers_that_differ_are_refused(home: Path) -> None:
     other = CMD.replace("cmd:", "cmd:SAYS=something-else ")
     done = webdyno("duel", other, CMD, *FEW, folder=home)
@@ -167,6 +184,19 @@ def test_what_runs_already_is_watched_and_left_alone(
     assert certificate.ran_before == [url]
     told = webdyno("report", "run", folder=home).stdout
     assert "this is an observation" in " ".join(told.split())
+
+
+def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None:
+    with (repository / "webdyno.toml").open("a") as file:
+        file.write('[load]\npaths = ["/a", "/b"]\nconnections = 3\n')
+    inside = repository / "inside"
+    inside.mkdir()
+    run_blocks(1, "duel", "rev:.", "rev:main", *QUICK, folder=inside)
+    load = RunFolder.open(inside / "run").head.experiment.load
+    assert (load.paths, load.connections) == (["/a", "/b"], 3)
+    (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[load]\nconections = 3\n')
+    done = webdyno("duel", "rev:main", "rev:main", folder=inside)
+    assert re.search(r"webdyno\.toml:4: unknown key load\.conections", done.stderr), done.stderr
 
 
 def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) -> None:
@@ -262,8 +292,9 @@ index-file.names = ( "index.html" )
     ],
 )
 def test_a_configuration_is_moved_and_measured(
-    home: Path, name: str, text: str, says: list[str]
+    open_folder: Path, name: str, text: str, says: list[str]
 ) -> None:
+    home = open_folder  # the servers' user has to get there
     (home / "public").mkdir()
     (home / "public/index.html").write_text("<p>hello</p>")
     (home / "mine.conf").write_text(text)
@@ -279,6 +310,17 @@ def test_a_configuration_is_moved_and_measured(
     assert kept.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
+def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) -> None:
+    (open_folder / "private/public").mkdir(parents=True)
+    (open_folder / "private").chmod(0o700)
+    (open_folder / "mine.conf").write_text(NGINX)
+    words = ("duel", "conf:mine.conf", "conf:mine.conf", "--root=private/public")
+    done = webdyno(*words, folder=open_folder)
+    assert done.returncode == 2
+    assert re.search(r"as whom it runs, may not enter .*/private; allow it", done.stderr)
+
+
 def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(home: Path) -> None:
     (home / "wrong.conf").write_text("events {}\nhttp { server { listen 80; rot /srv; } }")
     done = webdyno("duel", "conf:wrong.conf", CMD, folder=home)
@@ -288,6 +330,17 @@ def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(home: Path) 
     done = webdyno("duel", "conf:wrong.conf", CMD, folder=home)
     assert done.returncode == 2
     assert re.search(r"wrong\.conf:2: unexpected end of file", done.stderr)
+
+
+def test_a_system_of_ones_own_can_be_looked_at(home: Path) -> None:
+    with started_webdyno("up", CMD, folder=home) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        with urllib.request.urlopen(line.split()[-1]) as answer:
+            assert answer.read() == b"hello" * 20
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    assert left_behind(home) == []
 
 
 def test_a_killed_run_leaves_no_command_behind(home: Path) -> None:

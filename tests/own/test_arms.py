@@ -12,7 +12,7 @@ from webdyno.own import resolve
 CMD = "cmd:./server --port $PORT"
 
 
-def resolved(folder: Path, arms: dict[str, Any], **more: Any) -> tuple[Draft, Catalogue]:
+def resolved(folder: Path, arms: dict[str, Any], **more: object) -> tuple[Draft, Catalogue]:
     draft = Draft.of(CommandLine({"title": "t", "question": "q", "arms": arms, **more}, {}), [])
     return resolve(draft, Catalogue.load(), folder, lambda _: None)
 
@@ -50,7 +50,7 @@ def test_levels_of_a_stack_may_be_own_systems(tmp_path: Path) -> None:
 
 
 def test_an_experiment_of_the_catalogue_stays_as_it_is(tmp_path: Path) -> None:
-    draft, catalogue = resolved(tmp_path, {"a": {"stack": "nginx"}, "b": {"stack": "node"}})
+    draft, _ = resolved(tmp_path, {"a": {"stack": "nginx"}, "b": {"stack": "node"}})
     assert draft.data["arms"]["a"] == {"stack": "nginx"}
     assert "site" not in draft.data
 
@@ -72,5 +72,9 @@ def test_an_experiment_of_the_catalogue_stays_as_it_is(tmp_path: Path) -> None:
 )
 def test_what_makes_no_sense_is_told(tmp_path: Path, arm: dict[str, Any], says: str) -> None:
     with pytest.raises(Mistake, match=says):
-        draft, catalogue = resolved(tmp_path, {"a": {"stack": CMD}, "b": arm})
-        draft.checked(catalogue)
+        _checked(tmp_path, {"a": {"stack": CMD}, "b": arm})
+
+
+def _checked(folder: Path, arms: dict[str, Any]) -> None:
+    draft, catalogue = resolved(folder, arms, site="own")
+    draft.checked(catalogue)

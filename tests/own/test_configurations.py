@@ -70,7 +70,7 @@ def test_nginx_has_its_includes_inside_and_another_root(tmp_path: Path) -> None:
     (tmp_path / "site.inc").write_text("server { listen 80; root /old; location /a { root /b; } }")
     moved = nginx(tmp_path, "events {} http { include *.inc; }", tmp_path)
     assert moved.count(f"root {tmp_path};") == 2
-    assert "include" not in moved
+    assert "*.inc" not in moved
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_an_nginx_that_cannot_be_measured_is_told(tmp_path: Path, text: str, say
 def test_apache_serves_the_measured_hosts_alone(tmp_path: Path) -> None:
     moved = apache(
         tmp_path,
-        "Listen 80\nListen 443 https\nUser www-data\nPidFile /run/x\n"
-        '<VirtualHost *:80>\n  DocumentRoot "/old"\n  CustomLog "|rotate /x" common\n</VirtualHost>\n'
+        "Listen 80\nListen 443 https\nUser www-data\nPidFile /run/x\n<VirtualHost *:80>\n"
+        '  DocumentRoot "/old"\n  CustomLog "|rotate /x" common\n</VirtualHost>\n'
         "<VirtualHost *:443>\n  SSLEngine on\n</VirtualHost>\n<VirtualHost *>\n</VirtualHost>\n",
         tmp_path,
     )

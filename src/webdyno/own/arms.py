@@ -43,6 +43,11 @@ def is_own(stack: object) -> bool:
     return isinstance(stack, str) and stack.partition(":")[0] in KINDS and ":" in stack
 
 
+def is_revision(stack: str) -> bool:
+    """Whether it is a state of a repository, which has a `webdyno.toml`."""
+    return is_own(stack) and stack.startswith("rev:")
+
+
 def resolve(
     draft: Draft, catalogue: Catalogue, folder: Path, tell: Tell
 ) -> tuple[Draft, Catalogue]:
