@@ -184,6 +184,7 @@ def test_what_runs_already_is_watched_and_left_alone(
     assert certificate.ran_before == [url]
     told = webdyno("report", "run", folder=home).stdout
     assert "this is an observation" in " ".join(told.split())
+    assert "a fresh start of every arm but url:" in " ".join(told.split())
 
 
 def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None:
