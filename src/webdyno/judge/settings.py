@@ -18,17 +18,25 @@ WARMUP_S, LEAD_IN_S, WINDOW_S = 1.0, 0.0, 0.5
 def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
     """Give the settings of a point's next block, from what is on record of that point.
 
-    Lead-in and window are those of the arm that needs most, the same for all, so that a slot of
-    each arm is disturbed alike. A remedy's settings hold until the next one.
+    Warm-up and lead-in are each arm's own. The window is that of the arm that needs most, the same
+    for all, so that what counts of each arm is disturbed alike. A remedy's settings hold until the
+    next one.
     """
     for record in reversed(records):
         if isinstance(record, RemedyRecord) and record.settings is not None:
             return record.settings
     measure = experiment.measure
     found = pilots(records)
+    by_arm = {arm: [found[arm]] if arm in found else [] for arm in experiment.arms}
     return SlotSettings(
-        warmup_s={arm: _warmup_s(measure.warmup_s, found.get(arm)) for arm in experiment.arms},
-        lead_in_s=_given(measure.lead_in_s, [it.lead_in_s for it in found.values()], LEAD_IN_S),
+        warmup_s={
+            arm: _given(measure.warmup_s, [it.warmup_s for it in of_arm], WARMUP_S)
+            for arm, of_arm in by_arm.items()
+        },
+        lead_in_s={
+            arm: _given(measure.lead_in_s, [it.lead_in_s for it in of_arm], LEAD_IN_S)
+            for arm, of_arm in by_arm.items()
+        },
         window_s=_given(measure.slot_s, [it.window_s for it in found.values()], WINDOW_S),
         slots_per_arm=measure.slots_per_arm,
     )
@@ -38,7 +46,7 @@ def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:
     """Give the slots of each arm in a point's next block.
 
     After a pilot the first blocks have the fewest that are balanced, since six of them are enough
-    for a clear difference; what isn't clear then gets more.
+    for a clear difference; what isn't clear then gets more, where that saves time.
     """
     if (fixed := slot_settings(records, experiment).slots_per_arm) is not None:
         return fixed
@@ -51,10 +59,6 @@ def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:
 def pilots(records: Sequence[Record]) -> dict[str, Pilot]:
     """Give what the pilots of a point found, by arm."""
     return {record.arm: record.found for record in records if isinstance(record, PilotRecord)}
-
-
-def _warmup_s(given_s: float | None, pilot: Pilot | None) -> float:
-    return _given(given_s, [] if pilot is None else [pilot.warmup_s], WARMUP_S)
 
 
 def _given(given_s: float | None, found_s: Sequence[float], otherwise_s: float) -> float:

@@ -7,6 +7,7 @@ repetition costs.
 
 from collections.abc import Sequence
 from math import inf, sqrt
+from statistics import fmean
 
 import numpy as np
 
@@ -16,13 +17,14 @@ from webdyno.judge.validity import left_out_slots, valid_for
 from webdyno.model.experiment import FIRST_SLOTS, Experiment
 from webdyno.model.judgement import VarianceSplit
 from webdyno.model.metrics import MetricRule, metric_rule
-from webdyno.model.records import Record
+from webdyno.model.records import Record, SlotRecord
 
 FEWEST_TOLD, MOST_TOLD = 2, 32
 
 PILOT_BLOCKS = 6
 """Blocks that the choice is made from: those that every run has."""
 
+NEARLY = 1.15
 MOST_SLOTS = 8
 """Blocks shouldn't become so long that few fit into a budget. Nor have they ever fewer slots than
 the first ones: the blocks are limited as well, and each would tell less."""
@@ -53,12 +55,23 @@ def _chosen(pilot: Measured, experiment: Experiment) -> int:
     if not splits:
         return FIRST_SLOTS
     restart, slot = np.array(splits).mean(axis=0)
-    return choice(restart, slot, *_costs_s(pilot, len(experiment.arms)))
+    first = len(pilot.blocks[0].record.order) // len(experiment.arms)
+    return choice(restart, slot, *_costs_s(pilot, len(experiment.arms)), first)
 
 
-def choice(restart: float, slot: float, start_s: float, slot_s: float) -> int:
-    """Give the best number of slots within the bounds, from variances and costs of both levels."""
-    return min(max(best_slots(restart, slot, start_s, slot_s), FIRST_SLOTS), MOST_SLOTS)
+def choice(restart: float, slot: float, start_s: float, slot_s: float, first: int) -> int:
+    """Give the number of slots for the blocks after those with `first`, from variances and costs.
+
+    It is the smallest with which time times variance is within `NEARLY` of the least: all blocks
+    count alike, the first ones as well, so that longer ones help less than they could.
+    """
+
+    def product(slots: int) -> float:
+        return (start_s + slots * slot_s) * (restart + slot / slots)
+
+    allowed = range(first, max(first, MOST_SLOTS) + 1, 2)
+    least = min(map(product, allowed))
+    return next(slots for slots in allowed if product(slots) <= NEARLY * least)
 
 
 def _log_ratios(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> list[Logs]:
@@ -123,11 +136,21 @@ def _tells(groups: Sequence[Logs]) -> bool:
 
 
 def _costs_s(measured: Measured, arms: int) -> tuple[float, float]:
-    """Give what an arm's fresh start (warm-up included) and one more slot cost, on average."""
-    slots = measured.slots
-    if not slots:
+    """Give what an arm's fresh start (warm-up included) and one more slot cost, on average.
+
+    From one slot's beginning to the next one's: with its lead-in, its drain and its probes.
+    """
+    found = [slot_s for block in measured.blocks if (slot_s := _slot_s(block.slots))]
+    if not found:
         return 0.0, 0.0
-    slots_s = sum(slot.load.measured_s + slot.load.drain_s for slot in slots)
-    blocks_s = sum(block.record.took_s for block in measured.blocks)
-    starts = len(measured.blocks) * arms
-    return max(blocks_s - slots_s, 0.0) / starts, slots_s / len(slots)
+    slot_s = fmean(found)
+    starts_s = [block.record.took_s - len(block.record.order) * slot_s for block in measured.blocks]
+    return max(fmean(starts_s), 0.0) / arms, slot_s
+
+
+def _slot_s(slots: Sequence[SlotRecord]) -> float | None:
+    """Give how long a block's slots took, on average; None where fewer than two are there."""
+    if len(slots) < 2:
+        return None
+    first, last = slots[0], slots[-1]
+    return (last.started_at - first.started_at).total_seconds() / (last.slot - first.slot)

@@ -76,11 +76,13 @@ def _blocks(counted: int, records: Sequence[Record], measure: Measure) -> str:
     certificates = [record for record in records if isinstance(record, CertificateRecord)]
     ran_before = list(dict.fromkeys(arm for it in certificates for arm in it.ran_before))
     left_out = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
+    warmed_up = any(slot.phase == "warmup" for slot in measured)
     return (
         f"{text.count(counted, 'block')} counted, each a fresh start of every arm{left_out}; in "
         "each, "
         f"{slots} slots{chosen} of {_lengths(measured, 'measure')} per arm in balanced "
-        f"random order, after {_lengths(measured, 'warmup')} of warm-up"
+        f"random order"
+        + (f", after {_lengths(measured, 'warmup')} of warm-up" if warmed_up else "")
     )
 
 
