@@ -107,9 +107,7 @@ def _http(service: RunningService, source: StatusSource) -> bytes:
     path, address = service.filled.texts["status"]["path"], service.address
     if source.socket is None and address.protocol != "http":
         new_socket = service.bench.servers_socket
-        with Conversation(
-            address.host, address.port, address.protocol, WITHIN_S, new_socket
-        ) as conversation:
+        with Conversation(address.netloc, address.protocol, WITHIN_S, new_socket) as conversation:
             return conversation.ask("GET", path, {}).body
     answer = _exchange(service, source, f"GET {path} HTTP/1.0\r\nHost: status\r\n\r\n".encode())
     head, _, body = answer.partition(b"\r\n\r\n")

@@ -12,7 +12,7 @@ from webdyno.model.experiment import Arm, Experiment, Load, Measure
 from webdyno.model.judgement import Judgement
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.quantities import memory_words
-from webdyno.model.records import BlockRecord, Record, SlotRecord
+from webdyno.model.records import BlockRecord, CertificateRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
 
 Facts = list[tuple[str, str]]
@@ -73,9 +73,13 @@ def _blocks(counted: int, records: Sequence[Record], measure: Measure) -> str:
     measured = [record for record in records if isinstance(record, SlotRecord)]
     if not measured:
         return f"{text.count(counted, 'block')} counted"
+    certificates = [record for record in records if isinstance(record, CertificateRecord)]
+    ran_before = list(dict.fromkeys(arm for it in certificates for arm in it.ran_before))
+    left_out = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
     warmed_up = any(slot.phase == "warmup" for slot in measured)
     return (
-        f"{text.count(counted, 'block')} counted, each a fresh start of every arm; in each, "
+        f"{text.count(counted, 'block')} counted, each a fresh start of every arm{left_out}; in "
+        "each, "
         f"{slots} slots{chosen} of {_lengths(measured, 'measure')} per arm in balanced "
         f"random order"
         + (f", after {_lengths(measured, 'warmup')} of warm-up" if warmed_up else "")

@@ -35,10 +35,8 @@ def ask(
 
     `url` is the server's base URL. A request that gets no answer gives an `Answer` with an error.
     """
-    target = urlsplit(url)
-    with Conversation(
-        target.hostname or "", target.port or 80, load.protocol, load.timeout_s, new_socket
-    ) as conversation:
+    netloc = urlsplit(url).netloc
+    with Conversation(netloc, load.protocol, load.timeout_s, new_socket) as conversation:
         return [_ask_one(conversation, asked, load) for asked in requests]
 
 

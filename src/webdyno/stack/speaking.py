@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
+from urllib.parse import unquote
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -28,6 +29,8 @@ WITH_BODIES = frozenset({"POST", "PUT", "PATCH"})
 """Methods that announce that there is no body (RFC 9110, 8.6)."""
 ONE_STREAM = 1
 READ_BYTES = 65_536
+SOCKET_PATH = "%2F"
+"""How a Unix socket's path begins, percent-encoded."""
 
 
 class NoAnswer(Exception):  # noqa: N818 (it becomes a line of the certificate)
@@ -51,8 +54,8 @@ class Said:
 class Conversation:
     """A connection to a server, opened anew after each failure; a context manager."""
 
-    host: str
-    port: int
+    netloc: str
+    """Host and port, or the percent-encoded path of a Unix socket."""
     protocol: str
     """http, https, h2 or h2c."""
     timeout_s: float
@@ -88,12 +91,24 @@ class Conversation:
             self.close()
             raise NoAnswer(str(error) or type(error).__name__) from None
 
+    @property
+    def _is_unix(self) -> bool:
+        return self.netloc.startswith(SOCKET_PATH)
+
+    @property
+    def _authority(self) -> str:
+        return "localhost" if self._is_unix else self.netloc  # as the load engine has it
+
     def _open(self) -> socket.socket:
-        opened = self.new_socket()
+        opened = socket.socket(socket.AF_UNIX) if self._is_unix else self.new_socket()
         try:
             opened.settimeout(self.timeout_s)
-            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            opened.connect((self.host, self.port))
+            if self._is_unix:
+                opened.connect(unquote(self.netloc))
+            else:
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                host, _, port = self.netloc.partition(":")
+                opened.connect((host, int(port)))
             if self.protocol in SECURE:
                 opened = self._secured(opened)
         except BaseException:
@@ -118,7 +133,7 @@ class Conversation:
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> Said:
         if self._http1 is None:
-            self._http1 = http.client.HTTPConnection(self.host, self.port)
+            self._http1 = http.client.HTTPConnection(self._authority)
             self._http1.sock = self._open()
         connection = self._http1
         # http.client would add "Accept-Encoding: identity", which no load generator sends.
@@ -145,7 +160,7 @@ class Conversation:
                 [
                     (":method", method),
                     (":scheme", "https" if self.protocol in SECURE else "http"),
-                    (":authority", f"{self.host}:{self.port}"),
+                    (":authority", self._authority),
                     (":path", path),
                     *((name.lower(), value) for name, value in headers.items()),
                     *([("content-length", str(len(body)))] if body is not None else []),

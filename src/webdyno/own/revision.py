@@ -1,0 +1,50 @@
+"""`rev:REVISION`: a state of the user's repository, built and started as `webdyno.toml` says."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.model.app import PROJECT_FILE
+from webdyno.model.mistake import Mistake
+from webdyno.own.command import served_by
+from webdyno.own.kind import Asked, Made, users_environment
+from webdyno.own.project import LEAST, Project
+from webdyno.revisions import Recipe, Repository, built
+from webdyno.revisions.repository import WORKING_TREE
+
+
+def make(asked: Asked) -> Made:
+    """Build a revision, unless that was done before, and have it started."""
+    repository = Repository.around(asked.folder, asked.place)
+    project = Project.around(asked.folder)
+    if project is None:
+        raise Mistake(
+            f"{asked.place}: no {PROJECT_FILE} from {asked.folder} up to {repository.top} says how "
+            f"to build and start it; it needs at least\n\n{LEAST}"
+        )
+    app = project.app()
+    revision = repository.revision(asked.text, asked.place)
+    _tell_of_changes(asked, repository)
+    within = Path(os.path.relpath(project.folder, repository.top)) / app.dir
+    variables = {**app.environment, **asked.keys.environment}
+    environment = users_environment(repository.top, variables)
+    recipe = Recipe(app.build, within, environment)
+    folder = built(repository, revision, recipe, asked.written, asked.tell) / within
+    keys = asked.keys.model_copy(
+        update={
+            "environment": variables,
+            "ready": asked.keys.ready or app.ready,
+            "ready_within": asked.keys.ready_within or app.ready_within,
+        }
+    )
+    here = replace(asked, keys=keys, folder=folder.resolve())
+    return Made({**served_by(here, app.start), "version": revision.text})
+
+
+def _tell_of_changes(asked: Asked, repository: Repository) -> None:
+    """A revision lacks what nobody has committed; say so, unless the working tree is asked for."""
+    if asked.text != WORKING_TREE and asked.text.startswith("HEAD") and repository.changes():
+        asked.tell(
+            f"{asked.written} leaves out the changes of the working tree that aren't committed; "
+            f"rev:{WORKING_TREE} has them"
+        )
