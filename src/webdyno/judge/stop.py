@@ -13,6 +13,7 @@ from webdyno.judge.comparison import (
     log_ratios,
     shown_estimate,
 )
+from webdyno.judge.gate import is_answered
 from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
@@ -62,11 +63,14 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
                 why = f"arm {arm} has no valid slot in {count(finished, 'block')}"
                 return Stop("nothing-valid", why)
     pairs = _pairs(valid, experiment)
-    fewest = fewest_blocks(measure, len(pairs))
+    fewest = measure.min_blocks if experiment.gate else fewest_blocks(measure, len(pairs))
     judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
-    if judgeable >= fewest and (known := _known(valid, experiment, fewest)):
+    if judgeable >= fewest and experiment.gate:
+        if is_answered(measured, experiment):
+            return Stop("question", "the gate's answer is known")
+    elif judgeable >= fewest and (known := _known(valid, experiment, fewest)):
         return known
     if finished >= measure.max_blocks:
         return Stop("max-blocks", f"{count(finished, 'block')} are the most that were asked for")
