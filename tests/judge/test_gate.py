@@ -19,7 +19,7 @@ def gate_run(head: SimulatedArm, *, again: SimulatedArm | None = None) -> Simula
 
 
 def judged(run: SimulatedRun) -> GateJudgement:
-    return judge_gate(run.head, run.records, base="main", new="the working tree")
+    return judge_gate(run.head, run.records)
 
 
 def test_the_same_passes_and_says_how_much_there_could_be() -> None:
@@ -64,7 +64,7 @@ def test_a_base_that_differs_from_itself_is_told() -> None:
 def test_too_few_blocks_tell_nothing_and_the_run_goes_on() -> None:
     run = gate_run(SimulatedArm())
     few = [record for record in run.records if record.block is not None and record.block < 5]
-    found = judge_gate(run.head, few, base="main", new="head")
+    found = judge_gate(run.head, few)
     assert found.answer is GateAnswer.CANT_TELL
     assert all(claim.worse is None for claim in found.claims)
     assert decide(few, run.head.experiment, elapsed_s=0.0) is None
@@ -81,9 +81,7 @@ def test_a_client_at_its_limit_leaves_the_answer_to_cpu_time() -> None:
     arms = {BASE: busy, BASE_AGAIN: busy, HEAD: busy}
     run = simulated_run(arms, blocks=BLOCKS, restart_sd=0.008, slot_sd=0.008)
     experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
-    found = judge_gate(
-        run.head.model_copy(update={"experiment": experiment}), run.records, base="a", new="b"
-    )
+    found = judge_gate(run.head.model_copy(update={"experiment": experiment}), run.records)
     assert [claim.answer for claim in found.claims] == ["not worse", "not asked", "not asked"]
     assert found.answer is GateAnswer.PASS
 

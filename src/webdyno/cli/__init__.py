@@ -16,6 +16,7 @@ from webdyno.cli.doctor import doctor
 from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
 from webdyno.cli.export import export
+from webdyno.cli.gate import gate
 from webdyno.cli.interrupts import end_by_signals
 from webdyno.cli.load import load
 from webdyno.cli.report import report
@@ -33,7 +34,7 @@ STDOUT, STANDARD_STREAMS = 1, 3
 EPILOGUE = """
 Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
 command, a file or a setting · 3 a server, a tool or the disk failed on this machine · 4 worse than
-before, or 5 too close to call (both only of `compare`) · 130 interrupted · 141 nobody read the
+before, or 5 can't tell (both of `compare` and `gate`) · 130 interrupted · 141 nobody read the
 output to its end.
 """
 
@@ -46,6 +47,7 @@ app = App(
 for command in (
     run,
     duel,
+    gate,
     resume,
     report,
     compare,

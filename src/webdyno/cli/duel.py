@@ -50,7 +50,7 @@ def duel(
 def _experiment(
     catalogue: Catalogue, stack: str, baseline: str, site: str | None, path: str | None
 ) -> CommandLine:
-    served = catalogue.site(site) if site else _common_site(catalogue, stack, baseline)
+    served = catalogue.site(site) if site else common_site(catalogue, stack, baseline)
     asked = path or served.ready_path
     # In a duel of a stack with itself the two arms still need two names.
     names = (baseline, stack) if stack != baseline else (f"{stack} (A)", f"{stack} (B)")
@@ -71,7 +71,8 @@ def _experiment(
     )
 
 
-def _common_site(catalogue: Catalogue, stack: str, baseline: str) -> Site:
+def common_site(catalogue: Catalogue, stack: str, baseline: str) -> Site:
+    """Give the first site that both can serve; raise Mistake where there is none."""
     theirs = catalogue.sites_for(catalogue.stack(baseline))
     for site in catalogue.sites_for(catalogue.stack(stack)):
         if site in theirs:

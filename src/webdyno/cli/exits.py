@@ -11,9 +11,10 @@ class Exit(IntEnum):
     MISTAKE = 2
     FAILED = 3
     WORSE = 4
-    """Only of `webdyno compare`: something became worse."""
+    """Of `webdyno compare` and `webdyno gate`: something became worse, surely, and by more than is
+    tolerated."""
     UNDECIDED = 5
-    """Only of `webdyno compare`: nothing surely became worse, and nothing surely didn't."""
+    """Of the same two: nothing surely became worse, and nothing surely didn't."""
     INTERRUPTED = 130
     NOT_READ = 141
     """Nobody reads the output any more, as in `webdyno report RUN | head`: 128 + SIGPIPE."""

@@ -20,6 +20,9 @@ from webdyno.run.folder import RunFolder
 Blocks = Mapping[int, int]
 """By number of a point: how many blocks it is to have in all; none at points left out."""
 
+Show = Callable[[RunFolder], Exit]
+"""Shows what was measured, and gives the exit code that fits."""
+
 
 def measure(
     name: str,
@@ -29,6 +32,7 @@ def measure(
     blocks: Blocks | None = None,
     *,
     yes: bool,
+    show: Show = show_result,
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
     _provide(experiment, catalogue, yes=yes)
@@ -36,7 +40,9 @@ def measure(
     from webdyno.run.session import begin_run
 
     tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
-    return _measure_in(lambda: begin_run(name, experiment, catalogue, out), blocks=blocks)
+    return _measure_in(
+        lambda: begin_run(name, experiment, catalogue, out), blocks=blocks, show=show
+    )
 
 
 def measure_on(
@@ -84,7 +90,10 @@ def _tell_of_others() -> None:
 
 
 def _measure_in(
-    opened: Callable[[], RunFolder], more_s: float | None = None, blocks: Blocks | None = None
+    opened: Callable[[], RunFolder],
+    more_s: float | None = None,
+    blocks: Blocks | None = None,
+    show: Show = show_result,
 ) -> Exit:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
     from webdyno.run.session import is_finished
@@ -102,7 +111,7 @@ def _measure_in(
             return Exit.INTERRUPTED
         except Trouble as trouble:
             raise Trouble(f"{trouble}\n{_what_is_kept(folder)}") from trouble
-        code = show_result(folder)
+        code = show(folder)
         if not is_finished(folder.head, folder.records()):
             tell(f"a server died; {_what_is_kept(folder)}")
         return code

@@ -1,7 +1,10 @@
 """Shows what a run's folder says: judges it, writes the report beside it, prints the answer."""
 
+from pathlib import Path
+
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
+from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
 
@@ -10,8 +13,9 @@ def show_result(folder: RunFolder) -> Exit:
     """Judge a run, write `report.html` and `summary.csv` into its folder, print the answer.
 
     Of an experiment with factors every point is judged; one without a verdict is enough for the
-    exit code to say so.
+    exit code to say so. A gate has one answer for all of them, which is printed alone.
     """
+    from webdyno.judge.gate import judge_gate
     from webdyno.judge.sweep import judge_sweep
     from webdyno.report.page import write_report
     from webdyno.report.terminal import print_report
@@ -21,6 +25,24 @@ def show_result(folder: RunFolder) -> Exit:
     judged = judge_sweep(folder.head, records)
     view = run_view(folder.head, records, judged)
     page = write_report(folder.path, view)
+    if folder.head.experiment.gate:
+        return show_gate(judge_gate(folder.head, records), page)
     print_report(plain_console(), view, page)
     verdicts = {at.judgement.verdict for at in judged.points}
     return Exit.INVALID if Verdict.INVALID in verdicts else Exit.OK
+
+
+GATE_EXITS = {
+    GateAnswer.PASS: Exit.OK,
+    GateAnswer.FAIL: Exit.WORSE,
+    GateAnswer.CANT_TELL: Exit.UNDECIDED,
+    GateAnswer.INVALID: Exit.INVALID,
+}
+
+
+def show_gate(gate: GateJudgement, page: Path | None = None) -> Exit:
+    """Print the answer of a gate, and where its run's page is, if anything was measured."""
+    from webdyno.report.gate import print_gate
+
+    print_gate(plain_console(), gate, page)
+    return GATE_EXITS[gate.answer]

@@ -205,8 +205,10 @@ def _mean(values: dict[int, float]) -> float | None:
     return float(np.exp(np.mean(np.log(list(values.values()))))) if values else None
 
 
-def judge_gate(head: RunHead, records: Sequence[Record], *, base: str, new: str) -> GateJudgement:
-    """Judge a gate, finished or not; `base` and `new` are what the two revisions are called."""
+def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
+    """Judge a gate, finished or not."""
+    gate = head.experiment.gate
+    assert gate  # noqa: S101
     among = claims_in_all(runs_by_point(head, records)[0].head.experiment)
     claims: list[Claim] = []
     findings: list[Finding] = []
@@ -224,8 +226,8 @@ def judge_gate(head: RunHead, records: Sequence[Record], *, base: str, new: str)
     return GateJudgement(
         answer=answer,
         headline=headline(answer, told),
-        base=base,
-        head=new,
+        base=gate.base,
+        head=gate.head,
         claims=told,
         notes=[*_differing(claims, among), *dict.fromkeys(it.what for it in findings)],
         took_s=sum(it.took_s for it in records if isinstance(it, BlockRecord | PilotRecord)),

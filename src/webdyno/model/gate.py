@@ -9,6 +9,7 @@ from webdyno.model.base import Model
 from webdyno.model.judgement import Interval
 from webdyno.model.machine import Machine
 from webdyno.model.metrics import DecidingMetric
+from webdyno.model.names import OneLine
 from webdyno.model.quantities import SHARE, Quantity
 
 BASE, BASE_AGAIN, HEAD = "base", "base again", "head"
@@ -29,6 +30,10 @@ class GateSettings(Model):
 
     worse_than: Annotated[dict[DecidingMetric, Tolerance], Field(min_length=1)] = DEFAULT_TOLERANCES
     """By metric: the share by which head may be worse than base. Others aren't asked about."""
+    base: OneLine = BASE
+    """What the first two arms are called in the answer, such as `origin/main (1a2b3c4)`."""
+    head: OneLine = HEAD
+    """What the third one is called."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
     """How many points share the error rate; webdyno itself counts them."""
 

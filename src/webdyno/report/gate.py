@@ -1,0 +1,52 @@
+"""A gate's answer in the terminal."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from webdyno.judge.gate import worse_range
+from webdyno.model.format import percent, significant
+from webdyno.model.gate import GateAnswer, GateJudgement
+from webdyno.model.metrics import metric_rule
+from webdyno.report.ci import small_print
+
+SAID = {
+    GateAnswer.PASS: Text("✓ PASS", style="bold green"),
+    GateAnswer.FAIL: Text("✗ FAIL", style="bold red"),
+    GateAnswer.CANT_TELL: Text("? CAN'T TELL", style="bold yellow"),
+    GateAnswer.INVALID: Text("! NO ANSWER", style="bold red"),
+}
+
+
+def print_gate(console: Console, gate: GateJudgement, page: Path | None = None) -> None:
+    """Print the answer, each claim with its figures, what else is to be known, and the page."""
+    console.print(Text.assemble(SAID[gate.answer], "  ", gate.headline))
+    if gate.claims:
+        console.print()
+        console.print(_table(gate))
+    for note in gate.notes:
+        console.print(f"\n{note}")
+    console.print(f"\n{small_print(gate)}")
+    if page:
+        console.print(f"Report: {page}", soft_wrap=True)
+
+
+def _table(gate: GateJudgement) -> Table:
+    made = Table(box=None, padding=(0, 1))
+    for heading in ("", "base", "head", "worse by", "noise", "tolerated", "answer"):
+        made.add_column(heading, justify="right" if heading and heading != "answer" else "left")
+    for endpoint in dict.fromkeys(claim.endpoint for claim in gate.claims):
+        made.add_row(Text(endpoint, style="bold"))
+        for claim in (it for it in gate.claims if it.endpoint == endpoint):
+            metric = metric_rule(claim.metric).metric
+            made.add_row(
+                f"  {metric.label}, {metric.unit}",
+                *(significant(it) if it else "—" for it in (claim.base, claim.head)),
+                worse_range(claim),
+                f"±{percent(claim.noise)}" if claim.noise is not None else "—",
+                percent(claim.tolerance),
+                claim.answer,
+            )
+    return made
