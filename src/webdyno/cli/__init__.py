@@ -17,6 +17,7 @@ from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
 from webdyno.cli.export import export
 from webdyno.cli.gate import gate
+from webdyno.cli.init import init
 from webdyno.cli.interrupts import end_by_signals
 from webdyno.cli.load import load
 from webdyno.cli.report import report
@@ -48,6 +49,7 @@ for command in (
     run,
     duel,
     gate,
+    init,
     resume,
     report,
     compare,

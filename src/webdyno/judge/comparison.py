@@ -285,6 +285,13 @@ def fewest_blocks(measure: Measure, comparisons: int) -> int:
     return max(measure.min_blocks, able)
 
 
+def blocks_for_an_answer(experiment: Experiment) -> int:
+    """Give how many blocks an experiment needs at least; a gate is answered without that test."""
+    measure = experiment.measure
+    others = len(experiment.arms) - 1
+    return measure.min_blocks if experiment.gate else fewest_blocks(measure, others)
+
+
 def shown_estimate(d: Logs, measure: Measure, confidence: float) -> tuple[Estimate, bool]:
     """Give the estimate with the interval to show, and whether that is as narrow as asked for."""
     raw = estimate(d, confidence)

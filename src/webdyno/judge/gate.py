@@ -36,6 +36,8 @@ from webdyno.model.run import RunHead
 
 LIMITED_KINDS = {"rate", "response time"}
 """Metrics that tell of the client or the link where those are the limit of all arms."""
+MOST_NAMED = 2
+"""Open claims in a headline."""
 
 
 @dataclass(frozen=True)
@@ -309,8 +311,9 @@ def headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     if not known:
         return "nothing was measured that could tell"
     if answer is GateAnswer.CANT_TELL:
-        open_ = [it for it in claims if it.answer == "can't tell"] or known
-        return "; ".join(f"{_said(it)}, {it.why}" for it in open_)
+        open_ = [it for it in known if it.answer == "can't tell"]
+        said = "; ".join(f"{_said(it)}, {it.why}" for it in open_[:MOST_NAMED])
+        return f"{len(open_)} of {len(known)} are open: {said}{'; …' * (len(open_) > MOST_NAMED)}"
     tightest = min(it.tolerance for it in known)
     nearest = max(
         (it for it in known if it.tolerance == tightest),

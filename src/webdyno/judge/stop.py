@@ -8,8 +8,8 @@ from webdyno.judge.comparison import (
     ALPHA,
     LogRatios,
     asked_about,
+    blocks_for_an_answer,
     compare_with_baseline,
-    fewest_blocks,
     log_ratios,
     shown_estimate,
 )
@@ -63,7 +63,7 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
                 why = f"arm {arm} has no valid slot in {count(finished, 'block')}"
                 return Stop("nothing-valid", why)
     pairs = _pairs(valid, experiment)
-    fewest = measure.min_blocks if experiment.gate else fewest_blocks(measure, len(pairs))
+    fewest = blocks_for_an_answer(experiment)
     judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
