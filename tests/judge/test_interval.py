@@ -1,5 +1,6 @@
 """Intervals and tests on log ratios, against scipy and against counting by hand."""
 
+import warnings
 from itertools import product
 
 import numpy as np
@@ -79,6 +80,18 @@ def test_one_block_far_out_does_not_carry_the_estimate_away() -> None:
 
 def test_with_too_few_blocks_for_wilcoxon_the_t_interval_is_kept() -> None:
     assert estimate(OUTLIER[-7:], 0.99).method == "t"
+
+
+@given(st.integers(6, 60), st.integers(0, 10_000))
+def test_heavy_tails_are_those_of_anscombe_and_glynn(n: int, seed: int) -> None:
+    d = np.random.default_rng(seed).standard_t(2, n)
+    with warnings.catch_warnings(action="ignore"):  # it warns of fewer than 20 values
+        p = stats.kurtosistest(d, alternative="greater").pvalue
+    assert heavy_tailed(d) == (p < 0.01)
+
+
+def test_two_heaps_have_no_heavy_tails() -> None:
+    assert not heavy_tailed(np.array([-1.0, 1.0] * 10))
 
 
 def test_normal_ratios_are_seldom_taken_for_heavy_tailed() -> None:

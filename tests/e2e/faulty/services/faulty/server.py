@@ -15,7 +15,7 @@ WRITTEN_BYTES = 200_000
 WRITTEN_AT_MOST = 128_000_000
 PAGE_S = 0.05
 """What a slow page takes."""
-RESTED_S, COLD_FOR_S, COLD_COST_S = 0.05, 0.15, 0.001
+RESTED_S, COLD_FOR_S, COLD_COST_S = 0.05, 0.08, 0.001
 """After so long without a request, each costs so much for a while."""
 FADES_IN_S = 0.6
 """In which the cost of a slow start fades to 37 %."""
