@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from webdyno.cli import run_command
 from webdyno.cli.exits import Exit
-from webdyno.cli.revisions import Repository, nothing_to_measure, only_documentation
 from webdyno.cli.tolerances import tolerances
 from webdyno.model.mistake import Mistake
+from webdyno.revisions import Repository, nothing_to_measure
 
 DEFAULT = {"server_cpu_us": 0.05, "rate_rps": 0.05, "response_p99_us": 0.25}
 
@@ -69,9 +69,11 @@ def test_any_words_are_tolerances_or_a_mistake(texts: list[str]) -> None:
 
 
 def test_documentation_is_known_by_name() -> None:
-    assert only_documentation(["README.md", "docs/guide.rst", "LICENSE"])
-    assert not only_documentation(["README.md", "requirements.txt"])
-    assert not only_documentation(["docs/index.html"])
+    said = nothing_to_measure(["README.md", "docs/guide.rst", "LICENSE", "sub/webdyno.toml"])
+    assert said
+    assert said.startswith("only documentation changed (README.md, docs/guide.rst, LICENSE and 1")
+    assert nothing_to_measure(["README.md", "requirements.txt"]) is None
+    assert nothing_to_measure(["docs/index.html"]) is None
 
 
 def test_nothing_changed_needs_no_measurement(
@@ -105,9 +107,9 @@ def test_changed_files_hold_new_moved_and_deleted_ones(repository: Path) -> None
     (repository / "app.py").rename(repository / "main.py")
     (repository / "sub").mkdir()
     (repository / "sub/é.py").write_text("")
-    found = Repository(repository / "sub").changed("main", ".")
+    around = Repository.around(repository / "sub", "--base")
+    found = around.changed_files(around.revision("main", ""), around.revision(".", ""))
     assert found == ["app.py", "main.py", "sub/é.py"]
-    assert nothing_to_measure(found) is None
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--all", "main^{tree}", ""])
@@ -115,9 +117,8 @@ def test_a_revision_that_is_not_there_is_named(
     repository: Path, revision: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(["gate", f"--base={revision}"]) == Exit.MISTAKE
-    assert f"--base {revision}: there is no such revision in {repository}" in (
-        capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert f"--base: {repository} has no revision {revision!r}" in said
 
 
 def test_outside_of_a_repository_there_are_no_revisions(

@@ -27,6 +27,10 @@ class Burner:
         """The process whose descendant it is."""
         return [self.process.warden_pid]
 
+    def found(self) -> list[int]:
+        """Nothing ran before."""
+        return []
+
 
 @pytest.fixture
 def burner(tmp_path: Path) -> Iterator[Burner]:

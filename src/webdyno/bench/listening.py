@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 LISTENING_TCP = "0A"
 """TCP_LISTEN in the column `st` of /proc/net/tcp."""
 ACCEPTING_UNIX = 0x10000
@@ -22,7 +24,30 @@ def holders(pids: Collection[int], port: int, path: Path | None, near: int) -> l
         return None
 
 
-def _tcp(near: int, port: int) -> Iterator[str]:
+def who_listens(port: int) -> list[int]:
+    """Give the processes of this machine that listen on a port: those that we may look into."""
+    listening = set(_tcp("self", port))
+    found = []
+    for pid in psutil.pids() if listening else []:
+        with suppress(PermissionError):
+            if listening & _sockets_of(pid):
+                found.append(pid)
+    return found
+
+
+def addresses(pids: Collection[int]) -> list[str]:
+    """Give the TCP addresses that some processes listen at: `127.0.0.1:8000`."""
+    found: set[str] = set()
+    for pid in pids:
+        with suppress(psutil.Error, OSError):
+            for each in psutil.Process(pid).net_connections("tcp"):
+                if each.status == psutil.CONN_LISTEN:
+                    host, port = each.laddr
+                    found.add(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    return sorted(found)
+
+
+def _tcp(near: int | str, port: int) -> Iterator[str]:
     wanted = f":{port:04X} "
     for name in ("tcp", "tcp6"):
         with suppress(FileNotFoundError):  # a kernel without IPv6

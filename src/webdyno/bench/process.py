@@ -68,7 +68,7 @@ class ServerProcess:
             "user": user.name if user else None,
             "uid": user.uid if user else None,
             "gid": user.gid if user else None,
-            "groups": [user.gid] if user else None,
+            "groups": list(user.groups or [user.gid]) if user else None,
             "cpus": list(cpus),
             "groups_to_join": [str(path) for path in groups_to_join],
             "stop_signal": int(signal.Signals[f"SIG{stop_signal}"]),

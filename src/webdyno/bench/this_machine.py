@@ -73,6 +73,12 @@ class Bench:
         smaller.split = self.split.model_copy(update={"servers": servers})
         return smaller
 
+    def with_user(self, user: ServerUser | None) -> "Bench":
+        """Give a bench whose servers run as another user; None is ourselves."""
+        other = copy.copy(self)
+        other.user = user
+        return other
+
     def servers_entry(self, user: ServerUser | None = None) -> list[str]:  # noqa: ARG002
         """Give the words before a command that let it run where the servers are.
 

@@ -28,6 +28,8 @@ class ServerUser:
     name: str
     uid: int
     gid: int
+    groups: tuple[int, ...] = ()
+    """All his groups; his own alone unless given."""
 
     def may_exchange(self, path: Path) -> Path | None:
         """Give the folder on the way to `path` in which this user could replace what is there."""
@@ -54,6 +56,43 @@ def server_user() -> ServerUser | None:
             continue
         return ServerUser(name, entry.pw_uid, entry.pw_gid)
     return ServerUser("nobody", 65534, 65534)
+
+
+def caller(folder: Path) -> ServerUser | None:
+    """Give whom a user's own program runs as, in a folder; None when that is ourselves.
+
+    That is who called sudo; where root himself called, it is the owner of the folder.
+    """
+    if os.geteuid() != 0:
+        return None
+    said = os.environ.get("SUDO_UID", "")
+    uid = int(said) if said.isdecimal() else folder.stat().st_uid
+    if uid == 0:
+        return None
+    try:
+        entry = pwd.getpwuid(uid)
+    except KeyError:  # as in a container, with a folder from outside
+        return ServerUser(f"user {uid}", uid, folder.stat().st_gid)
+    groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
+    return ServerUser(entry.pw_name, uid, entry.pw_gid, tuple(groups))
+
+
+def home_of(user: ServerUser | None) -> Path:
+    """Give a user's home folder; `/` where he has none."""
+    try:
+        return Path(pwd.getpwuid(uid_of(user)).pw_dir)
+    except KeyError:
+        return Path("/")
+
+
+def name_of(user: ServerUser | None) -> str:
+    """Name a user, who may be ourselves."""
+    if user is not None:
+        return user.name
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return f"user {os.geteuid()}"
 
 
 def uid_of(user: ServerUser | None) -> int:

@@ -21,10 +21,8 @@ def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: 
 
     Raise Mistake when nobody agrees, or nobody is there to be asked and `yes` wasn't given.
     """
-    from webdyno.calibrate.store import state_folder
-
-    agreed = state_folder() / AGREED_FILE
-    known = agreed.read_text().split() if agreed.is_file() else []
+    agreed = _agreed_file()
+    known = _agreed(agreed)
     new = [part for part in foreign_parts(stacks, sites) if part.fingerprint not in known]
     if not new:
         return
@@ -37,6 +35,15 @@ def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: 
         if not Confirm.ask("run that?", default=False, console=console):
             raise Mistake("nothing was run, since you didn't agree")
     _remember(agreed, new)
+
+
+def agree_to_own(stacks: Sequence[Stack]) -> None:
+    """Remember that who calls webdyno has asked for these himself: a resumed run asks no more."""
+    own = [part for part in foreign_parts(stacks, []) if part.as_caller]
+    agreed = _agreed_file()
+    known = _agreed(agreed)
+    if new := [part for part in own if part.fingerprint not in known]:
+        _remember(agreed, new)
 
 
 def provide_packages(
@@ -71,11 +78,21 @@ def _what_runs(parts: Sequence[CataloguePart]) -> str:
     as_whom = user.name if user else "yourself"
     lines = [f"these parts of a catalogue aren't webdyno's own; as {as_whom} they will run:"]
     for part in parts:
-        lines.append(f"  {part.folder}")
+        lines.append(f"  {part.folder}{' (as yourself)' if part.as_caller else ''}")
         lines += [f"    {command}" for command in part.runs]
         if part.packages:
             lines.append(f"    with the packages {', '.join(part.packages)}")
     return "\n".join(lines)
+
+
+def _agreed_file() -> Path:
+    from webdyno.calibrate.store import state_folder
+
+    return state_folder() / AGREED_FILE
+
+
+def _agreed(file: Path) -> list[str]:
+    return file.read_text().split() if file.is_file() else []
 
 
 def _remember(agreed: Path, parts: Sequence[CataloguePart]) -> None:

@@ -1,5 +1,9 @@
 """`webdyno duel`: two stacks against each other, without writing an experiment's file."""
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -7,14 +11,68 @@ from cyclopts import Parameter
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, Out, Yes
 from webdyno.cli.measure import measure
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.cli.own_systems import checked_with_own
+from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
 
+LONGEST_NAME = 48
+"""Letters of an arm's name, which stands in each line of the report."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OwnFlags:
+    """What is said of systems of the user's own: of both sides, if both are."""
+
+    dir: Annotated[
+        Path | None,
+        Parameter(help="Where the commands of a system of your own run; else here."),
+    ] = None
+    env: Annotated[
+        Sequence[str],
+        Parameter(
+            help="NAME=VALUE: a variable for its commands; may be given again.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = ()
+    ready: Annotated[
+        str | None,
+        Parameter(help="The path that it answers with 2xx or 3xx once it is ready."),
+    ] = None
+    ready_within: Annotated[
+        str | None, Parameter(help="How long it has until then, such as 60s; 20s unless given.")
+    ] = None
+    root: Annotated[
+        Path | None, Parameter(help="With conf: the document root, instead of the file's.")
+    ] = None
+
+    def keys(self) -> dict[str, object]:
+        """Give the flags as keys of an arm."""
+        keys = {
+            "dir": self.dir and str(self.dir),
+            "environment": dict(map(_variable, self.env)),
+            "ready": self.ready,
+            "ready_within": self.ready_within,
+            "root": self.root and str(self.root),
+        }
+        return {key: value for key, value in keys.items() if value}
+
+
+NO_FLAGS = OwnFlags()
+
 
 def duel(
-    stack: Annotated[str, Parameter(help="The stack that the question is about.")],
-    baseline: Annotated[str, Parameter(help="The stack that it is compared with.")],
+    stack: Annotated[
+        str,
+        Parameter(
+            help="What the question is about: a stack of the catalogue, or a system of your own "
+            "(cmd:COMMAND, rev:REVISION, conf:FILE, url:URL)."
+        ),
+    ],
+    baseline: Annotated[str, Parameter(help="What it is compared with, likewise.")],
     *,
     site: Annotated[
         str | None, Parameter(help="What both serve; else the first that both can serve.")
@@ -22,6 +80,7 @@ def duel(
     path: Annotated[
         str | None, Parameter(help="The path that is asked for; else the site's first.")
     ] = None,
+    own: OwnFlags = NO_FLAGS,
     flags: ExperimentFlags = AS_WRITTEN,
     out: Out = None,
     catalog: CatalogDirs = (),
@@ -40,41 +99,92 @@ def duel(
         webdyno duel nginx apache-event --question "not-slower-by 5%"
 
         webdyno duel nginx nginx        # how small a difference can be seen here?
+
+    Systems of your own, see docs/own.md:
+
+        webdyno duel 'cmd:gunicorn app:app -b 127.0.0.1:$PORT' 'cmd:uvicorn app:app --port $PORT'
+
+        webdyno duel rev:. rev:main --path /api/items      # as webdyno.toml says how to start it
+
+        webdyno duel conf:new.conf conf:old.conf --root public
+
+        webdyno duel url:http://127.0.0.1:9000 url:http://127.0.0.1:9001
     """
+    from webdyno.own import is_own
+
     catalogue = Catalogue.load(catalog)
-    spoken = _experiment(catalogue, stack, baseline, site, path)
-    experiment = read_experiment(spoken, flags.overrides(), catalogue)
-    return measure(f"{stack}-{baseline}", experiment, catalogue, out, yes=yes)
-
-
-def _experiment(
-    catalogue: Catalogue, stack: str, baseline: str, site: str | None, path: str | None
-) -> CommandLine:
+    keys = own.keys()
+    arms = [{"stack": name, **(keys if is_own(name) else {})} for name in (baseline, stack)]
+    if keys and not any(map(is_own, (stack, baseline))):
+        raise Mistake(
+            f"{_flag(next(iter(keys)))} is for a system of your own, such as cmd:COMMAND; neither "
+            f"{stack} nor {baseline} is one"
+        )
     served = catalogue.site(site) if site else common_site(catalogue, stack, baseline)
+    spoken = _experiment(served, arms, path)
+    draft = Draft.of(spoken, flags.overrides())
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
+    return measure(_run_name(stack, baseline), experiment, catalogue, out, yes=yes)
+
+
+def _experiment(served: Site, arms: Sequence[dict[str, object]], path: str | None) -> CommandLine:
     asked = path or served.ready_path
-    # In a duel of a stack with itself the two arms still need two names.
-    names = (baseline, stack) if stack != baseline else (f"{stack} (A)", f"{stack} (B)")
+    baseline, stack = (str(arm["stack"]) for arm in arms)
+    first, second = names = _names(baseline, stack)
+    what = f"{asked} of {served.name}" if served.paths else asked
+    flags: dict[KeyPath, str] = {
+        ("site",): f"--site {served.name}",
+        ("load", "paths"): f"--path {asked}",
+    }
+    for name, arm in zip(names, arms, strict=True):
+        flags |= {("arms", name, key): _flag(key) for key in arm}
+        flags |= {("arms", name): str(arm["stack"]), ("arms", name, "stack"): str(arm["stack"])}
     return CommandLine(
         data={
-            "title": f"{stack} against {baseline}",
-            "question": f"How does {stack} compare with {baseline} at {asked} of {served.name}?",
+            "title": f"{second} against {first}",
+            "question": f"How does {second} compare with {first} at {what}?",
             "site": served.name,
             "load": {"paths": [asked]},
-            "arms": {names[0]: {"stack": baseline}, names[1]: {"stack": stack}},
+            "arms": dict(zip(names, arms, strict=True)),
         },
-        flags={
-            ("site",): f"--site {served.name}",
-            ("load", "paths"): f"--path {asked}",
-            ("arms", names[0]): baseline,
-            ("arms", names[1]): stack,
-        },
+        flags=flags,
     )
+
+
+def _names(baseline: str, stack: str) -> tuple[str, str]:
+    """Name the arms: not too long, and unlike each other."""
+    first, second = (
+        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
+        for name in (" ".join(it.split()) for it in (baseline, stack))
+    )
+    return (first, second) if first != second else (f"{first} (A)", f"{second} (B)")
+
+
+def _run_name(stack: str, baseline: str) -> str:
+    """Name the run, whose folder is named like it."""
+    plain = re.sub(r"[^A-Za-z0-9._]+", "-", f"{stack}-{baseline}")
+    return plain[:LONGEST_NAME].strip("-.")
+
+
+def _flag(key: str) -> str:
+    return f"--{'env' if key == 'environment' else key.replace('_', '-')}"
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Mistake(f"--env {text}: should look like NAME=VALUE")
+    return name, value
 
 
 def common_site(catalogue: Catalogue, stack: str, baseline: str) -> Site:
     """Give the first site that both can serve; raise Mistake where there is none."""
-    theirs = catalogue.sites_for(catalogue.stack(baseline))
-    for site in catalogue.sites_for(catalogue.stack(stack)):
-        if site in theirs:
+    from webdyno.own import OWN_SITE, is_own
+
+    known = [catalogue.stack(name) for name in (stack, baseline) if not is_own(name)]
+    if not known:
+        return catalogue.site(OWN_SITE)
+    for site in catalogue.sites_for(known[0]):
+        if all(site in catalogue.sites_for(other) for other in known):
             return site
     raise Mistake(f"there is no site that both {stack} and {baseline} can serve")

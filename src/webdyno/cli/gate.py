@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 from pydantic import ValidationError
@@ -15,17 +15,21 @@ from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget, CatalogDirs, Out, Yes
 from webdyno.cli.measure import measure
+from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.result import show_gate, show_result
-from webdyno.cli.revisions import WORKING_TREE, Repository, nothing_to_measure
 from webdyno.cli.tolerances import tolerances
-from webdyno.definitions import Catalogue, CommandLine, Override, read_experiment, settings
+from webdyno.definitions import Catalogue, CommandLine, Draft, Override, settings
 from webdyno.definitions.refusal import first_fault
-from webdyno.definitions.toml_file import KeyPath
+from webdyno.definitions.toml_file import KeyPath, TomlFile
 from webdyno.model.baseline import Baseline
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.model.mistake import Mistake
 from webdyno.run.folder import RunFolder
 
+if TYPE_CHECKING:
+    from webdyno.revisions import Repository, Revision
+
+WORKING_TREE = "."
 BUDGET_S = 600.0
 FILES = ("gate.md", "gate.json", "junit.xml", "bencher.json", "load-performance.json")
 
@@ -114,21 +118,18 @@ def gate(
     """
     tolerated = tolerances(worse_than)
     earlier = _read_baseline(ci.baseline) if ci.baseline else None
-    names = (base, head)
-    if not any(map(_is_no_revision, names)):
-        repository = Repository(Path.cwd())
-        names = (repository.describe(base, "--base"), repository.describe(head, "--head"))
-        if why := nothing_to_measure(repository.changed(base, head)):
-            answer = GateJudgement(
-                answer=GateAnswer.PASS, headline=why, base=names[0], head=names[1]
-            )
-            _tell_ci(answer, ci)
-            return show_gate(answer)
     catalogue = Catalogue.load(catalog)
-    served = site or common_site(catalogue, head, base).name
-    spoken = _experiment(base, head, names, path, served, tolerated)
+    sides = [_side(name, flag, catalogue) for name, flag in ((base, "--base"), (head, "--head"))]
+    old, new = sides
+    if old.files and new.files and (why := _unmeasured(old.files, new.files)):
+        answer = GateJudgement(answer=GateAnswer.PASS, headline=why, base=old.name, head=new.name)
+        _tell_ci(answer, ci)
+        return show_gate(answer)
+    served = site or common_site(catalogue, new.stack, old.stack).name
+    spoken = _experiment(old, new, path, served, tolerated, _project())
     overrides = [*_budget(budget), *bench.overrides(), *settings(set_)]
-    experiment = read_experiment(spoken, overrides, catalogue)
+    draft = Draft.of(spoken, overrides)
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
 
     def show(folder: RunFolder) -> Exit:
         from webdyno.judge.baseline import since_baseline
@@ -145,14 +146,72 @@ def gate(
     return measure("gate", experiment, catalogue, out, yes=yes, show=show)
 
 
-def _is_no_revision(name: str) -> bool:
-    """Whether an arm is none of a Git repository: `cmd:…`, `url:…`, a stack of the catalogue."""
-    kind, colon, _ = name.partition(":")
-    return (bool(colon) and kind != "rev") or name in Catalogue.load(()).stacks
+@dataclass(frozen=True)
+class _Side:
+    """Base or head, as it was asked for."""
+
+    flag: str
+    stack: str
+    """`rev:main`, or whatever else an arm can be."""
+    name: str
+    """For people: `main (1a2b3c4)`."""
+    files: "Files | None"
 
 
-def _stack(name: str) -> str:
-    return name if _is_no_revision(name) or name.startswith("rev:") else f"rev:{name}"
+@dataclass(frozen=True)
+class Files:
+    """What a revision consists of."""
+
+    repository: "Repository"
+    revision: "Revision"
+
+
+def _side(asked: str, flag: str, catalogue: Catalogue) -> _Side:
+    """Find out what is asked for; raise Mistake for a revision that isn't there."""
+    from webdyno.own import is_own
+    from webdyno.revisions import Repository
+
+    kind, _, text = asked.partition(":")
+    if asked in catalogue.stacks or (is_own(asked) and kind != "rev"):
+        return _Side(flag, asked, asked, None)
+    wanted = text if kind == "rev" else asked
+    repository = Repository.around(Path.cwd(), flag)
+    revision = repository.revision(wanted, flag)
+    called = "the working tree" if wanted == WORKING_TREE else wanted
+    return _Side(flag, f"rev:{wanted}", f"{called} ({revision.text})", Files(repository, revision))
+
+
+def _unmeasured(old: Files, new: Files) -> str | None:
+    from webdyno.revisions import nothing_to_measure
+
+    return nothing_to_measure(old.repository.changed_files(old.revision, new.revision))
+
+
+def _project() -> TomlFile | None:
+    """Find the webdyno.toml from here to the root: its load, its settings, its requests."""
+    from webdyno.own import project_file
+
+    found = project_file(Path.cwd(), Path("/"))
+    return TomlFile(found) if found else None
+
+
+class _Spoken(NamedTuple):
+    """An experiment put together from flags and webdyno.toml."""
+
+    data: dict[str, Any]
+    flags: CommandLine
+    project: TomlFile | None
+
+    def place(self, where: KeyPath) -> str:
+        """Name the flag of a key, or its line in webdyno.toml."""
+        if (
+            self.project
+            and where
+            and where[0] in self.project.data
+            and where not in self.flags.flags
+        ):
+            return self.project.place(where)
+        return self.flags.place(where)
 
 
 def _budget(budget: str | None) -> list[Override]:
@@ -162,40 +221,53 @@ def _budget(budget: str | None) -> list[Override]:
 
 
 def _experiment(
-    base: str,
-    head: str,
-    names: tuple[str, str],
+    old: _Side,
+    new: _Side,
     paths: Sequence[str],
     site: str,
     worse_than: dict[str, float],
-) -> CommandLine:
-    old, new = names
+    project: TomlFile | None,
+) -> _Spoken:
+    written = project.data if project else {}
     data: dict[str, Any] = {
-        "title": f"{new} against {old}",
+        "title": f"{new.name} against {old.name}",
+        "question": f"Is {new.name} worse than {old.name} by more than is tolerated?",
         "site": site,
-        "question": f"Is {new} worse than {old} by more than is tolerated?",
-        "measure": {"decide_on": next(iter(worse_than)), "budget_s": BUDGET_S},
         "arms": {
-            BASE: {"stack": _stack(base)},
-            BASE_AGAIN: {"stack": _stack(base)},
-            HEAD: {"stack": _stack(head)},
+            BASE: {"stack": old.stack},
+            BASE_AGAIN: {"stack": old.stack},
+            HEAD: {"stack": new.stack},
         },
-        "gate": {"worse_than": worse_than, "base": old, "head": new},
+        "gate": {"worse_than": worse_than, "base": old.name, "head": new.name},
+        **{key: value for key, value in written.items() if key not in {"app", "requests"}},
     }
-    if len(paths) > 1:
-        data["factors"] = {"load.paths": [[each] for each in paths]}
-    elif paths:
-        data["load"] = {"paths": list(paths)}
+    decided = {"decide_on": next(iter(worse_than)), "budget_s": BUDGET_S}
+    data["measure"] = {**decided, **written.get("measure", {})}
+    _add_endpoints(data, paths or _paths_of(project))
+    said = f"--path {' --path '.join(paths)}"
     flags: dict[KeyPath, str] = {
-        ("site",): f"--site {site}",
-        ("load", "paths"): f"--path {' --path '.join(paths)}",
-        ("factors",): f"--path {' --path '.join(paths)}",
-        ("arms", BASE): f"--base {base}",
-        ("arms", BASE_AGAIN): f"--base {base}",
-        ("arms", HEAD): f"--head {head}",
+        ("load", "paths"): said,
+        ("factors",): said,
+        ("arms", BASE): f"{old.flag} {old.stack}",
+        ("arms", BASE_AGAIN): f"{old.flag} {old.stack}",
+        ("arms", HEAD): f"{new.flag} {new.stack}",
         ("gate",): "--worse-than",
     }
-    return CommandLine(data, flags)
+    return _Spoken(data, CommandLine(data, flags), project)
+
+
+def _paths_of(project: TomlFile | None) -> list[str]:
+    """Give the paths of `[[requests]]`."""
+    requests = project.data.get("requests", []) if project else []
+    return [it["path"] for it in requests if isinstance(it, dict) and "path" in it]
+
+
+def _add_endpoints(data: dict[str, Any], paths: Sequence[str]) -> None:
+    """Have each endpoint measured by itself."""
+    if len(paths) > 1:
+        data["factors"] = {"load.paths": [[each] for each in dict.fromkeys(paths)]}
+    elif paths:
+        data["load"] = {**data.get("load", {}), "paths": list(paths)}
 
 
 def _tell_ci(answer: GateJudgement, ci: CiFlags) -> None:

@@ -8,7 +8,9 @@ from cyclopts import Parameter
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, Out, Yes
 from webdyno.cli.measure import measure, tell
-from webdyno.definitions import Catalogue
+from webdyno.cli.own_systems import checked_with_own
+from webdyno.definitions import Catalogue, Draft
+from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration
 from webdyno.model.point import plan_points
@@ -52,7 +54,9 @@ def run(
         webdyno run static-hello --vary load.connections=1,8,64 --budget 10m
     """
     catalogue = Catalogue.load(catalog)
-    wanted = catalogue.experiment(experiment, flags.overrides())
+    file = catalogue.experiment_file(experiment)
+    draft = Draft.of(TomlFile(file), flags.overrides())
+    wanted, catalogue = checked_with_own(draft, catalogue, file.parent)
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
     return measure(Path(experiment).stem, wanted, catalogue, out, yes=yes)

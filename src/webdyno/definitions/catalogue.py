@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from webdyno.definitions.experiment import read_experiment
+from webdyno.definitions.experiment import Draft
 from webdyno.definitions.fit import fits
 from webdyno.definitions.near import nearest
 from webdyno.definitions.override import Override
@@ -83,12 +83,23 @@ class Catalogue:
 
         Raise Mistake when there is none, or when what it names doesn't exist or fit together.
         """
-        is_file = name_or_file.endswith(".toml") or "/" in name_or_file
-        path = Path(name_or_file) if is_file else self._experiment_file(name_or_file)
-        return read_experiment(TomlFile(path), overrides, self)
+        return Draft.of(TomlFile(self.experiment_file(name_or_file)), overrides).checked(self)
 
-    def _experiment_file(self, name: str) -> Path:
-        return _named(self.experiments, "experiment", name)
+    def experiment_file(self, name_or_file: str) -> Path:
+        """Give the file of an experiment; raise Mistake when there is none of that name."""
+        is_file = name_or_file.endswith(".toml") or "/" in name_or_file
+        return (
+            Path(name_or_file) if is_file else _named(self.experiments, "experiment", name_or_file)
+        )
+
+    def joined_by(self, other: "Catalogue") -> "Catalogue":
+        """Give both in one; the other's names win."""
+        return Catalogue(
+            services={**self.services, **other.services},
+            stacks={**self.stacks, **other.stacks},
+            sites={**self.sites, **other.sites},
+            experiments={**self.experiments, **other.experiments},
+        )
 
 
 def _named(choices: Mapping[str, T], kind: str, name: str) -> T:

@@ -57,33 +57,56 @@ class CommandLine(NamedTuple):
         return self.flags.get(where, "the command line")
 
 
-def read_experiment(source: Source, overrides: Sequence[Override], names: Names) -> Experiment:
-    """Read an experiment with overrides, and check it at every combination of its levels.
+@dataclass(frozen=True)
+class Draft:
+    """An experiment as it was written, with overrides, before it is checked."""
 
-    Raise Mistake, with file and line or with the flag, for unknown keys, stacks, sites and knobs,
-    for values out of range and for a stack that can't serve the site.
-    """
-    origin = {override.key: override.flag for override in overrides}
+    source: Source
+    data: dict[str, Any]
+    origin: Mapping[KeyPath, str]
+    """By key: the flag that overrode it."""
 
-    def place(where: KeyPath) -> str:
+    @classmethod
+    def of(cls, source: Source, overrides: Sequence[Override]) -> "Draft":
+        """Apply overrides; raise Mistake for one that is about nothing."""
+        origin = {override.key: override.flag for override in overrides}
+        data = overridden(source.data, overrides)
+        _check_arm_names(source.data, data, origin)
+        return cls(source, data, origin)
+
+    def place(self, where: KeyPath) -> str:
+        """Name the file and line, or the flag, that a value comes from."""
         for depth in range(len(where), 0, -1):
-            if where[:depth] in origin:
-                return origin[where[:depth]]
+            if where[:depth] in self.origin:
+                return self.origin[where[:depth]]
         # What doesn't fit together may do so because of a flag, or for want of a key beside one.
-        around = where if any(_inside(key, where) for key in origin) else where[:-1]
-        flags = [flag for key, flag in origin.items() if around and _inside(key, around)]
-        return " with ".join([source.place(where), *dict.fromkeys(flags)])
+        around = where if any(_inside(key, where) for key in self.origin) else where[:-1]
+        flags = [flag for key, flag in self.origin.items() if around and _inside(key, around)]
+        return " with ".join([self.source.place(where), *dict.fromkeys(flags)])
 
-    data = overridden(source.data, overrides)
-    _check_arm_names(source.data, data, origin)
-    data = _with_site_defaults(data, names)
-    for key, levels in _only_varied(data):
-        origin[key_parts(key)] = place((FACTORS, key))
-        data = with_value(data, key_parts(key), levels[0], place((FACTORS, key)))
-    checks = _Checks(names, place)
-    experiment = checks.at(data)
-    _check_levels(experiment, data, checks)
-    return experiment
+    def checked(self, names: Names) -> Experiment:
+        """Read the experiment, and check it at every combination of its levels.
+
+        Raise Mistake, with file and line or with the flag, for unknown keys, stacks, sites and
+        knobs, for values out of range and for a stack that can't serve the site.
+        """
+        data = _with_site_defaults(self.data, names)
+        varied = _only_varied(data)
+        only_varied: dict[KeyPath, str] = {
+            key_parts(key): self.place((FACTORS, key)) for key, _ in varied
+        }
+        for key, levels in varied:
+            data = with_value(data, key_parts(key), levels[0], self.place((FACTORS, key)))
+        place = Draft(self.source, data, {**self.origin, **only_varied}).place
+        checks = _Checks(names, place)
+        experiment = checks.at(data)
+        _check_levels(experiment, data, checks)
+        return experiment
+
+
+def read_experiment(source: Source, overrides: Sequence[Override], names: Names) -> Experiment:
+    """Read an experiment with overrides, and check it; raise Mistake as `Draft` does."""
+    return Draft.of(source, overrides).checked(names)
 
 
 def _inside(key: KeyPath, table: KeyPath) -> bool:

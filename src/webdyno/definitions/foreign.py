@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.model.files import checked_files
-from webdyno.model.service import Arguments, Need, Service
+from webdyno.model.service import Arguments, Need, Service, Version
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 
@@ -28,6 +28,8 @@ class CataloguePart:
     """What it may ask to be installed."""
     is_ours: bool
     """Whether it is webdyno's own, or an unchanged copy of that, as runs keep it."""
+    as_caller: bool = False
+    """Whether it runs as whoever calls webdyno, and not as the servers' user."""
 
 
 def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[CataloguePart]:
@@ -45,7 +47,7 @@ def _service(service: Service) -> CataloguePart:
         service.check,
         *service.initialise,
         service.start,
-        service.version.command,
+        *([service.version.command] if isinstance(service.version, Version) else []),
         *(version.command for version in service.modules.values()),
     ]
     neighbours = list(service.files.values())
@@ -56,6 +58,7 @@ def _service(service: Service) -> CataloguePart:
         is_ours=fingerprint == _fingerprint(BUILT_IN / "services" / service.name, neighbours),
         runs=tuple(_shown(commands)),
         packages=_packages(service.needs.values()),
+        as_caller=service.own is not None,
     )
 
 

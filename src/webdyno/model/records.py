@@ -104,6 +104,8 @@ class CertificateRecord(Model):
     """By arm."""
     settings: dict[str, dict[str, str]] = {}
     """By arm: settings that should be equal or be known to differ."""
+    ran_before: list[str] = []
+    """Arms that somebody else had started before the run: the same start in all blocks."""
 
 
 class IncidentRecord(Model):

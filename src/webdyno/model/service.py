@@ -10,6 +10,8 @@ from pydantic import AfterValidator, Field, model_validator
 from webdyno.model.base import Model
 from webdyno.model.files import InsidePath, PackageName, PlainName
 from webdyno.model.knob import Knob, KnobValue
+from webdyno.model.names import OneLine
+from webdyno.model.paths import WrittenPath
 
 
 def _without_nul(text: str) -> str:
@@ -87,6 +89,33 @@ class StatusSource(Model):
     """How many workers it has, a template. A server that tells of more has counted wrongly."""
 
 
+OK, BAD_REQUEST, SERVER_ERROR = 200, 400, 500
+"""Where the classes of statuses begin."""
+
+
+class Own(Model):
+    """What isn't so in the catalogue: a user's own program, run where and as whom he runs it."""
+
+    written: OneLine
+    """What the user wrote: `cmd:./server --port $PORT`."""
+    folder: str | None = None
+    """Where its commands run, an absolute path; the service's folder unless given."""
+    may_be_root: bool = True
+    """Whether it runs as root where root calls webdyno in a folder of his own; else such a one runs
+    as the servers' user."""
+    ready: WrittenPath | None = None
+    """Ready once this path is answered with a status of 2xx or 3xx; unless given, once the site's
+    first path is answered with anything but a failure of the server (5xx)."""
+    ready_within_s: Annotated[float, Field(gt=0, le=3600)] | None = None
+    """It has so long to become ready; as long as any server unless given."""
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Where it listens already: it is neither started nor stopped, only watched."""
+
+    def is_ready_by(self, status: int, body: bytes) -> bool:  # noqa: ARG002
+        """Whether an answer shows that it is ready."""
+        return OK <= status < BAD_REQUEST if self.ready else status < SERVER_ERROR
+
+
 class Service(Model):
     """`service.toml` of a folder in `catalog/services`."""
 
@@ -97,7 +126,7 @@ class Service(Model):
     title: str
     protocol: str
     """What it speaks to who connects: http, fastcgi, memcached, redis, mysql."""
-    needs: dict[str, Need]
+    needs: dict[str, Need] = {}
     """By the name under which templates find the path: `{{ needs.binary }}`."""
     links: dict[str, str] = {}
     """Other services that it can make use of: name in its templates, and what for."""
@@ -116,14 +145,15 @@ class Service(Model):
     """Commands that fill an empty data folder, one after the other before the first start."""
     filled_with: Literal["site-files"] | None = None
     """site-files: once it runs, the site's files are stored in it, each under its path."""
-    start: Annotated[Arguments, Field(min_length=1)]
-    """Stays in the foreground."""
+    start: Annotated[Arguments, Field(min_length=1)] = []
+    """Stays in the foreground. Without it nothing but `own.port` makes sense."""
     environment: dict[Variable, Text] = {}
     """Variables for all its commands, templates like arguments."""
     stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM"
     stop_within_s: Annotated[float, Field(gt=0, le=600)] = 5.0
     """After this time the process and its children are killed."""
-    version: Version
+    version: Version | OneLine | None = None
+    """How it says its version, or what it is; None where nobody knows."""
     modules: dict[str, Version] = {}
     """Versions of what runs inside it, by name; one whose command comes out empty doesn't."""
     knobs: dict[str, Knob] = {}
@@ -131,6 +161,24 @@ class Service(Model):
     """None where it doesn't tell."""
     settings: dict[str, Text] = {}
     """What the fairness certificate says of it: name, and value as a template."""
+    own: Own | None = None
+    """None in a catalogue, whose servers all run alike."""
+
+    @property
+    def runs_already(self) -> bool:
+        """Whether somebody else has started it, so that it is only watched."""
+        return self.own is not None and self.own.port is not None
+
+    @property
+    def where(self) -> str:
+        """Name what people would correct: what they wrote, or the file."""
+        return self.own.written if self.own else str(self.folder / "service.toml")
+
+    @model_validator(mode="after")
+    def _is_started_or_runs(self) -> "Service":
+        if not self.start and not self.runs_already:
+            raise ValueError("start is missing: the command that starts it")
+        return self
 
     @model_validator(mode="after")
     def _data_is_a_folder(self) -> "Service":

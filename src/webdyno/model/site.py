@@ -61,6 +61,10 @@ class Web(Model):
     """The path that answers for every path without a file, such as `/index.php`."""
 
 
+ANYTHING = "anything"
+"""What programs serve of which nobody knows what they can serve: the certificate will tell."""
+
+
 class Site(Model):
     """`site.toml` of a folder in `catalog/sites`.
 
@@ -114,6 +118,8 @@ class Site(Model):
 
     def lacks(self, serves: Collection[str]) -> list[str]:
         """Name what a stack that can serve these is short of."""
+        if ANYTHING in serves:
+            return []
         return [need for need in self.needs if not set(need.split("|")).intersection(serves)]
 
     @property

@@ -87,6 +87,16 @@ class Stack(Model):
         """What it speaks to clients: http, or redis."""
         return self.services[self.front].service.protocol
 
+    @property
+    def runs_already(self) -> bool:
+        """Whether somebody else has started it, so that it is only watched."""
+        return self.services[self.front].service.runs_already
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a user's own system, of which nobody has said that it works."""
+        return self.services[self.front].service.own is not None
+
     def with_services(self, parts: dict[str, RoleDefinition]) -> "Stack":
         """Give the stack with further services; one of its own takes the place of its role's."""
         return self.model_copy(update={"services": {**parts, **self.services}})

@@ -8,7 +8,7 @@ waited for them.
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +61,9 @@ class Running(Protocol):
     def wardens(self) -> list[int]:
         """The processes whose descendants the services are."""
 
+    def found(self) -> list[int]:
+        """Services that ran before, with their descendants."""
+
 
 def server_cpu(running: Running) -> CpuReading:
     """Read the CPU time that a running stack has used since its start."""
@@ -68,7 +71,7 @@ def server_cpu(running: Running) -> CpuReading:
         with suppress(OSError):
             user_s, sys_s = running.group.cpu()
             return CpuReading(user_s, sys_s, "cgroup-v2")
-    return tree_cpu(running.wardens())
+    return tree_cpu(running.wardens(), running.found())
 
 
 def idle_arms_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
@@ -80,9 +83,16 @@ def idle_arms_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
     }
 
 
-def tree_cpu(wardens: list[int]) -> CpuReading:
-    """Read the CPU time of all descendants of some wardens, without control groups."""
+def tree_cpu(wardens: Sequence[int], found: Sequence[int] = ()) -> CpuReading:
+    """Read the CPU time of all descendants of some wardens, without control groups.
+
+    Of processes that were `found`, which no warden looks after, their own counts as well.
+    """
     user_s = sys_s = 0.0
+    for pid in [pid for root in found for pid in (root, *_descendants(root))]:
+        own_user_s, own_sys_s = _process_cpu(pid)
+        user_s += own_user_s
+        sys_s += own_sys_s
     for warden in wardens:
         # Orphans that ended were the warden's children in the end; its own work doesn't count.
         fields = _stat(warden)

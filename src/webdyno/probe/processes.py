@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.found import FoundProcess
 from webdyno.model.readings import MemoryLimitUse, ServiceUse
 from webdyno.probe.cpu import CpuReading, tree_cpu
 from webdyno.probe.proc_files import number_after, read_quickly
@@ -53,7 +54,10 @@ def _service_cpu(group: ControlGroup | None, role: str, service: RunningService)
     if group is not None:
         with suppress(OSError):
             return CpuReading(*ControlGroup(group.path / role).cpu(), means="cgroup-v2")
-    return tree_cpu([service.process.warden_pid] if service.process else [])
+    process = service.process
+    if isinstance(process, FoundProcess):
+        return tree_cpu([], process.roots())
+    return tree_cpu([process.warden_pid] if process else [])
 
 
 @dataclass(frozen=True)

@@ -180,6 +180,7 @@ def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord
             if arm.stack.protocol == "http"
         },
         settings={arm.name: stacks[arm.name].settings() for arm in at.arms},
+        ran_before=[arm.name for arm in at.arms if arm.stack.runs_already],
     )
 
 

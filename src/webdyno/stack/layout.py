@@ -8,8 +8,10 @@ from typing import Any
 
 from webdyno.bench import Bench
 from webdyno.bench.copies import copy_own
-from webdyno.bench.users import hand_over, make_private, uid_of
+from webdyno.bench.users import ServerUser, caller, hand_over, make_private, uid_of
 from webdyno.bench.workspace import Workspace
+from webdyno.model.mistake import Trouble
+from webdyno.model.service import Service
 from webdyno.model.site import Site
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of
@@ -66,6 +68,7 @@ def lay_out(
 ) -> LaidOut:
     """Make services ready to start; nothing of the catalogue has run as ourselves by then."""
     workspace, bench = deployment.workspace.path, deployment.bench
+    benches = {role.name: bench_of(role.service, bench) for role in roles}
     addresses = _addresses(roles, deployment, front, front_port)
     views = {role.name: _view(role, addresses[role.name], workspace) for role in roles}
     common = {
@@ -91,7 +94,7 @@ def lay_out(
     of_site, *of_roles = fill_in([_site_job(deployment, common), *jobs], bench.user)
     environment = PLAIN_ENVIRONMENT | of_site.texts["environment"]
     for role, filled in zip(roles, of_roles, strict=True):
-        _write_files(role, filled, workspace / role.name, deployment)
+        _write_files(role, filled, workspace / role.name, deployment, benches[role.name].user)
     services = {
         role.name: RunningService(
             role=role,
@@ -100,13 +103,25 @@ def lay_out(
             log=deployment.keep / f"{role.name}.log",
             filled=filled,
             environment=environment | filled.texts["environment"],
-            bench=bench,
+            bench=benches[role.name],
             workspace=deployment.workspace,
         )
         for role, filled in zip(roles, of_roles, strict=True)
     }
     setup = [without_empty(words) for words in of_site.texts["setup"]]
     return LaidOut(services, environment, setup)
+
+
+def bench_of(service: Service, bench: Bench) -> Bench:
+    """Give the bench with whom a service runs as: a user's own program as who would start it."""
+    own = service.own
+    if own is None or not own.folder:
+        return bench
+    folder = Path(own.folder)
+    if not folder.is_dir():
+        raise Trouble(f"{own.written}: its folder {folder} is gone; begin the run anew")
+    user = caller(folder)
+    return bench if user is None and not own.may_be_root else bench.with_user(user)
 
 
 def _addresses(
@@ -116,6 +131,8 @@ def _addresses(
     bench = deployment.bench
     ports: dict[str, int] = {front: front_port} if front and front_port else {}
     for role in roles:
+        if role.service.own and role.service.own.port:
+            ports[role.name] = role.service.own.port
         if role.name not in ports:
             ports[role.name] = free_port(bench.servers_socket, ports.values())
     return {
@@ -125,7 +142,7 @@ def _addresses(
             socket=deployment.workspace.path / role.name / "listen.sock"
             if role.by_socket
             else None,
-            uid=uid_of(bench.user),
+            uid=uid_of(bench_of(role.service, bench).user),
         )
         for role in roles
     }
@@ -156,8 +173,10 @@ def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
     }
 
 
-def _write_files(role: Role, filled: Filled, home: Path, deployment: Deployment) -> None:
-    """Fill a service's folder, which is then given to the servers' user, and keep a copy of it."""
+def _write_files(
+    role: Role, filled: Filled, home: Path, deployment: Deployment, user: ServerUser | None
+) -> None:
+    """Fill a service's folder, which is then given to whom it runs as, and keep a copy of it."""
     make_private(home)
     for folder in role.service.folders:
         (home / folder).mkdir(parents=True, exist_ok=True)
@@ -170,4 +189,4 @@ def _write_files(role: Role, filled: Filled, home: Path, deployment: Deployment)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             path.chmod(0o600)  # passwords may stand in it
-    hand_over(home, deployment.bench.user)
+    hand_over(home, user)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from webdyno.model.site import Page
 from webdyno.stack.ports import NewSocket
 
 POLL_S = 0.005
@@ -28,18 +28,24 @@ class Address:
     uid: int
     """The user who has to be behind that socket."""
 
+    @property
+    def text(self) -> str:
+        """As people write it."""
+        return str(self.socket or f"{self.host}:{self.port}")
+
 
 def wait_for_listener(
     address: Address,
     check_alive: Callable[[], None],
     is_own: Callable[[], bool],
     new_socket: NewSocket = socket.socket,
+    within_s: float | None = None,
 ) -> bool:
     """Wait until a connection is accepted; False when that doesn't happen in time.
 
     `is_own` tells whether it was by our server: somebody else's may have the port.
     """
-    deadline = time.monotonic() + START_WITHIN_S
+    deadline = time.monotonic() + (within_s or START_WITHIN_S)
     while time.monotonic() < deadline:
         check_alive()
         if _accepts(address, new_socket) and is_own():
@@ -48,38 +54,48 @@ def wait_for_listener(
     return False
 
 
+class FirstAnswer(NamedTuple):
+    """What a server answered when it had started."""
+
+    at_s: float
+    """The moment, by time.monotonic()."""
+    status: int
+    is_right: bool
+
+
 def wait_for_answer(
     address: Address,
     path: str,
-    page: Page,
+    is_right: Callable[[int, bytes], bool],
     check_alive: Callable[[], None],
     is_own: Callable[[], bool],
     new_socket: NewSocket = socket.socket,
-) -> float | None:
+    within_s: float | None = None,
+    *,
+    is_patient: bool = False,
+) -> FirstAnswer | None:
     """Wait until a path is answered as expected; None when there is no answer in time.
-
-    Give the moment of the answer, by time.monotonic().
 
     `is_own` tells whether our server answers: somebody else's may have the port. A server that
     gives the same wrong answer for a second has started too: what is wrong with the answer is for
-    the fairness certificate to say.
+    the fairness certificate to say. Not so where `is_patient`: wrong answers are waited out then.
     """
-    deadline = time.monotonic() + START_WITHIN_S
+    deadline = time.monotonic() + (within_s or START_WITHIN_S)
     wrong: tuple[int, bytes] | None = None
-    wrong_since = 0.0
+    wrong_since = answered_at = 0.0
     while time.monotonic() < deadline:
         check_alive()
         answer, answered_at = _ask(address, path, new_socket), time.monotonic()
         if answer is not None and not is_own():
             answer = None
-        if answer is not None and page.matches(*answer):
-            return answered_at
+        if answer is not None and is_right(*answer):
+            return FirstAnswer(answered_at, answer[0], is_right=True)
         if answer is None or answer != wrong:
             wrong, wrong_since = answer, answered_at
-        elif answered_at - wrong_since > SAME_WRONG_ANSWER_FOR_S:
-            return answered_at
+        elif not is_patient and answered_at - wrong_since > SAME_WRONG_ANSWER_FOR_S:
+            return FirstAnswer(answered_at, answer[0], is_right=False)
         time.sleep(POLL_S)
-    return None
+    return FirstAnswer(answered_at, wrong[0], is_right=False) if wrong and is_patient else None
 
 
 class HttpConnection(http.client.HTTPConnection):

@@ -37,7 +37,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from webdyno.bench.users import ServerUser
 from webdyno.model.files import checked_files
 from webdyno.model.mistake import Mistake
-from webdyno.model.service import Service
+from webdyno.model.service import Service, Version
 
 Context = Mapping[str, Any]
 """What templates can name; an unknown name is a mistake in the template."""
@@ -97,7 +97,7 @@ def service_job(service: Service, context: Context) -> Job:
             "initialise": service.initialise,
             "start": service.start,
             "environment": service.environment,
-            "version": service.version.command,
+            "version": service.version.command if isinstance(service.version, Version) else [],
             "modules": {name: version.command for name, version in service.modules.items()},
             "settings": service.settings,
             "status": {"path": status.path, "workers": status.workers or ""} if status else {},

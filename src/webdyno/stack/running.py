@@ -1,6 +1,7 @@
 """A running stack: from the definition to a server that answers, and to its end."""
 
 import errno
+import os
 import shutil
 import tempfile
 import time
@@ -10,21 +11,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from webdyno.bench import Bench
+from webdyno.bench import Bench, ServerProcess
 from webdyno.bench.control_group import ControlGroup
 from webdyno.bench.copies import copy_own
+from webdyno.bench.found import FoundProcess
 from webdyno.bench.memory import MemoryLimit, MemoryReading
-from webdyno.bench.users import hand_over, make_private
+from webdyno.bench.users import ServerUser, hand_over, make_private
 from webdyno.bench.workspace import Workspace
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
-from webdyno.stack.layout import Deployment, lay_out
+from webdyno.stack.layout import Deployment, bench_of, lay_out
 from webdyno.stack.ports import demand_port
 from webdyno.stack.preload import preload
-from webdyno.stack.ready import wait_for_answer
+from webdyno.stack.ready import FirstAnswer, wait_for_answer
 from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
@@ -61,11 +63,26 @@ def start_stack(
 def ask_versions(
     stack: Stack, knobs: Mapping[str, KnobValue], site: Site, bench: Bench
 ) -> dict[str, str]:
-    """Ask the services of a stack, by role, for their versions; none of them is started."""
+    """Ask the services of a stack, by role, for their versions.
+
+    None of them is started but a user's own system, of which nobody knows yet whether it starts:
+    raise Trouble, with its own words, where it doesn't.
+    """
     with _errors_told(stack, Path.cwd()), bench.workspace() as scratch:
         folder = scratch.path / "kept"
         with RunningStack(stack, knobs, site, folder=folder, bench=bench) as laid_out:
+            if stack.is_own:
+                _try_out(laid_out)
             return laid_out.versions()
+
+
+def _try_out(running: "RunningStack") -> None:
+    """Start a stack; tell why it doesn't without a word of a log that nobody keeps."""
+    try:
+        running.start()
+    except StackDied as died:
+        said = "\n".join(f"    {line}" for line in died.log_tail)
+        raise Trouble(f"{died.what}" + (f"; what it said last:\n{said}" if said else "")) from None
 
 
 @contextmanager
@@ -96,7 +113,8 @@ class RunningStack:
         resolved = resolve_stack(stack, site, knobs, server_cpus=len(bench.split.servers))
         if port is not None:
             demand_port(port)
-        _refuse_unsafe(folder, bench)
+        for role in resolved.roles:
+            _refuse_unsafe(folder, bench_of(role.service, bench).user)
         folder.mkdir(parents=True, exist_ok=True)
         prepared = prepare_site(site, bench)
         self._server_cpus = len(bench.split.servers)
@@ -113,7 +131,8 @@ class RunningStack:
         self._started: list[RunningService] = []
         self._workspace: Workspace = bench.workspace()
         try:
-            self.group = bench.control_group(self._workspace)
+            if not stack.runs_already:
+                self.group = bench.control_group(self._workspace)
             if memory_bytes is not None:
                 self.memory_limit = bench.memory_limit(self._workspace, self.group, memory_bytes)
             state = make_private(self._workspace.path / "_state")
@@ -161,27 +180,36 @@ class RunningStack:
                 service.wait_until_it_listens()
             if service.role.service.filled_with == "site-files":
                 preload(service.address, self._prepared.files(), self._bench.servers_socket)
-        ready_at = self._wait_for_answer() or time.monotonic()
-        self.ready_s = ready_at - begin
+        answered = self._wait_for_answer()
+        self.ready_s = (answered.at_s if answered else time.monotonic()) - begin
         self.versions()  # kept with the logs
         self.check_alive()
 
-    def _wait_for_answer(self) -> float | None:
-        """Give the moment of the site's first answer; None where the front speaks no HTTP."""
-        if self._front.role.service.protocol != "http":
+    def _wait_for_answer(self) -> FirstAnswer | None:
+        """Give the site's first answer; None where the front speaks no HTTP."""
+        front = self._front
+        if front.role.service.protocol != "http":
             return None
-        path = self.site.ready_path
-        answered_at = wait_for_answer(
-            self._front.address,
+        own = front.role.service.own
+        path = own.ready if own and own.ready else self.site.ready_path
+        answered = wait_for_answer(
+            front.address,
             path,
-            self.site.page(path),
+            own.is_ready_by if own else self.site.page(path).matches,
             self.check_alive,
-            self._front.listens,
+            front.listens,
             self._bench.client_socket,
+            own.ready_within_s if own else None,
+            is_patient=own is not None and own.ready is not None,
         )
-        if answered_at is None:
-            raise self._front.died(f"has not answered {self.url}{path} in time")
-        return answered_at
+        if answered is None:
+            late = f"has not answered {self.url}{path} in time"
+            if self.stack.runs_already:
+                late = f"doesn't answer {self.url}{path}: start it first, or give another port"
+            raise front.died((front.elsewhere() if own else None) or late)
+        if own and not answered.is_right:
+            raise front.died(f"answers {self.url}{path} with status {answered.status}")
+        return answered
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
@@ -204,6 +232,8 @@ class RunningStack:
             f"{memory_words(limit.reading().limit_bytes)}, kept by {limit.means}" if limit else ""
         )
         common = {"server CPUs": str(self._server_cpus), "memory limit": size or "none"}
+        if self.stack.runs_already:
+            common = {"server CPUs": "as it was started", "memory limit": "as it was started"}
         return common | {
             name if service is self._front else f"{role}: {name}": value
             for role, service in self._services.items()
@@ -220,7 +250,13 @@ class RunningStack:
 
     def wardens(self) -> list[int]:
         """The processes whose descendants the services are; no part of the stack themselves."""
-        return [service.process.warden_pid for service in self._started if service.process]
+        processes = [service.process for service in self._started]
+        return [it.warden_pid for it in processes if isinstance(it, ServerProcess)]
+
+    def found(self) -> list[int]:
+        """Processes that ran before; with their descendants they are services of this stack."""
+        processes = [service.process for service in self._started]
+        return [pid for it in processes if isinstance(it, FoundProcess) for pid in it.roots()]
 
     def ask_to_stop(self) -> None:
         """Have everything stop, without waiting for its end: that is for `stop`."""
@@ -261,11 +297,15 @@ class RunningStack:
         self.stop()
 
 
-def _refuse_unsafe(folder: Path, bench: Bench) -> None:
-    """Root writes there, so that the servers' user must not be able to lead it elsewhere."""
-    if bench.user and (changeable := bench.user.may_exchange(folder.absolute())):
+def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:
+    """Root writes there, so that whom servers run as must not be able to lead it elsewhere.
+
+    Who called sudo may do as root what he wants anyway.
+    """
+    trusted = user is not None and str(user.uid) == os.environ.get("SUDO_UID")
+    if user and not trusted and (changeable := user.may_exchange(folder.absolute())):
         raise Trouble(
-            f"{folder}: {bench.user.name}, as whom servers run, can change {changeable}; root "
+            f"{folder}: {user.name}, as whom servers run, can change {changeable}; root "
             "writes its logs only where he can't: choose another folder with --out"
         )
 

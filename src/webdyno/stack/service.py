@@ -7,6 +7,9 @@ from pathlib import Path
 import regex
 
 from webdyno.bench import Bench, ServerProcess
+from webdyno.bench.found import FoundProcess
+from webdyno.bench.listening import addresses
+from webdyno.bench.users import name_of
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version
@@ -29,13 +32,16 @@ IN_THE_BACKGROUND = (
 class StackDied(Trouble):
     """A service didn't start, or died later."""
 
-    def __init__(self, service: str, what: str, log: Path) -> None:
-        """Make the message from what happened and the end of the service's log."""
+    def __init__(self, service: str, what: str, log: Path | None) -> None:
+        """Make the message from what happened and the end of the service's log, if it has one."""
         self.service = service
         """The service's role in the stack."""
         self.what = what
         """What happened, without the log."""
-        self.log_tail = _end_of_log(log)
+        self.log_tail = _end_of_log(log) if log else []
+        if log is None:
+            super().__init__(what)
+            return
         said = "\n".join(f"    {line}" for line in self.log_tail) or "    (nothing)"
         super().__init__(f"{what}; the end of its log ({log}):\n{said}")
 
@@ -64,21 +70,30 @@ class RunningService:
     environment: Mapping[str, str]
     bench: Bench
     workspace: Workspace
-    process: ServerProcess | None = field(default=None, init=False)
+    process: ServerProcess | FoundProcess | None = field(default=None, init=False)
+
+    @property
+    def cwd(self) -> Path:
+        """Where its commands run."""
+        own = self.role.service.own
+        return Path(own.folder) if own and own.folder else self.home
 
     def start(self, groups_to_join: Sequence[Path] = ()) -> None:
         """Start the process; it isn't ready yet."""
         service, filled = self.role.service, self.filled
+        if service.runs_already:
+            self.process = FoundProcess(self.address.port)
+            return
         if service.data and not self._has_data(service.data):
             for command in filled.texts["initialise"]:
                 self._run(without_empty(command), "can't be set up")
         words = filled.words("start")
         if not words:
-            where = service.folder / "service.toml"
-            raise Mistake(f"{where}: every word of `start` came out empty, so nothing can be run")
+            empty = "every word of `start` came out empty, so nothing can be run"
+            raise Mistake(f"{service.where}: {empty}")
         self.process = self.bench.spawn(
             words,
-            cwd=self.home,
+            cwd=self.cwd,
             env=self.environment,
             log=self.log,
             workspace=self.workspace,
@@ -93,7 +108,9 @@ class RunningService:
         That takes as long as a start, so it is asked only where a start has failed.
         """
         if words := self.filled.words("check"):
-            self._run(words, f"refuses its configuration (kept in {self._kept()})")
+            own = self.role.service.own
+            where = "as it was moved" if own else f"kept in {self._kept()}"
+            self._run(words, f"refuses its configuration ({where})")
 
     def _has_data(self, folder: str) -> bool:
         return any((self.home / folder).iterdir())
@@ -103,7 +120,7 @@ class RunningService:
         if not wait_for_listener(
             self.address, self.check_alive, self.listens, self.bench.servers_socket
         ):
-            raise self.died("has not accepted connections in time")
+            raise self.died(self.elsewhere() or "has not accepted connections in time")
 
     def listens(self) -> bool:
         """Whether what accepts connections at its address is one of its own processes."""
@@ -117,13 +134,18 @@ class RunningService:
         if code is None or self.process is None:
             return
         if code == 0 and (left := self.process.left_running):
-            where = self.role.service.folder / "service.toml"
+            where = self.role.service.where
             raise self.died(IN_THE_BACKGROUND.format(left=left, where=where))
         raise self.died(f"ended by itself with {_exit_words(code)}{why}")
 
     def died(self, what: str) -> StackDied:
         """Make the exception that says what happened to this service."""
-        return StackDied(self.role.name, f"{self.role.service.title} {what}", self.log)
+        service = self.role.service
+        if service.runs_already:
+            return StackDied(self.role.name, f"{service.title} {what}", None)
+        if service.own:
+            what = f"{what} (run in {self.cwd} as {name_of(self.bench.user)})"
+        return StackDied(self.role.name, f"{service.title} {what}", self.log)
 
     def version(self) -> str:
         """What the server says its version is, and those of its modules: `2.4.71, PHP 8.2.36`.
@@ -131,6 +153,8 @@ class RunningService:
         All that it says, build flags included, is kept beside its configuration.
         """
         service, words = self.role.service, self.filled.texts
+        if not isinstance(service.version, Version):
+            return service.version or "unknown"
         main, said = self._ask_version(service.version, words["version"])
         modules = {
             name: self._ask_version(version, words["modules"][name])
@@ -148,7 +172,7 @@ class RunningService:
         try:
             match = regex.search(version.pattern, said, timeout=PATTERN_WITHIN_S)
         except TimeoutError:
-            where = self.role.service.folder / "service.toml"
+            where = self.role.service.where
             raise Mistake(f"{where}: pattern {version.pattern!r} takes for ever") from None
         return (match[1] if match and match[1] else "unknown"), said
 
@@ -160,6 +184,14 @@ class RunningService:
     def pids(self) -> list[int]:
         """Its processes."""
         return self.process.pids() if self.process else []
+
+    def elsewhere(self) -> str | None:
+        """Say where it listens instead of its own address; None where it doesn't."""
+        found = [it for it in addresses(self.pids()) if it != self.address.text]
+        if not found:
+            return None
+        where = " and ".join(found)
+        return f"listens on {where} and not on {self.address.text}, as $PORT asked it to"
 
     def ask_to_stop(self) -> None:
         """Have the process stop, without waiting for its end."""

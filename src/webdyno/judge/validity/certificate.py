@@ -26,6 +26,7 @@ def _certificate(measured: Measured, head: RunHead) -> list[Finding]:
         *found.values(),
         *_unlike_but_allowed(measured.certificates, alike),
         *_asked_differences(experiment),
+        *_ran_before(measured.certificates),
     ]
 
 
@@ -63,6 +64,19 @@ def _asked_differences(experiment: Experiment) -> Iterator[Finding]:
                 f"{'; '.join(told)}",
                 "Read the verdict as being about all of that together.",
             )
+
+
+def _ran_before(certificates: Sequence[CertificateRecord]) -> Iterator[Finding]:
+    """Note what is watched only: its blocks are no fresh starts, so that they are too alike."""
+    for arm in dict.fromkeys(arm for it in certificates for arm in it.ran_before):
+        yield note(
+            "ran-before",
+            arm,
+            "it ran before webdyno came and isn't started anew in each block, so that this is an "
+            "observation: what differs from start to start (memory layout, caches, what it did "
+            "before) is in the ratio, but not in its interval",
+            "Have webdyno start it, with cmd: instead of url:, for a comparison of fresh starts.",
+        )
 
 
 def declared_differences(experiment: Experiment, arm: str, other: str) -> list[str]:

@@ -1,0 +1,10 @@
+"""A user's own systems as arms: commands, revisions, configurations, what runs already.
+
+Whatever a user writes for an arm's `stack`, `cmd:./server` or `rev:main`, is turned into a part of
+a catalogue before anything is measured. What comes after that needn't know of it.
+"""
+
+from webdyno.own.arms import OWN_SITE, is_own, resolve
+from webdyno.own.revision import project_file
+
+__all__ = ["OWN_SITE", "is_own", "project_file", "resolve"]

@@ -1,0 +1,166 @@
+"""Finds own systems among an experiment's arms, and puts parts of a catalogue in their place."""
+
+import atexit
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from webdyno.bench.workspace import Workspace
+from webdyno.definitions import Catalogue, Draft
+from webdyno.definitions.refusal import build
+from webdyno.definitions.toml_file import KeyPath
+from webdyno.model.mistake import Mistake
+from webdyno.model.point import key_parts
+from webdyno.model.service import Service
+from webdyno.model.site import ANYTHING
+from webdyno.own import command, configuration, revision, url
+from webdyno.own.kind import Asked, Made, OwnKeys, Tell
+
+KINDS: dict[str, Callable[[Asked], Made]] = {
+    "cmd": command.make,
+    "rev": revision.make,
+    "conf": configuration.make,
+    "url": url.make,
+}
+"""By the word before the colon."""
+
+OWN_SITE = "own"
+"""The site of arms of which nobody knows what they serve."""
+
+SLUG_LETTERS = 30
+
+
+def is_own(stack: object) -> bool:
+    """Whether an arm's stack is a user's own system, and none of the catalogue."""
+    return isinstance(stack, str) and stack.partition(":")[0] in KINDS and ":" in stack
+
+
+def resolve(
+    draft: Draft, catalogue: Catalogue, folder: Path, tell: Tell
+) -> tuple[Draft, Catalogue]:
+    """Give an experiment whose arms all are of the catalogue, and that catalogue.
+
+    `folder` is where relative paths begin. What has to be built is built. Raise Mistake for what
+    can't be, Trouble for what fails.
+    """
+    arms, factors = draft.data.get("arms"), draft.data.get("factors", {})
+    if not isinstance(arms, dict) or not isinstance(factors, dict):
+        return draft, catalogue  # whoever checks it will say so
+    resolver = _Resolver(draft.place, folder, tell, catalogue.services)
+    new_arms, new_factors = dict(arms), dict(factors)
+    for name, arm in arms.items():
+        if not isinstance(arm, dict):
+            continue
+        keys = resolver.keys(("arms", name), arm)
+        for key, levels in _levels_of_stack(name, factors):
+            place = draft.place(("factors", key))
+            new_factors[key] = [resolver.name(it, arm, keys, place) for it in levels]
+        if is_own(arm.get("stack")):
+            place = draft.place(("arms", name, "stack"))
+            own = {"stack": resolver.name(arm["stack"], arm, keys, place)}
+            kept = {key: value for key, value in arm.items() if key not in OwnKeys.model_fields}
+            new_arms[name] = {**kept, **own}
+    if resolver.made is None:
+        return draft, catalogue
+    data = {**draft.data, "arms": new_arms, **({"factors": new_factors} if factors else {})}
+    if "site" not in data and all(_is_own_arm(arm) for arm in arms.values()):
+        data["site"] = OWN_SITE
+    joined = catalogue.joined_by(Catalogue.load([resolver.made.path]))
+    return replace(draft, data=data), joined
+
+
+def _is_own_arm(arm: object) -> bool:
+    return isinstance(arm, dict) and is_own(arm.get("stack"))
+
+
+def _levels_of_stack(arm: str, factors: Mapping[str, object]) -> Iterator[tuple[str, list[Any]]]:
+    for key, levels in factors.items():
+        of_stack = key_parts(key) == ("arms", arm, "stack")
+        if of_stack and isinstance(levels, list) and any(map(is_own, levels)):
+            yield key, levels
+
+
+@dataclass
+class _Resolver:
+    """Turns own systems into parts of a catalogue, each once."""
+
+    place: Callable[[KeyPath], str]
+    folder: Path
+    tell: Tell
+    services: Mapping[str, Service]
+    made: Workspace | None = field(default=None, init=False)
+    """The catalogue of what was made so far."""
+
+    def keys(self, where: tuple[str, ...], arm: Mapping[str, Any]) -> OwnKeys:
+        """Read what an arm says of its own system; none of that makes sense for other stacks."""
+        given = {key: arm[key] for key in OwnKeys.model_fields if key in arm}
+        if given and not is_own(arm.get("stack")):
+            key = next(iter(given))
+            raise Mistake(
+                f"{self.place((*where, key))}: {key} is for a system of your own, such as stack = "
+                f'"cmd:./server --port $PORT"; a stack of the catalogue has knobs'
+            )
+        return build(OwnKeys, given, lambda inner: self.place((*where, *inner)))
+
+    def name(self, stack: str, arm: Mapping[str, Any], keys: OwnKeys, place: str) -> str:
+        """Give the name in the catalogue of a stack that a user wrote."""
+        if not is_own(stack):
+            return stack
+        kind, _, text = stack.partition(":")
+        if not text.strip():
+            raise Mistake(
+                f"{place}: behind {kind}: there is nothing; docs/own.md shows what can be"
+            )
+        if kind == "url" and (fixed := {"memory", "cpus"}.intersection(arm)):
+            raise Mistake(
+                f"{place}: {' and '.join(sorted(fixed))} can't be given to what runs already; "
+                "let webdyno start it, with cmd:"
+            )
+        if keys.root and kind != "conf":
+            raise Mistake(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
+        folder = self._folder_of(keys, place)
+        asked = Asked(stack, text.strip(), keys, folder, place, self.tell, self.services)
+        return self._keep(kind, KINDS[kind](asked), text)
+
+    def _folder_of(self, keys: OwnKeys, place: str) -> Path:
+        folder = (self.folder / (keys.dir or ".")).resolve()
+        if not folder.is_dir():
+            raise Mistake(f"{place}: there is no folder {folder}, in which it is to run")
+        return folder
+
+    def _keep(self, kind: str, made: Made, text: str) -> str:
+        content = json.dumps([made.service, made.files], sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", text)[:SLUG_LETTERS].strip("-.")
+        name = "-".join(filter(None, (kind, slug, digest)))
+        if self.made is None:
+            self.made = Workspace()
+            atexit.register(self.made.remove)
+        service = self.made.path / "services" / name
+        if service.is_dir():
+            return name
+        service.mkdir(parents=True)
+        for file, template in made.files.items():
+            (service / file).write_text(template, encoding="utf-8")
+            (service / file).chmod(0o600)  # somebody's configuration may hold secrets
+        _write(service / "service.toml", made.service)
+        stack = {
+            "title": made.service["title"],
+            "serves": [ANYTHING],
+            "front": "web",
+            "services": {"web": {"service": name}},
+        }
+        folder = self.made.path / "stacks" / name
+        folder.mkdir(parents=True)
+        _write(folder / "stack.toml", stack)
+        return name
+
+
+def _write(path: Path, data: Mapping[str, Any]) -> None:
+    path.write_text(tomli_w.dumps(data), encoding="utf-8")

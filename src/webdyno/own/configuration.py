@@ -1,0 +1,115 @@
+"""`conf:FILE`: a user's own configuration of a web server, moved to where a run can start it.
+
+It runs as an ordinary user on a port of the run's, with files of its own in a folder of its own.
+What had to be changed for that is told, and stands above the configuration that the run keeps.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.own import apache_file, lighttpd_file, nginx_file
+from webdyno.own.kind import Asked, Made, verbatim
+from webdyno.own.moved import FOLDER, MODULES, PORT, Moved
+
+MOST_BYTES = 4_000_000
+
+READERS: dict[str, Callable[[Path, Path | None], Moved]] = {
+    "nginx": nginx_file.moved,
+    "apache": apache_file.moved,
+    "lighttpd": lighttpd_file.moved,
+}
+"""By the name of the catalogue's service."""
+
+NEEDED = ("binary", "modules")
+"""Of what the catalogue's services need."""
+
+SIGNS = {
+    "nginx": r"^\s*(http|events|server|upstream)\s*\{",
+    "apache": r"(?i)^\s*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|IncludeOptional)\b",
+    "lighttpd": r"^\s*server\.(document-root|modules|port)\s*\+?=",
+}
+"""By the same: what only its configurations have."""
+
+
+def make(asked: Asked) -> Made:
+    """Move a configuration; raise Mistake for one that can't be read, or of no known server."""
+    server, named, name = asked.text.partition(":")
+    if not named or server not in READERS:
+        server, name = "", asked.text
+    file = (asked.folder / name).resolve()
+    text = _read(file, asked.place)
+    server = server or _recognised(text, file, asked.place)
+    root = (asked.folder / asked.keys.root).resolve() if asked.keys.root else None
+    if root and not root.is_dir():
+        raise Mistake(f"{asked.place}: --root {root}: there is no such folder")
+    try:
+        moved = READERS[server](file, root)
+    except Mistake as mistake:
+        raise Mistake(f"{asked.place}: {mistake}") from None
+    except OSError as error:
+        raise Trouble(f"{error.filename or file}: can't be read: {error.strerror}") from None
+    changes = list(dict.fromkeys(moved.changes))
+    asked.tell(f"{asked.written}, as {server} runs it here:")
+    for change in changes:
+        asked.tell(f"  {change}")
+    head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
+    return Made(_service(asked, server, moved), {moved.name: "\n".join(head) + _template(moved)})
+
+
+def _service(asked: Asked, server: str, moved: Moved) -> dict[str, object]:
+    known = asked.services[server].model_dump(
+        mode="json", include={"needs", "version"}, exclude_defaults=True
+    )
+    known["needs"] = {key: need for key, need in known["needs"].items() if key in NEEDED}
+    keys = asked.keys
+    return {
+        **known,
+        "title": asked.written,
+        "protocol": "http",
+        "files": {moved.name: moved.name},
+        "folders": moved.folders,
+        "check": moved.check,
+        "start": moved.start,
+        "environment": {name: verbatim(value) for name, value in keys.environment.items()},
+        "own": {
+            "written": asked.written,
+            "folder": str(asked.folder),
+            "may_be_root": False,
+            **({"ready": keys.ready} if keys.ready else {}),
+            **({"ready_within_s": keys.ready_within} if keys.ready_within else {}),
+        },
+    }
+
+
+def _template(moved: Moved) -> str:
+    """Turn the text into a template in which nothing but our own marks is filled in."""
+    marks = {
+        FOLDER: "{{ server.folder }}",
+        PORT: "{{ server.port }}",
+        MODULES: "{{ needs.modules }}",
+    }
+    parts = re.split(f"({'|'.join(marks)})", moved.text)
+    return "".join(marks.get(part) or verbatim(part) for part in parts)
+
+
+def _read(file: Path, place: str) -> str:
+    try:
+        with file.open("rb") as content:
+            return content.read(MOST_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise Mistake(f"{place}: {file} can't be read: {why}") from None
+
+
+def _recognised(text: str, file: Path, place: str) -> str:
+    found = [name for name, sign in SIGNS.items() if re.search(sign, text, re.MULTILINE)]
+    if len(found) == 1:
+        return found[0]
+    what = "looks like more than one server's" if found else "looks like no known server's"
+    example = f"conf:{(found or ['nginx'])[0]}:{file.name}"
+    raise Mistake(
+        f"{place}: {file} {what} configuration; say whose it is, such as {example} "
+        f"(known: {', '.join(READERS)})"
+    )

@@ -1,0 +1,79 @@
+"""What a kind of own system is given, and what it makes of that."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from webdyno.bench.users import caller, home_of, name_of
+from webdyno.model.base import Model
+from webdyno.model.paths import WrittenPath
+from webdyno.model.quantities import Seconds
+from webdyno.model.service import Service, Text, Variable
+
+Tell = Callable[[str], None]
+"""Says something to the user that is no result."""
+
+
+class OwnKeys(Model):
+    """Keys of an arm that only a user's own systems have."""
+
+    dir: str | None = None
+    """Where its commands run; relative to the experiment's file, or to where webdyno is called."""
+    environment: dict[Variable, Text] = {}
+    """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `PATH` and `HOME`."""
+    ready: WrittenPath | None = None
+    """It is ready once this path is answered with a status of 2xx or 3xx. Unless given, any answer
+    to `/` will do that isn't a failure of the server (5xx)."""
+    ready_within: Seconds | None = None
+    """It has so long to become ready; 20 s unless given."""
+    root: str | None = None
+    """`conf:` only: the document root, in the place of what the configuration names."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An own system as its user wrote it."""
+
+    written: str
+    """`cmd:./server --port $PORT`."""
+    text: str
+    """What stands behind the kind's name."""
+    keys: OwnKeys
+    folder: Path
+    """Where its commands run."""
+    place: str
+    """File and line, or the flag, for messages."""
+    tell: Tell
+    services: Mapping[str, Service]
+    """Those of the catalogue."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What has become of it: a service, complete but for its name."""
+
+    service: Mapping[str, Any]
+    """As `service.toml` has it."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Templates beside it."""
+
+
+def verbatim(text: str) -> str:
+    """Write text so that, as a template, it gives itself."""
+    if not any(mark in text for mark in ("{{", "{%", "{#")):
+        return text
+    quoted = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return "{{ '" + quoted.replace("{", "\\x7b") + "' }}"
+
+
+def users_environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
+    """Give the variables of a user's own commands: what his shell has that they can't do without.
+
+    Not all that it has, since the size of the environment moves times (Mytkowicz et al., 2009).
+    """
+    user = caller(folder)
+    name = name_of(user)
+    path = os.environ.get("PATH", os.defpath)
+    return {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name, **more}

@@ -1,0 +1,148 @@
+"""Builds of revisions: made once, kept by what they were made of, swept away when long unused."""
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from webdyno.bench import Bench
+from webdyno.bench.cpus import allowed_cpus
+from webdyno.bench.users import ServerUser, home_of
+from webdyno.bench.workspace import home_folder, open_folder, open_lock
+from webdyno.model.format import duration
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.revisions.repository import Repository, Revision
+from webdyno.revisions.users_commands import must, run_as
+
+FORMAT = 1
+"""Of a kept build; those of another format are made anew."""
+DONE = "built"
+"""The file that tells that a build is complete."""
+WITHIN_S = 3600.0
+KEPT_FOR_S = 30 * 86_400
+SHOWN_LINES = 25
+SHOWN_BYTES = 16_384
+MOST_LOG_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a revision is built."""
+
+    build: str | None
+    """A line of shell; None where there is nothing to do."""
+    folder: Path
+    """Where it runs: relative to the revision's files."""
+    environment: Mapping[str, str]
+    """Its variables, beside those of who calls webdyno himself."""
+
+
+def built(
+    repository: Repository,
+    revision: Revision,
+    recipe: Recipe,
+    name: str,
+    tell: Callable[[str], None],
+) -> Path:
+    """Give the folder of a revision's files, built; another run may have built them before.
+
+    Raise Trouble with the log's end when the build fails.
+    """
+    kept = _cache(repository.user) / _key(repository, revision, recipe)
+    locks = open_folder(home_folder() / "builds")
+    lock = open_lock(locks / f"{kept.name}.lock")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be building the same
+        _sweep(repository)
+        if not (kept / DONE).is_file():
+            _build(repository, revision, recipe, kept, name, tell)
+        run_as(repository.user, ["touch", kept])
+    finally:
+        os.close(lock)
+    return kept / "files"
+
+
+def _build(
+    repository: Repository,
+    revision: Revision,
+    recipe: Recipe,
+    kept: Path,
+    name: str,
+    tell: Callable[[str], None],
+) -> None:
+    user = repository.user
+    must(run_as(user, ["rm", "-rf", kept]), f"{kept} can't be removed")
+    must(run_as(user, ["mkdir", "-p", kept]), f"{kept} can't be made")
+    repository.check_out(revision, kept / "files")
+    folder = kept / "files" / recipe.folder
+    if not folder.is_dir():
+        raise Mistake(f"{name} ({revision.text}) has no folder {recipe.folder}, where it is to run")
+    if recipe.build:
+        tell(f"building {name} ({revision.text}): {recipe.build}")
+        began = time.monotonic()
+        _run(recipe, folder, user, kept, f"{name} ({revision.text})")
+        tell(f"built {name} in {duration(time.monotonic() - began)}")
+    must(run_as(user, ["touch", kept / DONE]), f"{kept} can't be written")
+
+
+def _run(recipe: Recipe, folder: Path, user: ServerUser | None, kept: Path, name: str) -> None:
+    """Run the build under a warden, so that nothing of it outlives webdyno."""
+    bench = Bench().with_user(user)
+    with bench.workspace() as workspace:
+        log = workspace.path / "build.log"
+        process = bench.spawn(
+            ["/bin/sh", "-c", recipe.build or ":"],
+            cwd=folder,
+            env={**(os.environ if user is None else {}), **recipe.environment},
+            log=log,
+            workspace=workspace,
+            cpus=sorted(allowed_cpus()),
+        )
+        try:
+            code = process.wait(WITHIN_S)
+        finally:
+            process.stop()
+        with log.open("rb") as file:
+            said = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
+    log = kept / "build.log"
+    run_as(user, ["/bin/sh", "-c", 'cat >"$1"', "sh", log], given=said)
+    if code == 0:
+        return
+    how = f"exit code {code}" if code is not None else f"no end within {duration(WITHIN_S)}"
+    lines = said[-SHOWN_BYTES:].strip().splitlines()[-SHOWN_LINES:] or ["(nothing)"]
+    end = "\n".join(f"    {line}" for line in lines)
+    raise Trouble(
+        f"the build of {name} failed with {how}: {recipe.build}\nthe end of its log ({log}):\n{end}"
+    )
+
+
+def _cache(user: ServerUser | None) -> Path:
+    """Give the folder of kept builds: XDG Base Directory Specification."""
+    said = os.environ.get("XDG_CACHE_HOME", "") if user is None else ""
+    base = Path(said) if said.startswith("/") else home_of(user) / ".cache"
+    return base / "webdyno" / "revisions"
+
+
+def _key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
+    """Name a build by all that it reads."""
+    what = [
+        *(FORMAT, str(repository.top), revision.tree, recipe.build, str(recipe.folder)),
+        sorted(recipe.environment.items()),
+    ]
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:20]
+
+
+def _sweep(repository: Repository) -> None:
+    """Remove builds that nobody has asked for in a long time."""
+    old = [
+        path
+        for path in _cache(repository.user).glob("*/")
+        if time.time() - path.stat().st_mtime > KEPT_FOR_S
+    ]
+    if old:
+        run_as(repository.user, ["rm", "-rf", *old])
+        repository.forget_removed()

@@ -1,0 +1,133 @@
+"""A user's Git repository: what its revisions are, and the working tree as one of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+
+from webdyno.bench.users import ServerUser, caller
+from webdyno.definitions.near import nearest
+from webdyno.model.mistake import Mistake
+from webdyno.revisions.users_commands import must, run_as
+
+WORKING_TREE = "."
+SHOWN_DIGITS = 10
+NOBODY = {
+    "GIT_AUTHOR_NAME": "webdyno",
+    "GIT_AUTHOR_EMAIL": "webdyno@localhost",
+    "GIT_AUTHOR_DATE": "@0 +0000",
+    "GIT_COMMITTER_NAME": "webdyno",
+    "GIT_COMMITTER_EMAIL": "webdyno@localhost",
+    "GIT_COMMITTER_DATE": "@0 +0000",
+}
+"""Who commits the working tree: equal trees make equal commits."""
+RECORDS_OF_A_RUN = "slots.jsonl"
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A state of all files."""
+
+    commit: str
+    tree: str
+    """The hash of the files alone: commits with equal files have it in common."""
+    has_changes: bool = False
+    """Whether it is the working tree, with changes that nobody has committed."""
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return self.commit[:SHOWN_DIGITS] + (" with changes" if self.has_changes else "")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository; everything in it is done as its user."""
+
+    top: Path
+    """The top of its working tree."""
+    user: ServerUser | None
+
+    @classmethod
+    def around(cls, folder: Path, place: str) -> "Repository":
+        """Find the repository that a folder is in; raise Mistake where it is in none."""
+        user = caller(folder)
+        found = run_as(user, ["git", "-C", folder, "rev-parse", "--show-toplevel"])
+        if found.returncode:
+            why = found.stderr.strip().removeprefix("fatal: ")
+            raise Mistake(f"{place}: {folder} is in no Git repository: {why}")
+        return cls(Path(found.stdout.rstrip("\n")), user)
+
+    def revision(self, name: str, place: str) -> Revision:
+        """Find a revision: a branch, tag, commit, `HEAD~3`, or `.` for the working tree.
+
+        Raise Mistake, with names that come near, where there is none.
+        """
+        if name == WORKING_TREE:
+            return self._working_tree(place)
+        wanted = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+        found = self._git(*wanted)
+        commit = found.stdout.strip()
+        if found.returncode or not commit:
+            names = self._git("for-each-ref", "--format=%(refname:short)").stdout.split()
+            raise Mistake(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
+        return Revision(commit, self._told("rev-parse", f"{commit}^{{tree}}"))
+
+    def changes(self) -> int:
+        """Count the files of the working tree that differ from the last commit."""
+        return len(self._told("status", "--porcelain").splitlines())
+
+    def changed_files(self, before: Revision, after: Revision) -> list[str]:
+        """List the files that are other, new or gone; of one that was moved both names."""
+        words = ("diff", "--name-only", "--no-renames", "-z", before.commit, after.commit, "--")
+        return sorted(filter(None, self._told(*words).split("\0")))
+
+    def check_out(self, revision: Revision, folder: Path) -> None:
+        """Put a revision's files into a new folder, as a worktree of this repository."""
+        # A hook of the user's could do anything, such as asking him something.
+        words = ("-c", "core.hooksPath=/dev/null", "worktree", "add", "--force", "--detach")
+        self._told(*words, "--quiet", str(folder), revision.commit)
+
+    def forget_removed(self) -> None:
+        """Drop what the repository knows of worktrees that are gone."""
+        self._git("worktree", "prune")
+
+    def _working_tree(self, place: str) -> Revision:
+        """Commit the working tree, untracked files included and ignored ones not, to no branch.
+
+        Neither index nor branches are touched: the commit is made by way of another index.
+        """
+        head = self._git("rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
+        if not head:
+            raise Mistake(f"{place}: {self.top} has no commit yet; make a first one")
+        index = Path(self._told("rev-parse", "--absolute-git-dir")) / "webdyno-index"
+        beside = {"GIT_INDEX_FILE": str(index)}
+        try:
+            self._told("read-tree", "HEAD", environment=beside)
+            self._told("add", "--all", "--", ":/", *self._own_runs(), environment=beside)
+            tree = self._told("write-tree", environment=beside)
+        finally:
+            run_as(self.user, ["rm", "-f", index])
+        if tree == self._told("rev-parse", "HEAD^{tree}"):
+            return Revision(head, tree)
+        said = ("commit-tree", tree, "-p", head, "-m", "the working tree, for webdyno")
+        return Revision(self._told(*said, environment=NOBODY), tree, has_changes=True)
+
+    def _own_runs(self) -> list[str]:
+        """Leave out runs of webdyno's: each would make the working tree another one."""
+        words = (
+            "ls-files",
+            "--others",
+            "--exclude-standard",
+            "-z",
+            "--",
+            f":/**/{RECORDS_OF_A_RUN}",
+        )
+        records = self._told(*words).split("\0")
+        return [f":(exclude,top){Path(path).parent}" for path in records if path]
+
+    def _git(self, *words: str, environment: dict[str, str] | None = None) -> CompletedProcess[str]:
+        return run_as(self.user, ["git", "-C", self.top, *words], environment=environment)
+
+    def _told(self, *words: str, environment: dict[str, str] | None = None) -> str:
+        verb = next(word for word in words if not word.startswith(("-", "core.")))
+        return must(self._git(*words, environment=environment), f"git {verb} in {self.top} failed")
