@@ -135,8 +135,8 @@ def _node(folder: Path) -> FoundApp | None:
     if not isinstance(start, str):
         main = package.get("main", "server.js")
         start = f"node {main}" if isinstance(main, str) and (folder / main).is_file() else None
-    install = "npm ci" if (folder / "package-lock.json").is_file() else "npm install"
-    steps = [f"{install} --silent"] if package.get("dependencies") else []
+    # Not "npm ci": it fails in revisions without a lock file, which this one minds as well.
+    steps = ["npm install --silent"] if package.get("dependencies") else []
     if isinstance(scripts, dict) and "build" in scripts:
         steps.append("npm run build")
     return FoundApp("package.json", start, " && ".join(steps) or None)
