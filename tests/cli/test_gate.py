@@ -135,3 +135,21 @@ def test_a_file_that_is_no_baseline_is_refused(
     (repository / "old.json").write_text('{"format": 1}')
     assert run_command(["gate", "--base", "main", "--baseline", "old.json"]) == Exit.MISTAKE
     assert "old.json: is no baseline that webdyno kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ('method = "POST"\npath = "/x"', "leave out method, or name the endpoints with --path"),
+        ('name = "x"', 'a request needs path = "/…"'),
+    ],
+)
+def test_requests_that_are_no_pages_are_refused_by_their_line(
+    repository: Path, request_: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "webdyno.toml").write_text(f'[app]\nstart = "x"\n\n[[requests]]\n{request_}\n')
+    (repository / "app.py").write_text("")
+    assert run_command(["gate", "--base", "main"]) == Exit.MISTAKE
+    printed = capsys.readouterr().err
+    assert f"{repository}/webdyno.toml:4: " in printed
+    assert said in printed

@@ -2,7 +2,7 @@
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.gate import judge_gate, worse_range
-from webdyno.judge.stop import decide
+from webdyno.judge.stop import decide, fails_gate
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement, GateSettings
 from webdyno.model.point import plan_points
@@ -45,6 +45,17 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
     assert worse.worse
     assert worse.worse.low < 1.2 < worse.worse.high
     assert decide(run.records, run.head.experiment, elapsed_s=0.0)
+
+
+def test_only_a_gate_that_fails_ends_the_other_endpoints() -> None:
+    slower = gate_run(SimulatedArm(server_cpu_us=24.0))
+    assert fails_gate(slower.records, slower.head.experiment)
+    few = [record for record in slower.records if record.block is not None and record.block < 5]
+    assert not fails_gate(few, slower.head.experiment)
+    same = gate_run(SimulatedArm())
+    assert not fails_gate(same.records, same.head.experiment)
+    without = same.head.experiment.model_copy(update={"gate": None})
+    assert not fails_gate(slower.records, without)
 
 
 def test_what_is_better_passes_with_a_range_below_zero() -> None:

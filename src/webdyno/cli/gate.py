@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from webdyno.revisions import Repository, Revision
 
 WORKING_TREE = "."
+ASKED_BY_PATH = {"path", "name", "weight"}
+"""Keys of a request that is a page; the weight says nothing where each is asked by itself."""
 BUDGET_S = 600.0
 FILES = ("gate.md", "gate.json", "junit.xml", "bencher.json", "load-performance.json")
 
@@ -257,9 +259,20 @@ def _experiment(
 
 
 def _paths_of(project: TomlFile | None) -> list[str]:
-    """Give the paths of `[[requests]]`."""
+    """Give the paths of `[[requests]]`; raise Mistake, naming the line, for what is no page."""
     requests = project.data.get("requests", []) if project else []
-    return [it["path"] for it in requests if isinstance(it, dict) and "path" in it]
+    paths = []
+    for number, request in enumerate(requests):
+        place = project.place(("requests", number)) if project else ""
+        if not isinstance(request, dict) or not isinstance(request.get("path"), str):
+            raise Mistake(f'{place}: a request needs path = "/…", such as path = "/"')
+        if more := request.keys() - ASKED_BY_PATH:
+            raise Mistake(
+                f"{place}: a gate asks for pages by GET, each by itself; leave out "
+                f"{', '.join(sorted(more))}, or name the endpoints with --path"
+            )
+        paths.append(request["path"])
+    return paths
 
 
 def _add_endpoints(data: dict[str, Any], paths: Sequence[str]) -> None:

@@ -13,12 +13,13 @@ from webdyno.judge.comparison import (
     log_ratios,
     shown_estimate,
 )
-from webdyno.judge.gate import is_answered
+from webdyno.judge.gate import answer_at
 from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.format import count, percent
+from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Comparison
 from webdyno.model.metrics import metric_rule
 from webdyno.model.records import Record, StopReason
@@ -31,6 +32,9 @@ without them there would be no verdict."""
 OUTNUMBERED = 2
 """Times the fewest blocks: by then a disturbance that passed by has spoilt no more than half of the
 slots, and those are left out (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
+
+
+ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,9 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
     if judgeable >= fewest and experiment.gate:
-        if is_answered(measured, experiment):
-            return Stop("question", "the gate's answer is known")
+        answer = answer_at(measured, experiment)
+        if answer is not GateAnswer.CANT_TELL:
+            return Stop("question", f"the gate's answer is known: {answer}")
     elif judgeable >= fewest and (known := _known(valid, experiment, fewest)):
         return known
     if finished >= measure.max_blocks:
@@ -77,6 +82,14 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     if elapsed_s + measured.block_s > measure.budget_s:
         return Stop("budget", f"no other block fits into the budget of {measure.budget_s:g} s")
     return None
+
+
+def fails_gate(records: Sequence[Record], experiment: Experiment) -> bool:
+    """Tell whether a gate has failed at this point, and so as a whole."""
+    measured = Measured.of(records)
+    enough = len(measured.blocks) >= blocks_for_an_answer(experiment)
+    gate = experiment.gate is not None
+    return gate and enough and answer_at(measured, experiment) is GateAnswer.FAIL
 
 
 def _known(valid: Measured, experiment: Experiment, fewest: int) -> Stop | None:
