@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from webdyno.judge.interval import Logs
+from webdyno.judge.pilot import next_step
 from webdyno.judge.steady import Onset, Series, cycle, onset
 
 WINDOW_S = 0.05
@@ -80,6 +81,53 @@ def mser5(series: Series) -> Onset:
     return Onset(cut * 5 * series.window_s, steady=cut < n // 2, why="")
 
 
+def beside_neighbours(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
+    """Let other programs take 5 to 30 % of the rate for half a second, every second or so."""
+    taken, at = np.zeros(windows), 0
+    while at < windows:
+        at += 1 + int(rng.exponential(0.7) / WINDOW_S)
+        lasts = 1 + int(rng.exponential(0.5) / WINDOW_S)
+        taken[at : at + lasts] = rng.uniform(0.05, 0.3)
+        at += lasts
+    return np.asarray(rng.normal(0, 0.05, windows) + np.log(1 - taken))
+
+
+def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int) -> Onset:
+    """Look at so many fresh starts at most, each for `first_s`, or twice or five times as long."""
+    seen = []
+    for left in reversed(range(starts)):
+        logs = make(rng)
+        for longer in (1, 2, 5):
+            series = Series(WINDOW_S, logs[: round(longer * first_s / WINDOW_S)])
+            if (step := next_step([series], is_last_start=not left)) != "longer":
+                break
+        seen.append(onset(series))
+        if step != "anew":
+            break
+    return min(seen, key=lambda found: (not found.steady, found.at_s))
+
+
+def print_starts(pilots: int) -> None:
+    """Print what several short looks find beside neighbours, and what one long one does."""
+    longest_s = 3.0
+    for name, make in {
+        "beside neighbours": beside_neighbours,
+        "the same with a ramp": lambda rng: beside_neighbours(rng) + SLOW_START,
+        "the same with a step at 0.8 s": lambda rng: (
+            beside_neighbours(rng) + np.where(TIME_S < 0.8, -0.8, 0)
+        ),
+    }.items():
+        for first_s, starts in ((1.0, 1), (1.0, 2), (1.0, 3), (0.6, 3)):
+            rng = np.random.default_rng(0)
+            found = [looked_at(make, rng, first_s, starts) for _ in range(pilots)]
+            warmup_s = np.mean([it.at_s if it.steady else longest_s for it in found])
+            print(  # noqa: T201
+                f"{name:32} {starts} x {first_s} s: {warmup_s:.2f} s, "
+                f"not steady {np.mean([not it.steady for it in found]):.1%}",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Print how often each way finds the truth."""
     pilots = int(sys.argv[1]) if len(sys.argv) > 1 else 200
@@ -103,6 +151,7 @@ def main() -> None:
         steady = sum(onset(Series(WINDOW_S, each)).steady for each in logs) / pilots
         cycles = sum(cycle(Series(WINDOW_S, each)) is not None for each in logs) / pilots
         print(f"memory {memory}: steady {steady:.1%}, cycles found {cycles:.1%}")  # noqa: T201
+    print_starts(pilots)
 
 
 def right(name: str, found: Onset) -> bool:

@@ -26,7 +26,7 @@ def starts(rng: np.random.Generator, lost: float, fades_s: float) -> list[Series
 
 def test_a_quick_steady_server_needs_next_to_nothing() -> None:
     rng = np.random.default_rng(0)
-    pilot = settle([series(noise(rng))], starts(rng, 0, 1), NEEDS)
+    pilot = settle([[series(noise(rng))]], starts(rng, 0, 1), NEEDS)
     assert pilot.steady
     assert pilot.warmup_s == 0
     assert pilot.lead_in_s <= 0.2
@@ -37,7 +37,7 @@ def test_a_quick_steady_server_needs_next_to_nothing() -> None:
 def test_cpu_time_has_to_be_steady_too() -> None:
     rng = np.random.default_rng(1)
     cpu = Series(WINDOW_S, np.log(50) + noise(rng) + np.where(TIME_S < 8, 0.3, 0))
-    pilot = settle([series(noise(rng) + SLOW_START), cpu], [], NEEDS)
+    pilot = settle([[series(noise(rng) + SLOW_START), cpu]], [], NEEDS)
     assert pilot.steady
     assert pilot.warmup_s == pytest.approx(8, abs=0.2)
 
@@ -46,16 +46,34 @@ def test_cpu_time_may_be_told_for_longer_than_the_rate() -> None:
     rng = np.random.default_rng(8)
     rate = series(noise(rng)[:100])
     cpu = Series(WINDOW_S, noise(rng) + np.where(TIME_S < 8, 0.3, 0))
-    assert settle([rate, cpu], [], NEEDS).warmup_s == pytest.approx(8, abs=0.2)
+    assert settle([[rate, cpu]], [], NEEDS).warmup_s == pytest.approx(8, abs=0.2)
+
+
+def test_what_one_start_alone_shows_is_no_warm_up() -> None:
+    rng = np.random.default_rng(9)
+    disturbed = series(noise(rng) + np.where(TIME_S < 8, -0.1, 0))
+    again = series(noise(rng) + np.where(TIME_S < 0.8, -0.1, 0))
+    pilot = settle([[disturbed], [again]], [], NEEDS)
+    assert pilot.steady
+    assert pilot.warmup_s == pytest.approx(0.8, abs=0.2)
+    never_steady = series(noise(rng) + 0.2 * TIME_S / 20)
+    assert settle([[never_steady], [again]], [], NEEDS).warmup_s == pilot.warmup_s
+
+
+def test_what_every_start_shows_is_a_warm_up() -> None:
+    rng = np.random.default_rng(10)
+    fresh_starts = [[series(noise(rng) + SLOW_START)] for _ in range(3)]
+    alone = settle(fresh_starts[:1], [], NEEDS)
+    assert settle(fresh_starts, [], NEEDS).warmup_s == pytest.approx(alone.warmup_s, rel=0.2)
 
 
 def test_what_is_not_steady_warms_up_as_long_as_it_may() -> None:
     rng = np.random.default_rng(2)
-    pilot = settle([series(noise(rng) + 0.2 * TIME_S / 20)], [], NEEDS)
+    pilot = settle([[series(noise(rng) + 0.2 * TIME_S / 20)]], [], NEEDS)
     assert not pilot.steady
     assert pilot.warmup_s == NEEDS.most_warmup_s
     late = replace(NEEDS, most_warmup_s=2)
-    capped = settle([series(noise(rng) + np.where(TIME_S < 6, -0.8, 0))], [], late)
+    capped = settle([[series(noise(rng) + np.where(TIME_S < 6, -0.8, 0))]], [], late)
     assert (capped.steady, capped.warmup_s) == (False, 2)
     assert "the warm-up is cut to 2 s" in capped.why
 
@@ -64,7 +82,7 @@ def test_lead_in_ends_when_windows_no_longer_know_of_the_loads_beginning() -> No
     """A start that costs 20 % and fades in 0.3 s: the bias after the lead-in is below 1 %."""
     rng = np.random.default_rng(3)
     for _ in range(10):
-        pilot = settle([series(noise(rng))], starts(rng, 0.2, 0.3), NEEDS)
+        pilot = settle([[series(noise(rng))]], starts(rng, 0.2, 0.3), NEEDS)
         begin, size = round(pilot.lead_in_s / WINDOW_S), round(pilot.window_s / WINDOW_S)
         bias = np.log(1 - 0.2 * np.exp(-TIME_S / 0.3))[begin : begin + size].mean()
         assert abs(bias) < 0.01
@@ -77,11 +95,11 @@ def test_a_hole_at_the_loads_beginning_is_no_stall() -> None:
     begins = [logs.logs.copy() for logs in starts(rng, 0, 1)]
     for logs in begins:
         logs[:2] -= 1
-    hole = settle([series(noise(rng))], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
+    hole = settle([[series(noise(rng))]], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
     assert hole.lead_in_s == pytest.approx(2 * WINDOW_S)
     begins = [logs.logs.copy() for logs in starts(rng, 0, 1)]
     begins[0][20:22] -= 1
-    stall = settle([series(noise(rng))], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
+    stall = settle([[series(noise(rng))]], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
     assert stall.lead_in_s <= 0.2
 
 
@@ -89,7 +107,7 @@ def test_a_swing_gets_windows_of_whole_periods_and_a_lead_in_past_its_climb() ->
     """The first 0.4 s, at the bottom of the swing, are some 5 % low; these windows are not."""
     rng = np.random.default_rng(4)
     begins = [series(swing(rng, 200)) for _ in range(6)]
-    pilot = settle([series(swing(rng))], begins, NEEDS)
+    pilot = settle([[series(swing(rng))]], begins, NEEDS)
     assert pilot.period_s is not None
     assert pilot.period_s == pytest.approx(1.2, abs=0.4)
     assert pilot.window_s >= 2 * pilot.period_s * 0.99
@@ -103,13 +121,13 @@ def test_a_swing_gets_windows_of_whole_periods_and_a_lead_in_past_its_climb() ->
 def test_windows_are_long_against_memory_responses_and_percentiles() -> None:
     rng = np.random.default_rng(5)
     after_start = [series(remembering(rng, 0.7))]
-    assert settle(after_start, [], NEEDS).window_s == pytest.approx(5 * 5.7 * WINDOW_S, rel=0.4)
-    slow = settle([series(noise(rng))], [], replace(NEEDS, response_s=0.2))
+    assert settle([after_start], [], NEEDS).window_s == pytest.approx(5 * 5.7 * WINDOW_S, rel=0.4)
+    slow = settle([[series(noise(rng))]], [], replace(NEEDS, response_s=0.2))
     assert slow.window_s == pytest.approx(4)
     assert slow.lead_in_s == pytest.approx(0.4)
     assert "20 response times" in slow.why
     few = [Series(WINDOW_S, np.log(50) + noise(rng))]
-    asked = settle(few, [], replace(NEEDS, quantile=0.99))
+    asked = settle([few], [], replace(NEEDS, quantile=0.99))
     assert asked.window_s == pytest.approx(368 / 50 / 4, rel=0.05)
     assert "368 answers in a block, which p99 needs" in asked.why
 
@@ -117,18 +135,18 @@ def test_windows_are_long_against_memory_responses_and_percentiles() -> None:
 def test_what_the_budget_does_not_allow_is_cut_and_told() -> None:
     rng = np.random.default_rng(6)
     logs = series(noise(rng))
-    shorter = settle([logs], [], replace(NEEDS, response_s=0.2, most_slot_s=3))
+    shorter = settle([[logs]], [], replace(NEEDS, response_s=0.2, most_slot_s=3))
     assert shorter.steady
     assert shorter.lead_in_s == pytest.approx(0.4)
     assert shorter.window_s == pytest.approx(2.6)
     assert "the budget allows 2.6 s after a lead-in of 0.4 s" in shorter.why
-    both = settle([logs], [], replace(NEEDS, response_s=1.0, most_slot_s=5))
+    both = settle([[logs]], [], replace(NEEDS, response_s=1.0, most_slot_s=5))
     assert (both.lead_in_s, both.window_s) == (2, 3)
     assert both.steady
-    neither = settle([logs], [], replace(NEEDS, response_s=2.0, most_slot_s=5))
+    neither = settle([[logs]], [], replace(NEEDS, response_s=2.0, most_slot_s=5))
     assert (neither.lead_in_s, neither.window_s) == (2.5, 2.5)
     assert not neither.steady
-    swinging = settle([series(swing(rng))], [], replace(NEEDS, most_slot_s=2))
+    swinging = settle([[series(swing(rng))]], [], replace(NEEDS, most_slot_s=2))
     assert swinging.window_s == swinging.period_s
 
 
@@ -146,8 +164,8 @@ def test_caps_leave_room_for_the_fewest_blocks() -> None:
 
 def test_next_to_no_data_gives_next_to_no_answer() -> None:
     one = Series(WINDOW_S, np.zeros(1))
-    pilot = settle([one], [one, one], NEEDS)
+    pilot = settle([[one]], [one, one], NEEDS)
     assert not pilot.steady
     assert pilot.warmup_s == NEEDS.most_warmup_s
     with pytest.raises(ValueError, match="windows of one length"):
-        settle([one], [Series(0.1, np.zeros(9)), Series(0.2, np.zeros(9))], NEEDS)
+        settle([[one]], [Series(0.1, np.zeros(9)), Series(0.2, np.zeros(9))], NEEDS)

@@ -11,12 +11,13 @@ from webdyno.judge.measured import Measured
 from webdyno.judge.remedies import due_remedy
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.usage import counting_share
+from webdyno.model.gate import GateSettings
 from webdyno.model.experiment import Measure
 from webdyno.model.load_result import Times
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
 
-ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=20_000)}
+ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm("apache-event", rate_rps=20_000)}
 BUDGET_S = 1000.0
 
 
@@ -49,24 +50,43 @@ def planted(run: SimulatedRun, arm: str, **load: object) -> SimulatedRun:
     return replace(run, records=[change(record) for record in run.records])
 
 
-def test_slots_are_alike_for_all_arms_and_warmups_are_each_arms_own() -> None:
+def test_windows_are_alike_for_all_arms_and_what_comes_before_is_each_arms_own() -> None:
     experiment = measured().head.experiment
     settings = slot_settings(PILOTS, experiment)
     assert settings == SlotSettings(
-        warmup_s={"nginx": 0.1, "apache": 0.7}, lead_in_s=0.3, window_s=1.5
+        warmup_s={"nginx": 0.1, "apache": 0.7},
+        lead_in_s={"nginx": 0.3, "apache": 0.1},
+        window_s=1.5,
     )
+
+
+def test_equal_arms_and_those_of_a_gate_get_what_the_one_needs_that_needs_most() -> None:
+    """Pilots may find that one of two equal servers has to warm up and the other not."""
+    equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+    settings = slot_settings(PILOTS, equal.head.experiment)
+    assert settings.warmup_s == {"nginx": 0.7, "apache": 0.7}
+    assert settings.lead_in_s == {"nginx": 0.3, "apache": 0.3}
+    gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
+    assert slot_settings(PILOTS, gate).warmup_s == {"nginx": 0.7, "apache": 0.7}
+
+
+def test_a_lead_in_on_record_without_an_arm_is_that_of_all() -> None:
+    told = '{"warmup_s": {"nginx": 0.1, "apache": 0.7}, "lead_in_s": 0.3, "window_s": 1.5}'
+    settings = SlotSettings.model_validate_json(told)
+    assert settings.lead_in_s == {"nginx": 0.3, "apache": 0.3}
+    assert SlotSettings.model_validate_json(settings.model_dump_json()) == settings
 
 
 def test_what_the_user_set_wins() -> None:
     given = Measure(slot_s=2, lead_in_s=0, warmup_s=3)
     settings = slot_settings(PILOTS, measured(given).head.experiment)
-    assert (settings.lead_in_s, settings.window_s) == (0, 2)
+    assert (set(settings.lead_in_s.values()), settings.window_s) == ({0}, 2)
     assert set(settings.warmup_s.values()) == {3}
 
 
 def test_without_a_pilot_there_are_fixed_times() -> None:
     settings = slot_settings([], measured().head.experiment)
-    assert (settings.lead_in_s, settings.window_s) == (0, 0.5)
+    assert (set(settings.lead_in_s.values()), settings.window_s) == ({0}, 0.5)
     assert set(settings.warmup_s.values()) == {1}
 
 
@@ -74,8 +94,18 @@ def test_blocks_after_a_pilot_begin_with_the_fewest_slots() -> None:
     run = measured()
     assert slots_per_arm(run.records, run.head.experiment) == 4
     assert slots_per_arm([*PILOTS, *run.records], run.head.experiment) == 2
-    longer = measured(blocks=6)
-    assert slots_per_arm([*PILOTS, *longer.records], longer.head.experiment) >= 4
+
+
+@pytest.mark.parametrize(
+    ("faster", "restart_sd", "slots"),
+    [(3.0, 0.07, 2), (1.0, 0.01, 2), (1.0, 0.1, 4), (3.0, 0.5, 4)],
+)
+def test_blocks_get_longer_only_where_the_answer_is_far_off(
+    faster: float, restart_sd: float, slots: int
+) -> None:
+    arms = {"nginx": SimulatedArm(rate_rps=40_000 * faster), "apache": SimulatedArm()}
+    run = simulated_run(arms, blocks=6, restart_sd=restart_sd, slot_sd=0.01)
+    assert slots_per_arm([*PILOTS, *run.records], run.head.experiment) == slots
 
 
 def test_nothing_is_remedied_where_nothing_is_wrong() -> None:

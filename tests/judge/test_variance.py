@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge import judge
+from webdyno.judge.measured import Measured
 from webdyno.judge.variance import (
     MOST_SLOTS,
     PILOT_BLOCKS,
+    _costs_s,
     best_slots,
     random_effects,
     slots_per_arm,
@@ -121,3 +123,14 @@ def test_without_a_valid_slot_nothing_is_chosen() -> None:
     broken = {name: SimulatedArm(wrong_status=500) for name in ARMS}
     run = simulated_run(broken)
     assert slots_per_arm(run.records, run.head.experiment) == FIRST_SLOTS
+
+
+def test_costs_are_told_by_the_clock() -> None:
+    """Simulated slots take 0.52 s, from one to the next; starts 0.4 s with two warm-ups of 1 s."""
+    two = {"a": SimulatedArm(), "b": SimulatedArm()}
+    run = simulated_run(two, blocks=3, measure=Measure(warmup_s=1.0, slot_s=0.5, seed=1))
+    measured = Measured.of(run.records)
+    assert _costs_s(measured, 2) == pytest.approx(((0.4 + 2 * 1.02) / 2, 0.52))
+    left_out = measured.without([(block.record.block, 3) for block in measured.blocks])
+    assert _costs_s(left_out, 2) == pytest.approx(_costs_s(measured, 2))
+    assert _costs_s(Measured.of([]), 2) == (0, 0)

@@ -134,7 +134,9 @@ def piloted() -> SimulatedRun:
         what="arm apache-event: its rate rises by 11 % from the first to the last third of its "
         "slots; windows are 1.2 s long from now on, instead of 0.5 s.",
         settings=SlotSettings(
-            warmup_s={"apache-event": 0.9, "nginx": 0.25}, lead_in_s=0.3, window_s=1.2
+            warmup_s={"apache-event": 0.9, "nginx": 0.25},
+            lead_in_s={"apache-event": 0.3, "nginx": 0.05},
+            window_s=1.2,
         ),
         anew=True,
     )

@@ -1,12 +1,17 @@
 """Slot orders are balanced, drawn per block, and repeatable."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.run.block import block_order, block_rng
+from webdyno.definitions import Catalogue
+from webdyno.model.experiment import Load
+from webdyno.model.pilot import SlotSettings
+from webdyno.run.block import block_order, block_rng, plan_slots
+from webdyno.run.point import plan_arms
 
 ARMS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
 EVEN = st.integers(1, 5).map(lambda half: 2 * half)
@@ -41,3 +46,26 @@ def test_two_arms_go_abba_and_either_may_begin() -> None:
 def test_an_odd_number_of_slots_cannot_be_balanced() -> None:
     with pytest.raises(ValueError, match="even"):
         block_order(["A", "B"], 3, block_rng(1, 0, 1))
+
+
+def planned(load: Load) -> list[str]:
+    """The phase of each slot: Apache warms up for longer than its lead-in, nginx doesn't."""
+    catalogue = Catalogue.load()
+    arms = plan_arms(catalogue.experiment("static-hello"), catalogue)
+    times = SlotSettings(
+        warmup_s={"nginx": 0.05, "apache-event": 0.9},
+        lead_in_s={"nginx": 0.1, "apache-event": 0.2},
+        window_s=0.5,
+    )
+    loaded = [replace(arm, load=load) for arm in arms]
+    slots = plan_slots(loaded, ["nginx", "apache-event"], times, block_rng(1, 0, 1))
+    assert [slot.position for slot in slots] == list(range(len(slots)))
+    return [f"{slot.phase} {slot.arm.name}" for slot in slots]
+
+
+def test_a_warm_up_is_a_slot_of_its_own_only_where_the_lead_in_is_shorter() -> None:
+    measured = ["measure nginx", "measure apache-event"]
+    assert planned(Load(connections=4)) == ["warmup apache-event", *measured]
+    counted = planned(Load(connections=4, requests=1000))  # such slots have no lead-in
+    assert sorted(counted[:2]) == ["warmup apache-event", "warmup nginx"]
+    assert counted[2:] == measured

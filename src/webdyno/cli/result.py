@@ -1,4 +1,4 @@
-"""Shows what a run's folder says: judges it, writes the report beside it, prints the answer."""
+"""Shows what a run's folder says: judges it, prints the answer, writes the report beside it."""
 
 from pathlib import Path
 
@@ -6,30 +6,37 @@ from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.judgement import Verdict
+from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
 
 def show_result(folder: RunFolder) -> Exit:
-    """Judge a run, write `report.html` and `summary.csv` into its folder, print the answer.
+    """Judge a run, print the answer, write `report.html` and `summary.csv` into its folder.
 
     Of an experiment with factors every point is judged; one without a verdict is enough for the
     exit code to say so. A gate has one answer for all of them, which is printed alone.
     """
     from webdyno.judge.gate import judge_gate
     from webdyno.judge.sweep import judge_sweep
-    from webdyno.report.page import write_report
     from webdyno.report.terminal import print_report
     from webdyno.report.view import run_view
 
     records = folder.records()
     judged = judge_sweep(folder.head, records)
     view = run_view(folder.head, records, judged)
-    page = write_report(folder.path, view)
+    page = folder.path / PAGE_FILE
     if folder.head.experiment.gate:
-        return show_gate(judge_gate(folder.head, records), page)
-    print_report(plain_console(), view, page)
-    verdicts = {at.judgement.verdict for at in judged.points}
-    return Exit.INVALID if Verdict.INVALID in verdicts else Exit.OK
+        code = show_gate(judge_gate(folder.head, records), page)
+    else:
+        print_report(plain_console(), view, page)
+        verdicts = {at.judgement.verdict for at in judged.points}
+        code = Exit.INVALID if Verdict.INVALID in verdicts else Exit.OK
+    # Who waits for the answer needn't wait for the charts as well: importing what draws them alone
+    # takes most of a second.
+    from webdyno.report.page import write_report
+
+    write_report(folder.path, view)
+    return code
 
 
 GATE_EXITS = {

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, floor
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
 from webdyno.judge.interval import Logs
 from webdyno.judge.order_statistics import answers_for_interval
-from webdyno.judge.steady import MAD_TO_SD, Series, autocorrelation_time, cycle, onset
+from webdyno.judge.steady import MAD_TO_SD, Onset, Series, autocorrelation_time, cycle, onset
 from webdyno.model.pilot import Pilot
 
 WINDOW_IN_MEMORIES = 5
@@ -26,7 +26,12 @@ BIAS = 0.005
 """ln: by how much the beginning of the load may move the rate of a window after the lead-in."""
 FEWEST_BLOCKS, FEWEST_SLOTS = 6, 2
 """A verdict needs six blocks, ABBA order two slots of each arm."""
+EARLY_S = 0.3
+"""A steady state that begins later has to be seen at more than one fresh start. An earlier one
+doesn't: such a warm-up costs no more than a slot."""
 WARMUP_SHARE = 1 / 3
+Step = Literal["enough", "longer", "anew"]
+"""No more load after a fresh start, more of it, or another fresh start."""
 MANY_LOOKS = 3.0
 """Standard errors that chance doesn't pass though many windows are looked at."""
 
@@ -68,16 +73,38 @@ class Needs:
         return cls(response_s, quantile, slots_per_block, warmup_s, slot_s)
 
 
-def settle(after_start: Sequence[Series], load_starts: Sequence[Series], needs: Needs) -> Pilot:
+def latest_onset(after_start: Sequence[Series]) -> Onset:
+    """Tell from when on all that was seen after a fresh start is steady."""
+    return max(map(onset, after_start), key=lambda found: (not found.steady, found.at_s))
+
+
+def next_step(after_start: Sequence[Series], is_last_start: bool) -> Step:
+    """Say what a look at a fresh start asks for.
+
+    A change that is seen late is what the arm does at each start, or came from elsewhere: another
+    start tells, where there may be one.
+    """
+    latest = latest_onset(after_start)
+    if latest.at_s > EARLY_S and not is_last_start:
+        return "anew"
+    return "enough" if latest.steady else "longer"
+
+
+def settle(
+    fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Series], needs: Needs
+) -> Pilot:
     """Give the times that an arm needs.
 
-    `after_start`: from the load's beginning on a fresh server, the rate first; more, such as CPU
-    time per request, have to be steady as well. `load_starts`: the rate from the beginning of each
-    of some later loads, with a pause before each, in windows of one length. All series need at
-    least one window.
+    `fresh_starts`: of each, from the load's beginning on, the rate first; more, such as CPU time
+    per request, have to be steady as well. Warming up is what an arm does at each of them, so the
+    one that was steady first tells: what was seen later in others came from elsewhere.
+    `load_starts`: the rate from the beginning of each of some later loads, with a pause before
+    each, in windows of one length. All series need at least one window.
     """
-    onsets = [onset(series) for series in after_start]
-    latest = max(onsets, key=lambda found: (not found.steady, found.at_s))
+    latest, after_start = min(
+        ((latest_onset(each), each) for each in fresh_starts),
+        key=lambda found: (not found[0].steady, found[0].at_s, -len(found[1][0].logs)),
+    )
     rate = after_start[0]
     begin = min(round(latest.at_s / rate.window_s), len(rate.logs) - 1)
     settled = Series(rate.window_s, rate.logs[begin:]).cleaned()

@@ -155,6 +155,7 @@ def _trends(measured: Measured, experiment: Experiment, now: SlotSettings) -> It
     """Find arms that hadn't settled when their slots began, or the load in them."""
     measure = experiment.measure
     for arm in experiment.arms:
+        lead_in_s = now.lead_in_s.get(arm, 0.0)
         for rule in trend.RULES:
             change = rule.sure_change(measured, arm, trend.ALPHA / len(experiment.arms))
             if change is None or abs(expm1(change.centre)) < WORTH_A_REMEDY:
@@ -163,12 +164,15 @@ def _trends(measured: Measured, experiment: Experiment, now: SlotSettings) -> It
             direction = "rises" if change.centre > 0 else "falls"
             what = f"arm {arm}: its rate {direction} by {size} over each {rule.over}"
             if rule.name == "trend" and measure.warmup_s is None:
-                slots_s = (now.lead_in_s + now.window_s) * len(measured.blocks[-1].of(arm))
+                slots_s = (lead_in_s + now.window_s) * len(measured.blocks[-1].of(arm))
                 longer_s = max(now.warmup_s.get(arm, 0.0) * LONGER, slots_s)
                 warmups = now.warmup_s | {arm: longer_s}
                 what += f"; it is warmed up for {duration(longer_s)} from now on"
                 yield _Remedy(rule.name, arm, what, now.model_copy(update={"warmup_s": warmups}))
             elif rule.name == "slot-trend" and measure.lead_in_s is None:
-                lead_in_s = max(now.lead_in_s * LONGER, now.window_s)
-                what += f"; {duration(lead_in_s)} at the beginning of slots don't count from now on"
-                yield _Remedy(rule.name, arm, what, now.model_copy(update={"lead_in_s": lead_in_s}))
+                longer_s = max(lead_in_s * LONGER, now.window_s)
+                lead_ins = now.lead_in_s | {arm: longer_s}
+                what += (
+                    f"; {duration(longer_s)} at the beginning of its slots don't count from now on"
+                )
+                yield _Remedy(rule.name, arm, what, now.model_copy(update={"lead_in_s": lead_ins}))

@@ -1,15 +1,22 @@
 """With which times blocks are measured: the user's own, else remedies', else the pilots'."""
 
 from collections.abc import Sequence
+from math import sqrt
 
+from webdyno.judge.comparison import ALPHA, log_ratios, wanted_half_width
+from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
+from webdyno.judge.validity import left_out_slots, valid_for
 from webdyno.judge.variance import PILOT_BLOCKS
 from webdyno.judge.variance import slots_per_arm as chosen_slots_per_arm
 from webdyno.model.experiment import Experiment
+from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import Pilot, SlotSettings
 from webdyno.model.records import PilotRecord, Record, RemedyRecord
 
 FIRST_AFTER_PILOT = 2
+NEAR = 2
+"""Times the first blocks."""
 
 WARMUP_S, LEAD_IN_S, WINDOW_S = 1.0, 0.0, 0.5
 """Where nobody says and nothing is found."""
@@ -18,17 +25,51 @@ WARMUP_S, LEAD_IN_S, WINDOW_S = 1.0, 0.0, 0.5
 def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
     """Give the settings of a point's next block, from what is on record of that point.
 
-    Lead-in and window are those of the arm that needs most, the same for all, so that a slot of
-    each arm is disturbed alike. A remedy's settings hold until the next one.
+    Arms that may be equal have equal ones: see `_evened`.
+    """
+    return _evened(_found_settings(records, experiment), experiment)
+
+
+def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
+    """Give arms that are defined alike, and all arms of a gate, what the one needs that needs most.
+
+    A pilot may find that one of two equal servers has to warm up, and the other not. Measured so,
+    they differ: a JIT compiler's warm-up made two equal bases of a gate differ by 38 %.
+    """
+    arms = experiment.arms
+    alike = {
+        arm: [other for other in arms if experiment.gate or arms[other] == arms[arm]]
+        for arm in arms
+    }
+    warmup_s, lead_in_s = (
+        {arm: max(times.get(it, 0.0) for it in others) for arm, others in alike.items()}
+        for times in (settings.warmup_s, settings.lead_in_s)
+    )
+    return settings.model_copy(update={"warmup_s": warmup_s, "lead_in_s": lead_in_s})
+
+
+def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
+    """Give the settings that remedies, pilots and user ask for.
+
+    Warm-up and lead-in are each arm's own. The window is that of the arm that needs most, the same
+    for all, so that what counts of each arm is disturbed alike. A remedy's settings hold until the
+    next one.
     """
     for record in reversed(records):
         if isinstance(record, RemedyRecord) and record.settings is not None:
             return record.settings
     measure = experiment.measure
     found = pilots(records)
+    by_arm = {arm: [found[arm]] if arm in found else [] for arm in experiment.arms}
     return SlotSettings(
-        warmup_s={arm: _warmup_s(measure.warmup_s, found.get(arm)) for arm in experiment.arms},
-        lead_in_s=_given(measure.lead_in_s, [it.lead_in_s for it in found.values()], LEAD_IN_S),
+        warmup_s={
+            arm: _given(measure.warmup_s, [it.warmup_s for it in of_arm], WARMUP_S)
+            for arm, of_arm in by_arm.items()
+        },
+        lead_in_s={
+            arm: _given(measure.lead_in_s, [it.lead_in_s for it in of_arm], LEAD_IN_S)
+            for arm, of_arm in by_arm.items()
+        },
         window_s=_given(measure.slot_s, [it.window_s for it in found.values()], WINDOW_S),
         slots_per_arm=measure.slots_per_arm,
     )
@@ -38,23 +79,34 @@ def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:
     """Give the slots of each arm in a point's next block.
 
     After a pilot the first blocks have the fewest that are balanced, since six of them are enough
-    for a clear difference; what isn't clear then gets more.
+    for a clear difference. It stays at that where as many again are likely to be enough: all blocks
+    count alike, so that a few longer ones beside them take more time than they save. What isn't
+    clear by far gets more.
     """
     if (fixed := slot_settings(records, experiment).slots_per_arm) is not None:
         return fixed
-    finished = len(Measured.of(records).blocks)
-    if pilots(records) and finished < PILOT_BLOCKS:
-        return FIRST_AFTER_PILOT
+    if pilots(records):
+        first = Measured.of(records).first(PILOT_BLOCKS)
+        if len(first.blocks) < PILOT_BLOCKS or _is_near(first, experiment):
+            return FIRST_AFTER_PILOT
     return chosen_slots_per_arm(records, experiment)
+
+
+def _is_near(first: Measured, experiment: Experiment) -> bool:
+    """Tell whether `NEAR` times the blocks are likely to tell the ratios as well as asked for."""
+    measure = experiment.measure
+    valid = valid_for(first, left_out_slots(first), measure.decide_on)
+    rule = metric_rule(measure.decide_on)
+    pairs = log_ratios({arm: valid.values(arm, rule) for arm in experiment.arms})
+    found = [estimate(pair.d, 1 - ALPHA) for pair in pairs if len(pair.d) > 1]
+    return len(found) == len(pairs) and all(
+        it.half_width <= sqrt(NEAR) * wanted_half_width(it, measure) for it in found
+    )
 
 
 def pilots(records: Sequence[Record]) -> dict[str, Pilot]:
     """Give what the pilots of a point found, by arm."""
     return {record.arm: record.found for record in records if isinstance(record, PilotRecord)}
-
-
-def _warmup_s(given_s: float | None, pilot: Pilot | None) -> float:
-    return _given(given_s, [] if pilot is None else [pilot.warmup_s], WARMUP_S)
 
 
 def _given(given_s: float | None, found_s: Sequence[float], otherwise_s: float) -> float:

@@ -7,6 +7,7 @@ repetition costs.
 
 from collections.abc import Sequence
 from math import inf, sqrt
+from statistics import fmean
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from webdyno.judge.validity import left_out_slots, valid_for
 from webdyno.model.experiment import FIRST_SLOTS, Experiment
 from webdyno.model.judgement import VarianceSplit
 from webdyno.model.metrics import MetricRule, metric_rule
-from webdyno.model.records import Record
+from webdyno.model.records import Record, SlotRecord
 
 FEWEST_TOLD, MOST_TOLD = 2, 32
 
@@ -123,11 +124,21 @@ def _tells(groups: Sequence[Logs]) -> bool:
 
 
 def _costs_s(measured: Measured, arms: int) -> tuple[float, float]:
-    """Give what an arm's fresh start (warm-up included) and one more slot cost, on average."""
-    slots = measured.slots
-    if not slots:
+    """Give what an arm's fresh start (warm-up included) and one more slot cost, on average.
+
+    From one slot's beginning to the next one's: with its lead-in, its drain and its probes.
+    """
+    found = [slot_s for block in measured.blocks if (slot_s := _slot_s(block.slots))]
+    if not found:
         return 0.0, 0.0
-    slots_s = sum(slot.load.measured_s + slot.load.drain_s for slot in slots)
-    blocks_s = sum(block.record.took_s for block in measured.blocks)
-    starts = len(measured.blocks) * arms
-    return max(blocks_s - slots_s, 0.0) / starts, slots_s / len(slots)
+    slot_s = fmean(found)
+    starts_s = [block.record.took_s - len(block.record.order) * slot_s for block in measured.blocks]
+    return max(fmean(starts_s), 0.0) / arms, slot_s
+
+
+def _slot_s(slots: Sequence[SlotRecord]) -> float | None:
+    """Give how long a block's slots took, on average; None where fewer than two are there."""
+    if len(slots) < 2:
+        return None
+    first, last = slots[0], slots[-1]
+    return (last.started_at - first.started_at).total_seconds() / (last.slot - first.slot)

@@ -209,14 +209,15 @@ class Measure(Model):
     """The part of a slot that counts: one stretch of load on one arm. Unless given, a pilot finds
     it; 0.5 s with load generators other than webdyno's own, which know no pilot."""
     lead_in_s: Pause | None = None
-    """Load at the beginning of each slot that doesn't count. Unless given, a pilot finds it;
-    none where slots and warm-up are given, or with load generators other than webdyno's own."""
+    """Load at the beginning of each slot that doesn't count. Unless given, a pilot finds it for
+    each arm; none where slots and warm-up are given, or with load generators other than webdyno's
+    own."""
     slots_per_arm: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
     """Slots of each arm in a block; even, so that ABBA order is balanced. Unless given, the
     first six blocks have 2 (4 without a pilot), then it is chosen from the noise, from 4 to 8."""
     warmup_s: Pause | None = None
-    """Load on each arm before the first slot of a block that counts. Unless given, a pilot finds it
-    for each arm; 1 s with other load generators than webdyno's own."""
+    """Load on each arm after its start before anything counts. Unless given, a pilot finds it for
+    each arm; 1 s with other load generators than webdyno's own."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
     """Stop when the interval of the ratio is at most this far to each side of the estimate."""
     question: Annotated[str, AfterValidator(_question)] | None = None

@@ -1,6 +1,8 @@
 """What the pilot of an arm found: the settings with which its steady state is measured."""
 
-from webdyno.model.base import Amount, Model
+from pydantic import model_validator
+
+from webdyno.model.base import Amount, Count, Model
 
 
 class Pilot(Model):
@@ -20,6 +22,14 @@ class Pilot(Model):
     """What the times rest on, in a sentence or two."""
 
 
+class FreshStart(Model):
+    """What was seen of an arm under load from a fresh start on, by window."""
+
+    answers: list[Count]
+    cpu_s: list[Amount] = []
+    """The servers' CPU time; empty where it can't be read that often."""
+
+
 class ColdFigures(Model):
     """How an arm begins: a fresh start, and load from its first right answer on."""
 
@@ -36,12 +46,21 @@ class SlotSettings(Model):
     """The times with which blocks are measured."""
 
     warmup_s: dict[str, Amount]
-    """By arm: load after a fresh start, before the first slot that counts."""
-    lead_in_s: Amount
-    """Load at the beginning of each slot that doesn't count; the same for all arms."""
+    """By arm: load after a fresh start, before what counts of its first slot. It takes a slot of
+    its own where the arm's lead-in is shorter."""
+    lead_in_s: dict[str, Amount]
+    """By arm: load at the beginning of each slot that doesn't count."""
     window_s: Amount
     """The part of each slot that counts; the same for all arms."""
     rest_s: Amount = 0.0
     """Before each slot it is waited until all servers rest, but no longer."""
     slots_per_arm: int | None = None
     """Slots of each arm in a block; None where it is chosen from the noise."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_lead_in_for_all(cls, told: object) -> object:
+        """Read settings on record from when all arms had the lead-in of the one that needs most."""
+        if isinstance(told, dict) and isinstance(lead_in_s := told.get("lead_in_s"), int | float):
+            return told | {"lead_in_s": dict.fromkeys(told.get("warmup_s", ()), lead_in_s)}
+        return told

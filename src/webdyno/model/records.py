@@ -8,7 +8,7 @@ from pydantic import Field, TypeAdapter
 from webdyno.model.base import Amount, Count, Model
 from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import Machine
-from webdyno.model.pilot import ColdFigures, Pilot, SlotSettings
+from webdyno.model.pilot import ColdFigures, FreshStart, Pilot, SlotSettings
 from webdyno.model.readings import Readings
 
 StopReason = Literal[
@@ -132,8 +132,10 @@ class PilotRecord(Model):
     took_s: Amount
     window_s: Amount
     """Length of the windows of all series."""
+    earlier: list[FreshStart] = []
+    """Fresh starts that seemed to be steady late, if at all, whence there was another one."""
     answers: list[Count]
-    """By window, from the load's beginning on a fresh server."""
+    """By window, from the load's beginning on a fresh server, the last one."""
     cpu_s: list[Amount] = []
     """The servers' CPU time in the same windows; empty where it can't be read that often."""
     load_starts: list[list[Count]] = []

@@ -15,6 +15,7 @@ READABLE = (1, FORMAT)
 """Format 1 has no sessions, no stops and no copy of the catalogue."""
 
 EXPERIMENT_FILE = "experiment.toml"
+PAGE_FILE = "report.html"
 CATALOGUE_FOLDER = "catalog"
 """What a run's folder holds so that the run can be repeated elsewhere."""
 

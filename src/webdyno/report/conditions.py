@@ -73,10 +73,12 @@ def _blocks(counted: int, records: Sequence[Record], measure: Measure) -> str:
     measured = [record for record in records if isinstance(record, SlotRecord)]
     if not measured:
         return f"{text.count(counted, 'block')} counted"
+    warmed_up = any(slot.phase == "warmup" for slot in measured)
     return (
         f"{text.count(counted, 'block')} counted, each a fresh start of every arm; in each, "
         f"{slots} slots{chosen} of {_lengths(measured, 'measure')} per arm in balanced "
-        f"random order, after {_lengths(measured, 'warmup')} of warm-up"
+        f"random order"
+        + (f", after {_lengths(measured, 'warmup')} of warm-up" if warmed_up else "")
     )
 
 

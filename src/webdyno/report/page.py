@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from webdyno.model import format as text
 from webdyno.model.command import command, repeat_command
 from webdyno.model.mistake import Trouble
+from webdyno.model.run import PAGE_FILE
 from webdyno.report import view as words
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.drawing import DARK, FONT, LIGHT, Figure, marks
@@ -20,7 +21,6 @@ from webdyno.report.ratio_charts import ratio_figure
 from webdyno.report.summary import summary_csv
 from webdyno.report.view import PointView, RunView
 
-PAGE_FILE = "report.html"
 SUMMARY_FILE = "summary.csv"
 CODE = re.compile(r"`([^`]*)`")
 NARROW_SPACE = "\u202f"

@@ -59,7 +59,7 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     names = [arm.name for arm in at.arms]
     order = block_order(names, slots_per_arm(at.records, at.experiment), rng)
     times = slot_settings(at.records, at.experiment)
-    slots = _plan_slots(at, order, times, rng)
+    slots = plan_slots(at.arms, order, times, rng)
     at.progress.block_begins(at.point, number, len(slots))
     stacks: dict[str, RunningStack] = {}
     with ExitStack() as exits:
@@ -121,15 +121,23 @@ def block_order(arms: Sequence[str], slots_per_arm: int, rng: Random) -> list[st
     return order
 
 
-def _plan_slots(
-    at: MeasuredPoint, order: Sequence[str], times: SlotSettings, rng: Random
+def plan_slots(
+    arms: Sequence[PlannedArm], order: Sequence[str], times: SlotSettings, rng: Random
 ) -> list[PlannedSlot]:
-    """Put a warm-up of each arm, in an order of its own, before the slots that count."""
-    arms = {arm.name: arm for arm in at.arms}
-    warmups = [name for name in rng.sample(list(arms), len(arms)) if times.warmup_s[name] > 0]
-    phases: list[tuple[str, Phase]] = [(name, "warmup") for name in warmups]
-    phases += [(name, "measure") for name in order]
-    return [PlannedSlot(place, arms[name], phase) for place, (name, phase) in enumerate(phases)]
+    """Put warm-ups, in an order of their own, before the slots that count.
+
+    A warm-up that is no longer than the arm's lead-in is that of its first slot. Longer ones are
+    slots of their own, since costs per request are counted over lead-ins as well: those of an arm
+    that warms up aren't what is measured.
+    """
+    by_name = {arm.name: arm for arm in arms}
+    phases: list[tuple[PlannedArm, Phase]] = [
+        (arm, "warmup")
+        for arm in rng.sample(arms, len(arms))
+        if times.warmup_s[arm.name] > _lead_in_s(arm, times)
+    ]
+    phases += [(by_name[name], "measure") for name in order]
+    return [PlannedSlot(place, arm, phase) for place, (arm, phase) in enumerate(phases)]
 
 
 def start_arm(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
@@ -239,7 +247,12 @@ def _slot_order(
     if arm.load.requests is not None:
         longest_s = at.experiment.measure.slot_s or LONGEST_COUNT_S
         return replace(load_order(arm, stack, name, longest_s), count=arm.load.requests)
-    return load_order(arm, stack, name, times.window_s, lead_in_s=times.lead_in_s)
+    return load_order(arm, stack, name, times.window_s, lead_in_s=_lead_in_s(arm, times))
+
+
+def _lead_in_s(arm: PlannedArm, times: SlotSettings) -> float:
+    """Give the lead-in of an arm's slots; those that a number of requests ends have none."""
+    return 0.0 if arm.load.requests is not None else times.lead_in_s[arm.name]
 
 
 def load_order(

@@ -13,21 +13,21 @@ from webdyno.model.format import count, duration
 from webdyno.model.point import plan_points
 from webdyno.run.pilot import needs_pilot
 
-OWN_S = 2.0
-"""What webdyno itself takes to begin and to judge and report at the end, about."""
+OWN_S = 3.0
+"""What webdyno itself takes to begin and to judge at the end, about."""
 
 COUNTED_RPS, COUNTED_S = 4_000.0, 1.0
 """At which requests are answered where a slot has a number of them, and how long it takes at most,
 about."""
 
-START_S = 0.25
-"""What it takes to start a service, to read counters around its slots and to stop it, about: 0.2 s
+START_S = 0.2
+"""What it takes to start a service, to read counters around its slots and to stop it, about: 0.15 s
 for nginx or Apache, 0.4 s for PHP with MariaDB, with one CPU for the servers."""
 
-PILOT_S = 2.6
+PILOT_S = 2.5
 """What it takes to look at an arm alone, its start left out, about."""
 
-USUAL = (0.05, 0.5, 0.2)
+USUAL = (0.1, 0.5, 0.05)
 """Lead-in, window and warm-up that a pilot usually finds, in seconds."""
 WITHOUT_PILOT = (settings.LEAD_IN_S, settings.WINDOW_S, settings.WARMUP_S)
 

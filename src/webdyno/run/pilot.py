@@ -14,13 +14,13 @@ from random import Random
 import numpy as np
 
 from webdyno.generator import Generator, GeneratorError, program
-from webdyno.judge.pilot import Needs, settle
+from webdyno.judge.pilot import Needs, next_step, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots
-from webdyno.judge.steady import Series, onset, windows_to_join
+from webdyno.judge.steady import Series, windows_to_join
 from webdyno.model.experiment import Experiment
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import metric_rule
-from webdyno.model.pilot import ColdFigures, Pilot
+from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
 from webdyno.probe import server_cpu
 from webdyno.probe.scene import Sampler
@@ -33,9 +33,11 @@ PIECE_S = 1.0
 """The load after a fresh start goes on by so much until it is seen to be steady,"""
 LONGEST_SHARE = 1 / 30
 """… for this share of the budget at most, or one piece."""
+FRESH_STARTS = 2
+"""So many at most: another one where a change was seen late. docs/method.md: what it is worth."""
 LOAD_STARTS = 3
 LOAD_START_S, LOAD_START_RESPONSES = 0.4, 6
-PAUSE_S = 0.1
+PAUSE_S = 0.05
 PLANNED_SHARE = 1 / 3
 """The fewest blocks should fit into this share of the budget: windows are no longer than that lets
 them be, unless answers take so long that they must be."""
@@ -114,22 +116,31 @@ def run_pilots(at: MeasuredPoint) -> None:
 def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     at.progress.pilot_begins(at.point, arm.name)
-    with start_arm(at, 0, arm) as stack, at.benches[arm.name].new_generator() as generator:
-        start_s = time.monotonic() - began
-        load = _Loaded(at, arm, stack, generator)
-        until_ready_s = server_cpu(stack).cpu_s
-        seen = load.until_steady(max(PIECE_S, LONGEST_SHARE * at.experiment.measure.budget_s))
-        needs = _needs(at.experiment, start_s, seen.response_s)
-        starts = load.starts(seen, needs.most_slot_s) if not seen.failed else []
-    joined = seen.joined
+    longest_s = max(PIECE_S, LONGEST_SHARE * at.experiment.measure.budget_s)
+    earlier: list[_Seen] = []
+    for left in reversed(range(FRESH_STARTS)):
+        start_began = time.monotonic()
+        with start_arm(at, 0, arm) as stack, at.benches[arm.name].new_generator() as generator:
+            start_s = time.monotonic() - start_began
+            until_ready_s = server_cpu(stack).cpu_s
+            load = _Loaded(at, arm, stack, generator)
+            seen = load.until_steady(longest_s, is_last_start=not left)
+            if seen.failed or next_step(seen.series(), is_last_start=not left) != "anew":
+                needs = _needs(at.experiment, start_s, seen.response_s)
+                starts = load.starts(seen, needs.most_slot_s) if not seen.failed else []
+                break
+            earlier.append(seen)
     found = settle(
-        seen.series(), [Series.of_counts(each, WINDOW_S, joined) for each in starts], needs
+        [each.series() for each in (*earlier, seen)],
+        [Series.of_counts(each, WINDOW_S, seen.joined) for each in starts],
+        needs,
     )
     return PilotRecord(
         arm=arm.name,
         started_at=began_at,
         took_s=time.monotonic() - began,
         window_s=WINDOW_S,
+        earlier=[FreshStart(answers=each.answers, cpu_s=each.cpu_s) for each in earlier],
         answers=seen.answers,
         cpu_s=seen.cpu_s,
         load_starts=starts,
@@ -182,14 +193,17 @@ class _Loaded:
     stack: RunningStack
     generator: Generator
 
-    def until_steady(self, most_s: float) -> _Seen:
-        """Load the fresh servers until rate and CPU time are steady, for so long at most."""
+    def until_steady(self, most_s: float, is_last_start: bool) -> _Seen:
+        """Load the fresh servers until they are steady or have to be started anew to tell.
+
+        For so long at most.
+        """
         seen, loaded_s = _Seen(), 0.0
         while loaded_s < most_s and not seen.failed:
             piece_s = min(PIECE_S if loaded_s == 0 else loaded_s, max(most_s - loaded_s, WINDOW_S))
             self._watch(seen, piece_s)
             loaded_s += piece_s
-            if all(onset(series).steady for series in seen.series()):
+            if next_step(seen.series(), is_last_start) != "longer":
                 break
         return seen
 
