@@ -125,7 +125,7 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
                 bound = _bound(taken) if taken else UNBIASED
                 return Outcome(len(d), shown, d, slots, took_s, bound)
         if len(d) == PILOT_BLOCKS and measure.slots_per_arm is None:
-            slots = choice(*random_effects(pilot), world.start_s, slot_s)
+            slots = choice(*random_effects(pilot), world.start_s, slot_s, slots)
 
 
 def _bound(taken: Sequence[Logs]) -> Bound:

@@ -96,18 +96,6 @@ def test_blocks_after_a_pilot_begin_with_the_fewest_slots() -> None:
     assert slots_per_arm([*PILOTS, *run.records], run.head.experiment) == 2
 
 
-@pytest.mark.parametrize(
-    ("faster", "restart_sd", "slots"),
-    [(3.0, 0.07, 2), (1.0, 0.01, 2), (1.0, 0.1, 4), (3.0, 0.5, 4)],
-)
-def test_blocks_get_longer_only_where_the_answer_is_far_off(
-    faster: float, restart_sd: float, slots: int
-) -> None:
-    arms = {"nginx": SimulatedArm(rate_rps=40_000 * faster), "apache": SimulatedArm()}
-    run = simulated_run(arms, blocks=6, restart_sd=restart_sd, slot_sd=0.01)
-    assert slots_per_arm([*PILOTS, *run.records], run.head.experiment) == slots
-
-
 def test_nothing_is_remedied_where_nothing_is_wrong() -> None:
     assert due(measured()) is None
     assert due(measured(blocks=0)) is None

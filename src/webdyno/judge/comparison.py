@@ -296,13 +296,9 @@ def shown_estimate(d: Logs, measure: Measure, confidence: float) -> tuple[Estima
     """Give the estimate with the interval to show, and whether that is as narrow as asked for."""
     raw = estimate(d, confidence)
     wide = raw.widened(SEQUENTIAL_FACTOR) if len(d) > measure.min_blocks else raw
-    precise = wide.half_width <= wanted_half_width(wide, measure)
+    wanted = max(log1p(measure.precision), RELATIVE_PRECISION * abs(wide.centre))
+    precise = wide.half_width <= wanted
     return (wide if precise else raw), precise
-
-
-def wanted_half_width(found: Estimate, measure: Measure) -> float:
-    """Give how far the ends of an interval may be from its middle for a ratio to be known well."""
-    return max(log1p(measure.precision), RELATIVE_PRECISION * abs(found.centre))
 
 
 def arm_value(measured: Measured, arm: str, rule: MetricRule) -> ArmValue:

@@ -1,22 +1,15 @@
 """With which times blocks are measured: the user's own, else remedies', else the pilots'."""
 
 from collections.abc import Sequence
-from math import sqrt
 
-from webdyno.judge.comparison import ALPHA, log_ratios, wanted_half_width
-from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
-from webdyno.judge.validity import left_out_slots, valid_for
 from webdyno.judge.variance import PILOT_BLOCKS
 from webdyno.judge.variance import slots_per_arm as chosen_slots_per_arm
 from webdyno.model.experiment import Experiment
-from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import Pilot, SlotSettings
 from webdyno.model.records import PilotRecord, Record, RemedyRecord
 
 FIRST_AFTER_PILOT = 2
-NEAR = 2
-"""Times the first blocks."""
 
 WARMUP_S, LEAD_IN_S, WINDOW_S = 1.0, 0.0, 0.5
 """Where nobody says and nothing is found."""
@@ -79,29 +72,14 @@ def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:
     """Give the slots of each arm in a point's next block.
 
     After a pilot the first blocks have the fewest that are balanced, since six of them are enough
-    for a clear difference. It stays at that where as many again are likely to be enough: all blocks
-    count alike, so that a few longer ones beside them take more time than they save. What isn't
-    clear by far gets more.
+    for a clear difference; what isn't clear then gets more, where that saves time.
     """
     if (fixed := slot_settings(records, experiment).slots_per_arm) is not None:
         return fixed
-    if pilots(records):
-        first = Measured.of(records).first(PILOT_BLOCKS)
-        if len(first.blocks) < PILOT_BLOCKS or _is_near(first, experiment):
-            return FIRST_AFTER_PILOT
+    finished = len(Measured.of(records).blocks)
+    if pilots(records) and finished < PILOT_BLOCKS:
+        return FIRST_AFTER_PILOT
     return chosen_slots_per_arm(records, experiment)
-
-
-def _is_near(first: Measured, experiment: Experiment) -> bool:
-    """Tell whether `NEAR` times the blocks are likely to tell the ratios as well as asked for."""
-    measure = experiment.measure
-    valid = valid_for(first, left_out_slots(first), measure.decide_on)
-    rule = metric_rule(measure.decide_on)
-    pairs = log_ratios({arm: valid.values(arm, rule) for arm in experiment.arms})
-    found = [estimate(pair.d, 1 - ALPHA) for pair in pairs if len(pair.d) > 1]
-    return len(found) == len(pairs) and all(
-        it.half_width <= sqrt(NEAR) * wanted_half_width(it, measure) for it in found
-    )
 
 
 def pilots(records: Sequence[Record]) -> dict[str, Pilot]:

@@ -24,6 +24,7 @@ FEWEST_TOLD, MOST_TOLD = 2, 32
 PILOT_BLOCKS = 6
 """Blocks that the choice is made from: those that every run has."""
 
+NEARLY = 1.15
 MOST_SLOTS = 8
 """Blocks shouldn't become so long that few fit into a budget. Nor have they ever fewer slots than
 the first ones: the blocks are limited as well, and each would tell less."""
@@ -54,12 +55,23 @@ def _chosen(pilot: Measured, experiment: Experiment) -> int:
     if not splits:
         return FIRST_SLOTS
     restart, slot = np.array(splits).mean(axis=0)
-    return choice(restart, slot, *_costs_s(pilot, len(experiment.arms)))
+    first = len(pilot.blocks[0].record.order) // len(experiment.arms)
+    return choice(restart, slot, *_costs_s(pilot, len(experiment.arms)), first)
 
 
-def choice(restart: float, slot: float, start_s: float, slot_s: float) -> int:
-    """Give the best number of slots within the bounds, from variances and costs of both levels."""
-    return min(max(best_slots(restart, slot, start_s, slot_s), FIRST_SLOTS), MOST_SLOTS)
+def choice(restart: float, slot: float, start_s: float, slot_s: float, first: int) -> int:
+    """Give the number of slots for the blocks after those with `first`, from variances and costs.
+
+    It is the smallest with which time times variance is within `NEARLY` of the least: all blocks
+    count alike, the first ones as well, so that longer ones help less than they could.
+    """
+
+    def product(slots: int) -> float:
+        return (start_s + slots * slot_s) * (restart + slot / slots)
+
+    allowed = range(first, max(first, MOST_SLOTS) + 1, 2)
+    least = min(map(product, allowed))
+    return next(slots for slots in allowed if product(slots) <= NEARLY * least)
 
 
 def _log_ratios(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> list[Logs]:
