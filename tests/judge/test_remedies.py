@@ -11,8 +11,8 @@ from webdyno.judge.measured import Measured
 from webdyno.judge.remedies import due_remedy
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.usage import counting_share
-from webdyno.model.gate import GateSettings
 from webdyno.model.experiment import Measure
+from webdyno.model.gate import GateSettings
 from webdyno.model.load_result import Times
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
