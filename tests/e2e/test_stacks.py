@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
-from webdyno.bench import Bench
+from webdyno.bench import Bench, ServerProcess
 from webdyno.bench.workspace import home_folder
 from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Trouble
@@ -374,7 +374,7 @@ def test_a_server_that_dies_later_is_noticed(
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with start_stack(stack, {}, site, folder=tmp_path, bench=bench) as running:
         process = running.services()["nginx"].process
-        assert process is not None
+        assert isinstance(process, ServerProcess)
         os.kill(process.pid, signal.SIGKILL)
         deadline = time.monotonic() + 20
         while process.poll() is None:

@@ -35,6 +35,17 @@ class ServerUser:
         """Give the folder on the way to `path` in which this user could replace what is there."""
         return next((folder for folder in (path, *path.parents) if self._may_write(folder)), None)
 
+    def kept_out_by(self, path: Path) -> Path | None:
+        """Give the folder on the way to `path`, or that itself, which this user may not enter."""
+        return next((it for it in (*reversed(path.parents), path) if not self._may_enter(it)), None)
+
+    def _may_enter(self, folder: Path) -> bool:
+        found = folder.stat()
+        if found.st_uid == self.uid:
+            return bool(found.st_mode & stat.S_IXUSR)
+        is_member = found.st_gid in (self.gid, *self.groups)
+        return bool(found.st_mode & (stat.S_IXGRP if is_member else stat.S_IXOTH))
+
     def _may_write(self, folder: Path) -> bool:
         try:
             found = folder.stat()

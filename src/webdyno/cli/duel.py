@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from cyclopts import Parameter
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, Out, Yes
 from webdyno.cli.measure import measure
-from webdyno.cli.own_systems import checked_with_own
+from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, checked_with_own, flag_of
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.mistake import Mistake
@@ -19,49 +18,6 @@ from webdyno.model.site import Site
 
 LONGEST_NAME = 48
 """Letters of an arm's name, which stands in each line of the report."""
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class OwnFlags:
-    """What is said of systems of the user's own: of both sides, if both are."""
-
-    dir: Annotated[
-        Path | None,
-        Parameter(help="Where the commands of a system of your own run; else here."),
-    ] = None
-    env: Annotated[
-        Sequence[str],
-        Parameter(
-            help="NAME=VALUE: a variable for its commands; may be given again.",
-            negative=(),
-            show_default=False,
-        ),
-    ] = ()
-    ready: Annotated[
-        str | None,
-        Parameter(help="The path that it answers with 2xx or 3xx once it is ready."),
-    ] = None
-    ready_within: Annotated[
-        str | None, Parameter(help="How long it has until then, such as 60s; 20s unless given.")
-    ] = None
-    root: Annotated[
-        Path | None, Parameter(help="With conf: the document root, instead of the file's.")
-    ] = None
-
-    def keys(self) -> dict[str, object]:
-        """Give the flags as keys of an arm."""
-        keys = {
-            "dir": self.dir and str(self.dir),
-            "environment": dict(map(_variable, self.env)),
-            "ready": self.ready,
-            "ready_within": self.ready_within,
-            "root": self.root and str(self.root),
-        }
-        return {key: value for key, value in keys.items() if value}
-
-
-NO_FLAGS = OwnFlags()
 
 
 def duel(
@@ -110,41 +66,43 @@ def duel(
 
         webdyno duel url:http://127.0.0.1:9000 url:http://127.0.0.1:9001
     """
-    from webdyno.own import is_own
+    from webdyno.own import Project, SpokenOfProject, is_own, is_revision
 
     catalogue = Catalogue.load(catalog)
     keys = own.keys()
     arms = [{"stack": name, **(keys if is_own(name) else {})} for name in (baseline, stack)]
     if keys and not any(map(is_own, (stack, baseline))):
         raise Mistake(
-            f"{_flag(next(iter(keys)))} is for a system of your own, such as cmd:COMMAND; neither "
-            f"{stack} nor {baseline} is one"
+            f"{flag_of(next(iter(keys)))} is for a system of your own, such as cmd:COMMAND, and "
+            f"neither {stack} nor {baseline} is one"
         )
     served = catalogue.site(site) if site else common_site(catalogue, stack, baseline)
     spoken = _experiment(served, arms, path)
-    draft = Draft.of(spoken, flags.overrides())
+    of_revisions = any(map(is_revision, (stack, baseline)))
+    project = Project.around((own.dir or Path.cwd()).absolute()) if of_revisions else None
+    source = SpokenOfProject(spoken, project) if project else spoken
+    draft = Draft.of(source, flags.overrides())
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
     return measure(_run_name(stack, baseline), experiment, catalogue, out, yes=yes)
 
 
 def _experiment(served: Site, arms: Sequence[dict[str, object]], path: str | None) -> CommandLine:
-    asked = path or served.ready_path
     baseline, stack = (str(arm["stack"]) for arm in arms)
     first, second = names = _names(baseline, stack)
-    what = f"{asked} of {served.name}" if served.paths else asked
-    flags: dict[KeyPath, str] = {
-        ("site",): f"--site {served.name}",
-        ("load", "paths"): f"--path {asked}",
-    }
+    of_site = f"{path or served.ready_path} of {served.name}"
+    where = f" at {of_site if served.paths else path}" if served.paths or path else ""
+    flags: dict[KeyPath, str] = {("site",): f"--site {served.name}"}
+    if path or served.paths:
+        flags["load", "paths"] = f"--path {path or served.ready_path}"
     for name, arm in zip(names, arms, strict=True):
-        flags |= {("arms", name, key): _flag(key) for key in arm}
+        flags |= {("arms", name, key): flag_of(key) for key in arm}
         flags |= {("arms", name): str(arm["stack"]), ("arms", name, "stack"): str(arm["stack"])}
     return CommandLine(
         data={
             "title": f"{second} against {first}",
-            "question": f"How does {second} compare with {first} at {what}?",
+            "question": f"How does {second} compare with {first}{where}?",
             "site": served.name,
-            "load": {"paths": [asked]},
+            **({"load": {"paths": [path]}} if path else {}),
             "arms": dict(zip(names, arms, strict=True)),
         },
         flags=flags,
@@ -164,17 +122,6 @@ def _run_name(stack: str, baseline: str) -> str:
     """Name the run, whose folder is named like it."""
     plain = re.sub(r"[^A-Za-z0-9._]+", "-", f"{stack}-{baseline}")
     return plain[:LONGEST_NAME].strip("-.")
-
-
-def _flag(key: str) -> str:
-    return f"--{'env' if key == 'environment' else key.replace('_', '-')}"
-
-
-def _variable(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise Mistake(f"--env {text}: should look like NAME=VALUE")
-    return name, value
 
 
 def common_site(catalogue: Catalogue, stack: str, baseline: str) -> Site:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from pydantic import ValidationError
@@ -19,17 +19,20 @@ from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.result import show_gate, show_result
 from webdyno.cli.tolerances import tolerances
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override, settings
+from webdyno.definitions.experiment import Source
 from webdyno.definitions.refusal import first_fault
-from webdyno.definitions.toml_file import KeyPath, TomlFile
+from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.baseline import Baseline
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.model.mistake import Mistake
 from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:
+    from webdyno.own import Project
     from webdyno.revisions import Repository, Revision
 
 WORKING_TREE = "."
+REQUESTS = "requests"
 ASKED_BY_PATH = {"path", "name", "weight"}
 """Keys of a request that is a page; the weight says nothing where each is asked by itself."""
 BUDGET_S = 600.0
@@ -118,6 +121,8 @@ def gate(
 
         webdyno gate --write results     # gate.md, junit.xml and others
     """
+    from webdyno.own import Project, SpokenOfProject
+
     tolerated = tolerances(worse_than)
     earlier = _read_baseline(ci.baseline) if ci.baseline else None
     catalogue = Catalogue.load(catalog)
@@ -128,9 +133,11 @@ def gate(
         _tell_ci(answer, ci)
         return show_gate(answer)
     served = site or common_site(catalogue, new.stack, old.stack).name
-    spoken = _experiment(old, new, path, served, tolerated, _project())
+    project = Project.around(Path.cwd())
+    spoken = _experiment(old, new, path or _paths_of(project), served, tolerated, project)
+    source = SpokenOfProject(spoken, project) if project else spoken
     overrides = [*_budget(budget), *bench.overrides(), *settings(set_)]
-    draft = Draft.of(spoken, overrides)
+    draft = Draft.of(_ByEndpoint(source), overrides)
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
 
     def show(folder: RunFolder) -> Exit:
@@ -189,31 +196,20 @@ def _unmeasured(old: Files, new: Files) -> str | None:
     return nothing_to_measure(old.repository.changed_files(old.revision, new.revision))
 
 
-def _project() -> TomlFile | None:
-    """Find the webdyno.toml from here to the root: its load, its settings, its requests."""
-    from webdyno.own import project_file
+@dataclass(frozen=True)
+class _ByEndpoint:
+    """Flags and webdyno.toml together, but for its requests: their paths are points of the gate."""
 
-    found = project_file(Path.cwd(), Path("/"))
-    return TomlFile(found) if found else None
+    source: Source
 
-
-class _Spoken(NamedTuple):
-    """An experiment put together from flags and webdyno.toml."""
-
-    data: dict[str, Any]
-    flags: CommandLine
-    project: TomlFile | None
+    @property
+    def data(self) -> dict[str, Any]:
+        """Give the experiment as TOML has it."""
+        return {key: value for key, value in self.source.data.items() if key != REQUESTS}
 
     def place(self, where: KeyPath) -> str:
-        """Name the flag of a key, or its line in webdyno.toml."""
-        if (
-            self.project
-            and where
-            and where[0] in self.project.data
-            and where not in self.flags.flags
-        ):
-            return self.project.place(where)
-        return self.flags.place(where)
+        """Name the flag, or file and line."""
+        return self.source.place(where)
 
 
 def _budget(budget: str | None) -> list[Override]:
@@ -228,9 +224,10 @@ def _experiment(
     paths: Sequence[str],
     site: str,
     worse_than: dict[str, float],
-    project: TomlFile | None,
-) -> _Spoken:
-    written = project.data if project else {}
+    project: "Project | None",
+) -> CommandLine:
+    decided = {"decide_on": next(iter(worse_than)), "budget_s": BUDGET_S}
+    measured = project.file.data.get("measure", {}) if project else {}
     data: dict[str, Any] = {
         "title": f"{new.name} against {old.name}",
         "question": f"Is {new.name} worse than {old.name} by more than is tolerated?",
@@ -241,11 +238,12 @@ def _experiment(
             HEAD: {"stack": new.stack},
         },
         "gate": {"worse_than": worse_than, "base": old.name, "head": new.name},
-        **{key: value for key, value in written.items() if key not in {"app", "requests"}},
+        "measure": {key: value for key, value in decided.items() if key not in measured},
     }
-    decided = {"decide_on": next(iter(worse_than)), "budget_s": BUDGET_S}
-    data["measure"] = {**decided, **written.get("measure", {})}
-    _add_endpoints(data, paths or _paths_of(project))
+    if len(paths) > 1:
+        data["factors"] = {"load.paths": [[each] for each in dict.fromkeys(paths)]}
+    elif paths:
+        data["load"] = {"paths": list(paths)}
     said = f"--path {' --path '.join(paths)}"
     flags: dict[KeyPath, str] = {
         ("load", "paths"): said,
@@ -255,15 +253,16 @@ def _experiment(
         ("arms", HEAD): f"{new.flag} {new.stack}",
         ("gate",): "--worse-than",
     }
-    return _Spoken(data, CommandLine(data, flags), project)
+    return CommandLine(data, flags)
 
 
-def _paths_of(project: TomlFile | None) -> list[str]:
+def _paths_of(project: "Project | None") -> list[str]:
     """Give the paths of `[[requests]]`; raise Mistake, naming the line, for what is no page."""
-    requests = project.data.get("requests", []) if project else []
+    if project is None:
+        return []
     paths = []
-    for number, request in enumerate(requests):
-        place = project.place(("requests", number)) if project else ""
+    for number, request in enumerate(project.file.data.get(REQUESTS, [])):
+        place = project.file.place((REQUESTS, number))
         if not isinstance(request, dict) or not isinstance(request.get("path"), str):
             raise Mistake(f'{place}: a request needs path = "/…", such as path = "/"')
         if more := request.keys() - ASKED_BY_PATH:
@@ -273,14 +272,6 @@ def _paths_of(project: TomlFile | None) -> list[str]:
             )
         paths.append(request["path"])
     return paths
-
-
-def _add_endpoints(data: dict[str, Any], paths: Sequence[str]) -> None:
-    """Have each endpoint measured by itself."""
-    if len(paths) > 1:
-        data["factors"] = {"load.paths": [[each] for each in dict.fromkeys(paths)]}
-    elif paths:
-        data["load"] = {**data.get("load", {}), "paths": list(paths)}
 
 
 def _tell_ci(answer: GateJudgement, ci: CiFlags) -> None:

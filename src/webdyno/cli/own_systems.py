@@ -1,11 +1,61 @@
-"""Experiments with systems of the user's own among their arms."""
+"""Systems of the user's own, on the command line and among the arms of experiments."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from webdyno.cli.agreement import agree_to_own
 from webdyno.cli.measure import tell
-from webdyno.definitions import Catalogue, Draft
+from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.experiment import Experiment
+from webdyno.model.mistake import Mistake
+from webdyno.model.stack import Stack
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OwnFlags:
+    """What is said of systems of the user's own: of both sides, if both are."""
+
+    dir: Annotated[
+        Path | None,
+        Parameter(help="Where the commands of a system of your own run; else here."),
+    ] = None
+    env: Annotated[
+        Sequence[str],
+        Parameter(
+            help="NAME=VALUE: a variable for its commands; may be given again.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = ()
+    ready: Annotated[
+        str | None,
+        Parameter(help="The path that it answers with 2xx or 3xx once it is ready."),
+    ] = None
+    ready_within: Annotated[
+        str | None, Parameter(help="How long it has until then, such as 60s; 20s unless given.")
+    ] = None
+    root: Annotated[
+        Path | None, Parameter(help="With conf: the document root, instead of the file's.")
+    ] = None
+
+    def keys(self) -> dict[str, object]:
+        """Give the flags as keys of an arm."""
+        keys = {
+            "dir": self.dir and str(self.dir),
+            "environment": dict(map(_variable, self.env)),
+            "ready": self.ready,
+            "ready_within": self.ready_within,
+            "root": self.root and str(self.root),
+        }
+        return {key: value for key, value in keys.items() if value}
+
+
+NO_FLAGS = OwnFlags()
 
 
 def checked_with_own(
@@ -23,3 +73,26 @@ def checked_with_own(
         new = joined.stacks.keys() - catalogue.stacks.keys()
         agree_to_own([joined.stacks[name] for name in new])
     return experiment, joined
+
+
+def stack_of(name: str, own: OwnFlags, catalogue: Catalogue) -> tuple[Stack, Catalogue]:
+    """Give one stack, perhaps a system of the user's own, and the catalogue that it is in."""
+    from webdyno.own import resolve
+
+    draft = Draft.of(CommandLine({"arms": {name: {"stack": name, **own.keys()}}}, {}), [])
+    resolved, joined = resolve(draft, catalogue, Path.cwd(), tell)
+    stack = joined.stack(resolved.data["arms"][name]["stack"])
+    agree_to_own([stack])
+    return stack, joined
+
+
+def flag_of(key: str) -> str:
+    """Name the flag of an arm's key."""
+    return f"--{'env' if key == 'environment' else key.replace('_', '-')}"
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Mistake(f"--env {text}: should look like NAME=VALUE")
+    return name, value

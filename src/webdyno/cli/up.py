@@ -9,6 +9,7 @@ from webdyno.cli.agreement import agree_to_catalogues, provide_packages
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import CatalogDirs, KnobSettings, Yes
+from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, stack_of
 from webdyno.definitions import Catalogue, check_fit, read_knobs
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
@@ -19,7 +20,13 @@ GLANCE_S = 0.5
 
 
 def up(
-    stack: Annotated[str, Parameter(help="A stack of the catalogue, see `webdyno stacks`.")],
+    stack: Annotated[
+        str,
+        Parameter(
+            help="A stack of the catalogue, see `webdyno stacks`, or a system of your own: "
+            "cmd:COMMAND, rev:REVISION, conf:FILE."
+        ),
+    ],
     *,
     site: Annotated[str | None, Parameter(help="What to serve; else the first that fits.")] = None,
     port: Annotated[
@@ -29,6 +36,7 @@ def up(
             validator=validators.Number(gte=1, lte=65535),
         ),
     ] = None,
+    own: OwnFlags = NO_FLAGS,
     set_: KnobSettings = (),
     catalog: CatalogDirs = (),
     yes: Yes = False,
@@ -40,12 +48,13 @@ def up(
         webdyno up nginx
 
         webdyno up apache-prefork --site static --port 8080 --set workers=2
+
+        webdyno up 'cmd:./server --port $PORT'      # a system of your own, see docs/own.md
     """
     from webdyno.bench import Bench
     from webdyno.stack import start_stack
 
-    catalogue = Catalogue.load(catalog)
-    wanted = catalogue.stack(stack)
+    wanted, catalogue = stack_of(stack, own, Catalogue.load(catalog))
     served = catalogue.site(site) if site else _first_site(catalogue, wanted)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
     knobs = read_knobs(wanted, set_, served)

@@ -4,7 +4,7 @@ Whatever a user writes for an arm's `stack`, `cmd:./server` or `rev:main`, is tu
 a catalogue before anything is measured. What comes after that needn't know of it.
 """
 
-from webdyno.own.arms import OWN_SITE, is_own, resolve
-from webdyno.own.revision import project_file
+from webdyno.own.arms import OWN_SITE, is_own, is_revision, resolve
+from webdyno.own.project import Project, SpokenOfProject
 
-__all__ = ["OWN_SITE", "is_own", "project_file", "resolve"]
+__all__ = ["OWN_SITE", "Project", "SpokenOfProject", "is_own", "is_revision", "resolve"]

@@ -34,11 +34,18 @@ OWN_SITE = "own"
 """The site of arms of which nobody knows what they serve."""
 
 SLUG_LETTERS = 30
+PRIVATE = 0o600
+"""Configurations and variables may hold secrets."""
 
 
 def is_own(stack: object) -> bool:
     """Whether an arm's stack is a user's own system, and none of the catalogue."""
     return isinstance(stack, str) and stack.partition(":")[0] in KINDS and ":" in stack
+
+
+def is_revision(stack: str) -> bool:
+    """Whether it is a state of a repository, which has a `webdyno.toml`."""
+    return is_own(stack) and stack.startswith("rev:")
 
 
 def resolve(
@@ -148,7 +155,7 @@ class _Resolver:
         service.mkdir(parents=True)
         for file, template in made.files.items():
             (service / file).write_text(template, encoding="utf-8")
-            (service / file).chmod(0o600)  # somebody's configuration may hold secrets
+            (service / file).chmod(PRIVATE)
         _write(service / "service.toml", made.service)
         stack = {
             "title": made.service["title"],
@@ -164,3 +171,4 @@ class _Resolver:
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:
     path.write_text(tomli_w.dumps(data), encoding="utf-8")
+    path.chmod(PRIVATE)

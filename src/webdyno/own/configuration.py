@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from webdyno.bench.users import caller, server_user
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.own import apache_file, lighttpd_file, nginx_file
 from webdyno.own.kind import Asked, Made, verbatim
@@ -44,6 +45,12 @@ def make(asked: Asked) -> Made:
     root = (asked.folder / asked.keys.root).resolve() if asked.keys.root else None
     if root and not root.is_dir():
         raise Mistake(f"{asked.place}: --root {root}: there is no such folder")
+    user = caller(asked.folder) or server_user()
+    if root and user and (closed := user.kept_out_by(root)):
+        raise Mistake(
+            f"{asked.place}: {user.name}, as whom it runs, may not enter {closed}; allow it, or "
+            "choose another --root"
+        )
     try:
         moved = READERS[server](file, root)
     except Mistake as mistake:

@@ -95,7 +95,7 @@ def wait_for_answer(
         elif not is_patient and answered_at - wrong_since > SAME_WRONG_ANSWER_FOR_S:
             return FirstAnswer(answered_at, answer[0], is_right=False)
         time.sleep(POLL_S)
-    return FirstAnswer(answered_at, wrong[0], is_right=False) if wrong and is_patient else None
+    return FirstAnswer(answered_at, wrong[0], is_right=False) if wrong else None
 
 
 class HttpConnection(http.client.HTTPConnection):

@@ -1,0 +1,76 @@
+"""`webdyno.toml` of a repository: how its program is started, and how it is measured."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from webdyno.definitions import CommandLine
+from webdyno.definitions.refusal import build
+from webdyno.definitions.toml_file import KeyPath, TomlFile
+from webdyno.model.app import PROJECT_FILE, App
+from webdyno.model.mistake import Mistake
+
+APP = "app"
+LEAST = '[app]\nbuild = "make"\nstart = "./server --port $PORT"'
+"""For messages: what such a file needs at least, more or less."""
+GIT = ".git"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A `webdyno.toml`; all but `[app]` are keys of an experiment."""
+
+    file: TomlFile
+
+    @classmethod
+    def around(cls, folder: Path) -> "Project | None":
+        """Find the file in a folder or those around it, up to the top of the repository."""
+        for each in (folder, *folder.parents):
+            if (each / PROJECT_FILE).is_file():
+                return cls(TomlFile(each / PROJECT_FILE))
+            if (each / GIT).exists():
+                break
+        return None
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self.file.path.parent
+
+    def app(self) -> App:
+        """Read `[app]`; raise Mistake, with file and line, where it isn't right."""
+        app = self.file.data.get(APP)
+        if not isinstance(app, dict):
+            raise Mistake(
+                f"{self.file.path}: there is no [app], which says how to start it:\n\n{LEAST}"
+            )
+        found = build(App, app, lambda where: self.file.place((APP, *where)))
+        if Path(found.dir).is_absolute() or ".." in Path(found.dir).parts:
+            place = self.file.place((APP, "dir"))
+            raise Mistake(f"{place}: dir is a folder inside the repository")
+        return found
+
+
+@dataclass(frozen=True)
+class SpokenOfProject:
+    """A command line about a project: what it doesn't say, the project's file does."""
+
+    spoken: CommandLine
+    project: Project
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Give both, table by table."""
+        data = {key: value for key, value in self.project.file.data.items() if key != APP}
+        for key, value in self.spoken.data.items():
+            known = data.get(key)
+            both = isinstance(known, dict) and isinstance(value, dict)
+            data[key] = {**known, **value} if both else value  # type: ignore[dict-item]
+        return data
+
+    def place(self, where: KeyPath) -> str:
+        """Name the flag, or file and line."""
+        said = any(where[:depth] in self.spoken.flags for depth in range(1, len(where) + 1))
+        if said or (where and where[0] not in self.project.file.data):
+            return self.spoken.place(where)
+        return self.project.file.place(where)

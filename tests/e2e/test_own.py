@@ -1,0 +1,351 @@
+"""A user's own systems as arms: real commands, revisions, configurations and running servers."""
+
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, left_behind, run_blocks, started_webdyno, wait_for, webdyno
+from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.run.folder import RunFolder
+
+SERVER = """
+import http.server, os, sys
+
+class Hello(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        body = os.environ.get("SAYS", "hello").encode() * 20
+        self.send_response(int(os.environ.get("STATUS", "200")))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_): pass
+
+http.server.ThreadingHTTPServer.request_queue_size = 128
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Hello).serve_forever()
+"""
+CMD = f"cmd:{sys.executable} server.py $PORT"
+FEW = ("--set=load.connections=4", *QUICK)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with a small server."""
+    (tmp_path / "server.py").write_text(SERVER)
+    return tmp_path
+
+
+@pytest.fixture
+def repository(home: Path) -> Path:
+    """A repository with one commit, whose server is built."""
+    (home / "webdyno.toml").write_text(
+        '[app]\nbuild = "echo built >>../builds; cp server.py built.py"\n'
+        f'start = "{sys.executable} built.py $PORT"\n'
+    )
+    (home / ".gitignore").write_text("built.py\n")
+    git(home, "init", "-q", "-b", "main")
+    commit(home)
+    return home
+
+
+def git(folder: Path, *words: str) -> str:
+    name = ("-c", "user.name=a", "-c", "user.email=a@b")
+    done = subprocess.run(
+        ["git", "-C", folder, *name, *words], check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "x")
+
+
+def slots(folder: Path) -> list[SlotRecord]:
+    records = RunFolder.open(folder / "run").records()
+    return [it for it in records if isinstance(it, SlotRecord)]
+
+
+def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path) -> None:
+    (home / "inner").mkdir()
+    (home / "two.toml").write_text(
+        'title = "t"\nquestion = "q?"\n[load]\nconnections = 4\n'
+        f"[arms.plain]\nstack = {json.dumps(CMD)}\n"
+        f"[arms.inner]\nstack = {json.dumps(CMD.replace('server.py', '../server.py'))}\n"
+        'dir = "inner"\nready = "/ready"\nready_within = "30s"\nenvironment.SAYS = "hello"\n'
+    )
+    run_blocks(1, "run", "two.toml", *QUICK, folder=home)
+    found = slots(home)
+    assert {it.arm for it in found} == {"plain", "inner"}
+    assert all(it.load.requests.completed for it in found)
+    assert all(it.servers.cpu_s > 0 for it in found)
+    shutil.move(home / "two.toml", home / "gone.toml")
+    resumed = webdyno("resume", "run", folder=home)
+    assert "6 blocks" in resumed.stdout, resumed.stderr
+    kept = re.search(r"--catalog \S+", (home / "run/report.html").read_text())
+    assert kept
+    assert left_behind(home) == []
+
+
+@pytest.mark.parametrize(
+    ("stack", "says"),
+    [
+        ("cmd:sleep 100", r"has not answered .* in time \(run in .* as \w+\)"),
+        ("cmd:echo oops; exit 3", r"ended by itself with exit code 3 \(run in .*\n +oops"),
+        (f"cmd:{sys.executable} server.py 18123", r"listens on 127\.0\.0\.1:18123 and not on"),
+        (f"cmd:STATUS=500 {sys.executable} server.py $PORT", "answers http.* with status 500"),
+        ("cmd:nothing-like-that", "exit code 127.*\n.*nothing-like-that"),
+        (f"{CMD} &", "went into the background"),
+        ("cmd:", "behind cmd: there is nothing"),
+        ("url:http://127.0.0.1:1", "doesn't answer http://127.0.0.1:1/: start it first"),
+        ("url:https://127.0.0.1:1", "begins with http://"),
+        ("url:http://example.org", "example.org is not this machine"),
+        ("url:http://127.0.0.1:1/x", "ends with its port"),
+        ("rev:main", "is in no Git repository"),
+        ("conf:server.py", "looks like no known server's"),
+        ("conf:nothing.conf", "nothing.conf can't be read: no such file"),
+    ],
+)
+def test_what_does_not_work_is_told_before_anything_is_measured(
+    home: Path, stack: str, says: str
+) -> None:
+    flags = () if stack.startswith("conf:") else ("--ready-within", "1s")
+    done = webdyno("duel", stack, CMD, *flags, "--out=run", folder=home)
+    assert done.returncode in {2, 3}, done.stdout
+    assert re.search(says, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (home / "run").exists()
+    assert left_behind(home) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can become somebody else")
+@pytest.mark.parametrize("by_sudo", [False, True])
+def test_a_command_runs_as_who_called_or_owns_the_folder(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, by_sudo: bool
+) -> None:
+    user = pwd.getpwnam("games" if by_sudo else "nobody")
+    if by_sudo:
+        monkeypatch.setenv("SUDO_UID", str(user.pw_uid))
+    else:
+        os.chown(open_folder, user.pw_uid, user.pw_gid)
+    done = webdyno("duel", "cmd:id", "cmd:id -u; exit 3", folder=open_folder)
+    assert f"as {user.pw_name}); what it said last:\n    {user.pw_uid}" in done.stderr
+
+
+def test_two_answers_that_differ_are_refused(home: Path) -> None:
+    other = CMD.replace("cmd:", "cmd:SAYS=something-else ")
+    done = webdyno("duel", other, CMD, *FEW, folder=home)
+    assert done.returncode == 1
+    assert "different bodies: 100 and 280 bytes" in " ".join(done.stdout.split())
+
+
+@pytest.fixture
+def running() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A server that somebody started."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # Nothing of it names the test's folder, so that it isn't taken for one that was left behind.
+    with subprocess.Popen([sys.executable, "-c", SERVER, str(port)], cwd="/") as process:
+        yield process, port
+        process.kill()
+
+
+def test_what_runs_already_is_watched_and_left_alone(
+    home: Path, running: tuple[subprocess.Popen[bytes], int]
+) -> None:
+    process, port = running
+    time.sleep(0.5)
+    url = f"url:http://127.0.0.1:{port}"
+    run_blocks(1, "duel", url, CMD, *FEW, folder=home)
+    assert process.poll() is None
+    watched = [it for it in slots(home) if it.arm == url]
+    assert watched
+    assert all(it.servers.cpu_s > 0 and it.servers.means == "procfs" for it in watched)
+    services = [it.readings.services["web"] for it in watched if it.readings]
+    assert all(it.processes == 1 and (it.pss_bytes or 0) > 1_000_000 for it in services)
+    records = RunFolder.open(home / "run").records()
+    certificate = next(it for it in records if isinstance(it, CertificateRecord))
+    assert certificate.ran_before == [url]
+    told = webdyno("report", "run", folder=home).stdout
+    assert "this is an observation" in " ".join(told.split())
+
+
+def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None:
+    with (repository / "webdyno.toml").open("a") as file:
+        file.write('[load]\npaths = ["/a", "/b"]\nconnections = 3\n')
+    inside = repository / "inside"
+    inside.mkdir()
+    run_blocks(1, "duel", "rev:.", "rev:main", *QUICK, folder=inside)
+    load = RunFolder.open(inside / "run").head.experiment.load
+    assert (load.paths, load.connections) == (["/a", "/b"], 3)
+    (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[load]\nconections = 3\n')
+    done = webdyno("duel", "rev:main", "rev:main", folder=inside)
+    assert re.search(r"webdyno\.toml:4: unknown key load\.conections", done.stderr), done.stderr
+
+
+def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) -> None:
+    (repository / "server.py").write_text(SERVER + "# changed\n")
+    (repository / "new.txt").write_text("not in the index")
+    inside = repository / "inside"
+    inside.mkdir()
+    before = git(repository, "status", "--porcelain")
+    told = run_blocks(1, "duel", "rev:.", "rev:main", *FEW, folder=inside)
+    assert told.count("building rev:") == 2
+    assert (inside / "run/slots.jsonl").is_file()
+    assert git(repository, "status", "--porcelain").replace("?? inside/\n", "") == before
+    kept = json.loads((inside / "run/run.json").read_text())["versions"]
+    head = git(repository, "rev-parse", "--short=10", "HEAD").strip()
+    assert kept["rev:main"] == {"web": head}
+    assert kept["rev:."]["web"].endswith(" with changes")
+    shutil.rmtree(inside / "run")
+    again = run_blocks(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=inside)
+    assert "building" not in again
+    assert "rev:HEAD leaves out the changes of the working tree" in again
+
+
+@pytest.mark.parametrize(
+    ("app", "stack", "says"),
+    [
+        ("", "rev:mian", "has no revision 'mian'; did you mean main"),
+        ("", "rev:HEAD~3", "has no revision 'HEAD~3'"),
+        ('[app]\nstart = "true"\nbuild = "echo sorry; exit 4"', "rev:.", "exit code 4.*\n.*\n +so"),
+        ('[app]\nstrat = "true"', "rev:.", r"webdyno\.toml:2: unknown key strat; did"),
+        ('[app]\nstart = "true"\ndir = "none"', "rev:main", "has no folder none"),
+        ('[app]\nstart = "true"\ndir = ".."', "rev:main", r"webdyno\.toml:3: dir is a folder in"),
+        ("[load]\nconnections = 1", "rev:main", r"there is no \[app\]"),
+        (None, "rev:main", "no webdyno.toml from"),
+    ],
+)
+def test_a_revision_that_cannot_be_had_is_told(
+    repository: Path, app: str | None, stack: str, says: str
+) -> None:
+    file = repository / "webdyno.toml"
+    if app is None:
+        file.unlink()
+    elif app:
+        file.write_text(app)
+    done = webdyno("duel", stack, CMD, folder=repository)
+    assert done.returncode in {2, 3}
+    assert re.search(says, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+NGINX = """
+user nginx;
+pid /run/nginx.pid;
+error_log /var/log/nginx/error.log warn;
+events { worker_connections 256; }
+http {
+    access_log /var/log/nginx/access.log;
+    server {
+        listen 80; listen [::]:80;
+        root /var/www/html;
+        location ~ "^/a{2,3}$" { return 204; }
+    }
+    server { listen 8080; return 301 http://example.org/; }
+}
+"""
+APACHE = """
+<VirtualHost *:80>
+    DocumentRoot /var/www/html
+    CustomLog ${APACHE_LOG_DIR}/access.log combined
+    User root
+</VirtualHost>
+<VirtualHost *:443>
+    SSLEngine on
+</VirtualHost>
+"""
+LIGHTTPD = """
+server.document-root = "/var/www/html"
+server.port = 80
+server.username = "www-data"
+index-file.names = ( "index.html" )
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("nginx", NGINX, ["listen 127.0.0.1:$PORT, not listen 80", "left out: user nginx"]),
+        (
+            "apache",
+            APACHE,
+            ["<VirtualHost *:$PORT>, not <VirtualHost *:80>", "left out: User root"],
+        ),
+        ("lighttpd", LIGHTTPD, ["server.port = $PORT"]),
+    ],
+)
+def test_a_configuration_is_moved_and_measured(
+    open_folder: Path, name: str, text: str, says: list[str]
+) -> None:
+    home = open_folder  # the servers' user has to get there
+    (home / "public").mkdir()
+    (home / "public/index.html").write_text("<p>hello</p>")
+    (home / "mine.conf").write_text(text)
+    served = "http { server { listen 80; root public; } }"
+    (home / "other.conf").write_text(f"events {{}} {served}")
+    words = ("duel", "conf:mine.conf", "conf:nginx:other.conf", "--root=public", *FEW)
+    told = run_blocks(1, *words, folder=home)
+    assert f"conf:mine.conf, as {name} runs it here:" in told
+    for change in says:
+        assert change in told
+    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
+    (kept,) = (home / "run/catalog/services").glob("conf-mine*/*.conf")
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
+def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) -> None:
+    (open_folder / "private/public").mkdir(parents=True)
+    (open_folder / "private").chmod(0o700)
+    (open_folder / "mine.conf").write_text(NGINX)
+    words = ("duel", "conf:mine.conf", "conf:mine.conf", "--root=private/public")
+    done = webdyno(*words, folder=open_folder)
+    assert done.returncode == 2
+    assert re.search(r"as whom it runs, may not enter .*/private; allow it", done.stderr)
+
+
+def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(home: Path) -> None:
+    (home / "wrong.conf").write_text("events {}\nhttp { server { listen 80; rot /srv; } }")
+    done = webdyno("duel", "conf:wrong.conf", CMD, folder=home)
+    assert done.returncode == 3
+    assert 'unknown directive "rot"' in done.stderr
+    (home / "wrong.conf").write_text("events {}\nhttp { server { listen 80;")
+    done = webdyno("duel", "conf:wrong.conf", CMD, folder=home)
+    assert done.returncode == 2
+    assert re.search(r"wrong\.conf:2: unexpected end of file", done.stderr)
+
+
+def test_a_system_of_ones_own_can_be_looked_at(home: Path) -> None:
+    with started_webdyno("up", CMD, folder=home) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        with urllib.request.urlopen(line.split()[-1]) as answer:  # noqa: S310 (it is ours)
+            assert answer.read() == b"hello" * 20
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    assert left_behind(home) == []
+
+
+def test_a_killed_run_leaves_no_command_behind(home: Path) -> None:
+    with started_webdyno("duel", CMD, CMD, "--budget=60s", "--out=run", folder=home) as process:
+        wait_for(home / "run/slots.jsonl", 3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert left_behind(home) == []

@@ -1,0 +1,80 @@
+"""Own systems become parts of a catalogue, wherever an experiment names them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.model.mistake import Mistake
+from webdyno.own import resolve
+
+CMD = "cmd:./server --port $PORT"
+
+
+def resolved(folder: Path, arms: dict[str, Any], **more: object) -> tuple[Draft, Catalogue]:
+    draft = Draft.of(CommandLine({"title": "t", "question": "q", "arms": arms, **more}, {}), [])
+    return resolve(draft, Catalogue.load(), folder, lambda _: None)
+
+
+def test_a_command_becomes_a_stack(tmp_path: Path) -> None:
+    arms = {"a": {"stack": CMD, "environment": {"X": "{{ 1 }}"}}, "b": {"stack": CMD}}
+    draft, catalogue = resolved(tmp_path, arms)
+    experiment = draft.checked(catalogue)
+    first, second = (catalogue.stack(arm.stack) for arm in experiment.arms.values())
+    assert first != second
+    assert experiment.site == "own"
+    service = first.services["web"].service
+    assert service.start == ["/bin/sh", "-c", "./server --port $PORT"]
+    assert service.environment["PORT"] == "{{ server.port }}"
+    assert "{{ 1 }}" not in service.environment["X"]
+    assert service.own is not None
+    assert service.own.folder == str(tmp_path)
+
+
+def test_the_catalogue_and_own_systems_stand_side_by_side(tmp_path: Path) -> None:
+    draft, catalogue = resolved(
+        tmp_path, {"a": {"stack": "nginx"}, "b": {"stack": CMD}}, site="static"
+    )
+    assert [*draft.checked(catalogue).arms] == ["a", "b"]
+
+
+def test_levels_of_a_stack_may_be_own_systems(tmp_path: Path) -> None:
+    draft, catalogue = resolved(
+        tmp_path,
+        {"a": {"stack": CMD}, "b": {"stack": CMD}},
+        factors={"arms.b.stack": [CMD, "cmd:other"]},
+    )
+    (levels,) = draft.checked(catalogue).factors.values()
+    assert all(level in catalogue.stacks for level in levels)
+
+
+def test_an_experiment_of_the_catalogue_stays_as_it_is(tmp_path: Path) -> None:
+    draft, _ = resolved(tmp_path, {"a": {"stack": "nginx"}, "b": {"stack": "node"}})
+    assert draft.data["arms"]["a"] == {"stack": "nginx"}
+    assert "site" not in draft.data
+
+
+@pytest.mark.parametrize(
+    ("arm", "says"),
+    [
+        ({"stack": "nginx", "dir": "."}, "dir is for a system of your own"),
+        ({"stack": CMD, "dir": "none"}, "there is no folder .*none"),
+        ({"stack": CMD, "dir": 5}, "dir should be text"),
+        ({"stack": CMD, "environment": {"1": "x"}}, "is no name of a variable"),
+        ({"stack": CMD, "ready": "x"}, "a path starts with /"),
+        ({"stack": CMD, "root": "."}, "root is for a configuration"),
+        ({"stack": "url:http://127.0.0.1:9", "memory": "1GB"}, "memory can't be given to"),
+        ({"stack": CMD, "dri": "."}, "unknown key arms.b.dri"),
+        ({"stack": CMD, "knobs": {"workers": 1}}, "has no knob 'workers'"),
+        ({"stack": "cmx:x"}, "there is no stack 'cmx:x'"),
+    ],
+)
+def test_what_makes_no_sense_is_told(tmp_path: Path, arm: dict[str, Any], says: str) -> None:
+    with pytest.raises(Mistake, match=says):
+        _checked(tmp_path, {"a": {"stack": CMD}, "b": arm})
+
+
+def _checked(folder: Path, arms: dict[str, Any]) -> None:
+    draft, catalogue = resolved(folder, arms, site="own")
+    draft.checked(catalogue)

@@ -1,0 +1,140 @@
+"""Configurations of nginx, Apache and lighttpd are moved, and nothing else of them is changed."""
+
+from pathlib import Path
+
+import pytest
+
+from webdyno.model.mistake import Mistake
+from webdyno.own import apache_file, lighttpd_file, nginx_file
+from webdyno.own.moved import FOLDER, HOST, PORT
+
+HERE = f"{HOST}:{PORT}"
+
+
+def nginx(folder: Path, text: str, root: Path | None = None) -> str:
+    file = folder / "nginx.conf"
+    file.write_text(text)
+    return nginx_file.moved(file, root).text
+
+
+def apache(folder: Path, text: str, root: Path | None = None) -> str:
+    file = folder / "httpd.conf"
+    file.write_text(text)
+    return apache_file.moved(file, root).text
+
+
+@pytest.mark.parametrize(
+    ("listen", "first"),
+    [
+        ("listen 80;", f"listen {HERE};"),
+        ("", f"listen {HERE};"),
+        ("listen 8080 backlog=9;", f"listen {HERE} backlog=9;"),
+        ("listen [::]:80 ipv6only=off reuseport;", f"listen {HERE} reuseport;"),
+        ("listen 443 ssl; listen localhost;", f"listen unix:{FOLDER}/443.sock ssl;"),
+        ("listen 10.0.0.1:80; listen [::1]:80;", f"listen {HERE};"),
+    ],
+)
+def test_nginx_listens_on_the_port_of_the_run(tmp_path: Path, listen: str, first: str) -> None:
+    moved = nginx(tmp_path, f"events {{}} http {{ server {{ {listen} }} }}")
+    assert first in moved
+    assert moved.count(HERE) == 1
+
+
+def test_nginx_keeps_servers_apart_by_their_ports(tmp_path: Path) -> None:
+    text = "server { listen 81; } server { listen 80; server_name a; } server { server_name b; }"
+    moved = nginx(tmp_path, text)
+    assert moved.count(f"listen {HERE};") == 2
+    assert f"listen unix:{FOLDER}/81.sock;" in moved
+
+
+def test_nginx_writes_into_the_folder_of_the_run(tmp_path: Path) -> None:
+    text = (
+        "user www-data; pid /run/x.pid; worker_cpu_affinity auto; error_log /var/log/e.log info;"
+        "events {} http { access_log off; proxy_temp_path /var/tmp/x;"
+        "proxy_cache_path /var/cache/x keys_zone=a:1m; ssl_certificate my.crt;"
+        "server { access_log /var/log/a.log; location / { access_log syslog:server=unix:/x; } } }"
+    )
+    moved = nginx(tmp_path, text)
+    assert "/var/" not in moved
+    assert "user" not in moved
+    assert "affinity" not in moved
+    assert "error_log stderr info;" in moved
+    assert "access_log off;" in moved
+    assert "access_log syslog:server=unix:/x;" in moved
+    assert f"proxy_cache_path {FOLDER}/cache-1 keys_zone=a:1m;" in moved
+    assert f"ssl_certificate {tmp_path}/my.crt;" in moved
+    assert f"client_body_temp_path {FOLDER}/temp/client_body;" in moved
+
+
+def test_nginx_has_its_includes_inside_and_another_root(tmp_path: Path) -> None:
+    (tmp_path / "site.inc").write_text("server { listen 80; root /old; location /a { root /b; } }")
+    moved = nginx(tmp_path, "events {} http { include *.inc; }", tmp_path)
+    assert moved.count(f"root {tmp_path};") == 2
+    assert "*.inc" not in moved
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("events {}", "no http and no server"),
+        ("http { server { listen 443 ssl; } }", "nowhere for HTTP without TLS"),
+        ("http {", r"nginx\.conf:1: unexpected end of file"),
+        ("http { include none.conf; }", r"nginx\.conf:1: .*none\.conf"),
+    ],
+)
+def test_an_nginx_that_cannot_be_measured_is_told(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(Mistake, match=says):
+        nginx(tmp_path, text)
+
+
+def test_apache_serves_the_measured_hosts_alone(tmp_path: Path) -> None:
+    moved = apache(
+        tmp_path,
+        "Listen 80\nListen 443 https\nUser www-data\nPidFile /run/x\n<VirtualHost *:80>\n"
+        '  DocumentRoot "/old"\n  CustomLog "|rotate /x" common\n</VirtualHost>\n'
+        "<VirtualHost *:443>\n  SSLEngine on\n</VirtualHost>\n<VirtualHost *>\n</VirtualHost>\n",
+        tmp_path,
+    )
+    assert moved.count("Listen") == 1
+    assert f"Listen {HERE}" in moved
+    assert "SSLEngine" not in moved
+    assert "User" not in moved
+    assert moved.count(f"<VirtualHost *:{PORT}>") == 2
+    assert f'CustomLog "{FOLDER}/access.log" common' in moved
+    assert f'DocumentRoot "{tmp_path}"' in moved
+    assert "/old" not in moved
+
+
+def test_apache_has_its_includes_inside(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/a.conf").write_text(
+        "LoadModule x_module x.so\nErrorLog ${APACHE_LOG_DIR}/e\n"
+    )
+    moved = apache(tmp_path, "Include more/*.conf\nIncludeOptional none/*.conf\nTimeout \\\n  5\n")
+    assert "LoadModule x_module x.so" in moved
+    assert "ErrorLog /dev/stderr" in moved
+    assert "Timeout  5" in moved
+    assert "mpm_event" not in moved
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Include none.conf", "includes none.conf, which isn't there"),
+        ("Include httpd.conf", "includes itself"),
+        ("Listen 443 https\n<VirtualHost *:443>\n</VirtualHost>", "nowhere for HTTP without TLS"),
+    ],
+)
+def test_an_apache_that_cannot_be_measured_is_told(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(Mistake, match=says):
+        apache(tmp_path, text)
+
+
+def test_lighttpd_is_told_anew_at_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "lighttpd.conf"
+    file.write_text('server.username = "x"\nserver.port = 80\ninclude "more.conf"\n')
+    moved = lighttpd_file.moved(file, tmp_path)
+    assert "username" not in moved.text
+    assert f'include "{tmp_path}/more.conf"' in moved.text
+    assert moved.text.index(f"server.port := {PORT}") > moved.text.index("server.port = 80")
+    assert f'server.document-root := "{tmp_path}"' in moved.text
