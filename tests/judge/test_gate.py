@@ -1,7 +1,8 @@
 """The gate's judge: claims made of records, what it answers, when it stops."""
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
-from webdyno.judge.gate import judge_gate, worse_range
+from webdyno.judge.gate import judge_gate
+from webdyno.judge.gate_sentences import worse_range
 from webdyno.judge.stop import decide, fails_gate
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement, GateSettings

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from builders import machine
 from webdyno.judge.baseline import baseline_of, since_baseline
-from webdyno.judge.gate import gate_answer, headline
+from webdyno.judge.gate import gate_answer
+from webdyno.judge.gate_sentences import headline
 from webdyno.model.baseline import Baseline
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Interval

@@ -1,16 +1,14 @@
 """`webdyno gate`: is this revision worse than that one? For people, and for CI."""
 
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from pydantic import ValidationError
 
+from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
+from webdyno.cli.console import plain_console
 from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget, CatalogDirs, Out, Yes
@@ -20,9 +18,7 @@ from webdyno.cli.result import show_gate, show_result
 from webdyno.cli.tolerances import tolerances
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override, settings
 from webdyno.definitions.experiment import Source
-from webdyno.definitions.refusal import first_fault
 from webdyno.definitions.toml_file import KeyPath
-from webdyno.model.baseline import Baseline
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.model.mistake import Mistake
 from webdyno.run.folder import RunFolder
@@ -36,28 +32,6 @@ REQUESTS = "requests"
 ASKED_BY_PATH = {"path", "name", "weight"}
 """Keys of a request that is a page; the weight says nothing where each is asked by itself."""
 BUDGET_S = 600.0
-FILES = ("gate.md", "gate.json", "junit.xml", "bencher.json", "load-performance.json")
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class CiFlags:
-    """What is left behind for others to read."""
-
-    write: Annotated[
-        Path | None,
-        Parameter(help=f"Folder for what CI reads: {', '.join(FILES)}."),
-    ] = None
-    baseline: Annotated[
-        Path | None,
-        Parameter(help="Figures of an earlier gate, told beside the answer; they never sway it."),
-    ] = None
-    keep_baseline: Annotated[
-        Path | None, Parameter(help="Write head's figures into this file, for a later --baseline.")
-    ] = None
-
-
-NOTHING = CiFlags()
 
 
 def gate(
@@ -124,13 +98,13 @@ def gate(
     from webdyno.own import Project, SpokenOfProject
 
     tolerated = tolerances(worse_than)
-    earlier = _read_baseline(ci.baseline) if ci.baseline else None
+    earlier = read_baseline(ci.baseline) if ci.baseline else None
     catalogue = Catalogue.load(catalog)
     sides = [_side(name, flag, catalogue) for name, flag in ((base, "--base"), (head, "--head"))]
     old, new = sides
     if old.files and new.files and (why := _unmeasured(old.files, new.files)):
         answer = GateJudgement(answer=GateAnswer.PASS, headline=why, base=old.name, head=new.name)
-        _tell_ci(answer, ci)
+        leave_behind(answer, ci)
         return show_gate(answer)
     served = site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())
@@ -148,8 +122,8 @@ def gate(
         answer = judge_gate(folder.head, folder.records())
         beside = since_baseline(earlier, answer) if earlier else []
         for said in beside:
-            print(said)  # noqa: T201
-        _tell_ci(answer.model_copy(update={"notes": [*answer.notes, *beside]}), ci)
+            plain_console().print(said)
+        leave_behind(answer.model_copy(update={"notes": [*answer.notes, *beside]}), ci)
         return code
 
     return measure("gate", experiment, catalogue, out, yes=yes, show=show)
@@ -272,41 +246,3 @@ def _paths_of(project: "Project | None") -> list[str]:
             )
         paths.append(request["path"])
     return paths
-
-
-def _tell_ci(answer: GateJudgement, ci: CiFlags) -> None:
-    """Leave behind what was asked for, and what GitHub's runner reads where it is one."""
-    from webdyno.judge.baseline import baseline_of
-    from webdyno.report.ci import (
-        annotations,
-        as_json,
-        bencher,
-        gitlab_load_performance,
-        junit,
-        markdown,
-    )
-
-    if ci.write:
-        formats = (markdown, as_json, junit, bencher, gitlab_load_performance)
-        ci.write.mkdir(parents=True, exist_ok=True)
-        for name, made in zip(FILES, formats, strict=True):
-            (ci.write / name).write_text(made(answer), encoding="utf-8")
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(markdown(answer))
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        sys.stdout.write(annotations(answer))
-    if ci.keep_baseline and (kept := baseline_of(answer, datetime.now(UTC))):
-        ci.keep_baseline.parent.mkdir(parents=True, exist_ok=True)
-        ci.keep_baseline.write_text(kept.model_dump_json(indent=2) + "\n", encoding="utf-8")
-
-
-def _read_baseline(path: Path) -> Baseline | None:
-    """Read a baseline; None where none was kept yet. Raise Mistake for what is no baseline."""
-    try:
-        return Baseline.model_validate_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (ValidationError, UnicodeDecodeError) as error:
-        why = first_fault(error) if isinstance(error, ValidationError) else "it isn't UTF-8"
-        raise Mistake(f"{path}: is no baseline that webdyno kept: {why}") from None

@@ -10,7 +10,7 @@ import json
 import re
 from xml.etree import ElementTree as Xml
 
-from webdyno.judge.gate import worse_range
+from webdyno.judge.gate_sentences import worse_range
 from webdyno.model.format import duration, percent
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.metrics import metric_rule

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from webdyno.judge.gate import worse_range
+from webdyno.judge.gate_sentences import worse_range
 from webdyno.model.format import percent, significant
 from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.metrics import metric_rule
