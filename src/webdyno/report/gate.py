@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from webdyno.judge.gate_sentences import worse_range
-from webdyno.model.format import percent, significant
-from webdyno.model.gate import GateAnswer, GateJudgement
+from webdyno.model.format import MISSING, percent, significant
+from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.metrics import metric_rule
 from webdyno.report.ci import small_print
 
@@ -34,19 +34,27 @@ def print_gate(console: Console, gate: GateJudgement, page: Path | None = None) 
 
 
 def _table(gate: GateJudgement) -> Table:
-    made = Table(box=None, padding=(0, 1))
-    for heading in ("", "base", "head", "worse by", "noise", "tolerated", "answer"):
-        made.add_column(heading, justify="right" if heading and heading != "answer" else "left")
+    made = Table(box=None, padding=(0, 1), pad_edge=False)
+    made.add_column("")
+    for heading in ("base → head", "worse by", "noise", "tolerated"):
+        made.add_column(heading, justify="right", no_wrap=True)
+    made.add_column("answer", no_wrap=True)
     for endpoint in dict.fromkeys(claim.endpoint for claim in gate.claims):
         made.add_row(Text(endpoint, style="bold"))
         for claim in (it for it in gate.claims if it.endpoint == endpoint):
-            metric = metric_rule(claim.metric).metric
             made.add_row(
-                f"  {metric.label}, {metric.unit}",
-                *(significant(it) if it else "—" for it in (claim.base, claim.head)),
+                f"  {metric_rule(claim.metric).metric.label}",
+                _figures(claim),
                 worse_range(claim),
-                f"±{percent(claim.noise)}" if claim.noise is not None else "—",
+                f"±{percent(claim.noise)}" if claim.noise is not None else MISSING,
                 percent(claim.tolerance),
                 claim.answer,
             )
     return made
+
+
+def _figures(claim: GateClaim) -> str:
+    if not claim.base or not claim.head:
+        return MISSING
+    unit = metric_rule(claim.metric).metric.unit.replace("requests", "")
+    return f"{significant(claim.base)} → {significant(claim.head)} {unit}"
