@@ -332,6 +332,38 @@ def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(home: Path) 
     assert re.search(r"wrong\.conf:2: unexpected end of file", done.stderr)
 
 
+UNIX = """
+import http.server, os, socket, socketserver, sys
+
+class Hello(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def address_string(self): return "unix"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "100")
+        self.end_headers()
+        self.wfile.write(b"hello" * 20)
+
+    def log_message(self, *_): pass
+
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    request_queue_size = 128
+
+Server(sys.argv[1], Hello).serve_forever()
+"""
+
+
+def test_a_command_may_listen_on_a_unix_socket(home: Path) -> None:
+    (home / "unix.py").write_text(UNIX)
+    by_socket = f"cmd:{sys.executable} unix.py $SOCKET"
+    run_blocks(1, "duel", by_socket, CMD, *FEW, folder=home)
+    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
+    done = webdyno("duel", CMD.replace("$PORT", "18124 $SOCKET"), CMD, folder=home)
+    assert "listens on 127.0.0.1:18124 and not on /" in done.stderr
+
+
 def test_a_system_of_ones_own_can_be_looked_at(home: Path) -> None:
     with started_webdyno("up", CMD, folder=home) as process:
         assert process.stdout

@@ -55,6 +55,12 @@ def test_an_experiment_of_the_catalogue_stays_as_it_is(tmp_path: Path) -> None:
     assert "site" not in draft.data
 
 
+def test_what_runs_already_is_not_in_a_network_of_ours(tmp_path: Path) -> None:
+    arms = {"a": {"stack": "url:http://127.0.0.1:9"}, "b": {"stack": CMD}}
+    with pytest.raises(Mistake, match="isn't in the network of --bench netns"):
+        resolved(tmp_path, arms, bench={"kind": "netns"})
+
+
 @pytest.mark.parametrize(
     ("arm", "says"),
     [

@@ -108,6 +108,8 @@ class Own(Model):
     first path is answered with anything but a failure of the server (5xx)."""
     ready_within_s: Annotated[float, Field(gt=0, le=3600)] | None = None
     """It has so long to become ready; as long as any server unless given."""
+    by_socket: bool = False
+    """Whether clients find it at a Unix socket, `listen.sock` in the service's folder."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where it listens already: it is neither started nor stopped, only watched."""
 

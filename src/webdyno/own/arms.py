@@ -59,7 +59,9 @@ def resolve(
     arms, factors = draft.data.get("arms"), draft.data.get("factors", {})
     if not isinstance(arms, dict) or not isinstance(factors, dict):
         return draft, catalogue  # whoever checks it will say so
-    resolver = _Resolver(draft.place, folder, tell, catalogue.services)
+    bench = draft.data.get("bench")
+    kind = bench.get("kind") if isinstance(bench, dict) else None
+    resolver = _Resolver(draft.place, folder, tell, catalogue.services, kind)
     new_arms, new_factors = dict(arms), dict(factors)
     for name, arm in arms.items():
         if not isinstance(arm, dict):
@@ -101,6 +103,8 @@ class _Resolver:
     folder: Path
     tell: Tell
     services: Mapping[str, Service]
+    bench: object
+    """The kind of the experiment's bench, as it is written."""
     made: Workspace | None = field(default=None, init=False)
     """The catalogue of what was made so far."""
 
@@ -128,6 +132,11 @@ class _Resolver:
             raise Mistake(
                 f"{place}: {' and '.join(sorted(fixed))} can't be given to what runs already; "
                 "let webdyno start it, with cmd:"
+            )
+        if kind == "url" and self.bench == "netns":
+            raise Mistake(
+                f"{place}: what runs already isn't in the network of --bench netns; let webdyno "
+                "start it, with cmd:"
             )
         if keys.root and kind != "conf":
             raise Mistake(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 from webdyno.stack.ports import NewSocket
 
 POLL_S = 0.005
+SOCKET_HOST = "%2F"
+"""How the host begins in a URL that names a Unix socket."""
 START_WITHIN_S = 20.0
 SAME_WRONG_ANSWER_FOR_S = 1.0
 ANSWER_WITHIN_S = 5.0
@@ -32,6 +35,11 @@ class Address:
     def text(self) -> str:
         """As people write it."""
         return str(self.socket or f"{self.host}:{self.port}")
+
+    @property
+    def netloc(self) -> str:
+        """As it stands in a URL: a socket's path is percent-encoded."""
+        return quote(str(self.socket), safe="") if self.socket else f"{self.host}:{self.port}"
 
 
 def wait_for_listener(
@@ -108,6 +116,11 @@ class HttpConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         """Connect to the server; raise OSError when it doesn't listen."""
+        if self.host.startswith(SOCKET_HOST):
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(self._timeout_s)
+            self.sock.connect(unquote(self.host))
+            return
         self.sock = self._new_socket()
         self.sock.settimeout(self._timeout_s)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -150,8 +163,10 @@ def _accepts(address: Address, new_socket: NewSocket) -> bool:
 
 
 def _ask(address: Address, path: str, new_socket: NewSocket) -> tuple[int, bytes] | None:
-    connection = HttpConnection(f"{address.host}:{address.port}", ANSWER_WITHIN_S, new_socket)
+    connection = HttpConnection(address.netloc, ANSWER_WITHIN_S, new_socket)
     try:
+        if address.socket:
+            connect(address).close()  # whoever is behind it is who should be
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read()

@@ -24,7 +24,8 @@ class Role:
     @property
     def by_socket(self) -> bool:
         """Whether it listens on a Unix socket: the convention is a knob named `listen`."""
-        return self.knobs.get("listen") == "unix"
+        own = self.service.own
+        return self.knobs.get("listen") == "unix" or (own is not None and own.by_socket)
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,8 @@ class RunningStack:
     @property
     def url(self) -> str:
         """Where clients find the site, such as `http://127.0.0.1:8080`."""
-        return f"{self._front.role.service.protocol}://{self._front.address.host}:{self.port}"
+        address, protocol = self._front.address, self._front.role.service.protocol
+        return f"{protocol}{'+unix' if address.socket else ''}://{address.netloc}"
 
     def start(self) -> None:
         """Start the services one after the other and wait until the site's first answer."""

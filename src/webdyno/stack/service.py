@@ -191,7 +191,8 @@ class RunningService:
         if not found:
             return None
         where = " and ".join(found)
-        return f"listens on {where} and not on {self.address.text}, as $PORT asked it to"
+        asked = "$SOCKET" if self.address.socket else "$PORT"
+        return f"listens on {where} and not on {self.address.text}, as {asked} asked it to"
 
     def ask_to_stop(self) -> None:
         """Have the process stop, without waiting for its end."""
