@@ -103,6 +103,16 @@ def test_documentation_needs_no_measurement_and_ci_hears_of_it(
     assert {"gate.md", "gate.json", "junit.xml", "bencher.json"} <= found
 
 
+def test_what_is_left_for_ci_is_no_change(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["gate", "--base", "main", "--write", "results"]
+    assert run_command(asked) == Exit.OK
+    assert (repository / "results/junit.xml").is_file()
+    assert run_command(asked) == Exit.OK
+    assert capsys.readouterr().out.count("nothing changed") == 2
+
+
 def test_changed_files_hold_new_moved_and_deleted_ones(repository: Path) -> None:
     (repository / "app.py").rename(repository / "main.py")
     (repository / "sub").mkdir()

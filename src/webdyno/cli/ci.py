@@ -53,7 +53,10 @@ def leave_behind(answer: GateJudgement, ci: CiFlags) -> None:
 
     if ci.write:
         formats = (markdown, as_json, junit, bencher, gitlab_load_performance)
-        ci.write.mkdir(parents=True, exist_ok=True)
+        if not ci.write.exists():
+            ci.write.mkdir(parents=True)
+            # Else what is left here would be a change of the working tree to the next gate.
+            (ci.write / ".gitignore").write_text("*\n", encoding="utf-8")
         for name, made in zip(FILES, formats, strict=True):
             (ci.write / name).write_text(made(answer), encoding="utf-8")
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
