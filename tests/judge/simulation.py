@@ -23,7 +23,7 @@ from webdyno.judge.validity.client import WAITING_LIMIT
 from webdyno.judge.validity.host import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
 from webdyno.judge.verdict import Question, answer
-from webdyno.model.experiment import Measure
+from webdyno.model.experiment import FIRST_SLOTS, Measure
 from webdyno.model.judgement import Verdict
 
 
@@ -36,6 +36,8 @@ class World:
     slot_sd: float
     start_s: float = 2.2
     """What a fresh start of an arm takes, its warm-up included: about that of nginx and Apache."""
+    first_slots: int = FIRST_SLOTS
+    """Of each arm in the first blocks, unless asked for: two after a pilot."""
     disturbed: float = 0.0
     """Share of a slot's time that a neighbour takes at most: anything up to that, of both arms."""
     feels: tuple[float, float] = (1.0, 1.0)
@@ -50,6 +52,10 @@ SLOT_WORLDS = (
     World(1.05, 0.0, 0.1),
     World(1.05, 0.02, 0.06, start_s=10.0),
     World(1.05, 0.0, 0.05, start_s=10.0),
+    World(1.05, 0.02, 0.04, start_s=0.3, first_slots=2),
+    World(1.5, 0.03, 0.1, start_s=0.3, first_slots=2),
+    World(3.3, 0.03, 0.15, start_s=0.3, first_slots=2),
+    World(1.05, 0.01, 0.05, start_s=3.0, first_slots=2),
 )
 """In which noise comes more from restarts, or more from slots."""
 
@@ -104,7 +110,7 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
     d: Logs = np.empty(0)
     pilot: list[Logs] = []
     taken: list[Logs] = []
-    slots, took_s = measure.first_slots_per_arm, 0.0
+    slots, took_s = measure.slots_per_arm or world.first_slots, 0.0
     slot_s = measure.slot_s or WINDOW_S
     while True:
         restarts = rng.normal(0, world.restart_sd, (2, 1))

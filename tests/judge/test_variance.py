@@ -9,6 +9,7 @@ from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.measured import Measured
 from webdyno.judge.variance import (
+    MOST_SLOTS,
     PILOT_BLOCKS,
     _costs_s,
     best_slots,
@@ -86,7 +87,7 @@ def blocks(run: SimulatedRun, count: int) -> list[Record]:
 
 
 @pytest.mark.parametrize(
-    ("restart_sd", "slot_sd", "slots"), [(0.05, 0.01, FIRST_SLOTS), (0.001, 0.05, 6)]
+    ("restart_sd", "slot_sd", "slots"), [(0.05, 0.01, FIRST_SLOTS), (0.001, 0.05, MOST_SLOTS)]
 )
 def test_noisy_slots_get_more_of_them(restart_sd: float, slot_sd: float, slots: int) -> None:
     run = simulated_run(
@@ -102,7 +103,7 @@ def test_the_first_blocks_alone_decide() -> None:
     )
     chosen = [slots_per_arm(blocks(run, count), run.head.experiment) for count in range(1, 12)]
     before = PILOT_BLOCKS - 1
-    assert chosen == [FIRST_SLOTS] * before + [6] * (11 - before)
+    assert chosen == [FIRST_SLOTS] * before + [MOST_SLOTS] * (11 - before)
 
 
 def test_a_number_that_was_asked_for_stays() -> None:
@@ -141,7 +142,7 @@ def test_blocks_get_longer_only_where_that_saves_time() -> None:
     assert choice(restart=0.0, slot=0.01, **cheap, first=2) == 2
     assert choice(restart=0.01, slot=0.0, **cheap, first=2) == 2
     dear = {"start_s": 2.5, "slot_s": 0.6}
-    assert choice(restart=0.0, slot=0.01, **dear, first=2) == 6
+    assert choice(restart=0.0, slot=0.01, **dear, first=2) == 8
     assert choice(restart=0.01, slot=0.01, **dear, first=2) == 2
     assert choice(restart=0.002, slot=0.01, **dear, first=2) == 4
     assert choice(restart=0.01, slot=0.0, **dear, first=4) == 4

@@ -24,7 +24,7 @@ FEWEST_TOLD, MOST_TOLD = 2, 32
 PILOT_BLOCKS = 6
 """Blocks that the choice is made from: those that every run has."""
 
-NEARLY = 1.15
+NEARLY = 1.1
 MOST_SLOTS = 8
 """Blocks shouldn't become so long that few fit into a budget. Nor have they ever fewer slots than
 the first ones: the blocks are limited as well, and each would tell less."""

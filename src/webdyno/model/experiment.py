@@ -215,7 +215,7 @@ class Measure(Model):
     own."""
     slots_per_arm: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
     """Slots of each arm in a block; even, so that ABBA order is balanced. Unless given, the
-    first six blocks have 2 (4 without a pilot), then it is chosen from the noise, from 4 to 8."""
+    first six blocks have 2 (4 without a pilot); then it is chosen from the noise, up to 8."""
     warmup_s: Pause | None = None
     """Load on each arm after its start before anything counts. Unless given, a pilot finds it for
     each arm; 1 s with other load generators than webdyno's own."""
