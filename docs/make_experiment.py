@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import Changes
 from webdyno.model.experiment import Arm, Experiment, Level, Load, Measure, SlowReaders, State
+from webdyno.model.gate import GateSettings
 from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
@@ -37,6 +38,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "arms.NAME": Arm,
     "measure": Measure,
     "bench": BenchSettings,
+    "gate": GateSettings,
 }
 """By the name of its table in TOML; the first stands at the top of the file."""
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -22,6 +23,8 @@ REPOSITORY = Path(__file__).parents[2]
 RUN_WITHIN_S = 1800.0
 TABLE_WIDTH = 100
 """Columns of the tables that stand in the docs."""
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class Outcome(BaseModel):
@@ -62,15 +65,13 @@ class Outcome(BaseModel):
 
 def run_lab(case: str, arguments: Sequence[str], programs: Path | None = None) -> Outcome:
     """Run webdyno, with a folder of own programs on its PATH if given; tell what it found."""
-    path = os.environ.get("PATH", os.defpath)
-    environment = {**os.environ, "PATH": f"{programs}:{path}" if programs else path}
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "run"
         try:
             done = subprocess.run(
                 [str(WEBDYNO), *arguments, f"--out={folder}"],
-                env=environment,
+                env=with_programs(programs),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -88,6 +89,12 @@ def run_lab(case: str, arguments: Sequence[str], programs: Path | None = None) -
             took_s=time.monotonic() - began_s,
             **_found(folder, said),
         )
+
+
+def with_programs(folder: Path | None) -> dict[str, str]:
+    """Give our environment, with a folder of own programs on its PATH if given."""
+    path = os.environ.get("PATH", os.defpath)
+    return {**os.environ, "PATH": f"{folder}:{path}" if folder else path}
 
 
 def _found(folder: Path, said: str) -> dict[str, object]:
@@ -121,7 +128,7 @@ def commit() -> str:
         return "unknown"
 
 
-def append(results: Path, outcome: Outcome) -> None:
+def append(results: Path, outcome: BaseModel) -> None:
     """Add a line to the file of results."""
     results.parent.mkdir(parents=True, exist_ok=True)
     with results.open("a", encoding="utf-8") as file:
@@ -129,13 +136,18 @@ def append(results: Path, outcome: Outcome) -> None:
 
 
 def read(results: Path) -> list[Outcome]:
-    """Read all results so far. Raises BenchError at a line that is none."""
+    """Read all runs so far. Raises BenchError at a line that is none."""
+    return read_as(results, Outcome)
+
+
+def read_as(results: Path, kind: type[M]) -> list[M]:
+    """Read all results of a kind so far. Raises BenchError at a line that is none."""
     if not results.exists():
         return []
     outcomes = []
     for number, line in enumerate(results.read_text(encoding="utf-8").splitlines(), 1):
         try:
-            outcomes.append(Outcome.model_validate_json(line))
+            outcomes.append(kind.model_validate_json(line))
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]["msg"]
             raise BenchError(

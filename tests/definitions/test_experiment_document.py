@@ -48,6 +48,7 @@ FREE = {
     "arms.NAME.knobs",
     "arms.NAME.load",
     "arms.NAME.bench",
+    "gate.worse_than",
 }
 """Tables whose keys are named elsewhere, or by nobody."""
 

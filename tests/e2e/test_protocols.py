@@ -15,7 +15,7 @@ title = "Protocols"
 question = "Do all servers speak it?"
 site = "static"
 load = {{ protocol = "{protocol}", connections = 4, keepalive = {keepalive}{more} }}
-measure = {{ slot_s = 0.1, warmup_s = 0.1, slots_per_arm = 2 }}
+measure = {{ slot_s = 0.3, warmup_s = 0.0, slots_per_arm = 2 }}
 """
 ARMS = "".join(f'[arms.{stack}]\nstack = "{stack}"\n' for stack in STACKS)
 

@@ -12,11 +12,12 @@ from webdyno.judge.remedies import due_remedy
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.usage import counting_share
 from webdyno.model.experiment import Measure
+from webdyno.model.gate import GateSettings
 from webdyno.model.load_result import Times
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
 
-ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=20_000)}
+ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm("apache-event", rate_rps=20_000)}
 BUDGET_S = 1000.0
 
 
@@ -57,6 +58,16 @@ def test_windows_are_alike_for_all_arms_and_what_comes_before_is_each_arms_own()
         lead_in_s={"nginx": 0.3, "apache": 0.1},
         window_s=1.5,
     )
+
+
+def test_equal_arms_and_those_of_a_gate_get_what_the_one_needs_that_needs_most() -> None:
+    """Pilots may find that one of two equal servers has to warm up and the other not."""
+    equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+    settings = slot_settings(PILOTS, equal.head.experiment)
+    assert settings.warmup_s == {"nginx": 0.7, "apache": 0.7}
+    assert settings.lead_in_s == {"nginx": 0.3, "apache": 0.3}
+    gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
+    assert slot_settings(PILOTS, gate).warmup_s == {"nginx": 0.7, "apache": 0.7}
 
 
 def test_a_lead_in_on_record_without_an_arm_is_that_of_all() -> None:

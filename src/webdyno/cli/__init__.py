@@ -16,6 +16,8 @@ from webdyno.cli.doctor import doctor
 from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
 from webdyno.cli.export import export
+from webdyno.cli.gate import gate
+from webdyno.cli.init import init
 from webdyno.cli.interrupts import end_by_signals
 from webdyno.cli.load import load
 from webdyno.cli.report import report
@@ -32,9 +34,9 @@ STDOUT, STANDARD_STREAMS = 1, 3
 
 EPILOGUE = """
 Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
-command, a file or a setting · 3 a server, a tool or the disk failed on this machine · 4 it is worse
-than before, or what --fail-on names · 5 that is too close to call · 130 interrupted · 141 nobody
-read the output to its end.
+command, a file or a setting · 3 a server, a tool or the disk failed on this machine · 4 worse than
+before, or as --fail-on names · 5 that can't be told (both of compare, gate and --fail-on) · 130
+interrupted · 141 nobody read the output to its end.
 """
 
 app = App(
@@ -46,6 +48,8 @@ app = App(
 for command in (
     run,
     duel,
+    gate,
+    init,
     resume,
     report,
     compare,

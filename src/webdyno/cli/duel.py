@@ -81,7 +81,7 @@ def duel(
             f"{flag_of(next(iter(keys)))} is for a system of your own, such as cmd:COMMAND, and "
             f"neither {stack} nor {baseline} is one"
         )
-    served = catalogue.site(site) if site else _common_site(catalogue, stack, baseline)
+    served = catalogue.site(site) if site else common_site(catalogue, stack, baseline)
     spoken = _experiment(served, arms, path)
     of_revisions = any(map(is_revision, (stack, baseline)))
     project = Project.around((own.dir or Path.cwd()).absolute()) if of_revisions else None
@@ -129,7 +129,8 @@ def _run_name(stack: str, baseline: str) -> str:
     return plain[:LONGEST_NAME].strip("-.")
 
 
-def _common_site(catalogue: Catalogue, stack: str, baseline: str) -> Site:
+def common_site(catalogue: Catalogue, stack: str, baseline: str) -> Site:
+    """Give the first site that both can serve; raise Mistake where there is none."""
     from webdyno.own import OWN_SITE, is_own
 
     known = [catalogue.stack(name) for name in (stack, baseline) if not is_own(name)]

@@ -11,9 +11,10 @@ class Exit(IntEnum):
     MISTAKE = 2
     FAILED = 3
     WORSE = 4
-    """Something became worse (`webdyno compare`), or is what `--fail-on` names."""
+    """Something became worse, surely, by more than is tolerated (`webdyno compare`, `gate`), or is
+    what `--fail-on` names."""
     UNDECIDED = 5
-    """Nothing is surely worse, or as `--fail-on` says, and nothing surely isn't."""
+    """Nothing is surely so, and nothing surely isn't."""
     INTERRUPTED = 130
     NOT_READ = 141
     """Nobody reads the output any more, as in `webdyno report RUN | head`: 128 + SIGPIPE."""

@@ -1,6 +1,7 @@
 """What `run`, `duel`, `resume` and `studies` have in common: measure, then show the result."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
@@ -23,6 +24,9 @@ from webdyno.run.folder import RunFolder
 Blocks = Mapping[int, int]
 """By number of a point: how many blocks it is to have in all; none at points left out."""
 
+Show = Callable[[RunFolder], Exit]
+"""Shows what was measured, and gives the exit code that fits."""
+
 
 def measure(
     name: str,
@@ -33,6 +37,7 @@ def measure(
     *,
     yes: bool,
     fail_on: Sequence[str] = (),
+    show: Show = show_result,
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
     limits = _limits(fail_on, experiment)
@@ -42,7 +47,9 @@ def measure(
 
     tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
     return _measure_in(
-        lambda: begin_run(name, experiment, catalogue, out), blocks=blocks, fail_on=limits
+        lambda: begin_run(name, experiment, catalogue, out),
+        blocks=blocks,
+        show=partial(show_result, fail_on=limits) if limits else show,
     )
 
 
@@ -109,7 +116,7 @@ def _measure_in(
     opened: Callable[[], RunFolder],
     more_s: float | None = None,
     blocks: Blocks | None = None,
-    fail_on: Sequence[Limit] = (),
+    show: Show = show_result,
 ) -> Exit:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
     from webdyno.run.session import is_finished
@@ -127,7 +134,7 @@ def _measure_in(
             return Exit.INTERRUPTED
         except Trouble as trouble:
             raise Trouble(f"{trouble}\n{_what_is_kept(folder)}") from trouble
-        code = show_result(folder, fail_on)
+        code = show(folder)
         if not is_finished(folder.head, folder.records()):
             tell(f"a server died; {_what_is_kept(folder)}")
         return code

@@ -1,10 +1,12 @@
 """Shows what a run's folder says: judges it, prints the answer, writes the report beside it."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
-from webdyno.model.judgement import Verdict
+from webdyno.model.gate import GateAnswer, GateJudgement
+from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, answers
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
@@ -14,8 +16,10 @@ def show_result(folder: RunFolder, fail_on: Sequence[Limit] = ()) -> Exit:
     """Judge a run, print the answer, write `report.html` and `summary.csv` into its folder.
 
     Of an experiment with factors every point is judged; one without a verdict is enough for the
-    exit code to say so; then comes what the user wants to fail on.
+    exit code to say so; then comes what the user wants to fail on. A gate has one answer for all
+    points, which is printed alone.
     """
+    from webdyno.judge.gate import judge_gate
     from webdyno.judge.sweep import judge_sweep
     from webdyno.report.terminal import print_report
     from webdyno.report.view import run_view
@@ -23,18 +27,42 @@ def show_result(folder: RunFolder, fail_on: Sequence[Limit] = ()) -> Exit:
     records = folder.records()
     judged = judge_sweep(folder.head, records)
     view = run_view(folder.head, records, judged)
-    print_report(plain_console(), view, folder.path / PAGE_FILE)
+    page = folder.path / PAGE_FILE
+    if folder.head.experiment.gate:
+        code = show_gate(judge_gate(folder.head, records), page)
+    else:
+        print_report(plain_console(), view, page)
+        code = _exit(fail_on, [at.judgement for at in judged.points])
     # Who waits for the answer needn't wait for the charts as well: importing what draws them alone
     # takes most of a second.
     from webdyno.report.page import write_report
 
     write_report(folder.path, view)
-    verdicts = {at.judgement.verdict for at in judged.points}
-    if Verdict.INVALID in verdicts:
+    return code
+
+
+def _exit(fail_on: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
+    if any(it.verdict is Verdict.INVALID for it in judged):
         return Exit.INVALID
-    found = answers(fail_on, (at.judgement for at in judged.points))
+    found = answers(fail_on, judged)
     for it in found:
         words = {"yes": "is true", "no": "is not so", "undecided": "can't be told"}[it.holds]
         tell(f"--fail-on '{it.limit.text}' {words}{f': {it.said}' if it.said else ''}")
     held = {it.holds for it in found}
     return Exit.WORSE if "yes" in held else Exit.UNDECIDED if "undecided" in held else Exit.OK
+
+
+GATE_EXITS = {
+    GateAnswer.PASS: Exit.OK,
+    GateAnswer.FAIL: Exit.WORSE,
+    GateAnswer.CANT_TELL: Exit.UNDECIDED,
+    GateAnswer.INVALID: Exit.INVALID,
+}
+
+
+def show_gate(gate: GateJudgement, page: Path | None = None) -> Exit:
+    """Print the answer of a gate, and where its run's page is, if anything was measured."""
+    from webdyno.report.gate import print_gate
+
+    print_gate(plain_console(), gate, page)
+    return GATE_EXITS[gate.answer]

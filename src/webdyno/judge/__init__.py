@@ -4,6 +4,6 @@ Nothing here touches a process, a clock or a file. docs/method.md has the formul
 """
 
 from webdyno.judge.judgement import judge, ratios_so_far
-from webdyno.judge.stop import Stop, decide
+from webdyno.judge.stop import ELSEWHERE, Stop, decide, fails_gate
 
-__all__ = ["Stop", "decide", "judge", "ratios_so_far"]
+__all__ = ["ELSEWHERE", "Stop", "decide", "fails_gate", "judge", "ratios_so_far"]

@@ -113,10 +113,8 @@ def _noise(comparison: Comparison) -> float:
     found = comparison.ratio
     if found is None:
         return 0.0
-    if found.low > 1 or found.high < 1:
-        return max(found.high, 1 / found.low) - 1
-    half_width = max(log(found.high / found.estimate), log(found.estimate / found.low))
-    return expm1(half_width)
+    low, centre, high = map(log, (found.low, found.estimate, found.high))
+    return expm1(Estimate(low, centre, high, comparison.method).noise)
 
 
 def compare_arms(

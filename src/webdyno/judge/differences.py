@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from webdyno.model.base import Model
 from webdyno.model.experiment import Experiment
+from webdyno.model.machine import Machine
 from webdyno.model.records import SessionRecord
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import Difference
@@ -41,16 +42,18 @@ def surroundings(
     before: RunHead | SessionRecord, after: RunHead | SessionRecord
 ) -> list[Difference]:
     """Give what differs of machine, servers, load generator and webdyno."""
-    machine, was_bytes = after.machine, before.machine.memory_bytes
-    if abs(machine.memory_bytes - was_bytes) <= SAME_MEMORY * was_bytes:
-        after = after.model_copy(
-            update={"machine": machine.model_copy(update={"memory_bytes": was_bytes})}
-        )
-    return [
+    return machine_differences(before.machine, after.machine) + [
         difference
-        for name in ("machine", "versions", "load_generator", "webdyno_version")
+        for name in ("versions", "load_generator", "webdyno_version")
         for difference in _unequal(name, getattr(before, name), getattr(after, name))
     ]
+
+
+def machine_differences(before: Machine, after: Machine) -> list[Difference]:
+    """Give what differs of two machines, or of one before and after it was changed."""
+    if abs(after.memory_bytes - before.memory_bytes) <= SAME_MEMORY * before.memory_bytes:
+        after = after.model_copy(update={"memory_bytes": before.memory_bytes})
+    return _unequal("machine", before, after)
 
 
 def _unequal(name: str, before: object, after: object) -> list[Difference]:

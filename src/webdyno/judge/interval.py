@@ -43,6 +43,16 @@ class Estimate:
         """Whether "no difference" lies outside the interval."""
         return self.low > 0 or self.high < 0
 
+    @property
+    def noise(self) -> float:
+        """Of two equal arms: how far from each other they may come out.
+
+        The half-width; where the interval excludes "no difference", its farther end.
+        """
+        if self.excludes_zero():
+            return max(abs(self.low), abs(self.high))
+        return self.half_width
+
     def widened(self, factor: float) -> "Estimate":
         """Move both ends away from the centre."""
         return Estimate(

@@ -25,9 +25,10 @@ from webdyno.model.experiment import Measure, tolerance_of
 from webdyno.model.format import percent
 from webdyno.model.judgement import Interval
 
-SPENT = 0.046
-"""Nominal risk with which wrong answers stay below 5 % at any number of planned blocks up to 30
-(tests/judge/test_question.py)."""
+RISK = 0.05
+SPENT = 0.92
+"""Share of the risk that is spent nominally: wrong answers then stay below the risk at any number
+of planned blocks up to 30 (tests/judge/test_question.py)."""
 SPENDING_POWER = 1.5
 GRID, GRID_SDS = 2001, 8.0
 MOST_DIGITS = 4
@@ -45,6 +46,8 @@ class OneSided:
     most_blocks: int
     """Planned before anything of a difference was seen."""
     fewest_blocks: int = 6
+    risk: float = RISK
+    """Of a wrong yes, and of a wrong no, over all looks together."""
 
     @property
     def margin(self) -> float:
@@ -58,9 +61,9 @@ class OneSidedAnswer:
 
     answer: Literal["yes", "no", "undecided"]
     at_least: float
-    """Ratio of gain (above 1 is better) that is exceeded with 95 % confidence."""
+    """Ratio of gain (above 1 is better) that is exceeded, but for the risk."""
     at_most: float
-    """Ratio that isn't exceeded with 95 % confidence; each bound holds by itself."""
+    """Ratio that isn't exceeded, but for the risk; each bound holds by itself."""
     why: str
 
 
@@ -73,7 +76,7 @@ def ask(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     n = len(d)
     if n < question.fewest_blocks:
         return None
-    level = look_level(n, question.fewest_blocks, question.most_blocks)
+    level = look_level(n, question.fewest_blocks, question.most_blocks, question.risk)
     gain = d if question.better == "higher" else -d
     mean, sd = float(gain.mean()), max(float(gain.std(ddof=1)), TINY**0.5)
     reach = float(stdtrit(n - 1, 1 - level)) * sd / n**0.5
@@ -115,14 +118,14 @@ def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | No
     return replace(pessimist, answer="undecided", at_most=optimist.at_most, why=why)
 
 
-def look_level(n: int, fewest: int, most: int) -> float:
+def look_level(n: int, fewest: int, most: int, risk: float = RISK) -> float:
     """Give the one-sided significance level at which the look after block n answers."""
-    levels = _levels(fewest, max(most, fewest))
+    levels = _levels(fewest, max(most, fewest), risk)
     return levels[min(n - fewest, len(levels) - 1)]
 
 
 @cache
-def _levels(fewest: int, most: int) -> tuple[float, ...]:
+def _levels(fewest: int, most: int, risk: float) -> tuple[float, ...]:
     """Give the level of each look, from `fewest` blocks to `most`.
 
     The sum of the blocks walks on a grid: what crosses the boundary is taken out, the rest goes on
@@ -138,7 +141,7 @@ def _levels(fewest: int, most: int) -> tuple[float, ...]:
     for n in range(fewest, most + 1):
         if n > fewest:
             inside = np.convolve(inside, one_block, mode="same")
-        may_be_spent = SPENT * (n / most) ** SPENDING_POWER
+        may_be_spent = SPENT * risk * (n / most) ** SPENDING_POWER
         # What lies beyond the middle between a point of the grid and the one before.
         beyond = np.cumsum(inside[::-1])[::-1] * step
         boundary = float(np.interp(spent - may_be_spent, -beyond, x - step / 2))

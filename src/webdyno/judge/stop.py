@@ -14,11 +14,13 @@ from webdyno.judge.comparison import (
     shown_estimate,
 )
 from webdyno.judge.endpoints import together
+from webdyno.judge.gate import answer_at
 from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.model.experiment import Experiment, Measure
 from webdyno.model.format import count, percent
+from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Comparison
 from webdyno.model.metrics import metric_rule
 from webdyno.model.records import Record, StopReason
@@ -33,12 +35,21 @@ OUTNUMBERED = 2
 slots, and those are left out (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
 
 
+ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
+
+
 @dataclass(frozen=True)
 class Stop:
     """Why to stop, as a word and as a sentence."""
 
     reason: StopReason
     why: str
+
+
+def blocks_for_an_answer(experiment: Experiment) -> int:
+    """Give how many blocks an experiment needs at least; a gate asks for no exact test."""
+    measure = experiment.measure
+    return measure.min_blocks if experiment.gate else fewest_blocks(measure, together(experiment))
 
 
 def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) -> Stop | None:
@@ -63,17 +74,29 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
                 why = f"arm {arm} has no valid slot in {count(finished, 'block')}"
                 return Stop("nothing-valid", why)
     pairs = _pairs(valid, experiment)
-    fewest = fewest_blocks(measure, together(experiment))
+    fewest = blocks_for_an_answer(experiment)
     judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
-    if judgeable >= fewest and (known := _known(valid, experiment, fewest)):
+    if judgeable >= fewest and experiment.gate:
+        answer = answer_at(measured, experiment)
+        if answer is not GateAnswer.CANT_TELL:
+            return Stop("question", f"the gate's answer is known: {answer}")
+    elif judgeable >= fewest and (known := _known(valid, experiment, fewest)):
         return known
     if finished >= measure.max_blocks:
         return Stop("max-blocks", f"{count(finished, 'block')} are the most that were asked for")
     if elapsed_s + measured.block_s > measure.budget_s:
         return Stop("budget", f"no other block fits into the budget of {measure.budget_s:g} s")
     return None
+
+
+def fails_gate(records: Sequence[Record], experiment: Experiment) -> bool:
+    """Tell whether a gate has failed at this point, and so as a whole."""
+    measured = Measured.of(records)
+    enough = len(measured.blocks) >= blocks_for_an_answer(experiment)
+    gate = experiment.gate is not None
+    return gate and enough and answer_at(measured, experiment) is GateAnswer.FAIL
 
 
 def _known(valid: Measured, experiment: Experiment, fewest: int) -> Stop | None:

@@ -17,6 +17,8 @@ COMMANDS = (
     "doctor",
     "duel",
     "export",
+    "gate",
+    "init",
     "load",
     "report",
     "resume",

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import Changes, changed
+from webdyno.model.gate import GateSettings
 from webdyno.model.headers import Headers, accepted_encodings, may_be_compressed
 from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import DecidingMetric
@@ -321,6 +322,16 @@ class Experiment(Model):
     ] = {}
     """What is varied: a setting's dotted key, as for --set, and its levels. The arms are compared
     at every combination of levels; the measuring time is shared out among these points."""
+    gate: GateSettings | None = None
+    """Makes it a gate, as `webdyno gate` does: is the third arm worse than the first two, which are
+    alike?"""
+
+    @model_validator(mode="after")
+    def _arms_of_a_gate(self) -> "Experiment":
+        arms = list(self.arms.values())
+        if self.gate and (len(arms) != 3 or arms[0] != arms[1]):
+            raise ValueError("a gate has three arms: the base twice, defined alike, and the head")
+        return self
 
     @model_validator(mode="after")
     def _requests_or_paths(self) -> "Experiment":

@@ -94,4 +94,6 @@ def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
     there = Experiment.model_validate(settings)
     budget_s = there.measure.budget_s / points
     measure = there.measure.model_copy(update={"budget_s": budget_s})
-    return PointPlan(point=point, experiment=there.model_copy(update={"measure": measure}))
+    gate = there.gate and there.gate.model_copy(update={"endpoints": points})
+    here = there.model_copy(update={"measure": measure, "gate": gate})
+    return PointPlan(point=point, experiment=here)

@@ -2,5 +2,6 @@
 
 from webdyno.revisions.builds import Recipe, built
 from webdyno.revisions.repository import Repository, Revision
+from webdyno.revisions.unread import nothing_to_measure
 
-__all__ = ["Recipe", "Repository", "Revision", "built"]
+__all__ = ["Recipe", "Repository", "Revision", "built", "nothing_to_measure"]

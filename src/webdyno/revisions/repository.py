@@ -76,6 +76,11 @@ class Repository:
         """Count the files of the working tree that differ from the last commit."""
         return len(self._told("status", "--porcelain").splitlines())
 
+    def changed_files(self, before: Revision, after: Revision) -> list[str]:
+        """List the files that are other, new or gone; of one that was moved both names."""
+        words = ("diff", "--name-only", "--no-renames", "-z", before.commit, after.commit, "--")
+        return sorted(filter(None, self._told(*words).split("\0")))
+
     def check_out(self, revision: Revision, folder: Path) -> None:
         """Put a revision's files into a new folder, as a worktree of this repository."""
         # A hook of the user's could do anything, such as asking him something.

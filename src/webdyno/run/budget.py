@@ -7,8 +7,7 @@ from types import MappingProxyType
 
 from webdyno.definitions import Catalogue
 from webdyno.judge import settings
-from webdyno.judge.comparison import fewest_blocks
-from webdyno.judge.endpoints import together
+from webdyno.judge.stop import blocks_for_an_answer
 from webdyno.model.experiment import Experiment, Level, Load
 from webdyno.model.format import count, duration
 from webdyno.model.point import plan_points
@@ -80,7 +79,7 @@ def _slot_s(load: Load, usual_s: float) -> float:
 
 def blocks_needed(experiment: Experiment) -> int:
     """Give the fewest blocks that bring a verdict."""
-    return fewest_blocks(experiment.measure, together(experiment))
+    return blocks_for_an_answer(experiment)
 
 
 def foretell(experiment: Experiment, catalogue: Catalogue) -> str:

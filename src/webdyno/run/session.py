@@ -14,7 +14,7 @@ from webdyno.bench import Bench, open_bench
 from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
 from webdyno.generator import GeneratorError, find_loadgen, program
-from webdyno.judge import decide
+from webdyno.judge import ELSEWHERE, Stop, decide, fails_gate
 from webdyno.judge.differences import surroundings
 from webdyno.model.bench import BenchSettings
 from webdyno.model.command import repeat_command
@@ -183,6 +183,8 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
     any_block = any(at.finished_blocks for at in points)
     generator_failed = False
     while going := [at for at in points if not at.stops()]:
+        if _gate_fails(points, going):
+            return
         turn += 1
         for at in Random(f"{seed}/round {turn}").sample(going, len(going)):
             began, number = time.monotonic(), at.finished_blocks + 1
@@ -204,6 +206,17 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
                 any_block = True
                 if warning := surprise([each.experiment for each in points], took_s):
                     at.progress.notice(warning)
+
+
+def _gate_fails(points: Sequence[MeasuredPoint], going: Sequence[MeasuredPoint]) -> bool:
+    """End the points that are left once a gate has failed, when all had the fewest blocks."""
+    ended = [at for at in points if at not in going]
+    early = any(at.finished_blocks < at.experiment.measure.min_blocks for at in going)
+    if early or not any(fails_gate(at.records, at.experiment) for at in ended):
+        return False
+    for at in going:
+        at.keep_stop(Stop("question", ELSEWHERE))
+    return True
 
 
 def _of_point(records: Sequence[Record], plan: PointPlan) -> list[Record]:

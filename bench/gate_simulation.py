@@ -1,0 +1,154 @@
+"""How often a gate is right: simulated gates, answered by the judge's own functions.
+
+Every endpoint has CPU time per request, rate and 99th percentile, each with lognormal noise of its
+own for each fresh start of each of the three arms. Of several endpoints one needs more CPU time;
+its rate falls and its percentile rises by as much. The noise of metrics is independent, which is
+when a gate errs most often. Each row of the table is for 1 000 gates unless told otherwise.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log1p
+from statistics import fmean
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rig.options import count
+from rig.script import Script
+from webdyno.judge.gate import Claim, answer_claims, gate_answer
+from webdyno.judge.interval import Logs
+from webdyno.model.experiment import Measure
+from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
+from webdyno.model.metrics import metric_rule
+
+EXAMPLES = """\
+  the table of docs/gate.md (some minutes)
+    .venv/bin/python bench/gate_simulation.py
+  a rough one
+    .venv/bin/python bench/gate_simulation.py --gates 100
+"""
+
+MEASURE = Measure()
+CHANGES = (0.0, 0.03, 0.05, 0.1)
+NOISES = {
+    "quiet": {"server_cpu_us": 0.008, "rate_rps": 0.012, "response_p99_us": 0.05},
+    "restless": {"server_cpu_us": 0.02, "rate_rps": 0.03, "response_p99_us": 0.12},
+}
+"""Standard deviation of ln(value) of one arm in one block, by metric."""
+ENDPOINTS = (1, 3)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """How a simulated gate ended."""
+
+    answer: GateAnswer
+    blocks: float
+    """Mean over endpoints."""
+    named: frozenset[str]
+    """Endpoints that are called worse."""
+
+
+@dataclass(frozen=True)
+class World:
+    """The truth of a gate."""
+
+    change: float
+    """What the first endpoint needs more, as a share."""
+    noise: str
+    endpoints: int
+    base_again: float = 0.0
+    """By how much, in ln, the second arm of the base differs from the first, lastingly."""
+    at_margin: bool = False
+    """Whether every metric everywhere is worse by exactly its tolerance instead."""
+
+
+def gates(world: World, how_many: int, seed: int = 0) -> Iterator[Gate]:
+    """Make gates; each endpoint stops by itself when its answer is known."""
+    rng = np.random.default_rng(seed)
+    for _ in range(how_many):
+        ends = [
+            _until_answered(_logs(world, rng, changed=endpoint == 0), str(endpoint), world)
+            for endpoint in range(world.endpoints)
+        ]
+        claims = [claim for end in ends for claim in end]
+        answers = answer_claims(claims, MEASURE, len(claims))
+        yield Gate(
+            gate_answer([it.answer for it in answers]),
+            fmean(len(end[0].d) for end in ends),
+            frozenset(it.claim.endpoint for it in answers if it.answer == "worse"),
+        )
+
+
+def _logs(world: World, rng: np.random.Generator, *, changed: bool) -> dict[str, Logs]:
+    """Give ln of all metrics of base, base again and head in all blocks that there may be."""
+    found = {}
+    for metric, sd in NOISES[world.noise].items():
+        logs = rng.normal(0, sd, (3, MEASURE.max_blocks))
+        worse = log1p(world.change) if changed else 0.0
+        worse = log1p(DEFAULT_TOLERANCES[metric]) if world.at_margin else worse
+        logs[1] += world.base_again
+        logs[2] += worse if metric_rule(metric).metric.better == "lower" else -worse
+        found[metric] = logs
+    return found
+
+
+def _until_answered(logs: dict[str, Logs], endpoint: str, world: World) -> list[Claim]:
+    claims: list[Claim] = []
+    for n in range(MEASURE.min_blocks, MEASURE.max_blocks + 1):
+        claims = [
+            Claim(
+                endpoint,
+                metric_rule(metric),
+                DEFAULT_TOLERANCES[metric],
+                d=head[:n] - (base[:n] + again[:n]) / 2,
+                again=again[:n] - base[:n],
+            )
+            for metric, (base, again, head) in logs.items()
+        ]
+        answers = answer_claims(claims, MEASURE, len(claims) * world.endpoints)
+        if gate_answer([it.answer for it in answers]) is not GateAnswer.CANT_TELL:
+            break
+    return claims
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_argument("--gates", type=count, default=1_000, help="gates in each row (1000)")
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Simulate and print the table."""
+    made = Table(title=f"{options.gates} gates a row, tolerances 5, 5 and 25 %")
+    for heading in ("machine", "endpoints", "more CPU"):
+        made.add_column(heading)
+    for heading in ("pass", "fail", "can't tell", "blocks", "wrong endpoint"):
+        made.add_column(heading, justify="right")
+    for noise in NOISES:
+        for endpoints in ENDPOINTS:
+            for change in CHANGES:
+                ended = list(gates(World(change, noise, endpoints), options.gates))
+                made.add_row(noise, str(endpoints), f"{change:.0%}", *cells(ended))
+    console.print(made)
+
+
+def cells(ended: list[Gate]) -> list[str]:
+    """Count how gates ended."""
+    answers = [gate.answer for gate in ended]
+    shares = [
+        f"{answers.count(answer) / len(ended):.1%}"
+        for answer in (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.CANT_TELL)
+    ]
+    blocks = fmean(gate.blocks for gate in ended)
+    wrong = sum(bool(gate.named - {"0"}) for gate in ended)
+    return [*shares, f"{blocks:.1f}", f"{wrong / len(ended):.1%}"]
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))

@@ -1,0 +1,186 @@
+"""How often a gate is right on a real machine: gates between servers of dialled cost.
+
+webdyno runs as a user runs it, `webdyno gate` with its defaults: base and head cost 100 µs of CPU
+time per request, or head 3 % or 10 % more; and no change beside a neighbour that works in bursts on
+the servers' CPUs. Each gate adds a line to the file of results; the table is made of all lines.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+from rich.table import Table
+
+from rig import lab, machine
+from rig.neighbour import bursts
+from rig.options import count
+from rig.script import Script, progress
+from truth import CATALOGUE, own_program
+from webdyno.bench import Bench
+from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
+
+EXAMPLES = """\
+  all that is still missing of 40, 15, 15 and 15 gates (some hours)
+    .venv/bin/python bench/gates.py
+  one more of each
+    .venv/bin/python bench/gates.py --more 1
+  only the table of what is there
+    .venv/bin/python bench/gates.py --table
+"""
+
+RESULTS = Path("runs/gates.jsonl")
+BASE_US = 100.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """Gates whose answer is known."""
+
+    name: str
+    change: float
+    gates: int
+    neighbour: bool = False
+
+    @property
+    def arguments(self) -> list[str]:
+        """What webdyno is asked."""
+        costs = {BASE: BASE_US, BASE_AGAIN: BASE_US, HEAD: BASE_US * (1 + self.change)}
+        dialled = [f'--set=arms."{arm}".knobs.cost_us={cost:.6g}' for arm, cost in costs.items()]
+        sides = ["--base=dialled", "--head=dialled", f"--catalog={CATALOGUE}", "--yes"]
+        return ["gate", *sides, "--set=load.connections=16", *dialled]
+
+
+CASES = (
+    Case("no change", 0.0, 40),
+    Case("3 % more", 0.03, 15),
+    Case("10 % more", 0.1, 15),
+    Case("no change, noisy neighbour", 0.0, 15, neighbour=True),
+)
+
+
+class Outcome(BaseModel):
+    """One gate: a line of the file of results."""
+
+    model_config = ConfigDict(frozen=True)
+
+    case: str
+    at: datetime
+    machine: str
+    commit: str
+    answer: GateAnswer | None
+    """None where there was none; `problem` says why."""
+    headline: str = ""
+    blocks: int = 0
+    took_s: float
+    """From the command to its end."""
+    problem: str = ""
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_argument("--more", type=count, help="so many of each, instead of what is missing")
+    made.add_argument("--table", action="store_true", help="run nothing")
+    made.add_argument("--budget", help="webdyno's --budget (its own default)")
+    made.add_argument(
+        "--results", type=Path, default=RESULTS, help=f"the file that grows ({RESULTS})"
+    )
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what is missing, a gate of each case in turns; then show all that is known."""
+    known = lab.read_as(options.results, Outcome)
+    left = {case: options.more or case.gates - _count(known, case) for case in CASES}
+    if not options.table and any(number > 0 for number in left.values()):
+        with own_program() as program:
+            for turn in range(max(left.values())):
+                for case in (case for case in CASES if turn < left[case]):
+                    found = run(case, program.parent, options.budget)
+                    lab.append(options.results, found)
+                    said = found.headline or found.problem
+                    progress.print(f"{case.name}: {found.answer}, {said}", markup=False)
+    console.print(table(lab.read_as(options.results, Outcome)))
+
+
+def run(case: Case, programs: Path, budget: str | None) -> Outcome:
+    """Run one gate."""
+    at, began_s = datetime.now(UTC), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch, _neighbour(case):
+        written = Path(scratch) / "ci"
+        more = [
+            f"--out={scratch}/run",
+            f"--write={written}",
+            *([f"--budget={budget}"] * bool(budget)),
+        ]
+        done = subprocess.run(
+            [str(lab.WEBDYNO), *case.arguments, *more],
+            env=lab.with_programs(programs),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=lab.RUN_WITHIN_S,
+            check=False,
+        )
+        file = written / "gate.json"
+        gate = GateJudgement.model_validate_json(file.read_text()) if file.exists() else None
+    return Outcome(
+        case=case.name,
+        at=at,
+        machine=machine.describe(),
+        commit=lab.commit(),
+        answer=gate.answer if gate else None,
+        headline=gate.headline if gate else "",
+        blocks=max((claim.blocks for claim in gate.claims), default=0) if gate else 0,
+        took_s=time.monotonic() - began_s,
+        problem="" if gate else done.stderr.strip()[-500:] or "webdyno left no answer behind",
+    )
+
+
+def _neighbour(case: Case) -> AbstractContextManager[None]:
+    return bursts(Bench().split.servers) if case.neighbour else nullcontext()
+
+
+def _count(outcomes: Sequence[Outcome], case: Case) -> int:
+    return sum(it.case == case.name for it in outcomes)
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """Show what came of all gates, case by case."""
+    made = Table(
+        title="gates between servers of dialled cost, tolerances 5, 5 and 25 %",
+        caption=machine.describe(),
+        width=lab.TABLE_WIDTH,
+    )
+    made.add_column("case")
+    for heading in ("gates", "pass", "fail", "can't tell", "invalid, failed", "blocks", "s"):
+        made.add_column(heading, justify="right")
+    for case in CASES:
+        mine = [it for it in outcomes if it.case == case.name]
+        if not mine:
+            continue
+        answers = [it.answer for it in mine]
+        told = (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.CANT_TELL)
+        made.add_row(
+            case.name,
+            str(len(mine)),
+            *(str(answers.count(answer)) for answer in told),
+            str(sum(answer not in told for answer in answers)),
+            f"{fmean(it.blocks for it in mine):.1f}",
+            f"{fmean(it.took_s for it in mine):.0f}",
+        )
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))

@@ -1,0 +1,253 @@
+"""`webdyno gate`: is this revision worse than that one? For people, and for CI."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
+from webdyno.cli.console import plain_console
+from webdyno.cli.duel import common_site
+from webdyno.cli.exits import Exit
+from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget, CatalogDirs, Out, Yes
+from webdyno.cli.measure import measure
+from webdyno.cli.own_systems import checked_with_own
+from webdyno.cli.result import show_gate, show_result
+from webdyno.cli.tolerances import tolerances
+from webdyno.definitions import Catalogue, CommandLine, Draft, Override, settings
+from webdyno.definitions.experiment import Source
+from webdyno.definitions.toml_file import KeyPath
+from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
+from webdyno.model.mistake import Mistake
+from webdyno.run.folder import RunFolder
+
+if TYPE_CHECKING:
+    from webdyno.own import Project
+    from webdyno.revisions import Repository, Revision
+
+WORKING_TREE = "."
+REQUESTS = "requests"
+ASKED_BY_PATH = {"path", "name", "weight"}
+"""Keys of a request that is a page; the weight says nothing where each is asked by itself."""
+BUDGET_S = 600.0
+
+
+def gate(
+    *,
+    base: Annotated[
+        str, Parameter(help="The revision that head is held against, or a stack (see duel).")
+    ] = "origin/main",
+    head: Annotated[
+        str, Parameter(help="The revision that is asked about; the working tree unless given.")
+    ] = WORKING_TREE,
+    worse_than: Annotated[
+        Sequence[str],
+        Parameter(
+            help="How much worse is tolerated: 5% (CPU time per request and rate; the 99th "
+            "percentile five times that), or of one metric: cpu=3%, rate=10%, p99=20%, p99=off; "
+            "may be given again.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = (),
+    path: Annotated[
+        Sequence[str],
+        Parameter(
+            help="An endpoint, asked by itself; may be given again. Else what webdyno.toml says.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = (),
+    site: Annotated[
+        str | None, Parameter(help="What stacks of the catalogue serve, if such are compared.")
+    ] = None,
+    budget: Budget = None,
+    set_: Annotated[
+        Sequence[str],
+        Parameter(
+            name="--set",
+            help="KEY=VALUE: change a setting of the experiment; may be given again.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = (),
+    bench: BenchFlags = THIS_BENCH,
+    ci: CiFlags = NOTHING,
+    out: Out = None,
+    catalog: CatalogDirs = (),
+    yes: Yes = False,
+) -> Exit:
+    """Tell whether head is worse than base by more than is tolerated, and nothing else.
+
+    Three answers, each with an exit code: 0 pass (surely not worse), 4 fail (surely worse), 5 can't
+    tell in the time given. It stops as soon as the answer is known. Each is wrong in at most 5 % of
+    gates, however many endpoints and metrics there are (docs/gate.md).
+
+    For example
+
+        webdyno gate
+
+        webdyno gate --base origin/main --worse-than 5%
+
+        webdyno gate --base v1.2 --head v1.3 --path / --path /search --worse-than cpu=3%
+
+        webdyno gate --write results     # gate.md, junit.xml and others
+    """
+    from webdyno.own import Project, SpokenOfProject
+
+    tolerated = tolerances(worse_than)
+    earlier = read_baseline(ci.baseline) if ci.baseline else None
+    catalogue = Catalogue.load(catalog)
+    sides = [_side(name, flag, catalogue) for name, flag in ((base, "--base"), (head, "--head"))]
+    old, new = sides
+    if old.files and new.files and (why := _unmeasured(old.files, new.files)):
+        answer = GateJudgement(answer=GateAnswer.PASS, headline=why, base=old.name, head=new.name)
+        leave_behind(answer, ci)
+        return show_gate(answer)
+    served = site or common_site(catalogue, new.stack, old.stack).name
+    project = Project.around(Path.cwd())
+    spoken = _experiment(old, new, path or _paths_of(project), served, tolerated, project)
+    source = SpokenOfProject(spoken, project) if project else spoken
+    overrides = [*_budget(budget), *bench.overrides(), *settings(set_)]
+    draft = Draft.of(_ByEndpoint(source), overrides)
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
+
+    def show(folder: RunFolder) -> Exit:
+        from webdyno.judge.baseline import since_baseline
+        from webdyno.judge.gate import judge_gate
+
+        code = show_result(folder)
+        answer = judge_gate(folder.head, folder.records())
+        beside = since_baseline(earlier, answer) if earlier else []
+        for said in beside:
+            plain_console().print(said)
+        leave_behind(answer.model_copy(update={"notes": [*answer.notes, *beside]}), ci)
+        return code
+
+    return measure("gate", experiment, catalogue, out, yes=yes, show=show)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Base or head, as it was asked for."""
+
+    flag: str
+    stack: str
+    """`rev:main`, or whatever else an arm can be."""
+    name: str
+    """For people: `main (1a2b3c4)`."""
+    files: "Files | None"
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a revision consists of."""
+
+    repository: "Repository"
+    revision: "Revision"
+
+
+def _side(asked: str, flag: str, catalogue: Catalogue) -> _Side:
+    """Find out what is asked for; raise Mistake for a revision that isn't there."""
+    from webdyno.own import is_own
+    from webdyno.revisions import Repository
+
+    kind, _, text = asked.partition(":")
+    if asked in catalogue.stacks or (is_own(asked) and kind != "rev"):
+        return _Side(flag, asked, asked, None)
+    wanted = text if kind == "rev" else asked
+    repository = Repository.around(Path.cwd(), flag)
+    revision = repository.revision(wanted, flag)
+    called = "the working tree" if wanted == WORKING_TREE else wanted
+    return _Side(flag, f"rev:{wanted}", f"{called} ({revision.text})", Files(repository, revision))
+
+
+def _unmeasured(old: Files, new: Files) -> str | None:
+    from webdyno.revisions import nothing_to_measure
+
+    return nothing_to_measure(old.repository.changed_files(old.revision, new.revision))
+
+
+@dataclass(frozen=True)
+class _ByEndpoint:
+    """Flags and webdyno.toml together, but for its requests: their paths are points of the gate."""
+
+    source: Source
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Give the experiment as TOML has it."""
+        return {key: value for key, value in self.source.data.items() if key != REQUESTS}
+
+    @property
+    def folder(self) -> Path:
+        """Where the files lie that the experiment names."""
+        return self.source.folder
+
+    def place(self, where: KeyPath) -> str:
+        """Name the flag, or file and line."""
+        return self.source.place(where)
+
+
+def _budget(budget: str | None) -> list[Override]:
+    if budget is None:
+        return []
+    return [Override(("measure", "budget_s"), budget, f"--budget {budget}")]
+
+
+def _experiment(
+    old: _Side,
+    new: _Side,
+    paths: Sequence[str],
+    site: str,
+    worse_than: dict[str, float],
+    project: "Project | None",
+) -> CommandLine:
+    decided = {"decide_on": next(iter(worse_than)), "budget_s": BUDGET_S}
+    measured = project.file.data.get("measure", {}) if project else {}
+    data: dict[str, Any] = {
+        "title": f"{new.name} against {old.name}",
+        "question": f"Is {new.name} worse than {old.name} by more than is tolerated?",
+        "site": site,
+        "arms": {
+            BASE: {"stack": old.stack},
+            BASE_AGAIN: {"stack": old.stack},
+            HEAD: {"stack": new.stack},
+        },
+        "gate": {"worse_than": worse_than, "base": old.name, "head": new.name},
+        "measure": {key: value for key, value in decided.items() if key not in measured},
+    }
+    if len(paths) > 1:
+        data["factors"] = {"load.paths": [[each] for each in dict.fromkeys(paths)]}
+    elif paths:
+        data["load"] = {"paths": list(paths)}
+    said = f"--path {' --path '.join(paths)}"
+    flags: dict[KeyPath, str] = {
+        ("load", "paths"): said,
+        ("factors",): said,
+        ("arms", BASE): f"{old.flag} {old.stack}",
+        ("arms", BASE_AGAIN): f"{old.flag} {old.stack}",
+        ("arms", HEAD): f"{new.flag} {new.stack}",
+        ("gate",): "--worse-than",
+    }
+    return CommandLine(data, flags)
+
+
+def _paths_of(project: "Project | None") -> list[str]:
+    """Give the paths of `[[requests]]`; raise Mistake, naming the line, for what is no page."""
+    if project is None:
+        return []
+    paths = []
+    for number, request in enumerate(project.file.data.get(REQUESTS, [])):
+        place = project.file.place((REQUESTS, number))
+        if not isinstance(request, dict) or not isinstance(request.get("path"), str):
+            raise Mistake(f'{place}: a request needs path = "/…", such as path = "/"')
+        if more := request.keys() - ASKED_BY_PATH:
+            raise Mistake(
+                f"{place}: a gate asks for pages by GET, each by itself; leave out "
+                f"{', '.join(sorted(more))}, or name the endpoints with --path"
+            )
+        paths.append(request["path"])
+    return paths

@@ -1,0 +1,299 @@
+"""The gate: whether head is worse than base by more than is tolerated, on any metric, anywhere.
+
+The base is measured as two arms. Head is held against the mean of both, in ln, block by block; how
+far the two come out from each other is the noise floor. Every claim "head isn't worse by more than
+its tolerance" is asked in one direction after each block (`judge/question.py`).
+
+**Fail** takes one claim that is surely wrong: the chance of one that is only bad luck grows with
+their number, so Holm's step-down shares the risk of 5 % among them all. **Pass** takes all claims
+to be surely right, which is never easier than the hardest of them: each has the whole risk (Berger,
+"Multiparameter hypothesis testing and acceptance sampling", Technometrics 1982). So either
+answer is wrong in at most 5 % of gates at the very margin, whatever the number of claims.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import expm1, log
+
+import numpy as np
+
+from webdyno.judge.bias import limited_by
+from webdyno.judge.bounds import UNBIASED, Bound
+from webdyno.judge.comparison import evidence_of, floor_share, log_ratios
+from webdyno.judge.gate_sentences import headline
+from webdyno.judge.interval import Estimate, Logs, estimate
+from webdyno.judge.judgement import spoils
+from webdyno.judge.measured import Measured
+from webdyno.judge.question import RISK, OneSided, OneSidedAnswer, ask_within
+from webdyno.judge.sweep import PointRun, runs_by_point
+from webdyno.judge.validity import findings_of, left_out_slots, valid_for
+from webdyno.model.experiment import Experiment, Measure
+from webdyno.model.format import level, percent
+from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
+from webdyno.model.judgement import Finding, Interval
+from webdyno.model.metrics import MetricRule, metric_rule
+from webdyno.model.records import BlockRecord, PilotRecord, Record
+from webdyno.model.run import RunHead
+
+LIMITED_KINDS = {"rate", "response time"}
+"""Metrics that tell of the client or the link where those are the limit of all arms."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That head isn't worse than base by more than is tolerated, with what was measured of it."""
+
+    endpoint: str
+    rule: MetricRule
+    tolerance: float
+    d: Logs
+    """ln(head / base) of each block, base being the geometric mean of both its arms."""
+    again: Logs
+    """ln of the base's second arm / its first one."""
+    bound: Bound = UNBIASED
+    """By which disturbances can have moved d at most."""
+    limited: bool = False
+    """Whether load generator or link were the limit of all three arms."""
+    base: float | None = None
+    head: float | None = None
+    """Geometric means over blocks."""
+
+    def same_again(self, risk: float) -> Estimate | None:
+        """Give the interval of the two bases' log ratio; None with fewer than two blocks."""
+        return estimate(self.again, 1 - risk) if len(self.again) > 1 else None
+
+    def base_differs(self, risk: float) -> float:
+        """How far the base differs from itself at most, in ln; 0 unless it surely does."""
+        found = self.same_again(risk)
+        return found.noise if found and found.excludes_zero() else 0.0
+
+    def ask(self, measure: Measure, risk: float, claims: int) -> OneSidedAnswer | None:
+        """Ask whether it is surely so, or surely not; None while there are too few blocks.
+
+        What a base differs from itself, head may differ from it without being another program: it
+        counts against the answer like any other disturbance.
+        """
+        differs = self.base_differs(RISK / claims)
+        bound = replace(self.bound, up=self.bound.up + differs, down=self.bound.down + differs)
+        better = self.rule.metric.better
+        most, fewest = measure.max_blocks, measure.min_blocks
+        return ask_within(self.d, bound, OneSided(self.tolerance, better, most, fewest, risk))
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A claim with its answer, and the bounds on which that rests."""
+
+    claim: Claim
+    answer: ClaimAnswer
+    found: OneSidedAnswer | None
+
+
+def answer_claims(claims: Sequence[Claim], measure: Measure, among: int) -> list[Answered]:
+    """Answer claims, some or all of the `among` that share the risk of a wrong "worse"."""
+    worse: dict[int, OneSidedAnswer] = {}
+    left = among
+    while found := _next_worse(claims, measure, RISK / left, among, worse):
+        worse |= found
+        left = max(left - len(found), 1)
+    return [
+        Answered(claim, "worse", worse[at]) if at in worse else _unless_worse(claim, measure, among)
+        for at, claim in enumerate(claims)
+    ]
+
+
+def _next_worse(
+    claims: Sequence[Claim],
+    measure: Measure,
+    risk: float,
+    among: int,
+    known: dict[int, OneSidedAnswer],
+) -> dict[int, OneSidedAnswer]:
+    """Give those not yet known that are surely wrong at this step of Holm's."""
+    asked = (
+        (at, claim.ask(measure, risk, among))
+        for at, claim in enumerate(claims)
+        if at not in known and not claim.limited
+    )
+    return {at: found for at, found in asked if found and found.answer == "no"}
+
+
+def _unless_worse(claim: Claim, measure: Measure, among: int) -> Answered:
+    found = claim.ask(measure, RISK, among)
+    if claim.limited:
+        return Answered(claim, "not asked", found)
+    return Answered(claim, "not worse" if found and found.answer == "yes" else "can't tell", found)
+
+
+def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
+    """Put the answers together: one surely worse fails; all surely not worse pass."""
+    asked = [answer for answer in answers if answer != "not asked"]
+    if "worse" in asked:
+        return GateAnswer.FAIL
+    if "invalid" in asked:
+        return GateAnswer.INVALID
+    passes = asked and all(answer == "not worse" for answer in asked)
+    return GateAnswer.PASS if passes else GateAnswer.CANT_TELL
+
+
+def answer_at(measured: Measured, experiment: Experiment) -> GateAnswer:
+    """Answer a gate at one of its points, validity left aside; another one may still fail it."""
+    claims = claims_of(measured, experiment, "")
+    answers = answer_claims(claims, experiment.measure, claims_in_all(experiment))
+    return gate_answer([it.answer for it in answers])
+
+
+def claims_in_all(experiment: Experiment) -> int:
+    """Count the claims at all points of a gate."""
+    assert experiment.gate  # noqa: S101
+    return experiment.gate.endpoints * len(experiment.gate.worse_than)
+
+
+def claims_of(measured: Measured, experiment: Experiment, endpoint: str) -> list[Claim]:
+    """Make the claims of one endpoint from all that was measured there."""
+    assert experiment.gate  # noqa: S101
+    left_out = left_out_slots(measured)
+    arms = list(experiment.arms)
+    limits = [limited_by(measured, arm, metric_rule("rate_rps")) for arm in arms]
+    return [
+        _claim(
+            valid_for(measured, left_out, name),
+            arms,
+            endpoint,
+            metric_rule(name),
+            tolerance,
+            limited=all(limits) and metric_rule(name).kind in LIMITED_KINDS,
+        )
+        for name, tolerance in experiment.gate.worse_than.items()
+    ]
+
+
+def _claim(
+    measured: Measured,
+    arms: Sequence[str],
+    endpoint: str,
+    rule: MetricRule,
+    tolerance: float,
+    *,
+    limited: bool,
+) -> Claim:
+    base, again, head = ({**measured.values(arm, rule)} for arm in arms)
+    whole = base.keys() & again.keys() & head.keys()  # a base of one arm scatters otherwise
+    base, again, head = ({n: it[n] for n in sorted(whole)} for it in (base, again, head))
+    (against_base,) = log_ratios({"base": base, "head": head})
+    (against_again,) = log_ratios({"again": again, "head": head})
+    (same,) = log_ratios({"base": base, "again": again})
+    bounds = [evidence_of(measured, arms[2], arm, rule).together for arm in arms[:2]]
+    both = {n: (base[n] * again[n]) ** 0.5 for n in whole}
+    return Claim(
+        endpoint=endpoint,
+        rule=rule,
+        tolerance=max(tolerance, floor_share(rule.metric, head, both)),
+        d=(against_base.d + against_again.d) / 2,
+        again=same.d,
+        bound=Bound(
+            "all",
+            down=sum(it.down for it in bounds) / 2,
+            up=sum(it.up for it in bounds) / 2,
+        ),
+        limited=limited,
+        base=_mean(both),
+        head=_mean(head),
+    )
+
+
+def _mean(values: dict[int, float]) -> float | None:
+    return float(np.exp(np.mean(np.log(list(values.values()))))) if values else None
+
+
+def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
+    """Judge a gate, finished or not."""
+    gate = head.experiment.gate
+    assert gate  # noqa: S101
+    among = claims_in_all(runs_by_point(head, records)[0].head.experiment)
+    claims: list[Claim] = []
+    findings: list[Finding] = []
+    spoilt: list[Finding | None] = []
+    for run in runs_by_point(head, records):
+        experiment, measured = run.head.experiment, Measured.of(run.records)
+        found = findings_of(run.head, measured)
+        findings += [it for it in found if it.severity == "invalid"]
+        mine = claims_of(measured, experiment, _endpoint(run))
+        claims += mine
+        spoilt += [_spoiling(found, claim, list(experiment.arms)) for claim in mine]
+    answered = answer_claims(claims, head.experiment.measure, among)
+    told = [_told(*each, among) for each in zip(answered, spoilt, strict=True)]
+    answer = gate_answer([claim.answer for claim in told])
+    return GateJudgement(
+        answer=answer,
+        headline=headline(answer, told),
+        base=gate.base,
+        head=gate.head,
+        claims=told,
+        notes=[*_differing(claims, among), *dict.fromkeys(it.what for it in findings)],
+        took_s=sum(it.took_s for it in records if isinstance(it, BlockRecord | PilotRecord)),
+        machine=head.machine,
+    )
+
+
+def _endpoint(run: PointRun) -> str:
+    """Name what was asked there: the point's levels, or the paths of the load."""
+    named = [level(value) for value in run.point.levels.values()]
+    return ", ".join(named or run.head.experiment.load.paths)
+
+
+def _spoiling(findings: Sequence[Finding], claim: Claim, arms: Sequence[str]) -> Finding | None:
+    """Give what spoils a claim; one that isn't asked has nothing to spoil."""
+    if claim.limited:
+        return None
+    return next((it for it in findings if spoils(it, claim.rule.name, arms)), None)
+
+
+def _told(answered: Answered, spoilt: Finding | None, among: int) -> GateClaim:
+    claim, found = answered.claim, answered.found
+    same = claim.same_again(RISK)
+    answer: ClaimAnswer = "invalid" if spoilt else answered.answer
+    return GateClaim(
+        endpoint=claim.endpoint,
+        metric=claim.rule.name,
+        tolerance=claim.tolerance,
+        answer=answer,
+        why=_why(answered, among) if spoilt is None else f"no answer: {spoilt.what}",
+        worse=_worse(claim, found) if found else None,
+        noise=expm1(same.noise) if same else None,
+        base=claim.base,
+        head=claim.head,
+        blocks=len(claim.d),
+    )
+
+
+def _worse(claim: Claim, found: OneSidedAnswer) -> Interval:
+    mean = float(claim.d.mean())
+    centre = float(np.exp(mean if claim.rule.metric.better == "lower" else -mean))
+    return Interval(low=1 / found.at_most, estimate=centre, high=1 / found.at_least)
+
+
+def _why(answered: Answered, among: int) -> str:
+    claim, found = answered.claim, answered.found
+    if found is None:
+        return f"too few blocks to look at: {len(claim.d)}"
+    if answered.answer == "not asked":
+        return "load generator or link were the limit of both revisions, so that it tells nothing"
+    if answered.answer == "not worse":
+        return f"surely not worse by more than {percent(claim.tolerance)}"
+    if answered.answer == "worse":
+        return f"surely worse by more than {percent(claim.tolerance)}"
+    differs = claim.base_differs(RISK / among)
+    if differs > log(1 + claim.tolerance) / 2:
+        return f"the base differs from itself by up to {percent(expm1(differs))}"
+    return f"not known well enough after {len(claim.d)} blocks"
+
+
+def _differing(claims: Sequence[Claim], among: int) -> list[str]:
+    """Tell bases that differ from themselves."""
+    return [
+        f"{claim.endpoint}: the base differs from itself on {claim.rule.metric.label}, by up to "
+        f"{percent(expm1(differs))}; that much is counted against any answer"
+        for claim in claims
+        if (differs := claim.base_differs(RISK / among))
+    ]

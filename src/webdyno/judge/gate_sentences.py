@@ -1,0 +1,58 @@
+"""What a gate says, in sentences."""
+
+from collections.abc import Sequence
+
+from webdyno.model.format import percent
+from webdyno.model.gate import GateAnswer, GateClaim
+from webdyno.model.metrics import metric_rule
+
+MOST_NAMED = 2
+"""Open claims in a headline."""
+
+
+def headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
+    """Say the answer in one sentence, with the claim that matters most."""
+    if answer is GateAnswer.INVALID:
+        spoilt = next(it for it in claims if it.answer == "invalid")
+        return f"{spoilt.endpoint}: {spoilt.why}"
+    if answer is GateAnswer.FAIL:
+        return "; ".join(_slower(it) for it in claims if it.answer == "worse")
+    known = [it for it in claims if it.worse and it.answer != "not asked"]
+    if not known:
+        return "nothing was measured that could tell"
+    if answer is GateAnswer.CANT_TELL:
+        open_ = [it for it in known if it.answer == "can't tell"]
+        said = "; ".join(f"{_said(it)}, {it.why}" for it in open_[:MOST_NAMED])
+        return f"{len(open_)} of {len(known)} are open: {said}{'; …' * (len(open_) > MOST_NAMED)}"
+    tightest = min(it.tolerance for it in known)
+    nearest = max(
+        (it for it in known if it.tolerance == tightest),
+        key=lambda it: it.worse.high if it.worse else 0.0,
+    )
+    return f"not more than {percent(nearest.tolerance)} slower: {_said(nearest)}"
+
+
+def _slower(claim: GateClaim) -> str:
+    return f"more than {percent(claim.tolerance)} slower: {_said(claim)}"
+
+
+def _said(claim: GateClaim) -> str:
+    label = metric_rule(claim.metric).metric.label
+    noise = f"; noise floor ±{percent(claim.noise)}" if claim.noise is not None else ""
+    return f"{claim.endpoint} {label} {worse_range(claim)}{noise}"
+
+
+def worse_range(claim: GateClaim) -> str:
+    """Give by how much head is worse: `−1.8 to +2.1 %`; below zero it is better."""
+    if claim.worse is None:
+        return "not known"
+    low, high = (_signed(end - 1) for end in (claim.worse.low, claim.worse.high))
+    return f"{low} to {high} %"
+
+
+def _signed(share: float) -> str:
+    """Write a share of one in per cent with its sign, without the unit."""
+    if share > 9.99:
+        return "+999"
+    digits = 1 if abs(share) < 0.1 else 0
+    return f"{share * 100:+.{digits}f}".replace("-", "−")

@@ -1,0 +1,91 @@
+"""The gate: whether a revision is worse than another one by more than is tolerated."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from webdyno.model.base import Model
+from webdyno.model.judgement import Interval
+from webdyno.model.machine import Machine
+from webdyno.model.metrics import DecidingMetric
+from webdyno.model.names import OneLine
+from webdyno.model.quantities import SHARE, Quantity
+
+BASE, BASE_AGAIN, HEAD = "base", "base again", "head"
+"""The arms of a gate, in their order."""
+
+Tolerance = Annotated[float, Quantity(SHARE, 0.001, 10)]
+
+DEFAULT_TOLERANCES: dict[DecidingMetric, Tolerance] = {
+    "server_cpu_us": 0.05,
+    "rate_rps": 0.05,
+    "response_p99_us": 0.25,
+}
+"""A percentile's blocks scatter about five times as far as CPU time per request does."""
+
+
+class GateSettings(Model):
+    """What makes an experiment of three arms, the first two of them alike, a gate for the third."""
+
+    worse_than: Annotated[dict[DecidingMetric, Tolerance], Field(min_length=1)] = DEFAULT_TOLERANCES
+    """By metric: the share by which head may be worse than base. Others aren't asked about."""
+    base: OneLine = BASE
+    """What the first two arms are called in the answer, such as `origin/main (1a2b3c4)`."""
+    head: OneLine = HEAD
+    """What the third one is called."""
+    endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
+    """How many points share the error rate; webdyno itself counts them."""
+
+
+class GateAnswer(StrEnum):
+    """The three answers of a gate, and none where what was measured can't be believed."""
+
+    PASS = "pass"  # noqa: S105 (no password)
+    FAIL = "fail"
+    CANT_TELL = "can't tell"
+    INVALID = "invalid"
+
+
+ClaimAnswer = Literal["not worse", "worse", "can't tell", "not asked", "invalid"]
+"""`not asked`: load generator or link were the limit of all arms, so that it tells nothing."""
+
+
+class GateClaim(Model):
+    """That head isn't worse than base by more than is tolerated: one metric at one endpoint."""
+
+    endpoint: str
+    metric: str
+    tolerance: float
+    """As a share; never less than what the metric's floor makes of it."""
+    answer: ClaimAnswer
+    why: str
+    worse: Interval | None
+    """How many times worse head is, above 1 being worse: bounds that hold however often was looked,
+    with all that disturbed the run counted in; None while there are too few blocks."""
+    noise: float | None
+    """How far from each other the two equal bases came out, as a share, with 95 % confidence."""
+    base: float | None
+    head: float | None
+    """Geometric means over blocks, in the metric's unit."""
+    blocks: int
+
+
+class GateJudgement(Model):
+    """The answer of a gate with all that it rests on; what CI reads is made of this alone."""
+
+    answer: GateAnswer
+    headline: str
+    base: str
+    """What was measured as such, such as `origin/main (1a2b3c4)`."""
+    head: str
+    claims: list[GateClaim] = []
+    notes: list[str] = []
+    """What a reader should know: a base that differs from itself, what made it invalid."""
+    took_s: float = 0.0
+    machine: Machine | None = None
+    """None where nothing was measured."""
+
+    def of(self, answer: ClaimAnswer) -> list[GateClaim]:
+        """Give the claims with an answer."""
+        return [claim for claim in self.claims if claim.answer == answer]

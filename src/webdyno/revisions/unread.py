@@ -1,0 +1,43 @@
+"""Changes that no server can notice, going by the names of the files."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from webdyno.model.app import PROJECT_FILE
+
+UNREAD = (
+    "*.md",
+    "*.rst",
+    "*.adoc",
+    "LICENSE*",
+    "LICENCE*",
+    "COPYING*",
+    "AUTHORS*",
+    "CHANGELOG*",
+    "CHANGES*",
+    "CONTRIBUTING*",
+    "CODEOWNERS",
+    ".gitignore",
+    ".mailmap",
+    PROJECT_FILE,
+)
+"""Names of documentation, and of what says how both sides are measured. Not of folders: what lies
+in `docs` may well be served."""
+MOST_NAMED = 3
+
+
+def nothing_to_measure(changed: Sequence[str]) -> str | None:
+    """Say why two revisions needn't be measured, whose files differ so; None where they must be."""
+    if not changed:
+        return "nothing changed: both are the same"
+    if not all(map(_is_unread, changed)):
+        return None
+    more = len(changed) - MOST_NAMED
+    named = ", ".join(changed[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"only documentation changed ({named}): nothing to measure"
+
+
+def _is_unread(path: str) -> bool:
+    name = PurePosixPath(path).name
+    return any(fnmatchcase(name, pattern) for pattern in UNREAD)

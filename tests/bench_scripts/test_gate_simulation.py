@@ -1,0 +1,53 @@
+"""How often a gate is right: the promises of docs/gate.md, by a smaller run of its simulation."""
+
+from math import sqrt
+
+import pytest
+
+from gate_simulation import World, gates
+from webdyno.model.gate import GateAnswer
+
+GATES = 300
+
+
+def share(world: World, answer: GateAnswer, how_many: int = GATES) -> float:
+    ended = list(gates(world, how_many, seed=5))
+    return sum(gate.answer is answer for gate in ended) / how_many
+
+
+def allowed(risk: float, how_many: int = GATES) -> float:
+    return risk + 2 * sqrt(risk * (1 - risk) / how_many)
+
+
+@pytest.mark.parametrize("noise", ["quiet", "restless"])
+def test_no_change_does_not_fail(noise: str) -> None:
+    assert share(World(0.0, noise, endpoints=3), GateAnswer.FAIL, 100) <= 0.02
+
+
+def test_no_change_passes_on_a_quiet_machine_and_takes_few_blocks() -> None:
+    ended = list(gates(World(0.0, "quiet", endpoints=3), 100))
+    assert all(gate.answer is GateAnswer.PASS for gate in ended)
+    assert sum(gate.blocks for gate in ended) / len(ended) < 8
+
+
+def test_ten_per_cent_more_fails_and_only_the_endpoint_that_needs_it_is_named() -> None:
+    ended = list(gates(World(0.1, "quiet", endpoints=3), 100))
+    assert all(gate.answer is GateAnswer.FAIL for gate in ended)
+    assert all(gate.named == {"0"} for gate in ended)
+
+
+def test_what_lies_at_the_tolerance_passes_in_at_most_five_per_cent() -> None:
+    assert share(World(0.05, "quiet", endpoints=1), GateAnswer.PASS) <= allowed(0.05)
+
+
+@pytest.mark.parametrize("endpoints", [1, 3])
+def test_many_claims_at_their_margins_fail_in_at_most_five_per_cent(endpoints: int) -> None:
+    """The worst case for the risk that Holm shares out: every claim has its chance of bad luck."""
+    world = World(0.0, "restless", endpoints, at_margin=True)
+    assert share(world, GateAnswer.FAIL) <= allowed(0.05)
+
+
+def test_a_base_that_differs_from_itself_never_fails_the_head() -> None:
+    """Head is like the first arm of the base; the second one lies 20 % below it."""
+    world = World(0.0, "quiet", endpoints=1, base_again=-0.2)
+    assert share(world, GateAnswer.FAIL, 100) == 0

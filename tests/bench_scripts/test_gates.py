@@ -1,0 +1,46 @@
+"""bench/gates.py: what it asks, and the table of what came of it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+import gates
+from rig import lab
+from webdyno.model.gate import GateAnswer
+
+
+def outcome(case: gates.Case, answer: GateAnswer | None) -> gates.Outcome:
+    return gates.Outcome(
+        case=case.name,
+        at=datetime(2026, 3, 14, tzinfo=UTC),
+        machine="m",
+        commit="c",
+        answer=answer,
+        blocks=6,
+        took_s=60.0,
+    )
+
+
+def test_results_grow_and_are_counted_by_case(tmp_path: Path) -> None:
+    results = tmp_path / "gates.jsonl"
+    first, *_, noisy = gates.CASES
+    for found in (
+        outcome(first, GateAnswer.PASS),
+        outcome(first, None),
+        outcome(noisy, GateAnswer.CANT_TELL),
+    ):
+        lab.append(results, found)
+    console = Console(width=110, record=True)
+    console.print(gates.table(lab.read_as(results, gates.Outcome)))
+    rows = [line for line in console.export_text().splitlines() if "no change" in line]
+    assert [cell.strip() for cell in rows[0].split("│")[1:-1]] == [
+        *("no change", "2", "1", "0", "0", "1", "6.0", "60")
+    ]
+    assert len(rows) == 2
+
+
+def test_head_alone_costs_more() -> None:
+    words = gates.CASES[2].arguments
+    assert '--set=arms."base again".knobs.cost_us=100' in words
+    assert '--set=arms."head".knobs.cost_us=110' in words

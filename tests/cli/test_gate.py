@@ -1,0 +1,165 @@
+"""`webdyno gate`: what is tolerated, what needs no measurement, and what CI finds afterwards."""
+
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webdyno.cli import run_command
+from webdyno.cli.exits import Exit
+from webdyno.cli.tolerances import tolerances
+from webdyno.model.mistake import Mistake
+from webdyno.revisions import Repository, nothing_to_measure
+
+DEFAULT = {"server_cpu_us": 0.05, "rate_rps": 0.05, "response_p99_us": 0.25}
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository of one commit, in which webdyno is called."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_STEP_SUMMARY", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    git("init", "--quiet", "--initial-branch=main", ".")
+    (tmp_path / "app.py").write_text("print()\n")
+    (tmp_path / "README.md").write_text("An app.\n")
+    git("add", "--all")
+    git("-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "--quiet", "-m", "first")
+    return tmp_path
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", *words], check=True)
+
+
+def test_tolerances_of_all_or_of_one_metric() -> None:
+    assert tolerances([]) == DEFAULT
+    assert tolerances(["10%"]) == pytest.approx(
+        {"server_cpu_us": 0.1, "rate_rps": 0.1, "response_p99_us": 0.5}
+    )
+    assert tolerances(["p99=20%", "5%", "rate=off"]) == pytest.approx(
+        {"server_cpu_us": 0.05, "response_p99_us": 0.2}
+    )
+    assert tolerances(["response_p50_us=0.1"])["response_p50_us"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["five"], "--worse-than five: should be a share from 0.1% to 200%"),
+        (["0"], "should be a share"),
+        (["speed=5%"], "there is no metric 'speed'"),
+        (["cpu=5%", "cpu=6%"], "was said twice"),
+        (["5%", "6%"], "was said twice"),
+        (["cpu=off", "rate=off", "p99=off"], "all metrics are off"),
+    ],
+)
+def test_what_is_no_tolerance_is_refused(texts: list[str], said: str) -> None:
+    with pytest.raises(Mistake, match=said):
+        tolerances(texts)
+
+
+@given(st.lists(st.text(max_size=12), max_size=4))
+def test_any_words_are_tolerances_or_a_mistake(texts: list[str]) -> None:
+    with suppress(Mistake):
+        assert tolerances(texts)
+
+
+def test_documentation_is_known_by_name() -> None:
+    said = nothing_to_measure(["README.md", "docs/guide.rst", "LICENSE", "sub/webdyno.toml"])
+    assert said
+    assert said.startswith("only documentation changed (README.md, docs/guide.rst, LICENSE and 1")
+    assert nothing_to_measure(["README.md", "requirements.txt"]) is None
+    assert nothing_to_measure(["docs/index.html"]) is None
+
+
+def test_nothing_changed_needs_no_measurement(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["gate", "--base", "main"]) == Exit.OK
+    assert "PASS  nothing changed" in capsys.readouterr().out
+    assert repository.exists()
+
+
+def test_documentation_needs_no_measurement_and_ci_hears_of_it(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository / "README.md").write_text("A better text.\n")
+    (repository / "docs").mkdir()
+    (repository / "docs/new.md").write_text("New.\n")
+    summary = repository / ".git/summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert run_command(["gate", "--base", "main", "--write", ".git/ci"]) == Exit.OK
+    said = "only documentation changed (README.md, docs/new.md): nothing to measure"
+    printed = capsys.readouterr().out
+    assert f"PASS  {said}" in printed
+    assert f"::notice title=webdyno gate%3A pass::{said}" in printed
+    assert said in summary.read_text().replace("\\", "")
+    found = {it.name for it in (repository / ".git/ci").iterdir()}
+    assert {"gate.md", "gate.json", "junit.xml", "bencher.json"} <= found
+
+
+def test_what_is_left_for_ci_is_no_change(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["gate", "--base", "main", "--write", "results"]
+    assert run_command(asked) == Exit.OK
+    assert (repository / "results/junit.xml").is_file()
+    assert run_command(asked) == Exit.OK
+    assert capsys.readouterr().out.count("nothing changed") == 2
+
+
+def test_changed_files_hold_new_moved_and_deleted_ones(repository: Path) -> None:
+    (repository / "app.py").rename(repository / "main.py")
+    (repository / "sub").mkdir()
+    (repository / "sub/é.py").write_text("")
+    around = Repository.around(repository / "sub", "--base")
+    found = around.changed_files(around.revision("main", ""), around.revision(".", ""))
+    assert found == ["app.py", "main.py", "sub/é.py"]
+
+
+@pytest.mark.parametrize("revision", ["nowhere", "--all", "main^{tree}", ""])
+def test_a_revision_that_is_not_there_is_named(
+    repository: Path, revision: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["gate", f"--base={revision}"]) == Exit.MISTAKE
+    said = capsys.readouterr().err
+    assert f"--base: {repository} has no revision {revision!r}" in said
+
+
+def test_outside_of_a_repository_there_are_no_revisions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["gate"]) == Exit.MISTAKE
+    assert "is in no Git repository" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_baseline_is_refused(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "old.json").write_text('{"format": 1}')
+    assert run_command(["gate", "--base", "main", "--baseline", "old.json"]) == Exit.MISTAKE
+    assert "old.json: is no baseline that webdyno kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ('method = "POST"\npath = "/x"', "leave out method, or name the endpoints with --path"),
+        ('name = "x"', 'a request needs path = "/…"'),
+    ],
+)
+def test_requests_that_are_no_pages_are_refused_by_their_line(
+    repository: Path, request_: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "webdyno.toml").write_text(f'[app]\nstart = "x"\n\n[[requests]]\n{request_}\n')
+    (repository / "app.py").write_text("")
+    assert run_command(["gate", "--base", "main"]) == Exit.MISTAKE
+    printed = capsys.readouterr().err
+    assert f"{repository}/webdyno.toml:4: " in printed
+    assert said in printed

@@ -1,0 +1,140 @@
+"""What `webdyno init` finds out from a folder's files."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webdyno.cli import run_command
+from webdyno.cli.exits import Exit
+from webdyno.cli.init import written
+from webdyno.definitions.found_app import FoundApp, find_app
+
+FLASK = "from flask import Flask\nshop = Flask(__name__)\n@shop.get('/items')\ndef f(): pass\n"
+FASTAPI = 'from fastapi import FastAPI\napp = FastAPI()\n@app.get("/")\nasync def f(): ...\n'
+EXPRESS = (
+    "const app = express()\napp.get('/a', f)\napp.get('/b/:id', f)\nlisten(process.env.PORT)\n"
+)
+GO = 'package main\nfunc main() { http.HandleFunc("GET /{$}", f); os.Getenv("PORT") }\n'
+VENV = "python3 -m venv .venv && .venv/bin/pip install --quiet"
+
+
+def folder_of(tmp_path: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+CASES = {
+    "Procfile": (
+        {"Procfile": "worker: x\nweb: gunicorn a:b\n", "requirements.txt": "gunicorn\n"},
+        FoundApp("Procfile", ".venv/bin/gunicorn a:b", f"{VENV} -r requirements.txt"),
+    ),
+    "Flask": (
+        {"requirements.txt": "Flask==3\ngunicorn>=20\n", "shop/web.py": FLASK},
+        FoundApp(
+            "requirements.txt",
+            ".venv/bin/gunicorn shop.web:shop --bind 127.0.0.1:$PORT",
+            f"{VENV} -r requirements.txt",
+            ("/items",),
+        ),
+    ),
+    "FastAPI without a server": (
+        {"pyproject.toml": '[project]\ndependencies = ["fastapi>0.1"]\n', "main.py": FASTAPI},
+        FoundApp(
+            "pyproject.toml",
+            ".venv/bin/uvicorn main:app --host 127.0.0.1 --port $PORT",
+            f"{VENV} . uvicorn",
+        ),
+    ),
+    "Express": (
+        {
+            "package.json": json.dumps(
+                {"scripts": {"start": "node s.js"}, "dependencies": {"express": "4"}}
+            ),
+            "s.js": EXPRESS,
+        },
+        FoundApp("package.json", "node s.js", "npm install --silent", ("/a",)),
+    ),
+    "Go": (
+        {"go.mod": "module m\n", "cmd/web/main.go": GO},
+        FoundApp("go.mod", "./server", "go build -o server ./cmd/web"),
+    ),
+    "Rack": (
+        {"config.ru": "case x\nwhen '/items' then 1\nend\n"},
+        FoundApp("config.ru", "puma --bind tcp://127.0.0.1:$PORT config.ru", paths=("/items",)),
+    ),
+    "Dockerfile": (
+        {"Dockerfile": 'FROM x\nCMD ["./server", "$PORT"]\n'},
+        FoundApp("Dockerfile", "./server $PORT"),
+    ),
+    "pages": (
+        {"public/index.html": "", "public/about.html": ""},
+        FoundApp(
+            "public/index.html",
+            "python3 -m http.server $PORT --bind 127.0.0.1 --directory public",
+            paths=("/", "/about.html"),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_kind_of_application_is_known(tmp_path: Path, name: str) -> None:
+    files, expected = CASES[name]
+    found = find_app(folder_of(tmp_path, files))
+    assert found
+    assert (found.by, found.start, found.build, found.paths) == (
+        expected.by,
+        expected.start,
+        expected.build,
+        expected.paths,
+    )
+
+
+def test_nothing_known_is_nothing_found(tmp_path: Path) -> None:
+    assert find_app(tmp_path) is None
+    compose = find_app(folder_of(tmp_path, {"compose.yaml": "services: {}\n"}))
+    assert compose
+    assert compose.start is None
+
+
+def test_a_port_that_nobody_heeds_is_a_doubt(tmp_path: Path) -> None:
+    found = find_app(folder_of(tmp_path, {"package.json": '{"scripts": {"start": "node x"}}'}))
+    assert found
+    assert "nothing here mentions PORT" in found.doubts[0]
+
+
+@given(st.sampled_from(["Procfile", "package.json", "pyproject.toml", "x.py"]), st.text())
+def test_any_text_is_read_without_a_fault(
+    tmp_path_factory: pytest.TempPathFactory, name: str, text: str
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    (folder / name).write_bytes(text.encode(errors="replace"))
+    found = find_app(folder)
+    assert found is None or tomllib.loads(written(found))
+
+
+def test_init_writes_a_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = folder_of(tmp_path, {"go.mod": "module m\n", "main.go": GO})
+    assert run_command(["init", str(folder)]) == Exit.OK
+    data = tomllib.loads((folder / "webdyno.toml").read_text())
+    assert data == {
+        "app": {"build": "go build -o server .", "start": "./server"},
+        "requests": [{"path": "/"}],
+    }
+    assert run_command(["init", str(folder)]) == Exit.MISTAKE
+    assert "is there already; --force writes over it" in capsys.readouterr().err
+
+
+def test_init_that_cannot_tell_says_how_to_say_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["init", str(tmp_path)]) == Exit.MISTAKE
+    assert "say it with --start" in capsys.readouterr().err
+    assert run_command(["init", str(tmp_path), "--start", "./s $PORT"]) == Exit.OK
+    assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == {"start": "./s $PORT"}

@@ -1,0 +1,110 @@
+"""A gate from a user's repository to its exit code: real revisions, real servers, real load."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, left_behind, webdyno
+from webdyno.cli.exits import Exit
+
+SERVER = '''
+"""Two pages; /slow needs as much CPU time as COST says."""
+import os
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+COST = {"/slow": 0.0, "/": 0.0}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        end = time.thread_time() + COST.get(self.path, 0.0)
+        while time.thread_time() < end:
+            pass
+        self.send_response(200 if self.path in COST else 404)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *words):
+        pass
+
+
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+'''
+PROJECT = """
+[app]
+start = "python3 server.py"
+
+[[requests]]
+path = "/"
+
+[[requests]]
+path = "/slow"
+
+[load]
+connections = 4
+"""
+
+
+def git(folder: Path, *words: str) -> None:
+    named = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    subprocess.run(["git", "-C", folder, *named, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Three revisions: as it is, documentation only, one endpoint much slower."""
+    git(tmp_path, "init", "--initial-branch=main", ".")
+    (tmp_path / ".gitignore").write_text("scratch*\n.cache\nci\nrun\n")
+    (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "webdyno.toml").write_text(PROJECT)
+    _commit(tmp_path, "start")
+    (tmp_path / "README.md").write_text("Two pages.\n")
+    _commit(tmp_path, "documentation")
+    (tmp_path / "server.py").write_text(SERVER.replace('"/slow": 0.0', '"/slow": 0.003'))
+    _commit(tmp_path, "slower")
+    return tmp_path
+
+
+def _commit(folder: Path, tag: str) -> None:
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", tag)
+    git(folder, "tag", tag)
+
+
+@pytest.mark.measures
+def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
+    asked = ("gate", "--base=start", "--head=slower", "--write=ci", "--out=run", *QUICK)
+    done = webdyno(*asked, "--worse-than=20%", folder=repository)
+    assert done.returncode == Exit.WORSE, done.stdout + done.stderr
+    assert "FAIL  more than 20 % slower: /slow server CPU time per request" in done.stdout
+    answer = json.loads((repository / "ci/gate.json").read_text())
+    worse = {it["endpoint"] for it in answer["claims"] if it["answer"] == "worse"}
+    assert worse == {"/slow"}
+    assert left_behind(repository) == []
+    again = webdyno("report", "run", folder=repository)
+    assert (again.returncode, again.stdout.splitlines()[0]) == (
+        Exit.WORSE,
+        done.stdout.splitlines()[0],
+    )
+
+
+def test_documentation_is_not_measured(repository: Path) -> None:
+    done = webdyno("gate", "--base=start", "--head=documentation", folder=repository)
+    assert done.returncode == Exit.OK, done.stderr
+    assert "PASS  only documentation changed (README.md): nothing to measure" in done.stdout
+    assert not (repository / "runs").exists()
+
+
+def test_a_server_that_answers_errors_gives_no_answer(repository: Path) -> None:
+    asked = ("gate", "--base=start", "--head=slower", "--path=/nowhere", "--out=run", *QUICK)
+    done = webdyno(*asked, folder=repository)
+    assert done.returncode == Exit.INVALID, done.stdout + done.stderr
+    assert "NO ANSWER  /nowhere: no answer:" in done.stdout
+    assert "404" in done.stdout
+    assert left_behind(repository) == []

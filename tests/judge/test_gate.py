@@ -1,0 +1,108 @@
+"""The gate's judge: claims made of records, what it answers, when it stops."""
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from webdyno.judge.gate import judge_gate
+from webdyno.judge.gate_sentences import worse_range
+from webdyno.judge.stop import decide, fails_gate
+from webdyno.model.experiment import Experiment, Measure
+from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement, GateSettings
+from webdyno.model.point import plan_points
+
+BLOCKS = 10
+
+
+def gate_run(head: SimulatedArm, *, again: SimulatedArm | None = None) -> SimulatedRun:
+    arms = {BASE: SimulatedArm(), BASE_AGAIN: again or SimulatedArm(), HEAD: head}
+    measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=3600.0)
+    run = simulated_run(arms, blocks=BLOCKS, measure=measure, restart_sd=0.008, slot_sd=0.008)
+    experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+
+
+def judged(run: SimulatedRun) -> GateJudgement:
+    return judge_gate(run.head, run.records)
+
+
+def test_the_same_passes_and_says_how_much_there_could_be() -> None:
+    run = gate_run(SimulatedArm())
+    found = judged(run)
+    assert found.answer is GateAnswer.PASS, found
+    assert found.headline.startswith("not more than 5 % slower: /hello.txt ")
+    assert "noise floor ±" in found.headline
+    assert {claim.answer for claim in found.claims} == {"not worse"}
+    assert found.notes == []
+    stop = decide(run.records, run.head.experiment, elapsed_s=0.0)
+    assert stop
+    assert stop.reason == "question"
+
+
+def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
+    run = gate_run(SimulatedArm(server_cpu_us=24.0))
+    found = judged(run)
+    assert found.answer is GateAnswer.FAIL
+    assert "more than 5 % slower: /hello.txt server CPU time per request +" in found.headline
+    (worse,) = found.of("worse")
+    assert worse.metric == "server_cpu_us"
+    assert worse.worse
+    assert worse.worse.low < 1.2 < worse.worse.high
+    assert decide(run.records, run.head.experiment, elapsed_s=0.0)
+
+
+def test_only_a_gate_that_fails_ends_the_other_endpoints() -> None:
+    slower = gate_run(SimulatedArm(server_cpu_us=24.0))
+    assert fails_gate(slower.records, slower.head.experiment)
+    few = [record for record in slower.records if record.block is not None and record.block < 5]
+    assert not fails_gate(few, slower.head.experiment)
+    same = gate_run(SimulatedArm())
+    assert not fails_gate(same.records, same.head.experiment)
+    without = same.head.experiment.model_copy(update={"gate": None})
+    assert not fails_gate(slower.records, without)
+
+
+def test_what_is_better_passes_with_a_range_below_zero() -> None:
+    found = judged(gate_run(SimulatedArm(server_cpu_us=10.0, rate_rps=80_000)))
+    assert found.answer is GateAnswer.PASS
+    cpu = next(claim for claim in found.claims if claim.metric == "server_cpu_us")
+    assert worse_range(cpu).startswith("−")
+
+
+def test_a_base_that_differs_from_itself_is_told() -> None:
+    found = judged(gate_run(SimulatedArm(), again=SimulatedArm(server_cpu_us=14.0)))
+    assert found.answer is GateAnswer.CANT_TELL
+    assert any("the base differs from itself on server CPU time" in note for note in found.notes)
+    assert "the base differs from itself by up to" in found.headline
+
+
+def test_too_few_blocks_tell_nothing_and_the_run_goes_on() -> None:
+    run = gate_run(SimulatedArm())
+    few = [record for record in run.records if record.block is not None and record.block < 5]
+    found = judge_gate(run.head, few)
+    assert found.answer is GateAnswer.CANT_TELL
+    assert all(claim.worse is None for claim in found.claims)
+    assert decide(few, run.head.experiment, elapsed_s=0.0) is None
+
+
+def test_errors_make_it_invalid_whatever_the_figures() -> None:
+    found = judged(gate_run(SimulatedArm(wrong_status=500)))
+    assert found.answer is GateAnswer.INVALID
+    assert found.notes
+
+
+def test_a_client_at_its_limit_leaves_the_answer_to_cpu_time() -> None:
+    busy = SimulatedArm(busy=0.99)
+    arms = {BASE: busy, BASE_AGAIN: busy, HEAD: busy}
+    run = simulated_run(arms, blocks=BLOCKS, restart_sd=0.008, slot_sd=0.008)
+    experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
+    found = judge_gate(run.head.model_copy(update={"experiment": experiment}), run.records)
+    assert [claim.answer for claim in found.claims] == ["not worse", "not asked", "not asked"]
+    assert found.answer is GateAnswer.PASS
+
+
+def test_points_share_the_error_rate() -> None:
+    run = gate_run(SimulatedArm())
+    data = run.head.experiment.model_dump(exclude_unset=True)
+    many = Experiment.model_validate(
+        data | {"gate": GateSettings(), "factors": {"load.paths": [["/hello.txt"], ["/1KB.txt"]]}}
+    )
+    gates = [plan.experiment.gate for plan in plan_points(many)]
+    assert [gate.endpoints for gate in gates if gate] == [2, 2]

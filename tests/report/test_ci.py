@@ -1,0 +1,152 @@
+"""What CI reads of a gate: each format as its reader takes it."""
+
+import json
+from datetime import UTC, datetime
+from xml.etree import ElementTree as Xml
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import machine
+from webdyno.judge.baseline import baseline_of, since_baseline
+from webdyno.judge.gate import gate_answer
+from webdyno.judge.gate_sentences import headline
+from webdyno.model.baseline import Baseline
+from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
+from webdyno.model.judgement import Interval
+from webdyno.report.ci import (
+    SIGNS,
+    annotations,
+    as_json,
+    bencher,
+    gitlab_load_performance,
+    junit,
+    markdown,
+)
+
+TODAY = datetime(2026, 3, 14, tzinfo=UTC)
+
+
+def claim(
+    answer: ClaimAnswer = "not worse", metric: str = "server_cpu_us", endpoint: str = "/"
+) -> GateClaim:
+    shift = 0.3 if answer == "worse" else 0.0
+    return GateClaim(
+        endpoint=endpoint,
+        metric=metric,
+        tolerance=0.05,
+        answer=answer,
+        why="not known well enough after 30 blocks",
+        worse=Interval(low=0.982 + shift, estimate=1.0 + shift, high=1.021 + shift),
+        noise=0.016,
+        base=100.0,
+        head=100.0 * (1 + shift),
+        blocks=8,
+    )
+
+
+def gate(*claims: GateClaim, notes: tuple[str, ...] = ()) -> GateJudgement:
+    answer = gate_answer([it.answer for it in claims])
+    return GateJudgement(
+        answer=answer,
+        headline=headline(answer, claims),
+        base="main (1a2b3c4)",
+        head="the working tree",
+        claims=list(claims),
+        notes=list(notes),
+        took_s=61.0,
+        machine=machine(),
+    )
+
+
+PASS = gate(claim(), claim(metric="rate_rps"))
+FAIL = gate(claim(endpoint="/a"), claim("worse", endpoint="/b_c"))
+OPEN = gate(claim("can't tell"), claim())
+
+
+def test_the_comment_says_it_in_its_first_line() -> None:
+    first = markdown(PASS).splitlines()[0]
+    assert first == (
+        "### ✅ pass: not more than 5 % slower: / server CPU time per request −1.8 to +2.1 %; "
+        "noise floor ±1.6 %"
+    )
+    assert markdown(FAIL).startswith(
+        "### ❌ fail: more than 5 % slower: /b\\_c server CPU time per request +28 to +32 %"
+    )
+    assert "| /b\\_c | +28 to +32 % (noise ±1.6 %) ❌ |" in markdown(FAIL)
+    assert markdown(OPEN).startswith("### ❔ can't tell: ")
+
+
+def test_the_table_has_a_row_for_each_endpoint_and_a_column_for_each_metric() -> None:
+    rows = [line for line in markdown(PASS).splitlines() if line.startswith("|")]
+    assert [row.count("|") for row in rows] == [4, 4, 4]
+
+
+def test_annotations_are_commands_of_one_line() -> None:
+    lines = annotations(FAIL).splitlines()
+    assert lines[0].startswith("::error title=webdyno gate%3A fail::more than 5 %25 slower")
+    assert lines[1].startswith("::error title=/b_c is worse::")
+    assert annotations(OPEN).startswith("::warning ")
+    assert annotations(PASS).startswith("::notice ")
+
+
+def test_junit_is_red_for_what_is_worse_alone() -> None:
+    (suite,) = Xml.fromstring(junit(FAIL))  # noqa: S314 (our own)
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
+    red = [case.get("classname") for case in suite if case.find("failure") is not None]
+    assert red == ["/b_c"]
+    (suite,) = Xml.fromstring(junit(OPEN))  # noqa: S314 (our own)
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+
+
+def test_bencher_has_a_benchmark_for_each_endpoint() -> None:
+    assert json.loads(bencher(PASS)) == {
+        "/": {"server-cpu-us": {"value": 100.0}, "rate-rps": {"value": 100.0}}
+    }
+
+
+def test_gitlab_reads_it_as_a_summary_of_k6() -> None:
+    metrics = json.loads(gitlab_load_performance(PASS))["metrics"]
+    assert metrics["checks"] == {"passes": 2, "fails": 0, "value": 1.0}
+    assert metrics["http_reqs"]["rate"] == 100.0
+
+
+def test_json_can_be_read_again() -> None:
+    assert GateJudgement.model_validate_json(as_json(FAIL)) == FAIL
+
+
+@given(st.text(max_size=40), st.sampled_from(list(SIGNS)))
+def test_no_name_breaks_a_format(name: str, answer: GateAnswer) -> None:
+    spoilt = claim("worse", endpoint=name)
+    found = GateJudgement(
+        answer=answer, headline=name, base=name, head=name, claims=[spoilt], notes=[name]
+    )
+    Xml.fromstring(junit(found))  # noqa: S314 (our own)
+    assert all(line.startswith("::") for line in annotations(found).split("\n") if line)
+    rows = [line for line in markdown(found).split("\n") if line.startswith("| ")]
+    assert len(rows) >= 1
+    json.loads(bencher(found))
+
+
+def test_a_baseline_comes_back_and_is_told_beside_the_answer() -> None:
+    kept = baseline_of(PASS, TODAY)
+    assert kept
+    again = Baseline.model_validate_json(kept.model_dump_json())
+    (said,) = since_baseline(again, gate(claim(), claim(metric="rate_rps")))
+    assert "on this machine, beside the answer: / server CPU time per request +0.0%" in said
+
+
+def test_another_machine_is_said_and_nothing_compared() -> None:
+    kept = baseline_of(PASS, TODAY)
+    assert kept
+    other = PASS.model_copy(update={"machine": machine().model_copy(update={"kernel": "6.8"})})
+    (said,) = since_baseline(kept, other)
+    assert "another machine (kernel was 6.1.0-18-amd64, is 6.8)" in said
+    assert "only ratios within one run count" in said
+
+
+@pytest.mark.parametrize("metric", ["server_cpu_us", "rate_rps"])
+def test_what_was_not_measured_makes_no_baseline(metric: str) -> None:
+    nothing = gate(claim("can't tell", metric).model_copy(update={"head": None}))
+    assert baseline_of(nothing, TODAY) is None
