@@ -7,7 +7,7 @@ import pytest
 from gate_simulation import World, gates
 from webdyno.model.gate import GateAnswer
 
-GATES = 300
+GATES = 120
 
 
 def share(world: World, answer: GateAnswer, how_many: int = GATES) -> float:

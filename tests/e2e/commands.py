@@ -17,7 +17,7 @@ from random import Random, SystemRandom
 WEBDYNO = Path(sys.executable).parent / "webdyno"
 QUICK = (
     "--set=measure.slot_s=0.1",
-    "--set=measure.warmup_s=0.1",
+    "--set=measure.warmup_s=0",
     "--set=measure.slots_per_arm=2",
     "--budget=1s",
 )

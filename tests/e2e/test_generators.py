@@ -18,16 +18,12 @@ OPEN = (
 )
 
 
-HASTY = [flag for flag in QUICK if "warmup_s" not in flag] + ["--set=measure.warmup_s=0"]
-"""Instruments measure for a second at least, so that each slot less counts."""
-
-
 @pytest.mark.measures
 @pytest.mark.parametrize(("name", "load"), [("ab", ()), ("wrk", ()), ("httperf", OPEN)])
 def test_an_instruments_run_is_kept_judged_and_leaves_nothing(
     name: str, load: tuple[str, ...], tmp_path: Path
 ) -> None:
-    arguments = ["run", *HASTY, *load, f"--generator={name}", "--out=run"]
+    arguments = ["run", *QUICK, *load, f"--generator={name}", "--out=run"]
     with started_webdyno(*arguments, folder=tmp_path) as process:
         wait_for(tmp_path / "run/slots.jsonl", lines=3)  # the certificate, and a slot of each arm
         os.kill(process.pid, signal.SIGINT)

@@ -70,11 +70,11 @@ def test_the_endpoint_that_got_slower_is_named_and_no_other() -> None:
 def test_twenty_alike_endpoints_hardly_ever_look_different_anywhere() -> None:
     names = {f"/{n}": 1_000.0 + n for n in range(20)}
     wrong = 0
-    for seed in range(20):
+    for seed in range(8):
         found = judged(10, {"a": names, "b": names}, seed).endpoints
         verdicts = {it.comparisons[0].verdict for it in found}
         wrong += bool(verdicts & {Verdict.FASTER, Verdict.SLOWER})
-    assert wrong <= 3
+    assert wrong <= 2
 
 
 def test_what_only_one_arm_was_asked_for_is_not_compared() -> None:

@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use derive_more::AddAssign;
 
-use super::Timing;
+use super::timing::Timing;
 
 #[derive(Debug, Clone, Default, AddAssign)]
 pub struct Endpoint {
