@@ -95,7 +95,7 @@ def test_a_slow_start_gets_a_longer_warm_up(measured: Measuring) -> None:
 
 
 def test_a_slow_beginning_of_slots_gets_a_lead_in(measured: Measuring) -> None:
-    folder = measured("slow-after-rest", window_s=0.2, slots_per_arm=2)
+    folder = measured("slow-after-rest", window_s=0.3, slots_per_arm=2)
     skip_if_disturbed(folder)
     assert ("slot-trend", "odd") in remedies(folder)
     assert ("slot-trend", "odd") not in broken(folder)
