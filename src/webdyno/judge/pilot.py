@@ -1,7 +1,7 @@
 """From the pilot of an arm to its warm-up, lead-in and window. Never from a difference of arms."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, floor
 from typing import Literal, Self
 
@@ -75,7 +75,9 @@ class Needs:
 
 def latest_onset(after_start: Sequence[Series]) -> Onset:
     """Tell from when on all that was seen after a fresh start is steady."""
-    return max(map(onset, after_start), key=lambda found: (not found.steady, found.at_s))
+    onsets = [onset(series) for series in after_start]
+    doubtful = max(onsets, key=lambda found: (found.doubt, found.at_s))
+    return replace(doubtful, at_s=max(found.at_s for found in onsets))
 
 
 def next_step(after_start: Sequence[Series], is_last_start: bool) -> Step:
@@ -100,10 +102,14 @@ def settle(
     one that was steady first tells: what was seen later in others came from elsewhere.
     `load_starts`: the rate from the beginning of each of some later loads, with a pause before
     each, in windows of one length. All series need at least one window.
+
+    As long a warm-up as there may be is for what may still change. A rate that only swings too slowly
+    to call it steady isn't helped by one: what is missed here shows as a trend of the slots, which
+    is remedied.
     """
     latest, after_start = min(
         ((latest_onset(each), each) for each in fresh_starts),
-        key=lambda found: (not found[0].steady, found[0].at_s, -len(found[1][0].logs)),
+        key=lambda found: (found[0].doubt, found[0].at_s, -len(found[1][0].logs)),
     )
     rate = after_start[0]
     begin = min(round(latest.at_s / rate.window_s), len(rate.logs) - 1)
@@ -124,7 +130,9 @@ def settle(
     if latest.at_s > needs.most_warmup_s:
         said.append(f"the warm-up is cut to {needs.most_warmup_s:.2g} s")
     return Pilot(
-        warmup_s=min(latest.at_s, needs.most_warmup_s) if latest.steady else needs.most_warmup_s,
+        warmup_s=needs.most_warmup_s
+        if latest.may_begin_later
+        else min(latest.at_s, needs.most_warmup_s),
         lead_in_s=cut[0],
         window_s=cut[1],
         period_s=period_s,

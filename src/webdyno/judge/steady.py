@@ -92,6 +92,13 @@ class Onset:
     steady: bool
     """Whether that stretch is long and level enough to be called steady."""
     why: str
+    may_begin_later: bool = False
+    """Whether the level still rose or fell where the series ends, or the series is too short."""
+
+    @property
+    def doubt(self) -> int:
+        """How doubtful the beginning is, from 0 (it is steady) to 2 (it may begin later)."""
+        return 0 if self.steady else 2 if self.may_begin_later else 1
 
 
 def onset(series: Series) -> Onset:
@@ -107,7 +114,9 @@ def onset(series: Series) -> Onset:
     levels = _batches(clean.logs, batch)
     if len(levels) < 2 * STEADY_BATCHES:
         remembered = f"windows up to {batch * series.window_s:.2g} s apart are still alike"
-        return Onset(0.0, steady=False, why=f"too short to tell: {remembered}")
+        why = f"too short to tell: {remembered}"
+        too_few = len(clean.logs) < 2 * STEADY_BATCHES
+        return Onset(0.0, steady=False, why=why, may_begin_later=too_few)
     first = _first_of_last_level(levels)
     at_s, rest = first * batch * series.window_s, levels[first:]
     if len(rest) < max(STEADY_BATCHES, STEADY_SHARE * len(levels)):
@@ -116,7 +125,7 @@ def onset(series: Series) -> Onset:
     if abs(change) > TOLERANCE:
         direction = "rises" if change > 0 else "falls"
         why = f"it still {direction}, by {abs(exp(change) - 1):.1%} over the last stretch"
-        return Onset(at_s, steady=False, why=why)
+        return Onset(at_s, steady=False, why=why, may_begin_later=True)
     return Onset(at_s, steady=True, why=f"steady from {at_s:.2g} s on")
 
 
