@@ -103,9 +103,9 @@ def settle(
     `load_starts`: the rate from the beginning of each of some later loads, with a pause before
     each, in windows of one length. All series need at least one window.
 
-    As long a warm-up as there may be is for what may still change. A rate that only swings too slowly
-    to call it steady isn't helped by one: what is missed here shows as a trend of the slots, which
-    is remedied.
+    As long a warm-up as there may be is for what may still change. A rate that only swings too
+    slowly to call it steady isn't helped by one: what is missed here shows as a trend of the slots,
+    which is remedied.
     """
     latest, after_start = min(
         ((latest_onset(each), each) for each in fresh_starts),

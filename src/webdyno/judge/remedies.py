@@ -45,7 +45,8 @@ def due_remedy(
     """Give the remedy that what is on record of a point asks for, if there is one.
 
     `used_s`: how much of the budget is used up. Blocks are given up only where as many more fit
-    into it, or where none of them counts.
+    into it, or where none of them counts. A trend that it took more blocks to see than a verdict
+    takes is bounded, instead of giving up all of them.
     """
     measured = Measured.of(records)
     if not measured.blocks:
@@ -53,11 +54,12 @@ def due_remedy(
     tried = [record.rule for record in records if isinstance(record, RemedyRecord)]
     left_s = experiment.measure.budget_s - used_s
     room = left_s > measured.block_s * experiment.measure.min_blocks
+    young = len(measured.blocks) <= experiment.measure.min_blocks
     now = slot_settings(records, experiment)
     found = [
         *_no_answers(measured, experiment, now),
         *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
-        *(_trends(_undisturbed(measured), experiment, now) if room else []),
+        *(_trends(_undisturbed(measured), experiment, now) if room and young else []),
         *_left_over(measured, experiment, now, anew=room),
     ]
     for it in found:
