@@ -52,6 +52,15 @@ Out = Annotated[
 ]
 
 
+Settings = Annotated[
+    Sequence[str],
+    Parameter(
+        name="--set",
+        help="KEY=VALUE: change a setting of the experiment; may be given again.",
+        negative=(),
+        show_default=False,
+    ),
+]
 FailOn = Annotated[
     Sequence[str],
     Parameter(
@@ -196,15 +205,7 @@ class ExperimentFlags:
     ] = None
     bench: BenchFlags = THIS_BENCH
     traffic: TrafficFlags = NO_TRAFFIC
-    set_: Annotated[
-        Sequence[str],
-        Parameter(
-            name="--set",
-            help="KEY=VALUE: change a setting of the experiment; may be given again.",
-            negative=(),
-            show_default=False,
-        ),
-    ] = ()
+    set_: Settings = ()
     vary: Annotated[
         Sequence[str],
         Parameter(

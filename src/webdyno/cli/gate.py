@@ -11,7 +11,7 @@ from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
 from webdyno.cli.console import plain_console
 from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget, CatalogDirs, Out, Yes
+from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget, CatalogDirs, Out, Settings, Yes
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.result import show_gate, show_result
@@ -64,15 +64,7 @@ def gate(
         str | None, Parameter(help="What stacks of the catalogue serve, if such are compared.")
     ] = None,
     budget: Budget = None,
-    set_: Annotated[
-        Sequence[str],
-        Parameter(
-            name="--set",
-            help="KEY=VALUE: change a setting of the experiment; may be given again.",
-            negative=(),
-            show_default=False,
-        ),
-    ] = (),
+    set_: Settings = (),
     bench: BenchFlags = THIS_BENCH,
     ci: CiFlags = NOTHING,
     out: Out = None,

@@ -1,11 +1,12 @@
 """Which request of a mix the arms differ at: each endpoint's response times, judged together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from webdyno.judge.comparison import arm_value, compare_family
 from webdyno.judge.measured import Measured
 from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import EndpointFigures, EndpointJudgement, Metric
+from webdyno.model.judgement import EndpointFigures, EndpointJudgement
 from webdyno.model.load_result import EndpointResult
 from webdyno.model.metrics import MetricRule, metric_rule
 from webdyno.model.records import SlotRecord
@@ -67,20 +68,8 @@ def _rule(name: str) -> MetricRule:
         return times.quantile(0.5)
 
     known = metric_rule(JUDGED_BY)
-    metric = known.metric
-    return MetricRule(
-        Metric(
-            name=metric.name,
-            label=f"median response time of {name}",
-            unit=metric.unit,
-            better=metric.better,
-            floor=metric.floor,
-        ),
-        kind=known.kind,
-        block_value=block_value,
-        saying=known.saying,
-        needs=known.needs,
-    )
+    metric = known.metric.model_copy(update={"label": f"median response time of {name}"})
+    return replace(known, metric=metric, block_value=block_value, quantile=None)
 
 
 def _figures(slots: Sequence[SlotRecord], arm: str, name: str) -> EndpointFigures:
