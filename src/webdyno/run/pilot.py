@@ -36,7 +36,7 @@ LONGEST_SHARE = 1 / 30
 FRESH_STARTS = 2
 """So many at most: another one where a change was seen late. docs/method.md: what it is worth."""
 LOAD_STARTS = 3
-LOAD_START_S, LOAD_START_RESPONSES = 0.4, 6
+LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
 PAUSE_S = 0.05
 PLANNED_SHARE = 1 / 4
 """The fewest blocks should fit into this share of the budget: windows are no longer than that lets
