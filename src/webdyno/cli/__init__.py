@@ -27,6 +27,7 @@ from webdyno.cli.setup import setup
 from webdyno.cli.stacks import stacks
 from webdyno.cli.studies import studies
 from webdyno.cli.up import up
+from webdyno.cli.workload import workload
 from webdyno.model.command import as_called
 from webdyno.model.mistake import Mistake, Trouble
 
@@ -62,6 +63,7 @@ for command in (
     load,
     audit,
     calibrate,
+    workload,
 ):
     app.command(command)
 
