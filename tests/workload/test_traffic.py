@@ -27,7 +27,7 @@ def experiment_with(file: Path, *set_: str) -> Experiment:
     return read_experiment(CommandLine(BARE, {}), flags.overrides(), Catalogue.load())
 
 
-def webdyno(*arguments: str | Path) -> int:
+def webdyno(*arguments: str | Path | int) -> int:
     return int(app([str(each) for each in arguments], result_action="return_value"))
 
 

@@ -44,7 +44,7 @@ class Sessions(Model):
     sessions: Count
     requests: Spread
     """In a session."""
-    pause_s: Spread | None
+    pause_s: Spread | None = None
     """Between two requests of a session; None where each session has one."""
 
 
@@ -75,9 +75,9 @@ class Agreement(Model):
     """A line of the fidelity table: something of the log, and of the load that was made of it."""
 
     what: OneLine
-    log: float | None
+    log: float | None = None
     """None where the log can't tell."""
-    load: float | None
+    load: float | None = None
     """None where there is no such thing in the load."""
     tolerance: Amount
     """They agree where they differ by at most this share of the log's."""
