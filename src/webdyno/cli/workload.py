@@ -30,6 +30,13 @@ def workload(
     output: Annotated[Path, Parameter(name=["-o", "--output"], help="The file to write.")] = Path(
         "traffic.toml"
     ),
+    twin: Annotated[
+        Path | None,
+        Parameter(
+            help="A folder to write a catalogue to with a twin of the site: made-up files with the "
+            "log's paths and sizes, for --catalog FOLDER --site twin."
+        ),
+    ] = None,
     loop: Annotated[
         Literal["open", "closed"],
         Parameter(help="open: requests come at the log's rate; closed: visitors with pauses."),
@@ -72,9 +79,21 @@ def workload(
 
         webdyno duel conf:new.conf conf:old.conf --root public --requests traffic.toml
 
+        webdyno workload access.log --twin copy
+
+        webdyno duel nginx apache-event --catalog copy --site twin --requests traffic.toml
+
         webdyno workload access.log.gz --from 2026-11-22T18:00 --to 2026-11-22T19:00 --speed 10
     """
-    from webdyno.workload import Manner, Privacy, Wanted, read_log, traffic_of
+    from webdyno.workload import (
+        NAME,
+        Manner,
+        Privacy,
+        Wanted,
+        read_log,
+        traffic_of,
+        write_twin,
+    )
 
     if output.exists() and not force:
         raise Mistake(f"{output} is there already; --force writes over it")
@@ -90,15 +109,20 @@ def workload(
     if not log.is_file():
         raise Mistake(f"{log}: there is no such file")
     read = read_log(log, wanted, Privacy(queries, path_parts))
-    traffic = traffic_of(read, Manner(loop, speed))
+    traffic = traffic_of(read, Manner(loop, speed), twin=twin is not None)
     try:
         output.write_text(traffic.text, encoding="utf-8")
     except OSError as error:
         raise Trouble(f"{output}: can't be written: {error.strerror}") from None
+    served: list[str] = []
+    if twin is not None and traffic.twin is not None:
+        write_twin(twin, traffic.twin)
+        served = ["--catalog", str(twin), "--site", NAME]
     for bad in read.bad:
         tell(f"{log}:{bad.line}: {bad.why}")
     _print(traffic.workload)
-    tell(f"{output} has the load: {command('duel', 'A', 'B', '--requests', str(output))}")
+    duel = command("duel", "A", "B", *served, "--requests", str(output))
+    tell(f"{output} has the load: {duel}")
     return Exit.OK
 
 

@@ -19,8 +19,10 @@ from webdyno.workload.traffic import (
     request_entries,
     written,
 )
+from webdyno.workload.twin import NAME, twin_of, write_twin
 
 __all__ = [
+    "NAME",
     "Log",
     "Manner",
     "Privacy",
@@ -30,6 +32,7 @@ __all__ = [
     "moment_of",
     "read_log",
     "traffic_of",
+    "write_twin",
 ]
 
 
@@ -43,10 +46,15 @@ class Traffic(NamedTuple):
     """Entries of `[[requests]]`."""
     text: str
     """All of it as `traffic.toml`."""
+    twin: dict[str, Any] | None
+    """Its twin's `site.toml`, where there is one."""
 
 
-def traffic_of(log: Log, manner: Manner) -> Traffic:
-    """Fit a workload to a log, and make a load of it."""
+def traffic_of(log: Log, manner: Manner, *, twin: bool = False) -> Traffic:
+    """Fit a workload to a log, and make a load of it, for a twin site or for the user's own.
+
+    Raise Mistake where a twin would be too large.
+    """
     spread_over = popularity(log.asked_id, len(log.asked))
     chosen = mix(log, spread_over)
     when = arrivals(log.time_s)
@@ -67,4 +75,8 @@ def traffic_of(log: Log, manner: Manner) -> Traffic:
         fidelity=fidelity(log, chosen, when, visits),
     )
     load, requests = load_keys(workload, chosen, manner), request_entries(log, chosen)
-    return Traffic(workload, load, requests, written(workload, load, requests, manner.speed))
+    site = None
+    if twin:
+        site, requests = twin_of(log, requests)
+    text = written(workload, load, requests, manner.speed)
+    return Traffic(workload, load, requests, text, site)

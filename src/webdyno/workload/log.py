@@ -19,6 +19,7 @@ from webdyno.workload.lines import Access, Unreadable, read_line
 from webdyno.workload.privacy import Privacy
 
 LONGEST_LINE = 64 * 1024
+LONGEST_TARGET = 2_048
 MOST_NAMED = 5
 MOST_REQUESTS = 10_000_000
 MOST_PATHS = 200_000
@@ -201,8 +202,11 @@ class _Reading:
             if found is None:
                 self.left_out[NO_PATH] += 1
             return found
-        if len(self._as_logged) >= MOST_PATHS or len(target) > LONGEST_LINE // 8:
+        if len(self._as_logged) >= MOST_PATHS:
             self.left_out[TOO_MANY] += 1
+            return None
+        if len(logged[1]) > LONGEST_TARGET:
+            self.left_out[NO_PATH] += 1
             return None
         try:
             asked = Asked(method.decode(), self.privacy.path(logged[1]))
