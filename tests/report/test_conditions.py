@@ -72,10 +72,10 @@ def test_what_is_not_known_of_the_machine_is_left_out() -> None:
             "closed loop, 64 connections, keep-alive always, timeout 5 s",
         ),
         (
-            Load(loop="open", rate_per_s=2_000, keepalive=1),
+            Load(loop="open", rate_per_s=2_000, keepalive=1, send_lag_budget=2e-4),
             (
-                "open loop, 2,000 requests due per second, at random (Poisson), at most "
-                "64 connections, keep-alive for 1 request, timeout 5 s"
+                "open loop, 2,000 requests due per second, at random (Poisson), sent up to 200 µs "
+                "later, at most 64 connections, keep-alive for 1 request, timeout 5 s"
             ),
         ),
         (
