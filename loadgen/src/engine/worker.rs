@@ -44,7 +44,7 @@ impl Worker {
         let name = cpu.map_or("load".into(), |cpu| format!("load-cpu{cpu}"));
         let thread = thread::Builder::new().name(name).spawn(move || {
             settle(cpu);
-            let alone = cpu.is_some() || only && has_one_cpu();
+            let alone = others_have_cpus() && (cpu.is_some() || only && has_one_cpu());
             work(&poll, &inbox, alone, &interrupt);
         })?;
         Ok(Worker { jobs, thread: Some(thread) })
@@ -78,6 +78,12 @@ fn settle(cpu: Option<usize>) {
 
 fn has_one_cpu() -> bool {
     sched_getaffinity(None).is_ok_and(|set| set.count() == 1)
+}
+
+fn others_have_cpus() -> bool {
+    // SAFETY: it only gives a number.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    online > 1
 }
 
 fn work(poll: &Poll, inbox: &Receiver<Job>, alone: bool, interrupt: &AtomicBool) {
