@@ -143,7 +143,7 @@ impl Slot<'_> {
         }
         self.life.woke_ns = self.life.sight.look();
         self.life.recorder.counts.wake_ups += u64::from(wait_ns > 0);
-        if wait_ns < left_ns && wait_ns == 0 && self.events.is_empty() {
+        if wait_ns == 0 && left_ns > 0 && self.events.is_empty() {
             self.life.sight.spun_ns += self.life.woke_ns - begun_ns;
         }
         Ok(())
