@@ -2,7 +2,8 @@
 //!
 //! A window is marked when the client was the limit in it: a thread ran, or waited for a CPU, for
 //! more than 85 % of the time, or requests were sent late (send lag) by more than 5 % of the response
-//! time and by more than [`LAG_FLOOR_US`] beyond the budget (all p99). It is marked, too, when a thread stood still.
+//! time and by more than [`LAG_FLOOR_US`] beyond the budget (all p99). It is marked, too, when a
+//! thread stood still.
 
 use std::collections::BTreeMap;
 
