@@ -357,9 +357,9 @@ fn nobody_looks_away_from_the_rest_of_an_answer() {
         let took_us = result.pointer("/endpoints/0/response_time_us/max").and_then(Value::as_f64);
         took_us.expect("a number")
     };
-    // A socket holds 6 MB at most, so that who looks every 10 ms takes 90. A busy machine may hold
-    // everything up, but not each time.
-    assert!(std::iter::repeat_with(took_us).take(50).any(|took_us| took_us < 90_000.0));
+    // Who looks every 10 ms takes 140 to 200 ms where a socket holds some MB. A busy machine may
+    // hold everything up, but not each time.
+    assert!(std::iter::repeat_with(took_us).take(50).any(|took_us| took_us < 120_000.0));
 }
 
 #[test]
