@@ -16,7 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, started_webdyno, wait_for, webdyno
+from e2e.commands import (
+    QUICK,
+    left_behind,
+    run_blocks,
+    started_webdyno,
+    wait_for,
+    webdyno,
+    webdyno_here,
+)
 from webdyno.model.records import CertificateRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -111,6 +119,19 @@ def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path
         (f"cmd:STATUS=500 {sys.executable} server.py $PORT", "answers http.* with status 500"),
         ("cmd:nothing-like-that", "exit code 127.*\n.*nothing-like-that"),
         (f"{CMD} &", "went into the background"),
+    ],
+)
+def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
+    home: Path, stack: str, says: str
+) -> None:
+    done = webdyno("duel", stack, CMD, "--ready-within=1s", "--out=run", folder=home)
+    check_refusal(home, done, says)
+    assert left_behind(home) == []
+
+
+@pytest.mark.parametrize(
+    ("stack", "says"),
+    [
         ("cmd:", "behind cmd: there is nothing"),
         ("url:http://127.0.0.1:1", "doesn't answer http://127.0.0.1:1/: start it first"),
         ("url:https://127.0.0.1:1", "begins with http://"),
@@ -121,16 +142,17 @@ def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path
         ("conf:nothing.conf", "nothing.conf can't be read: no such file"),
     ],
 )
-def test_what_does_not_work_is_told_before_anything_is_measured(
+def test_what_names_no_system_is_told_before_anything_starts(
     home: Path, stack: str, says: str
 ) -> None:
-    flags = () if stack.startswith("conf:") else ("--ready-within", "1s")
-    done = webdyno("duel", stack, CMD, *flags, "--out=run", folder=home)
+    check_refusal(home, webdyno_here("duel", stack, CMD, "--out=run", folder=home), says)
+
+
+def check_refusal(home: Path, done: subprocess.CompletedProcess[str], says: str) -> None:
     assert done.returncode in {2, 3}, done.stdout
     assert re.search(says, done.stderr), done.stderr
     assert "Traceback" not in done.stderr
     assert not (home / "run").exists()
-    assert left_behind(home) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone can become somebody else")
@@ -196,7 +218,7 @@ def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None
     load = RunFolder.open(inside / "run").head.experiment.load
     assert (load.paths, load.connections) == (["/a", "/b"], 3)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[load]\nconections = 3\n')
-    done = webdyno("duel", "rev:main", "rev:main", folder=inside)
+    done = webdyno_here("duel", "rev:main", "rev:main", folder=inside)
     assert re.search(r"webdyno\.toml:4: unknown key load\.conections", done.stderr), done.stderr
 
 
@@ -241,10 +263,8 @@ def test_a_revision_that_cannot_be_had_is_told(
         file.unlink()
     elif app:
         file.write_text(app)
-    done = webdyno("duel", stack, CMD, folder=repository)
-    assert done.returncode in {2, 3}
-    assert re.search(says, done.stderr), done.stderr
-    assert "Traceback" not in done.stderr
+    done = webdyno_here("duel", stack, CMD, "--out=run", folder=repository)
+    check_refusal(repository, done, says)
 
 
 NGINX = """
@@ -328,7 +348,7 @@ def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(home: Path) 
     assert done.returncode == 3
     assert 'unknown directive "rot"' in done.stderr
     (home / "wrong.conf").write_text("events {}\nhttp { server { listen 80;")
-    done = webdyno("duel", "conf:wrong.conf", CMD, folder=home)
+    done = webdyno_here("duel", "conf:wrong.conf", CMD, folder=home)
     assert done.returncode == 2
     assert re.search(r"wrong\.conf:2: unexpected end of file", done.stderr)
 

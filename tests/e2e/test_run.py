@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, seeded, started_webdyno, wait_for, webdyno
+from e2e.commands import (
+    QUICK,
+    left_behind,
+    seeded,
+    started_webdyno,
+    wait_for,
+    webdyno,
+    webdyno_here,
+)
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.judge import judge
 from webdyno.judge.stop import SPARE_BLOCKS, decide
@@ -102,7 +110,7 @@ def test_different_pages_that_were_asked_for_are_told_beside_the_verdict(tmp_pat
 def test_mistakes_are_told_with_what_would_be_right(
     arguments: list[str], told: str, tmp_path: Path
 ) -> None:
-    done = webdyno(*arguments, folder=tmp_path)
+    done = webdyno_here(*arguments, folder=tmp_path)
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
