@@ -89,7 +89,7 @@ def slots(folder: Path) -> list[SlotRecord]:
     return [it for it in records if isinstance(it, SlotRecord)]
 
 
-def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path) -> None:
+def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(home: Path) -> None:
     (home / "inner").mkdir()
     (home / "two.toml").write_text(
         'title = "t"\nquestion = "q?"\n[load]\nconnections = 4\n'
@@ -97,7 +97,11 @@ def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path
         f"[arms.inner]\nstack = {json.dumps(CMD.replace('server.py', '../server.py'))}\n"
         'dir = "inner"\nready = "/ready"\nready_within = "30s"\nenvironment.SAYS = "hello"\n'
     )
-    run_blocks(1, "run", "two.toml", *QUICK, folder=home)
+    with started_webdyno("run", "two.toml", *QUICK, "--out=run", folder=home) as process:
+        wait_for(home / "run/slots.jsonl", 6)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert left_behind(home) == []
     found = slots(home)
     assert {it.arm for it in found} == {"plain", "inner"}
     assert all(it.load.requests.completed for it in found)
@@ -381,7 +385,8 @@ def test_a_command_may_listen_on_a_unix_socket(home: Path) -> None:
     by_socket = f"cmd:{sys.executable} unix.py $SOCKET"
     run_blocks(1, "duel", by_socket, CMD, *FEW, folder=home)
     assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
-    done = webdyno("duel", CMD.replace("$PORT", "18124 $SOCKET"), CMD, folder=home)
+    elsewhere = CMD.replace("$PORT", "18124 $SOCKET")
+    done = webdyno("duel", elsewhere, CMD, "--ready-within=1s", folder=home)
     assert "listens on 127.0.0.1:18124 and not on /" in done.stderr
 
 
@@ -392,13 +397,5 @@ def test_a_system_of_ones_own_can_be_looked_at(home: Path) -> None:
         with urllib.request.urlopen(line.split()[-1]) as answer:  # noqa: S310 (it is ours)
             assert answer.read() == b"hello" * 20
         process.send_signal(signal.SIGINT)
-        process.wait()
-    assert left_behind(home) == []
-
-
-def test_a_killed_run_leaves_no_command_behind(home: Path) -> None:
-    with started_webdyno("duel", CMD, CMD, "--budget=60s", "--out=run", folder=home) as process:
-        wait_for(home / "run/slots.jsonl", 3)
-        process.send_signal(signal.SIGKILL)
         process.wait()
     assert left_behind(home) == []

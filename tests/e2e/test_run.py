@@ -82,15 +82,6 @@ def test_a_missing_file_ends_invalid_and_names_arm_and_status(tmp_path: Path) ->
     assert left_behind(tmp_path) == []
 
 
-def test_different_pages_that_were_asked_for_are_told_beside_the_verdict(tmp_path: Path) -> None:
-    setting = '--set=arms.nginx.paths=["/100.txt"]'
-    done = webdyno("run", *QUICK, setting, "--out=run", folder=tmp_path)
-    assert done.returncode in {0, 1}, done.stderr
-    told = " ".join(done.stdout.split())
-    assert "load.paths: /100.txt, not /hello.txt" in told
-    assert "with different bodies" not in told
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

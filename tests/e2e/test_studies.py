@@ -46,10 +46,11 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     assert left_behind(tmp_path) == []
 
 
-def test_an_interrupted_study_shows_what_it_has(tmp_path: Path) -> None:
+def test_an_interrupted_study_shows_what_it_has_and_is_gone_on_with(tmp_path: Path) -> None:
     arguments = ("studies", "deathmatch", "--budget=30s", "--out=s")
+    slots = tmp_path / "s/deathmatch-ab/slots.jsonl"
     with started_webdyno(*arguments, folder=tmp_path) as process:
-        wait_for(tmp_path / "s/deathmatch-ab/slots.jsonl", lines=2)
+        wait_for(slots, lines=2)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == 130, told
@@ -58,15 +59,6 @@ def test_an_interrupted_study_shows_what_it_has(tmp_path: Path) -> None:
     assert "studies deathmatch --budget 30s --out s" in told
     assert (tmp_path / "s/claims.md").exists()
     assert left_behind(tmp_path) == []
-
-
-def test_what_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
-    arguments = ("studies", "deathmatch", "--budget=30s", "--out=s")
-    slots = tmp_path / "s/deathmatch-ab/slots.jsonl"
-    with started_webdyno(*arguments, folder=tmp_path) as process:
-        wait_for(slots, lines=2)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
     before = slots.read_bytes()
     with started_webdyno(*arguments, folder=tmp_path) as process:
         wait_for(slots, lines=before.count(b"\n") + 3)
