@@ -101,7 +101,9 @@ def test_the_request_that_costs_more_is_named(
     (tmp_path / "orders.toml").write_text(ORDERS)
     slower = ("--set=arms.after.knobs.order_us=1000", "--set=measure.min_blocks=8")
     limit = "--fail-on=after.rate_rps < -10%"
-    done = webdyno("run", "orders.toml", *ECHO, *QUICK, *slower, limit, "--out=r", folder=tmp_path)
+    done = webdyno(
+        "run", "orders.toml", *ECHO, *QUICK, *slower, limit, "--out=r", "--report", folder=tmp_path
+    )
     assert done.returncode == 4, done.stdout + done.stderr
     assert "--fail-on 'after.rate_rps < -10%' is true" in done.stderr
     with (tmp_path / "r/summary.csv").open(encoding="utf-8") as file:

@@ -39,7 +39,7 @@ CAUSED_BY_NEIGHBOURS = {
 
 @pytest.mark.measures
 def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None:
-    done = webdyno("run", "static-hello", *QUICK, "--out=run", folder=tmp_path)
+    done = webdyno("run", "static-hello", *QUICK, "--out=run", "--report", folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     records = folder.records()
     blocks = [record for record in records if isinstance(record, BlockRecord)]
@@ -79,6 +79,8 @@ def test_a_missing_file_ends_invalid_and_names_arm_and_status(tmp_path: Path) ->
     told = " ".join(done.stdout.split())
     assert "INVALID" in told
     assert "arm apache-event answered 404 to /missing.txt" in told
+    assert "webdyno report run" in told
+    assert not (tmp_path / "run/report.html").exists()
     assert left_behind(tmp_path) == []
 
 

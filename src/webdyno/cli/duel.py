@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, FailOn, Out, Yes
+from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, FailOn, Out, Report, Yes
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, checked_with_own, flag_of
 from webdyno.definitions import Catalogue, CommandLine, Draft
@@ -42,6 +42,7 @@ def duel(
     catalog: CatalogDirs = (),
     yes: Yes = False,
     fail_on: FailOn = (),
+    report: Report = True,
 ) -> Exit:
     """Compare two stacks: both serve the same site under the same load, and take turns.
 
@@ -88,7 +89,8 @@ def duel(
     source = SpokenOfProject(spoken, project) if project else spoken
     draft = Draft.of(source, flags.overrides())
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
-    return measure(_run_name(stack, baseline), experiment, catalogue, out, yes=yes, fail_on=fail_on)
+    name = _run_name(stack, baseline)
+    return measure(name, experiment, catalogue, out, yes=yes, fail_on=fail_on, report=report)
 
 
 def _experiment(served: Site, arms: Sequence[dict[str, object]], path: str | None) -> CommandLine:
