@@ -162,15 +162,12 @@ def podman(provide: Provide, tell: Tell) -> Podman:
             "own: call webdyno by sudo (images are then those of root's Podman, or Docker's)"
         )
     provide(NEEDS.values())
-    found, told = _try_out()
-    if told:
-        tell(told)
-    return found
+    return _tried_out(tell)
 
 
 @functools.cache
-def _try_out() -> tuple[Podman, str]:
-    """Find the storage and the runtime that work, once; give what is to be told of that."""
+def _tried_out(tell: Tell) -> Podman:
+    """Find the storage and the runtime that work; done, and told, once."""
     for forced in ((), ("--storage-driver", "vfs")):
         asked = _run(["podman", *forced, "info", "--format", "json"])
         if asked.returncode == 0:
@@ -185,18 +182,20 @@ def _try_out() -> tuple[Podman, str]:
         candidate = Podman(forced, storage, images, runtime)
         fault = _fault(candidate) if shutil.which(runtime) else "it isn't installed"
         if fault is None:
-            return candidate, "; ".join(_what_was_chosen(bool(forced), refused, runtime))
+            for chosen in _chosen(bool(forced), refused, runtime):
+                tell(chosen)
+            return candidate
         refused[runtime] = fault
     faults = "\n".join(f"    {name}: {fault}" for name, fault in refused.items())
     raise Trouble(f"Podman can't run containers here, with none of its runtimes:\n{faults}")
 
 
-def _what_was_chosen(is_forced: bool, refused: dict[str, str], runtime: str) -> Iterator[str]:
+def _chosen(is_forced: bool, refused: dict[str, str], runtime: str) -> Iterator[str]:
     if is_forced:
         yield "images are kept by the driver vfs, since overlay isn't possible here"
     if refused:
         why = ", ".join(f"{name} refuses ({fault})" for name, fault in refused.items())
-        yield f"containers are run by {runtime}, since {why}"
+        yield f"containers are run by {runtime}: {why}"
 
 
 def _fault(candidate: Podman) -> str | None:

@@ -144,7 +144,7 @@ class RunningService:
         code = self.process.poll() if self.process else None
         if code is None or self.process is None:
             return
-        if code == 0 and (left := self.process.left_running):
+        if code == 0 and (left := self.process.left_running) and not self.is_container:
             where = self.role.service.where
             raise self.died(IN_THE_BACKGROUND.format(left=left, where=where))
         raise self.died(f"ended by itself with {_exit_words(code)}{why}")
