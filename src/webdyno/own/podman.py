@@ -42,7 +42,7 @@ OPEN_FILES, PROCESSES = 65536, 16384
 """At most. Podman would give a container all that root may have, which some sandboxes refuse."""
 WITHIN_S = 600.0
 BUILD_WITHIN_S = 3600.0
-SHOWN_LINES = 25
+SHOWN_LINES, SHOWN_LETTERS = 25, 200
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,8 @@ def _fault(candidate: Podman) -> str | None:
     forget_groups(TRIAL)
     if done.returncode == NOT_FOUND:
         return None
-    return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:200]
+    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return said.removeprefix("Error: ").removeprefix("OCI runtime error: ")[:SHOWN_LETTERS]
 
 
 def _limits() -> list[str]:

@@ -202,6 +202,9 @@ class RunningService:
         if not found:
             return None
         where = " and ".join(found)
+        if self.is_container:
+            port = self.address.port
+            return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
         asked = "$SOCKET" if self.address.socket else "$PORT"
         return f"listens on {where} and not on {self.address.text}, as {asked} asked it to"
 
