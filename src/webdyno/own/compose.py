@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from webdyno.definitions.near import nearest
 from webdyno.model.mistake import Mistake
@@ -36,7 +37,50 @@ OTHERS = {
 """Keys that are heeded in other ways, or needn't be."""
 BUILD = {"context", "dockerfile", "args", "target"}
 
+Scalar = str | bool | int | float
+Words = str | list[Scalar] | None
+Several = Scalar | list[Scalar] | dict[str, Scalar] | None
+
+
+class _BuildForm(BaseModel):
+    context: str = "."
+    dockerfile: str = "Dockerfile"
+    args: list[Scalar] | dict[str, Scalar] | None = None
+    target: str = ""
+
+
+class _ServiceForm(BaseModel):
+    """Of what form the keys have to be that aren't passed on as they are."""
+
+    image: str | None = None
+    build: str | _BuildForm | None = None
+    command: Words = None
+    entrypoint: Words = None
+    environment: dict[str, Scalar | None] | list[Scalar] | None = None
+    env_file: str | list[str] | None = None
+    volumes: list[str | dict[str, Any]] | None = None
+    ports: list[Scalar | dict[str, Any]] | None = None
+    expose: list[Scalar] | None = None
+    depends_on: list[str] | dict[str, Any] | None = None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Compose reads it, by version 1.2: `on` is a word, and 22:22 no number."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"^(?:true|false)$", "tf"),
+    ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
+    ("float", r"^[-+]?[0-9]+\.[0-9]*$", "-+0123456789"),
+    ("null", r"^(?:~|null|)$", ["~", "n", ""]),
+    ("merge", r"^<<$", "<"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_OPTION: TypeAdapter[dict[str, Several]] = TypeAdapter(dict[str, Several])
 _VARIABLE = re.compile(
     r"\$(?:\$|(?P<plain>\w+)|\{(?P<name>\w+)(?:(?P<how>:?[-?+])(?P<other>[^}]*))?\})"
 )
@@ -86,6 +130,7 @@ def compose_services(
             raise Mistake(f"{where} is no service")
         if "image" not in service and "build" not in service:
             raise Mistake(f"{where} has neither image nor build")
+        _check(service, where)
     asked = _asked(services, wanted, f"{place}: {file}")
     if left_out := list(_left_out(services)):
         tell(f"{file.name}: left out: {', '.join(left_out)}")
@@ -94,10 +139,21 @@ def compose_services(
     return [_service(name, services[name], file, place) for name in names]
 
 
+def _check(service: Mapping[str, Any], where: str) -> None:
+    try:
+        _ServiceForm.model_validate(service)
+        for key in service.keys() & OPTIONS:
+            _OPTION.validate_python({key: service[key]})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = next((it for it in first["loc"] if isinstance(it, str)), "")
+        raise Mistake(f"{where}.{key}: {first['msg']}") from None
+
+
 def _read(file: Path, place: str) -> dict[str, Any]:
     try:
         with file.open("rb") as content:
-            said = yaml.safe_load(content.read(MOST_BYTES).decode())
+            said = yaml.load(content.read(MOST_BYTES).decode(), _Loader)  # noqa: S506 (a safe one)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise Mistake(f"{place}: {file} can't be read: {why.lower()}") from None
