@@ -67,7 +67,7 @@ class _ServiceForm(BaseModel):
 class _Loader(yaml.SafeLoader):
     """YAML as Compose reads it, by version 1.2: `on` is a word, and 22:22 no number."""
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
 
 for _tag, _pattern, _first in (
