@@ -3,6 +3,7 @@
 Base images can't be had everywhere, so the image is nothing but a static program.
 """
 
+import os
 import re
 import shutil
 import signal
@@ -56,7 +57,11 @@ int main(int argc, char **argv) {
     }
 }
 """
-DOCKERFILE = 'FROM scratch\nCOPY server /server\nEXPOSE {port}\nCMD ["/server"{more}]\n'
+LABEL = f"webdyno.test={os.getpid()}"
+"""Of images of these tests alone: others may run at the same time."""
+DOCKERFILE = (
+    f"FROM scratch\nLABEL {LABEL}\n" + 'COPY server /server\nEXPOSE {port}\nCMD ["/server"{more}]\n'
+)
 FEW = ("--set=load.connections=1", "--set=load.keepalive=never", *QUICK)
 GROUPS = Path("/sys/fs/cgroup")
 
@@ -96,20 +101,14 @@ def home(tmp_path: Path, program: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def images_end_with_the_tests() -> Iterator[None]:
-    """Remove the images that the tests have built: those that are new and have no name."""
-    if _why_not():
-        yield
-        return
-    before = _images()
+    """Remove the images that the tests have built."""
     yield
-    if new := _images() - before:
-        subprocess.run(["podman", "rmi", "--force", *new], check=False, capture_output=True)
-
-
-def _images() -> set[str]:
-    words = ["podman", "images", "--quiet", "--no-trunc", "--filter", "dangling=true"]
+    if shutil.which("podman") is None:
+        return
+    words = ["podman", "images", "--all", "--quiet", "--no-trunc", f"--filter=label={LABEL}"]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
-    return set(done.stdout.split())
+    if made := set(done.stdout.split()):
+        subprocess.run(["podman", "rmi", "--force", *made], check=False, capture_output=True)
 
 
 def test_a_container_is_measured_beside_a_process(home: Path) -> None:
@@ -175,6 +174,12 @@ def _groups(names: list[str]) -> list[Path]:
             break
         time.sleep(0.05)
     return found
+
+
+def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:
+    done = webdyno("up", "image:.", "--port=8080", folder=home)
+    assert done.returncode == 2
+    assert "listens on port 81 there; --env PORT=N" in done.stderr
 
 
 @pytest.mark.parametrize(

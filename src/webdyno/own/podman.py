@@ -34,7 +34,7 @@ NEEDS = {
     "nsenter": Need(command=["nsenter"], apt="util-linux"),
 }
 RUNTIMES = ("crun", "runc")
-TRIAL = "trial"
+TRIAL = f"trial-{os.getpid()}"
 """Names the control groups of a container that never runs."""
 NOT_FOUND = 127
 """What `podman run` ends with when all went well but there is no such program in the container."""
@@ -83,7 +83,7 @@ class Podman:
             last = name.rpartition("/")[2]
             source = f"docker-daemon:{name}{'' if ':' in last or '@' in last else ':latest'}"
         tell(f"fetching {name} from {'Docker' if of_docker else 'its registry'} …")
-        done = _run([*self.words(), "pull", "--quiet", source])
+        done = _run([*self.words(), "pull", "--quiet", "--", source])
         image_id = (done.stdout.split() or [""])[-1]
         if done.returncode or not (found := self.inspect(image_id)):
             raise Trouble(
@@ -226,7 +226,7 @@ def _limits() -> list[str]:
 def _docker_has(name: str) -> bool:
     if shutil.which("docker") is None:
         return False
-    return _run(["docker", "image", "inspect", name]).returncode == 0
+    return _run(["docker", "image", "inspect", "--", name]).returncode == 0
 
 
 def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
