@@ -78,7 +78,7 @@ def make(asked: Asked) -> Made:
     engine = podman(asked.provide, asked.tell)
     containers = _containers(asked, engine)
     front = containers[-1]
-    port = _port(front, asked)
+    port = asked_port(front, asked)
     texts = {SCRIPT: _script(asked, engine, containers)}
     for it in containers:
         texts[_variables_file(it)] = _variables(
@@ -159,7 +159,7 @@ def _build_file(folder: Path) -> Path | None:
     return next((folder / name for name in BUILD_FILES if (folder / name).is_file()), None)
 
 
-def _port(front: Container, asked: Asked) -> int:
+def asked_port(front: Container, asked: Asked) -> int:
     """Give the port that is asked: what PORT says, else what is exposed."""
     said = {**front.image.environment, **front.environment, **asked.keys.environment}.get("PORT")
     if said:
