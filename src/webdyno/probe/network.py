@@ -61,7 +61,11 @@ class NetworkReading:
         """
         if stack is None:
             return cls.read_both(*bench)
-        return replace(cls.read(stack, leave_out="lo"), time_wait=cls.read().time_wait)
+        machine = cls.read()
+        try:
+            return replace(cls.read(stack, leave_out="lo"), time_wait=machine.time_wait)
+        except OSError:
+            return machine  # it has ended, which who looks after it will tell
 
     @classmethod
     def read_both(cls, servers: int | str, client: int | str) -> "NetworkReading":
