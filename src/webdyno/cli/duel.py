@@ -25,7 +25,7 @@ def duel(
         str,
         Parameter(
             help="What the question is about: a stack of the catalogue, or a system of your own "
-            "(cmd:COMMAND, rev:REVISION, conf:FILE, url:URL)."
+            "(cmd:COMMAND, rev:REVISION, conf:FILE, image:NAME, url:URL)."
         ),
     ],
     baseline: Annotated[str, Parameter(help="What it is compared with, likewise.")],
@@ -66,6 +66,8 @@ def duel(
 
         webdyno duel conf:new.conf conf:old.conf --root public
 
+        webdyno duel image:app:2.0 image:app:1.9
+
         webdyno duel url:http://127.0.0.1:9000 url:http://127.0.0.1:9001
     """
     from webdyno.own import Project, SpokenOfProject, is_own, is_revision
@@ -88,7 +90,7 @@ def duel(
     project = Project.around((own.dir or Path.cwd()).absolute()) if of_revisions else None
     source = SpokenOfProject(spoken, project) if project else spoken
     draft = Draft.of(source, flags.overrides())
-    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=yes)
     name = _run_name(stack, baseline)
     return measure(name, experiment, catalogue, out, yes=yes, fail_on=fail_on, report=report)
 

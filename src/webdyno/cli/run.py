@@ -59,7 +59,7 @@ def run(
     catalogue = Catalogue.load(catalog)
     file = catalogue.experiment_file(experiment)
     draft = Draft.of(TomlFile(file), flags.overrides())
-    wanted, catalogue = checked_with_own(draft, catalogue, file.parent)
+    wanted, catalogue = checked_with_own(draft, catalogue, file.parent, yes=yes)
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
     name = Path(experiment).stem
