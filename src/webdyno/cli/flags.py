@@ -73,6 +73,17 @@ FailOn = Annotated[
 ]
 
 
+Report = Annotated[
+    bool,
+    Parameter(
+        name="--report",
+        negative="--no-report",
+        help="Draw the report; without, `webdyno report` draws it later.",
+        show_default=False,
+    ),
+]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class BenchFlags:

@@ -104,7 +104,7 @@ def gate(
     source = SpokenOfProject(spoken, project) if project else spoken
     overrides = [*_budget(budget), *bench.overrides(), *settings(set_)]
     draft = Draft.of(_ByEndpoint(source), overrides)
-    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=yes)
 
     def show(folder: RunFolder) -> Exit:
         from webdyno.judge.baseline import since_baseline

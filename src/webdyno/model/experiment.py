@@ -154,8 +154,9 @@ class Arm(Model):
     """One stack with its knobs and site, and whatever else differs from the other arms."""
 
     stack: str
-    """A stack of the catalogue, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `url:…`, see
-    docs/own.md), which has the keys `dir`, `environment`, `ready` and `ready_within` beside it."""
+    """A stack of the catalogue, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`,
+    `url:…`, see docs/own.md), which has the keys `dir`, `environment`, `ready` and `ready_within`
+    beside it."""
     site: str | None = None
     """The experiment's site unless named here. With a site of its own an arm is asked for that
     site's first path, unless paths are given."""

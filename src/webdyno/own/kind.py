@@ -1,7 +1,7 @@
 """What a kind of own system is given, and what it makes of that."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,12 @@ from webdyno.bench.users import caller, home_of, name_of
 from webdyno.model.base import Model
 from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
-from webdyno.model.service import Service, Text, Variable
+from webdyno.model.service import Need, Service, Text, Variable
 
 Tell = Callable[[str], None]
 """Says something to the user that is no result."""
+Provide = Callable[[Iterable[Need]], None]
+"""Installs what is missing, after a yes; raises Trouble where it doesn't."""
 
 
 class OwnKeys(Model):
@@ -48,6 +50,10 @@ class Asked:
     tell: Tell
     services: Mapping[str, Service]
     """Those of the catalogue."""
+    bench: object
+    """The kind of the experiment's bench, as it is written."""
+    provide: Provide
+    """Sees to it that programs are there."""
 
 
 @dataclass(frozen=True)

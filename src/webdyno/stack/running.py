@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from webdyno.bench import Bench, ServerProcess
-from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.control_group import ControlGroup, forget_groups, trees
 from webdyno.bench.copies import copy_own
 from webdyno.bench.found import FoundProcess
 from webdyno.bench.memory import MemoryLimit, MemoryReading
@@ -178,13 +178,14 @@ class RunningStack:
         begin = time.monotonic()
         for service in self._services.values():
             self._started.append(service)
-            service.start(self._groups_to_join(service))
+            service.start(self._groups_to_join(service), self._groups_made_by(service))
             if service is not self._front or service.role.service.protocol != "http":
                 service.wait_until_it_listens()
             if service.role.service.filled_with == "site-files":
                 preload(service.address, self._prepared.files(), self._bench.servers_socket)
         answered = self._wait_for_answer()
         self.ready_s = (answered.at_s if answered else time.monotonic()) - begin
+        self._front.hold_network()
         self.versions()  # kept with the logs
         self.check_alive()
 
@@ -261,6 +262,12 @@ class RunningStack:
         processes = [service.process for service in self._started]
         return [pid for it in processes if isinstance(it, FoundProcess) for pid in it.roots()]
 
+    @property
+    def network_pid(self) -> int | None:
+        """A process in the network namespace that the front has to itself; None where it hasn't."""
+        process = self._front.process if self._front.is_container else None
+        return process.pid if isinstance(process, ServerProcess) else None
+
     def ask_to_stop(self) -> None:
         """Have everything stop, without waiting for its end: that is for `stop`."""
         for service in reversed(self._started):
@@ -272,8 +279,7 @@ class RunningStack:
             service.stop()
         if self.group is not None:
             self.group.end()
-        if self.memory_limit is not None:
-            self.memory_limit.end()
+        forget_groups(self._workspace.name)
         self._workspace.remove()
         self._prepared.release()
 
@@ -283,8 +289,13 @@ class RunningStack:
         return f" (the memory limit was reached, OOM kills: {kills})" if kills else ""
 
     def _groups_to_join(self, service: RunningService) -> list[Path]:
+        if service.is_container:
+            return []
         own = [self.group.entry(service.role.name)] if self.group else []
         return own + (self.memory_limit.entries() if self.memory_limit else [])
+
+    def _groups_made_by(self, service: RunningService) -> list[Path]:
+        return trees(self._workspace.name) if service.is_container else []
 
     def __enter__(self) -> Self:
         """Give itself: it has been started already."""
