@@ -210,6 +210,7 @@ def _load_json(load: Load) -> dict[str, Any]:
             "stages": [{"rate_per_s": load.rate_per_s}],
             "unit": load.due,
         }
+        asked["send_lag_budget_s"] = load.send_lag_budget
     if load.think_s:
         asked["think"] = {"mean_s": load.think_s, "distribution": "exponential"}
     if load.protocol in {"h2", "h2c"}:

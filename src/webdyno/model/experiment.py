@@ -17,7 +17,7 @@ from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import DecidingMetric
 from webdyno.model.names import Name, OneLine
 from webdyno.model.paths import WrittenPaths
-from webdyno.model.quantities import SHARE, SIZE, Budget, Pause, Quantity, Seconds, Size
+from webdyno.model.quantities import SHARE, SIZE, Budget, Lag, Pause, Quantity, Seconds, Size
 from webdyno.model.request import Request, WrittenRequests
 
 FIRST_SLOTS = 4
@@ -61,6 +61,10 @@ class Load(Model):
     """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
     arrivals: Literal["poisson", "constant"] = "poisson"
     """Open loop: times between what is due, random as of independent users, or all the same."""
+    send_lag_budget: Lag = 0.0
+    """Open loop: requests may be sent so much later than they are due, several at a time, and
+    answers are timed by when the kernel got them: that costs the client less. 0 is exact, as on
+    Unix sockets always."""
     think_s: Pause = 0.0
     """Closed loop: mean pause between an answer and the connection's next request."""
     connections: Connections = 64
@@ -90,6 +94,8 @@ class Load(Model):
             raise ValueError("an open loop needs rate_per_s, what is due per second")
         if self.loop == "closed" and self.rate_per_s is not None:
             raise ValueError('rate_per_s needs loop = "open"; a closed loop has no rate of its own')
+        if self.loop == "closed" and self.send_lag_budget:
+            raise ValueError('send_lag_budget needs loop = "open"; in a closed loop nothing is due')
         if self.loop == "open" and self.think_s:
             raise ValueError('think_s needs loop = "closed"; an open loop has its timetable')
         if self.loop == "open" and self.requests:
