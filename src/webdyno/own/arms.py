@@ -61,7 +61,7 @@ def resolve(
         return draft, catalogue  # whoever checks it will say so
     bench = draft.data.get("bench")
     kind = bench.get("kind") if isinstance(bench, dict) else None
-    resolver = _Resolver(draft.place, folder, tell, catalogue.services, kind)
+    resolver = _Resolver(draft.place, folder, tell, catalogue.services, kind, _spoken(draft.data))
     new_arms, new_factors = dict(arms), dict(factors)
     for name, arm in arms.items():
         if not isinstance(arm, dict):
@@ -82,6 +82,19 @@ def resolve(
         data["site"] = OWN_SITE
     joined = catalogue.joined_by(Catalogue.load([resolver.made.path]))
     return replace(draft, data=data), joined
+
+
+def _spoken(data: Mapping[str, Any]) -> str:
+    """Give what clients speak: the first level where that is varied."""
+    levels = data.get("factors", {}).get("load.protocol")
+    first = levels[0] if isinstance(levels, list) and levels else None
+    return str(first or _protocol_in(data) or "http")
+
+
+def _protocol_in(table: Mapping[str, Any]) -> str | None:
+    load = table.get("load")
+    spoken = load.get("protocol") if isinstance(load, dict) else None
+    return spoken if isinstance(spoken, str) else None
 
 
 def _is_own_arm(arm: object) -> bool:
@@ -105,6 +118,8 @@ class _Resolver:
     services: Mapping[str, Service]
     bench: object
     """The kind of the experiment's bench, as it is written."""
+    protocol: str
+    """What clients speak, unless an arm says otherwise."""
     made: Workspace | None = field(default=None, init=False)
     """The catalogue of what was made so far."""
 
@@ -141,7 +156,8 @@ class _Resolver:
         if keys.root and kind != "conf":
             raise Mistake(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
         folder = self._folder_of(keys, place)
-        asked = Asked(stack, text.strip(), keys, folder, place, self.tell, self.services)
+        protocol = _protocol_in(arm) or self.protocol
+        asked = Asked(stack, text.strip(), keys, folder, place, self.tell, self.services, protocol)
         return self._keep(kind, KINDS[kind](asked), text)
 
     def _folder_of(self, keys: OwnKeys, place: str) -> Path:

@@ -48,6 +48,8 @@ class Asked:
     tell: Tell
     services: Mapping[str, Service]
     """Those of the catalogue."""
+    protocol: str = "http"
+    """What clients will speak with it: http, https, h2 or h2c."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,13 @@ class Made:
     """As `service.toml` has it."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Templates beside it."""
+
+
+def protocol_knob(*choices: str) -> dict[str, Mapping[str, Any]]:
+    """Give the knob by which a load says what clients speak with a service."""
+    help_ = "What clients speak; the load sets it."
+    knob = {"type": "choice", "choices": choices, "default": choices[0], "help": help_}
+    return {"protocol": knob}
 
 
 def verbatim(text: str) -> str:
