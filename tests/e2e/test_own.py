@@ -250,6 +250,48 @@ def test_a_revision_that_cannot_be_had_is_told(
     assert "Traceback" not in done.stderr
 
 
+def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    library = tmp_path_factory.mktemp("library")
+    git(library, "init", "-q", "-b", "main")
+    (library / "hello.py").write_text("BODY = b'hello' * 20\n")
+    commit(library)
+    git(
+        repository,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        str(library),
+        "lib",
+    )
+    (repository / ".gitignore").write_text(".env\n")
+    (repository / ".env").write_text("SAYS=hello\n")
+    app = f'[app]\nstart = "test -f .env && {sys.executable} server.py $PORT"\n'
+    build = "test -f .env && grep -q hello lib/hello.py"
+    (repository / "webdyno.toml").write_text(f"{app}build = '{build}'\n")
+    commit(repository)
+    lacking = webdyno("duel", "rev:main", CMD, folder=repository)
+    assert lacking.returncode == 3
+    assert "revisions lack what Git ignores" in lacking.stderr
+    assert 'cp "$REPOSITORY/.env" .' in lacking.stderr
+    (repository / "webdyno.toml").write_text(
+        f"""{app}build = 'cp "$REPOSITORY/.env" . && {build}'"""
+    )
+    commit(repository)
+    run_blocks(1, "duel", "rev:main", CMD, *FEW, folder=repository)
+    git(repository, "update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
+    git(repository, "commit", "-q", "-m", "a commit that nobody has")
+    done = webdyno("duel", "rev:HEAD", CMD, folder=repository)
+    assert done.returncode == 3
+    assert "submodule lib has no commit 1111111111 here" in done.stderr
+    git(repository, "submodule", "deinit", "-q", "--force", "lib")
+    without = webdyno("duel", "rev:HEAD~1", CMD, folder=repository)
+    assert "rev:HEAD~1 is built without its submodule lib" in without.stderr
+
+
 NGINX = """
 user nginx;
 pid /run/nginx.pid;

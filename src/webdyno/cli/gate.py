@@ -18,9 +18,10 @@ from webdyno.cli.result import show_gate, show_result
 from webdyno.cli.tolerances import tolerances
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override, settings
 from webdyno.definitions.experiment import Source
+from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
-from webdyno.model.mistake import Mistake
+from webdyno.model.request import Request, endpoints_of
 from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 WORKING_TREE = "."
 REQUESTS = "requests"
-ASKED_BY_PATH = {"path", "name", "weight"}
-"""Keys of a request that is a page; the weight says nothing where each is asked by itself."""
 BUDGET_S = 600.0
 
 
@@ -100,10 +99,10 @@ def gate(
         return show_gate(answer)
     served = site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())
-    spoken = _experiment(old, new, path or _paths_of(project), served, tolerated, project)
-    source = SpokenOfProject(spoken, project) if project else spoken
+    spoken = _experiment(old, new, path, served, tolerated, project)
+    source: Source = SpokenOfProject(spoken, project) if project else spoken
     overrides = [*_budget(budget), *bench.overrides(), *settings(set_)]
-    draft = Draft.of(_ByEndpoint(source), overrides)
+    draft = Draft.of(_WithoutRequests(source) if path else source, overrides)
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
 
     def show(folder: RunFolder) -> Exit:
@@ -163,8 +162,8 @@ def _unmeasured(old: Files, new: Files) -> str | None:
 
 
 @dataclass(frozen=True)
-class _ByEndpoint:
-    """Flags and webdyno.toml together, but for its requests: their paths are points of the gate."""
+class _WithoutRequests:
+    """Flags and webdyno.toml together, but for its requests: the flags name what is asked for."""
 
     source: Source
 
@@ -211,7 +210,10 @@ def _experiment(
         "gate": {"worse_than": worse_than, "base": old.name, "head": new.name},
         "measure": {key: value for key, value in decided.items() if key not in measured},
     }
-    if len(paths) > 1:
+    endpoints = [] if paths or not project else _endpoints_of(project)
+    if len(endpoints) > 1:
+        data["factors"] = {"endpoint": endpoints}
+    elif len(paths) > 1:
         data["factors"] = {"load.paths": [[each] for each in dict.fromkeys(paths)]}
     elif paths:
         data["load"] = {"paths": list(paths)}
@@ -227,19 +229,17 @@ def _experiment(
     return CommandLine(data, flags)
 
 
-def _paths_of(project: "Project | None") -> list[str]:
-    """Give the paths of `[[requests]]`; raise Mistake, naming the line, for what is no page."""
-    if project is None:
-        return []
-    paths = []
-    for number, request in enumerate(project.file.data.get(REQUESTS, [])):
-        place = project.file.place((REQUESTS, number))
-        if not isinstance(request, dict) or not isinstance(request.get("path"), str):
-            raise Mistake(f'{place}: a request needs path = "/…", such as path = "/"')
-        if more := request.keys() - ASKED_BY_PATH:
-            raise Mistake(
-                f"{place}: a gate asks for pages by GET, each by itself; leave out "
-                f"{', '.join(sorted(more))}, or name the endpoints with --path"
-            )
-        paths.append(request["path"])
-    return paths
+def _endpoints_of(project: "Project") -> list[str]:
+    """Name what `[[requests]]` asks for; raise Mistake, with the line, where that isn't right."""
+    file = project.file
+    written = file.data.get(REQUESTS, [])
+
+    def request(number: int, table: dict[str, Any]) -> Request:
+        return build(Request, table, lambda where: file.place((REQUESTS, number, *where)))
+
+    requests = [
+        request(number, table)
+        for number, table in enumerate(written if isinstance(written, list) else [])
+        if isinstance(table, dict)  # else whoever checks the experiment says so
+    ]
+    return list(dict.fromkeys(filter(None, endpoints_of(requests))))
