@@ -154,7 +154,17 @@ def test_two_answers_that_differ_are_refused(home: Path) -> None:
     other = CMD.replace("cmd:", "cmd:SAYS=something-else ")
     done = webdyno("duel", other, CMD, *FEW, folder=home)
     assert done.returncode == 1
-    assert "different bodies: 100 and 280 bytes" in " ".join(done.stdout.split())
+    told = " ".join(done.stdout.split())
+    assert "different bodies: 100 and 280 bytes" in told
+    assert "- hellohello" in told
+    assert "+ something-else" in told
+    assert "or say by --ignore what may differ" in told
+    same = (other, CMD, "--ignore=(hello|something-else)+", *FEW)
+    run_blocks(1, "duel", *same, folder=home)
+    assert slots(home)
+    wrong = webdyno("duel", other, CMD, "--ignore=$.a[", folder=home)
+    assert wrong.returncode == 2
+    assert "--ignore $.a[: '$.a[' is no path in JSON" in wrong.stderr
 
 
 @pytest.fixture

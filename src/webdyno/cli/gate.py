@@ -11,7 +11,17 @@ from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
 from webdyno.cli.console import plain_console
 from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget, CatalogDirs, Out, Settings, Yes
+from webdyno.cli.flags import (
+    THIS_BENCH,
+    BenchFlags,
+    Budget,
+    CatalogDirs,
+    Ignore,
+    Out,
+    Settings,
+    Yes,
+    ignored,
+)
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.result import show_gate, show_result
@@ -62,6 +72,7 @@ def gate(
     site: Annotated[
         str | None, Parameter(help="What stacks of the catalogue serve, if such are compared.")
     ] = None,
+    ignore: Ignore = (),
     budget: Budget = None,
     set_: Settings = (),
     bench: BenchFlags = THIS_BENCH,
@@ -101,7 +112,7 @@ def gate(
     project = Project.around(Path.cwd())
     spoken = _experiment(old, new, path, served, tolerated, project)
     source: Source = SpokenOfProject(spoken, project) if project else spoken
-    overrides = [*_budget(budget), *bench.overrides(), *settings(set_)]
+    overrides = [*_budget(budget), *ignored(ignore), *bench.overrides(), *settings(set_)]
     draft = Draft.of(_WithoutRequests(source) if path else source, overrides)
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
 

@@ -13,6 +13,7 @@ from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import Changes, changed
 from webdyno.model.gate import GateSettings
 from webdyno.model.headers import Headers, accepted_encodings, may_be_compressed
+from webdyno.model.ignored import Ignored
 from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import DecidingMetric
 from webdyno.model.names import Name, OneLine
@@ -307,6 +308,9 @@ class Experiment(Model):
     """What is asked for, where that is more than pages: in the place of `load.paths`."""
     endpoint: Name | None = None
     """Of the requests, only those that reports call so; a gate varies it."""
+    ignore: list[Ignored] = []
+    """What of their bodies may differ between the arms: regular expressions, and places in JSON,
+    such as `$.items[*].id`. Bodies are compared before the load."""
     load_with: dict[GeneratorName, Changes] = {}
     """By load generator: keys of `[load]` that are other with this one, such as `requests` with
     ab."""
