@@ -31,7 +31,7 @@ EXAMPLES = """\
     .venv/bin/python bench/decisive.py --table
 """
 
-RESULTS = Path("runs/decisive.jsonl")
+RESULTS = Path("bench/results/decisive.jsonl")
 MOST_EXCLUDED = 0.05
 
 DUELS = (

@@ -38,7 +38,7 @@ EXAMPLES = """\
     .venv/bin/python bench/gates.py --table
 """
 
-RESULTS = Path("runs/gates.jsonl")
+RESULTS = Path("bench/results/gates.jsonl")
 BASE_US = 100.0
 
 

@@ -45,7 +45,7 @@ EXAMPLES = """\
 
 CATALOGUE = Path(__file__).parent / "rig/dialled"
 SERVER = "dialled_server"
-RESULTS = Path("runs/truth.jsonl")
+RESULTS = Path("bench/results/truth.jsonl")
 CPU_METRIC = "server_cpu_us"
 RATIOS = ("1", "1.02", "1.05", "1.5", "4")
 DIAL_ERROR = 5e-4

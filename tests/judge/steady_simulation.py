@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from webdyno.judge.interval import Logs
-from webdyno.judge.pilot import next_step
+from webdyno.judge.pilot import next_step, steady_from
 from webdyno.judge.steady import Onset, Series, cycle, onset
 
 WINDOW_S = 0.05
@@ -94,17 +94,18 @@ def beside_neighbours(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
 
 def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int) -> Onset:
     """Look at so many fresh starts at most, each for `first_s`, or twice or five times as long."""
-    seen = []
+    seen: list[list[Series]] = []
     for left in reversed(range(starts)):
         logs = make(rng)
+        seen.append([])
         for longer in (1, 2, 5):
-            series = Series(WINDOW_S, logs[: round(longer * first_s / WINDOW_S)])
-            if (step := next_step([series], is_last_start=not left)) != "longer":
+            seen[-1] = [Series(WINDOW_S, logs[: round(longer * first_s / WINDOW_S)])]
+            if (step := next_step(seen, is_last_start=not left)) != "longer":
                 break
-        seen.append(onset(series))
         if step != "anew":
             break
-    return min(seen, key=lambda found: (not found.steady, found.at_s))
+    load_starts = [Series(WINDOW_S, make(rng)[-8:]) for _ in range(3)]
+    return steady_from(seen, load_starts)[0]
 
 
 def print_starts(pilots: int) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from judge.steady_simulation import SLOW_START, TIME_S, WINDOW_S, noise, remembering, swing
 from webdyno.judge.interval import Logs
-from webdyno.judge.pilot import LEAST_SLOT_S, Needs, settle
+from webdyno.judge.pilot import SHORTEST_WINDOW_S, Needs, next_step, settle
 from webdyno.judge.steady import Series
 
 NEEDS = Needs(response_s=0.003, quantile=None, slots_per_block=4, most_warmup_s=15, most_slot_s=10)
@@ -51,13 +51,34 @@ def test_cpu_time_may_be_told_for_longer_than_the_rate() -> None:
 
 def test_what_one_start_alone_shows_is_no_warm_up() -> None:
     rng = np.random.default_rng(9)
-    disturbed = series(noise(rng) + np.where(TIME_S < 8, -0.1, 0))
-    again = series(noise(rng) + np.where(TIME_S < 0.8, -0.1, 0))
+    warming = np.where(TIME_S < 0.8, -0.1, 0)
+    disturbed = series(noise(rng) + warming + np.where((TIME_S > 1) & (TIME_S < 8), -0.05, 0))
+    again = series(noise(rng) + warming)
     pilot = settle([[disturbed], [again]], [], NEEDS)
     assert pilot.steady
     assert pilot.warmup_s == pytest.approx(0.8, abs=0.2)
-    never_steady = series(noise(rng) + 0.2 * TIME_S / 20)
+    never_steady = series(noise(rng) + warming + 0.2 * TIME_S / 20)
     assert settle([[never_steady], [again]], [], NEEDS).warmup_s == pilot.warmup_s
+
+
+def test_a_level_that_is_seen_again_is_no_warm_up() -> None:
+    """A machine whose other programs slow it down now and then, at the start as well."""
+    rng = np.random.default_rng(11)
+    slowed = series(noise(rng) + np.where(TIME_S < 8, -0.3, 0))
+    assert settle([[slowed]], [], NEEDS).warmup_s == pytest.approx(8, abs=0.2)
+    assert settle([[slowed]], [series(noise(rng)[:16] - 0.3)], NEEDS).warmup_s == 0
+    other_way = series(noise(rng) + np.where(TIME_S < 8, 0.3, 0))
+    pilot = settle([[slowed], [other_way]], [], NEEDS)
+    assert (pilot.warmup_s, pilot.steady) == (0, True)
+    assert "is seen again" in pilot.why
+
+
+def test_a_slow_swing_is_steady_unless_its_beginning_is_unlike_the_rest() -> None:
+    rng = np.random.default_rng(12)
+    steps = np.tile(np.repeat([0, -0.3, 0.05, -0.25, 0.0, -0.3, 0.05, -0.2], 10), 5)
+    assert next_step([[series(noise(rng) + steps)]], is_last_start=True) == "enough"
+    rising = np.repeat([-0.9, -0.7, -0.4, -0.2, 0.0, -0.1, 0.0, -0.1], 50)
+    assert next_step([[series(noise(rng) + rising)]], is_last_start=True) == "longer"
 
 
 def test_what_every_start_shows_is_a_warm_up() -> None:
@@ -159,7 +180,7 @@ def test_caps_leave_room_for_the_fewest_blocks() -> None:
     block_s = 2 * (0.3 + needs.most_warmup_s + 2 * needs.most_slot_s)
     assert 6 * block_s == pytest.approx(90)
     none = Needs.within(1, arms=2, start_s=3, response_s=0.1, quantile=None, slots_per_block=4)
-    assert (none.most_warmup_s, none.most_slot_s) == (0, LEAST_SLOT_S)
+    assert (none.most_warmup_s, none.most_slot_s) == (0, SHORTEST_WINDOW_S)
 
 
 def test_next_to_no_data_gives_next_to_no_answer() -> None:

@@ -9,7 +9,15 @@ import numpy as np
 
 from webdyno.judge.interval import Logs
 from webdyno.judge.order_statistics import answers_for_interval
-from webdyno.judge.steady import MAD_TO_SD, Onset, Series, autocorrelation_time, cycle, onset
+from webdyno.judge.steady import (
+    MAD_TO_SD,
+    TOLERANCE,
+    Onset,
+    Series,
+    autocorrelation_time,
+    cycle,
+    onset,
+)
 from webdyno.model.pilot import Pilot
 
 WINDOW_IN_MEMORIES = 5
@@ -18,10 +26,10 @@ WINDOW_IN_RESPONSES = 20
 LEAD_IN_RESPONSES = 2
 """The first answers of a closed loop come a response time after its beginning, all at once."""
 WINDOW_IN_PERIODS = 2
-SHORTEST_WINDOW_S = 0.5
+SHORTEST_WINDOW_S = 0.6
 """Shorter ones would be lost among starts, lead-ins and readings of counters."""
-LEAST_SLOT_S = 0.75
-"""Lead-in and shortest window together, whatever the budget."""
+LEAST_SLOT_S = 0.8
+"""Lead-in and shortest window together, whatever the budget; less where the lead-in is shorter."""
 BIAS = 0.005
 """ln: by how much the beginning of the load may move the rate of a window after the lead-in."""
 FEWEST_BLOCKS, FEWEST_SLOTS = 6, 2
@@ -29,6 +37,10 @@ FEWEST_BLOCKS, FEWEST_SLOTS = 6, 2
 EARLY_S = 0.3
 """A steady state that begins later has to be seen at more than one fresh start. An earlier one
 doesn't: such a warm-up costs no more than a slot."""
+FEWEST_WINDOWS = 4
+"""Of a level."""
+BEGINNINGS = (0.25, 0.5)
+"""Shares of a look: a rate that swings slowly may have begun unlike it went on."""
 WARMUP_SHARE = 1 / 3
 Step = Literal["enough", "longer", "anew"]
 """No more load after a fresh start, more of it, or another fresh start."""
@@ -69,7 +81,7 @@ class Needs:
         """
         share_s = max(budget_s / FEWEST_BLOCKS / arms - start_s, 0.0)
         warmup_s = WARMUP_SHARE * share_s
-        slot_s = max((share_s - warmup_s) / FEWEST_SLOTS, LEAST_SLOT_S)
+        slot_s = max((share_s - warmup_s) / FEWEST_SLOTS, SHORTEST_WINDOW_S)
         return cls(response_s, quantile, slots_per_block, warmup_s, slot_s)
 
 
@@ -80,16 +92,71 @@ def latest_onset(after_start: Sequence[Series]) -> Onset:
     return replace(doubtful, at_s=max(found.at_s for found in onsets))
 
 
-def next_step(after_start: Sequence[Series], is_last_start: bool) -> Step:
-    """Say what a look at a fresh start asks for.
+def steady_from(
+    fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Series] = ()
+) -> tuple[Onset, Sequence[Series]]:
+    """Tell from when on an arm is steady after a start, and what was seen of the one that tells.
+
+    Warming up is what an arm does at each start, so the one that was steady first tells: what was
+    seen later in others came from elsewhere. And after warming up it is never again as it was: a
+    late change is believed only then, and a level that swings too slowly to be called steady is
+    taken for steady if neither its first quarter nor its first half is unlike what follows.
+    """
+    told, seen = min(
+        ((latest_onset(each), each) for each in fresh_starts),
+        key=lambda found: (found[0].doubt, found[0].at_s, -len(found[1][0].logs)),
+    )
+    kinds = [*zip(*fresh_starts, strict=False)]
+    if (told.at_s > EARLY_S or not told.steady) and not told.may_begin_later:
+        length_s = len(seen[0].logs) * seen[0].window_s
+        begins_s = [told.at_s] if told.at_s else [share * length_s for share in BEGINNINGS]
+        if all(
+            _is_so_again(begin_s, kind, load_starts if kind is kinds[0] else ())
+            for begin_s in begins_s
+            for kind in kinds
+        ):
+            why = f"what is seen in its first {begins_s[-1]:.2g} s is seen again"
+            told = Onset(0.0, steady=True, why=why)
+    return told, seen
+
+
+def _is_so_again(
+    at_s: float, fresh_starts: Sequence[Series], load_starts: Sequence[Series]
+) -> bool:
+    """Whether at some time the level was as it is until `at_s` after a start.
+
+    It is not if all beginnings lie on one side of all that came later, in stretches of that length,
+    or of all there is where that is shorter; of starts of load it is the second half.
+    """
+    before: list[float] = []
+    later: list[float] = []
+    for series in fresh_starts:
+        begin = round(at_s / series.window_s)
+        before.append(float(series.logs[:begin].mean()))
+        later += _levels(series.logs[begin:], begin)
+    for series in load_starts:
+        later += _levels(series.logs[len(series.logs) // 2 :], round(at_s / series.window_s))
+    if not later:
+        return False
+    return min(before) <= max(later) + TOLERANCE and max(before) >= min(later) - TOLERANCE
+
+
+def _levels(logs: Logs, size: int) -> list[float]:
+    if len(logs) < FEWEST_WINDOWS:
+        return []
+    return [float(mean) for mean in _moving_means(logs, min(size, len(logs)))]
+
+
+def next_step(fresh_starts: Sequence[Sequence[Series]], is_last_start: bool) -> Step:
+    """Say what the looks at fresh starts, the last of which goes on, ask for.
 
     A change that is seen late is what the arm does at each start, or came from elsewhere: another
     start tells, where there may be one.
     """
-    latest = latest_onset(after_start)
-    if latest.at_s > EARLY_S and not is_last_start:
+    told, _ = steady_from(fresh_starts)
+    if told.at_s > EARLY_S and not is_last_start:
         return "anew"
-    return "enough" if latest.steady else "longer"
+    return "enough" if told.steady else "longer"
 
 
 def settle(
@@ -98,19 +165,15 @@ def settle(
     """Give the times that an arm needs.
 
     `fresh_starts`: of each, from the load's beginning on, the rate first; more, such as CPU time
-    per request, have to be steady as well. Warming up is what an arm does at each of them, so the
-    one that was steady first tells: what was seen later in others came from elsewhere.
-    `load_starts`: the rate from the beginning of each of some later loads, with a pause before
-    each, in windows of one length. All series need at least one window.
+    per request, have to be steady as well. `load_starts`: the rate from the beginning of each of
+    some later loads, with a pause before each, in windows of one length. All series need at least
+    one window.
 
     As long a warm-up as there may be is for what may still change. A rate that only swings too
     slowly to call it steady isn't helped by one: what is missed here shows as a trend of the slots,
     which is remedied.
     """
-    latest, after_start = min(
-        ((latest_onset(each), each) for each in fresh_starts),
-        key=lambda found: (found[0].doubt, found[0].at_s, -len(found[1][0].logs)),
-    )
+    latest, after_start = steady_from(fresh_starts, load_starts)
     rate = after_start[0]
     begin = min(round(latest.at_s / rate.window_s), len(rate.logs) - 1)
     settled = Series(rate.window_s, rate.logs[begin:]).cleaned()
@@ -118,7 +181,8 @@ def settle(
     period_s = cycle(settled)
     window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)
     lead_in_s = max(_lead_in_s(load_starts, window_s), LEAD_IN_RESPONSES * needs.response_s)
-    cut = _fitted(lead_in_s, window_s, period_s, needs.most_slot_s)
+    least_s = min(lead_in_s + SHORTEST_WINDOW_S, LEAST_SLOT_S)
+    cut = _fitted(lead_in_s, window_s, period_s, max(needs.most_slot_s, least_s))
     said = [latest.why, f"windows of {window_s:.2g} s for {reason}"]
     if period_s is not None:
         said.append(f"the rate swings with a period of {period_s:.2g} s")

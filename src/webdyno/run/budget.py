@@ -13,7 +13,7 @@ from webdyno.model.format import count, duration
 from webdyno.model.point import plan_points
 from webdyno.run.pilot import looked_at, needs_pilot
 
-OWN_S = 3.0
+OWN_S = 2.0
 """What webdyno itself takes to begin and to judge at the end, about."""
 
 COUNTED_RPS, COUNTED_S = 4_000.0, 1.0
@@ -24,10 +24,10 @@ START_S = 0.2
 """What it takes to start a service, to read counters around its slots and to stop it, about: 0.15 s
 for nginx or Apache, 0.4 s for PHP with MariaDB, with one CPU for the servers."""
 
-PILOT_S = 2.5
+PILOT_S = 2.4
 """What it takes to look at an arm alone, its start left out, about."""
 
-USUAL = (0.1, 0.5, 0.05)
+USUAL = (0.1, 0.6, 0.02)
 """Lead-in, window and warm-up that a pilot usually finds, in seconds."""
 WITHOUT_PILOT = (settings.LEAD_IN_S, settings.WINDOW_S, settings.WARMUP_S)
 

@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 
 from webdyno.generator import Generator, GeneratorError, program
-from webdyno.judge.pilot import Needs, next_step, settle
+from webdyno.judge.pilot import Needs, Step, next_step, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots
 from webdyno.judge.steady import Series, windows_to_join
 from webdyno.model.experiment import Experiment
@@ -36,9 +36,9 @@ LONGEST_SHARE = 1 / 30
 FRESH_STARTS = 2
 """So many at most: another one where a change was seen late. docs/method.md: what it is worth."""
 LOAD_STARTS = 3
-LOAD_START_S, LOAD_START_RESPONSES = 0.4, 6
+LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
 PAUSE_S = 0.05
-PLANNED_SHARE = 1 / 3
+PLANNED_SHARE = 1 / 4
 """The fewest blocks should fit into this share of the budget: windows are no longer than that lets
 them be, unless answers take so long that they must be."""
 WINDOW_RESPONSES = 22
@@ -123,7 +123,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     at.progress.pilot_begins(at.point, arm.name)
     longest_s = max(PIECE_S, LONGEST_SHARE * at.experiment.measure.budget_s)
-    earlier: list[_Seen] = []
+    looks: list[_Seen] = []
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
         with (
@@ -134,14 +134,14 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
             start_s = time.monotonic() - start_began
             until_ready_s = server_cpu(stack).cpu_s
             load = _Loaded(at, arm, stack, generator)
-            seen = load.until_steady(longest_s, is_last_start=not left)
-            if seen.failed or next_step(seen.series(), is_last_start=not left) != "anew":
+            step = load.until_steady(looks, longest_s, is_last_start=not left)
+            seen = looks[-1]
+            if step != "anew":
                 needs = _needs(at.experiment, start_s, seen.response_s)
                 starts = load.starts(seen, needs.most_slot_s) if not seen.failed else []
                 break
-            earlier.append(seen)
     found = settle(
-        [each.series() for each in (*earlier, seen)],
+        [each.series() for each in looks],
         [Series.of_counts(each, WINDOW_S, seen.joined) for each in starts],
         needs,
     )
@@ -150,7 +150,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
         started_at=began_at,
         took_s=time.monotonic() - began,
         window_s=WINDOW_S,
-        earlier=[FreshStart(answers=each.answers, cpu_s=each.cpu_s) for each in earlier],
+        earlier=[FreshStart(answers=each.answers, cpu_s=each.cpu_s) for each in looks[:-1]],
         answers=seen.answers,
         cpu_s=seen.cpu_s,
         load_starts=starts,
@@ -203,19 +203,22 @@ class _Loaded:
     stack: RunningStack
     generator: Generator
 
-    def until_steady(self, most_s: float, is_last_start: bool) -> _Seen:
+    def until_steady(self, looks: list[_Seen], most_s: float, is_last_start: bool) -> Step:
         """Load the fresh servers until they are steady or have to be started anew to tell.
 
-        For so long at most.
+        For so long at most. What is seen is added to `looks`, those at earlier fresh starts.
         """
         seen, loaded_s = _Seen(), 0.0
-        while loaded_s < most_s and not seen.failed:
+        step: Step = "longer"
+        looks.append(seen)
+        while step == "longer" and loaded_s < most_s:
             piece_s = min(PIECE_S if loaded_s == 0 else loaded_s, max(most_s - loaded_s, WINDOW_S))
             self._watch(seen, piece_s)
             loaded_s += piece_s
-            if next_step(seen.series(), is_last_start) != "longer":
-                break
-        return seen
+            if seen.failed:
+                return "enough"
+            step = next_step([each.series() for each in looks], is_last_start)
+        return step
 
     def starts(self, seen: _Seen, most_s: float) -> list[list[int]]:
         """Begin the load some more times, each after a pause."""
