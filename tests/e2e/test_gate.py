@@ -130,6 +130,13 @@ def test_each_request_of_the_project_is_asked_by_itself(repository: Path) -> Non
     assert "webdyno.toml:5: unknown key" in done.stderr
 
 
+def test_what_is_not_committed_is_told_where_nothing_is_measured(repository: Path) -> None:
+    (repository / "server.py").write_text("changed")
+    done = webdyno("gate", "--base=slower", "--head=HEAD", folder=repository)
+    assert "nothing changed" in done.stdout
+    assert "--head HEAD leaves out the changes of the working tree" in done.stderr
+
+
 def test_a_server_that_answers_errors_gives_no_answer(repository: Path) -> None:
     asked = ("gate", "--base=start", "--head=slower", "--path=/nowhere", "--out=run", *QUICK)
     done = webdyno(*asked, folder=repository)

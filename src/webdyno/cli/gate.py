@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import plain_console, tell
 from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import (
@@ -105,6 +105,8 @@ def gate(
     sides = [_side(name, flag, catalogue) for name, flag in ((base, "--base"), (head, "--head"))]
     old, new = sides
     if old.files and new.files and (why := _unmeasured(old.files, new.files)):
+        if lacking := new.files.repository.left_out_of(new.asked):
+            tell(f"--head {new.asked} {lacking}")
         answer = GateJudgement(answer=GateAnswer.PASS, headline=why, base=old.name, head=new.name)
         leave_behind(answer, ci)
         return show_gate(answer)
@@ -141,6 +143,8 @@ class _Side:
     name: str
     """For people: `main (1a2b3c4)`."""
     files: "Files | None"
+    asked: str
+    """What stands behind the flag."""
 
 
 @dataclass(frozen=True)
@@ -158,12 +162,14 @@ def _side(asked: str, flag: str, catalogue: Catalogue) -> _Side:
 
     kind, _, text = asked.partition(":")
     if asked in catalogue.stacks or (is_own(asked) and kind != "rev"):
-        return _Side(flag, asked, asked, None)
+        return _Side(flag, asked, asked, None, asked)
     wanted = text if kind == "rev" else asked
     repository = Repository.around(Path.cwd(), flag)
     revision = repository.revision(wanted, flag)
     called = "the working tree" if wanted == WORKING_TREE else wanted
-    return _Side(flag, f"rev:{wanted}", f"{called} ({revision.text})", Files(repository, revision))
+    return _Side(
+        flag, f"rev:{wanted}", f"{called} ({revision.text})", Files(repository, revision), wanted
+    )
 
 
 def _unmeasured(old: Files, new: Files) -> str | None:

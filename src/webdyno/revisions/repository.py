@@ -87,6 +87,15 @@ class Repository:
         """Count the files of the working tree that differ from the last commit."""
         return len(self._told("status", "--porcelain").splitlines())
 
+    def left_out_of(self, name: str) -> str | None:
+        """Say what a revision lacks that nobody has committed, where that may be a surprise."""
+        if not name.startswith("HEAD") or not self.changes():
+            return None
+        return (
+            "leaves out the changes of the working tree that aren't committed; "
+            f"rev:{WORKING_TREE} has them"
+        )
+
     def changed_files(self, before: Revision, after: Revision) -> list[str]:
         """List the files that are other, new or gone; of one that was moved both names."""
         words = ("diff", "--name-only", "--no-renames", "-z", before.commit, after.commit, "--")

@@ -151,7 +151,8 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                 yield _finding(
                     "wrong-status",
                     arm,
-                    f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected",
+                    f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected"
+                    f"{_begins(answer)}",
                 )
             elif answer.lacks is not None:
                 yield _finding(
@@ -261,6 +262,11 @@ def _alike(one: Answer, other: Answer) -> bool:
         return one.body_sha256 == other.body_sha256
     smaller, larger = sorted((one.body_bytes, other.body_bytes))
     return larger <= smaller * (1 + SIZE_TOLERANCE)
+
+
+def _begins(answer: Answer) -> str:
+    start = " ".join(answer.body_start.split())
+    return f"; it says: {start:.160}" if start else ""
 
 
 def _diff(baseline: str, ours: Answer, arm: str, theirs: Answer) -> str:
