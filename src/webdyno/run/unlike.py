@@ -85,7 +85,8 @@ def _first_difference(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def _cut(line: str, at: int) -> str:
-    """Show a long line around a place."""
+    """Show a long line around a place, and nothing that a terminal would obey."""
+    line = "".join(letter if letter.isprintable() else INSTEAD for letter in line)
     if len(line) <= MOST_LETTERS:
         return line
     begin = max(0, at - CUT_LETTERS)

@@ -34,7 +34,7 @@ def test_a_wrong_status_names_arm_path_and_code() -> None:
     (finding,) = found((answered(), answered(path="/missing.txt", status=404)))
     assert (finding.rule, finding.severity, finding.arm) == ("wrong-status", "invalid", "apache")
     assert finding.what == (
-        "arm apache answered 404 to /missing.txt, 200 was expected; it says: Hello, World!"
+        "arm apache answered 404 to /missing.txt, 200 was expected; it says 'Hello, World!'"
     )
 
 

@@ -266,7 +266,7 @@ def _alike(one: Answer, other: Answer) -> bool:
 
 def _begins(answer: Answer) -> str:
     start = " ".join(answer.body_start.split())
-    return f"; it says: {start:.160}" if start else ""
+    return f"; it says {start!r:.160}" if start else ""
 
 
 def _diff(baseline: str, ours: Answer, arm: str, theirs: Answer) -> str:
