@@ -16,7 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, started_webdyno, wait_for, webdyno
+from e2e.commands import (
+    QUICK,
+    left_behind,
+    run_blocks,
+    started_webdyno,
+    wait_for,
+    webdyno,
+    webdyno_here,
+)
 from webdyno.model.records import CertificateRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack import certificates
@@ -83,7 +91,7 @@ def slots(folder: Path) -> list[SlotRecord]:
     return [it for it in records if isinstance(it, SlotRecord)]
 
 
-def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path) -> None:
+def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(home: Path) -> None:
     (home / "inner").mkdir()
     (home / "two.toml").write_text(
         'title = "t"\nquestion = "q?"\n[load]\nconnections = 4\n'
@@ -91,7 +99,11 @@ def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path
         f"[arms.inner]\nstack = {json.dumps(CMD.replace('server.py', '../server.py'))}\n"
         'dir = "inner"\nready = "/ready"\nready_within = "30s"\nenvironment.SAYS = "hello"\n'
     )
-    run_blocks(1, "run", "two.toml", *QUICK, folder=home)
+    with started_webdyno("run", "two.toml", *QUICK, "--out=run", folder=home) as process:
+        wait_for(home / "run/slots.jsonl", 6)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert left_behind(home) == []
     found = slots(home)
     assert {it.arm for it in found} == {"plain", "inner"}
     assert all(it.load.requests.completed for it in found)
@@ -113,6 +125,19 @@ def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path
         (f"cmd:STATUS=500 {sys.executable} server.py $PORT", "answers http.* with status 500"),
         ("cmd:nothing-like-that", "exit code 127.*\n.*nothing-like-that"),
         (f"{CMD} &", "went into the background"),
+    ],
+)
+def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
+    home: Path, stack: str, says: str
+) -> None:
+    done = webdyno("duel", stack, CMD, "--ready-within=1s", "--out=run", folder=home)
+    check_refusal(home, done, says)
+    assert left_behind(home) == []
+
+
+@pytest.mark.parametrize(
+    ("stack", "says"),
+    [
         ("cmd:", "behind cmd: there is nothing"),
         ("url:http://127.0.0.1:1", "doesn't answer http://127.0.0.1:1/: start it first"),
         ("url:ftp://127.0.0.1:1", "begins with http:// or https://"),
@@ -124,16 +149,17 @@ def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path
         ("conf:nothing.conf", "nothing.conf can't be read: no such file"),
     ],
 )
-def test_what_does_not_work_is_told_before_anything_is_measured(
+def test_what_names_no_system_is_told_before_anything_starts(
     home: Path, stack: str, says: str
 ) -> None:
-    flags = () if stack.startswith("conf:") else ("--ready-within", "1s")
-    done = webdyno("duel", stack, CMD, *flags, "--out=run", folder=home)
+    check_refusal(home, webdyno_here("duel", stack, CMD, "--out=run", folder=home), says)
+
+
+def check_refusal(home: Path, done: subprocess.CompletedProcess[str], says: str) -> None:
     assert done.returncode in {2, 3}, done.stdout
     assert re.search(says, done.stderr), done.stderr
     assert "Traceback" not in done.stderr
     assert not (home / "run").exists()
-    assert left_behind(home) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone can become somebody else")
@@ -209,7 +235,7 @@ def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None
     load = RunFolder.open(inside / "run").head.experiment.load
     assert (load.paths, load.connections) == (["/a", "/b"], 3)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[load]\nconections = 3\n')
-    done = webdyno("duel", "rev:main", "rev:main", folder=inside)
+    done = webdyno_here("duel", "rev:main", "rev:main", folder=inside)
     assert re.search(r"webdyno\.toml:4: unknown key load\.conections", done.stderr), done.stderr
 
 
@@ -254,10 +280,8 @@ def test_a_revision_that_cannot_be_had_is_told(
         file.unlink()
     elif app:
         file.write_text(app)
-    done = webdyno("duel", stack, CMD, folder=repository)
-    assert done.returncode in {2, 3}
-    assert re.search(says, done.stderr), done.stderr
-    assert "Traceback" not in done.stderr
+    done = webdyno_here("duel", stack, CMD, "--out=run", folder=repository)
+    check_refusal(repository, done, says)
 
 
 def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
@@ -498,7 +522,7 @@ def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(home: Path) 
     assert done.returncode == 3
     assert "unknown keyword 'http-requst' in 'frontend' section" in done.stderr
     (home / "wrong.conf").write_text("events {}\nhttp { server { listen 80;")
-    done = webdyno("duel", "conf:wrong.conf", CMD, folder=home)
+    done = webdyno_here("duel", "conf:wrong.conf", CMD, folder=home)
     assert done.returncode == 2
     assert re.search(r"wrong\.conf:2: unexpected end of file", done.stderr)
 
@@ -531,7 +555,8 @@ def test_a_command_may_listen_on_a_unix_socket(home: Path) -> None:
     by_socket = f"cmd:{sys.executable} unix.py $SOCKET"
     run_blocks(1, "duel", by_socket, CMD, *FEW, folder=home)
     assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
-    done = webdyno("duel", CMD.replace("$PORT", "18124 $SOCKET"), CMD, folder=home)
+    elsewhere = CMD.replace("$PORT", "18124 $SOCKET")
+    done = webdyno("duel", elsewhere, CMD, "--ready-within=1s", folder=home)
     assert "listens on 127.0.0.1:18124 and not on /" in done.stderr
 
 
@@ -595,13 +620,5 @@ def test_a_system_of_ones_own_can_be_looked_at(home: Path) -> None:
         with urllib.request.urlopen(line.split()[-1]) as answer:  # noqa: S310 (it is ours)
             assert answer.read() == b"hello" * 20
         process.send_signal(signal.SIGINT)
-        process.wait()
-    assert left_behind(home) == []
-
-
-def test_a_killed_run_leaves_no_command_behind(home: Path) -> None:
-    with started_webdyno("duel", CMD, CMD, "--budget=60s", "--out=run", folder=home) as process:
-        wait_for(home / "run/slots.jsonl", 3)
-        process.send_signal(signal.SIGKILL)
         process.wait()
     assert left_behind(home) == []

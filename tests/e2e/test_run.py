@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, seeded, started_webdyno, wait_for, webdyno
+from e2e.commands import (
+    QUICK,
+    left_behind,
+    seeded,
+    started_webdyno,
+    wait_for,
+    webdyno,
+    webdyno_here,
+)
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.judge import judge
 from webdyno.judge.stop import SPARE_BLOCKS, decide
@@ -74,15 +82,6 @@ def test_a_missing_file_ends_invalid_and_names_arm_and_status(tmp_path: Path) ->
     assert left_behind(tmp_path) == []
 
 
-def test_different_pages_that_were_asked_for_are_told_beside_the_verdict(tmp_path: Path) -> None:
-    setting = '--set=arms.nginx.paths=["/100.txt"]'
-    done = webdyno("run", *QUICK, setting, "--out=run", folder=tmp_path)
-    assert done.returncode in {0, 1}, done.stderr
-    told = " ".join(done.stdout.split())
-    assert "load.paths: /100.txt, not /hello.txt" in told
-    assert "with different bodies" not in told
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -102,7 +101,7 @@ def test_different_pages_that_were_asked_for_are_told_beside_the_verdict(tmp_pat
 def test_mistakes_are_told_with_what_would_be_right(
     arguments: list[str], told: str, tmp_path: Path
 ) -> None:
-    done = webdyno(*arguments, folder=tmp_path)
+    done = webdyno_here(*arguments, folder=tmp_path)
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr

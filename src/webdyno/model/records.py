@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from webdyno.model.base import Amount, Count, Model
 from webdyno.model.load_result import LoadResult
@@ -218,5 +218,5 @@ Record = Annotated[
     | StopRecord,
     Field(discriminator="kind"),
 ]
-RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+RECORD: TypeAdapter[Record] = TypeAdapter(Record, config=ConfigDict(defer_build=True))
 """Reads a line of `slots.jsonl`."""
