@@ -22,7 +22,8 @@ class OwnKeys(Model):
     dir: str | None = None
     """Where its commands run; relative to the experiment's file, or to where webdyno is called."""
     environment: dict[Variable, Text] = {}
-    """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `PATH` and `HOME`."""
+    """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
+    `PATH` and `HOME`."""
     ready: WrittenPath | None = None
     """It is ready once this path is answered with a status of 2xx or 3xx. Unless given, any answer
     to `/` will do that isn't a failure of the server (5xx)."""
