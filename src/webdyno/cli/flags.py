@@ -82,6 +82,21 @@ Report = Annotated[
         show_default=False,
     ),
 ]
+Ignore = Annotated[
+    Sequence[str],
+    Parameter(
+        help="What may differ between the sides' answers: a regular expression, or a place in "
+        "JSON such as '$.items[*].id'; may be given again.",
+        negative=(),
+        show_default=False,
+    ),
+]
+
+
+def ignored(patterns: Sequence[str]) -> list[Override]:
+    """Give what may differ as a setting of the experiment."""
+    said = " ".join(f"--ignore {each}" for each in patterns)
+    return [Override(("ignore",), list(patterns), said)] if patterns else []
 
 
 @Parameter(name="*")
@@ -217,6 +232,7 @@ class ExperimentFlags:
     bench: BenchFlags = THIS_BENCH
     traffic: TrafficFlags = NO_TRAFFIC
     set_: Settings = ()
+    ignore: Ignore = ()
     vary: Annotated[
         Sequence[str],
         Parameter(
@@ -233,6 +249,7 @@ class ExperimentFlags:
             *self._measuring(),
             *self.bench.overrides(),
             *self.traffic.overrides(),
+            *ignored(self.ignore),
             *settings(self.set_),
             *factors(self.vary),
         ]

@@ -96,6 +96,10 @@ class Answer(Model):
     body_sha256: str = ""
     body_start: str = ""
     """The first 200 bytes as text, to show an error page."""
+    body: Annotated[bytes, Field(exclude=True)] = b""
+    """The body, decoded, without what may differ: never on record."""
+    unlike: list[str] = []
+    """What its body has otherwise than the first arm's: lines of a diff."""
     lacks: str | None = None
     """Text that the right answer contains and this one doesn't."""
 

@@ -62,7 +62,8 @@ def resolve(
         return draft, catalogue  # whoever checks it will say so
     bench = draft.data.get("bench")
     kind = bench.get("kind") if isinstance(bench, dict) else None
-    resolver = _Resolver(draft.place, folder, tell, provide, catalogue.services, kind)
+    spoken = _spoken(draft.data)
+    resolver = _Resolver(draft.place, folder, tell, provide, catalogue.services, kind, spoken)
     new_arms, new_factors = dict(arms), dict(factors)
     for name, arm in arms.items():
         if not isinstance(arm, dict):
@@ -83,6 +84,19 @@ def resolve(
         data["site"] = OWN_SITE
     joined = catalogue.joined_by(Catalogue.load([resolver.made.path]))
     return replace(draft, data=data), joined
+
+
+def _spoken(data: Mapping[str, Any]) -> str:
+    """Give what clients speak: the first level where that is varied."""
+    levels = data.get("factors", {}).get("load.protocol")
+    first = levels[0] if isinstance(levels, list) and levels else None
+    return str(first or _protocol_in(data) or "http")
+
+
+def _protocol_in(table: Mapping[str, Any]) -> str | None:
+    load = table.get("load")
+    spoken = load.get("protocol") if isinstance(load, dict) else None
+    return spoken if isinstance(spoken, str) else None
 
 
 def _is_own_arm(arm: object) -> bool:
@@ -107,6 +121,8 @@ class _Resolver:
     services: Mapping[str, Service]
     bench: object
     """The kind of the experiment's bench, as it is written."""
+    protocol: str
+    """What clients speak, unless an arm says otherwise."""
     made: Workspace | None = field(default=None, init=False)
     """The catalogue of what was made so far."""
 
@@ -153,6 +169,7 @@ class _Resolver:
             services=self.services,
             bench=self.bench,
             provide=self.provide,
+            protocol=_protocol_in(arm) or self.protocol,
         )
         return self._keep(kind, KINDS[kind](asked), text)
 

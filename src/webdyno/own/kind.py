@@ -24,7 +24,8 @@ class OwnKeys(Model):
     dir: str | None = None
     """Where its commands run; relative to the experiment's file, or to where webdyno is called."""
     environment: dict[Variable, Text] = {}
-    """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `PATH` and `HOME`."""
+    """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
+    `PATH` and `HOME`."""
     ready: WrittenPath | None = None
     """It is ready once this path is answered with a status of 2xx or 3xx. Unless given, any answer
     to `/` will do that isn't a failure of the server (5xx)."""
@@ -54,6 +55,8 @@ class Asked:
     """The kind of the experiment's bench, as it is written."""
     provide: Provide
     """Sees to it that programs are there."""
+    protocol: str = "http"
+    """What clients will speak with it: http, https, h2 or h2c."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,13 @@ class Made:
     """As `service.toml` has it."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Templates beside it."""
+
+
+def protocol_knob(*choices: str) -> dict[str, Mapping[str, Any]]:
+    """Give the knob by which a load says what clients speak with a service."""
+    help_ = "What clients speak; the load sets it."
+    knob = {"type": "choice", "choices": choices, "default": choices[0], "help": help_}
+    return {"protocol": knob}
 
 
 def verbatim(text: str) -> str:

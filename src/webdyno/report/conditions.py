@@ -109,8 +109,8 @@ def _load_with(experiment: Experiment) -> Iterator[str]:
 
 
 def _paths(experiment: Experiment) -> list[str]:
-    if experiment.requests:
-        return [", ".join(request.label for request in experiment.requests)]
+    if experiment.asked:
+        return [", ".join(request.label for request in experiment.asked)]
     own = [
         f"{name}: {', '.join(experiment.load_of(name).paths)}"
         for name, arm in experiment.arms.items()

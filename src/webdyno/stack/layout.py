@@ -14,7 +14,7 @@ from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Service
 from webdyno.model.site import Site
-from webdyno.stack.certificates import SECURE, certificate
+from webdyno.stack.certificates import certificate
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of
 from webdyno.stack.ports import HOST, free_port, own_network_host
@@ -199,7 +199,7 @@ def _write_files(
         (home / folder).mkdir(parents=True, exist_ok=True)
     if role.service.data and role.name in deployment.kept_data:
         copy_own(deployment.kept_data[role.name], home / role.service.data)
-    if role.speaks in SECURE:
+    if role.has_certificate:
         made = certificate(deployment.bench.host, str(role.knobs.get("tls_key", "ec")))
         (home / CERTIFICATE_FILE).write_text(made.certificate)
         for name, text in ((KEY_FILE, made.key), (BOTH_FILE, made.certificate + made.key)):

@@ -21,13 +21,14 @@ from webdyno.bench.workspace import Workspace
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words
+from webdyno.model.service import BAD_REQUEST
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.layout import Deployment, bench_of, lay_out
 from webdyno.stack.ports import demand_port
 from webdyno.stack.preload import preload
-from webdyno.stack.ready import FirstAnswer, wait_for_answer
+from webdyno.stack.ready import FirstAnswer, spoken_instead, wait_for_answer
 from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
@@ -206,6 +207,12 @@ class RunningStack:
             own.ready_within_s if own else None,
             is_patient=own is not None and own.ready is not None,
         )
+        unsure = answered is None or answered.status == BAD_REQUEST
+        if own and unsure and (spoken := self._spoken_instead(path)):
+            raise front.died(
+                f"speaks {spoken} on its port, and not {front.address.protocol} as load.protocol "
+                f'asks for: give load.protocol = "{spoken}", or have it speak that'
+            )
         if answered is None:
             late = f"has not answered {self.url}{path} in time"
             if self.stack.runs_already:
@@ -214,6 +221,12 @@ class RunningStack:
         if own and not answered.is_right:
             raise front.died(f"answers {self.url}{path} with status {answered.status}")
         return answered
+
+    def _spoken_instead(self, path: str) -> str | None:
+        front = self._front
+        if not front.listens():
+            return None
+        return spoken_instead(front.address, path, self._bench.client_socket)
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""

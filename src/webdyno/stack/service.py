@@ -236,7 +236,7 @@ class RunningService:
         try:
             run_command(
                 words,
-                cwd=self.home,
+                cwd=self.cwd,
                 environment=self.environment,
                 bench=self.bench,
                 workspace=self.workspace,
