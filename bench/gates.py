@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 
-from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 from rich.table import Table
 
@@ -68,22 +67,11 @@ CASES = (
 )
 
 
-class Outcome(BaseModel):
-    """One gate: a line of the file of results."""
+class Answered(lab.Kept):
+    """One gate."""
 
-    model_config = ConfigDict(frozen=True)
-
-    case: str
-    at: datetime
-    machine: str
-    commit: str
     answer: GateAnswer | None
     """None where there was none; `problem` says why."""
-    headline: str = ""
-    blocks: int = 0
-    took_s: float
-    """From the command to its end."""
-    problem: str = ""
 
 
 def script() -> Script:
@@ -100,7 +88,7 @@ def script() -> Script:
 
 def work(options: Namespace, console: Console) -> None:
     """Run what is missing, a gate of each case in turns; then show all that is known."""
-    known = lab.read_as(options.results, Outcome)
+    known = lab.read_as(options.results, Answered)
     left = {case: options.more or case.gates - _count(known, case) for case in CASES}
     if not options.table and any(number > 0 for number in left.values()):
         with own_program() as program:
@@ -110,10 +98,10 @@ def work(options: Namespace, console: Console) -> None:
                     lab.append(options.results, found)
                     said = found.headline or found.problem
                     progress.print(f"{case.name}: {found.answer}, {said}", markup=False)
-    console.print(table(lab.read_as(options.results, Outcome)))
+    console.print(table(lab.read_as(options.results, Answered)))
 
 
-def run(case: Case, programs: Path, budget: str | None) -> Outcome:
+def run(case: Case, programs: Path, budget: str | None) -> Answered:
     """Run one gate."""
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch, _neighbour(case):
@@ -134,7 +122,7 @@ def run(case: Case, programs: Path, budget: str | None) -> Outcome:
         )
         file = written / "gate.json"
         gate = GateJudgement.model_validate_json(file.read_text()) if file.exists() else None
-    return Outcome(
+    return Answered(
         case=case.name,
         at=at,
         machine=machine.describe(),
@@ -151,11 +139,11 @@ def _neighbour(case: Case) -> AbstractContextManager[None]:
     return bursts(Bench().split.servers) if case.neighbour else nullcontext()
 
 
-def _count(outcomes: Sequence[Outcome], case: Case) -> int:
+def _count(outcomes: Sequence[Answered], case: Case) -> int:
     return sum(it.case == case.name for it in outcomes)
 
 
-def table(outcomes: Sequence[Outcome]) -> Table:
+def table(outcomes: Sequence[Answered]) -> Table:
     """Show what came of all gates, case by case."""
     made = Table(
         title="gates between servers of dialled cost, tolerances 5, 5 and 25 %",

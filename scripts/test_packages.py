@@ -1,4 +1,4 @@
-"""Installs the distribution's packages that the tests need: servers, a browser, peers."""
+"""Installs the distribution's packages that tests need: servers, a browser, peers, containers."""
 
 import shutil
 import sys
@@ -19,9 +19,13 @@ TOOLS = {
     "h2load": "nghttp2-client",
     "openssl": "openssl",
     "ip": "iproute2",
+    "podman": "podman",
+    "runc": "runc",
+    "gcc": "gcc",
     "/usr/bin/python3": "python3",
 }
-"""Program, and the package that has it. The Python is for servers, which may not use root's."""
+"""Program, and the package that has it. The Python is for servers, which may not use root's;
+runc is for machines on which Podman's usual runtime refuses to work."""
 
 
 def main() -> int:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from rig import counts
-from rig.cases import EARLIER, Case
+from rig.cases import BUDGETS, EARLIER, Case
 from rig.counts import Counts
 
 AB_REQUESTS_PER_S = 1_000_000
@@ -49,11 +50,14 @@ def _whole_seconds(duration_s: float) -> int:
     return max(1, round(duration_s))
 
 
-def _loadgen(case: Case, url: str, duration_s: float) -> list[str]:
+def _loadgen(case: Case, url: str, duration_s: float, budget: str = "") -> list[str]:
+    if budget and not case.rate_rps:
+        raise CannotMakeLoadError("in a closed loop nothing is due")
     return [
         *("run", url, "--threads", "1", "--json"),
         *("--connections", str(case.connections), "--duration", f"{duration_s:g}s"),
         *(["--rate", str(case.rate_rps)] if case.rate_rps else []),
+        *(["--send-lag-budget", budget] if budget else []),
         *([] if case.keepalive else ["--keepalive", "never"]),
         *(["--http2", "--streams", str(case.streams)] if case.http2 else []),
         *(["--insecure"] if case.tls else []),
@@ -146,6 +150,16 @@ CLIENTS = {
     client.name: client
     for client in (
         Client("loadgen", "loadgen", _loadgen, counts.loadgen, (0, CLIENT_WAS_THE_LIMIT)),
+        *(
+            Client(
+                f"loadgen-{budget}",
+                "loadgen",
+                partial(_loadgen, budget=budget),
+                counts.loadgen,
+                (0, CLIENT_WAS_THE_LIMIT),
+            )
+            for budget in BUDGETS
+        ),
         Client(EARLIER, EARLIER, _loadgen, counts.loadgen, (0, CLIENT_WAS_THE_LIMIT)),
         Client("floor", "floor", _floor, counts.floor),
         Client("floor-drop", "floor", _floor_drop, counts.floor),

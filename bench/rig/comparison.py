@@ -77,12 +77,17 @@ def _remark(case: Case, own: Sequence[Sample], good: Sequence[Sample], duration_
 def goals(case: Case, samples: Sequence[Sample]) -> list[str]:
     """Say for each goal of loadgen whether it was reached in these samples."""
     lines = []
-    for reference, highest in (case.goals | {EARLIER: EARLIER_GOAL}).items():
-        found = ratio(samples, "loadgen", reference)
+    wanted = [("loadgen", *goal) for goal in (case.goals | {EARLIER: EARLIER_GOAL}).items()]
+    wanted += [
+        (f"loadgen-{budget}", case.reference, highest)
+        for budget, highest in case.budget_goals.items()
+    ]
+    for client, reference, highest in wanted:
+        found = ratio(samples, client, reference)
         if found is None:
             continue
         lines.append(
-            f"goal: loadgen at most {highest:.2f} x {reference}: {found.verdict(highest)}; "
+            f"goal: {client} at most {highest:.2f} x {reference}: {found.verdict(highest)}; "
             f"median {found.median:.2f}, {found.confidence:.0%} interval "
             f"{found.low:.2f} - {found.high:.2f}, {found.rounds} rounds"
         )

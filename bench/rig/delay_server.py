@@ -22,6 +22,8 @@ class Punctuality:
     """Answers that used up more of their tolerance than the server's part of it."""
     late_us: dict[str, int]
     """How late answers were written: p50, p99 and max."""
+    arrived_late_us: dict[str, int] | None = None
+    """How late requests arrived by an even timetable, if one was named: the same."""
 
     @property
     def sound(self) -> bool:
@@ -30,11 +32,16 @@ class Punctuality:
 
 
 def serve_while(
-    work: Callable[[str], Result], path: Path, delays: Delays, cpus: Sequence[int]
+    work: Callable[[str], Result],
+    path: Path,
+    delays: Delays,
+    cpus: Sequence[int],
+    due_per_s: float | None = None,
 ) -> tuple[Result, Punctuality]:
     """Serve with these delays while `work` is done with the server's URL."""
+    due = [] if due_per_s is None else ["--due-per-s", f"{due_per_s}"]
     process = subprocess.Popen(
-        pinned([str(path), *allowance_arguments(), *delays.server_arguments], cpus),
+        pinned([str(path), *allowance_arguments(), *due, *delays.server_arguments], cpus),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

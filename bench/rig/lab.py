@@ -27,8 +27,8 @@ TABLE_WIDTH = 100
 M = TypeVar("M", bound=BaseModel)
 
 
-class Outcome(BaseModel):
-    """One run of the lab: a line of the file of results."""
+class Kept(BaseModel):
+    """What is kept of one call of webdyno, whatever it asked: a line of the file of results."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,6 +37,16 @@ class Outcome(BaseModel):
     at: datetime
     machine: str
     commit: str
+    headline: str = ""
+    blocks: int = 0
+    took_s: float
+    """From the command to its end, whatever it had to start and to find out included."""
+    problem: str = ""
+
+
+class Outcome(Kept):
+    """One run of the lab."""
+
     verdict: Verdict | None = None
     """None when there was no judgement; `problem` says why."""
     metric: str = ""
@@ -45,12 +55,7 @@ class Outcome(BaseModel):
     """By metric, of the second arm and the baseline, as measured."""
     bounded: dict[str, Interval] = {}
     """The same with all bounds of bias counted against the verdict, which rests on these."""
-    headline: str = ""
     findings: list[str] = []
-    blocks: int = 0
-    took_s: float
-    """From the command to its end, whatever it had to start and to find out included."""
-    problem: str = ""
 
     @property
     def ratio(self) -> Interval | None:

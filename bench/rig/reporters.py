@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from rig import percentiles
+from rig.cases import BUDGETS
 from rig.percentiles import LUA, Percentiles
 from rig.truth import Delays, due_times_ms
 
@@ -41,6 +43,8 @@ class Reporter:
     longer_s: int = 0
     """How much longer it has to run to measure equally long."""
     good_exits: tuple[int, ...] = (0,)
+    program: str = ""
+    """What it is called on the PATH, where that isn't its name."""
 
     def command(self, path: Path, load: Load) -> list[str]:
         """Give the whole command."""
@@ -54,11 +58,11 @@ def closed_loop_connections(load: Load) -> int:
     return max(1, round(load.rate_rps * float(np.median(response_ms)) / 1000))
 
 
-def _loadgen(load: Load) -> list[str]:
+def _loadgen(load: Load, budget: str = "0") -> list[str]:
     return [
         *("run", load.url, "--threads", "1", "--json"),
         *("--connections", str(OPEN_CONNECTIONS), "--rate", str(load.rate_rps)),
-        *("--duration", f"{load.duration_s}s"),
+        *("--duration", f"{load.duration_s}s", "--send-lag-budget", budget),
     ]
 
 
@@ -99,6 +103,17 @@ REPORTERS = {
             _loadgen,
             percentiles.loadgen,
             good_exits=(0, 3),
+        ),
+        *(
+            Reporter(
+                f"loadgen-{budget}",
+                f"the same, sent up to {budget} late",
+                partial(_loadgen, budget=budget),
+                percentiles.loadgen,
+                good_exits=(0, 3),
+                program="loadgen",
+            )
+            for budget in BUDGETS
         ),
         Reporter(
             "wrk", "closed loop, as many connections as make about that rate", _wrk, percentiles.wrk

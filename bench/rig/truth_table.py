@@ -72,7 +72,7 @@ def _lateness(judged: Sequence[Trial]) -> str:
     )
 
 
-def goal(trials: Sequence[Trial], truth: Percentiles) -> str:
+def goal(name: str, trials: Sequence[Trial], truth: Percentiles) -> str:
     """Say whether loadgen reached its goal in these trials: in all sound ones, or not."""
     judged = sound_ones(trials)
     right = sum(each.right(truth) for each in judged)
@@ -82,4 +82,4 @@ def goal(trials: Sequence[Trial], truth: Percentiles) -> str:
         verdict = f"reached in {right} of {len(judged)} sound rounds"
     else:
         verdict = f"missed: right in {right} of {len(judged)} sound rounds"
-    return f"goal: loadgen within {BOUNDS} of the truth at every percentile: {verdict}"
+    return f"goal: {name} within {BOUNDS} of the truth at every percentile: {verdict}"

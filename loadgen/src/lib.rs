@@ -4,6 +4,7 @@
 //! standard input, one JSON result per line on standard output, connections open in between.
 //! What an order says is in [`order`], what is counted in [`record`], how it is sent in [`engine`].
 
+pub mod arrival;
 pub mod check;
 pub mod cli;
 pub mod clock;

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.bench import Bench
+from webdyno.bench.control_group import forget_groups
 from webdyno.bench.memory import MemoryLimit, MemoryReading
 from webdyno.model.mistake import Trouble
 
@@ -41,7 +42,7 @@ def test_who_takes_too_much_is_killed_and_counted(tmp_path: Path) -> None:
     process.stop()
     if group:
         group.end()
-    limit.end()
+    forget_groups(workspace.name)
     workspace.remove()
     assert process.poll() == 128 + 9
     assert use.limit_bytes == 32 * MIB

@@ -46,4 +46,13 @@ def test_one_short_round() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "goal: loadgen within 2 % + 1 ms of the truth at every percentile" in done.stdout
-    assert "goal: p99 at most" in done.stdout
+    assert "goals for the lag's p99 by budget: 0 at most 200" in done.stdout
+    assert "arrival p50" in done.stdout
+
+
+def test_a_server_tells_how_late_requests_arrived() -> None:
+    server, cpus = build("delay_server")["delay_server"], list(os.sched_getaffinity(0))
+    _, kept = serve_while(ask, server, Constant(1), cpus, due_per_s=1e6)
+    # One after the other, each answered after 1 ms, though all were due at once.
+    assert kept.arrived_late_us is not None
+    assert kept.arrived_late_us["max"] >= (ASKED - 1) * 990

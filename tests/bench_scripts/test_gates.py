@@ -10,8 +10,8 @@ from rig import lab
 from webdyno.model.gate import GateAnswer
 
 
-def outcome(case: gates.Case, answer: GateAnswer | None) -> gates.Outcome:
-    return gates.Outcome(
+def outcome(case: gates.Case, answer: GateAnswer | None) -> gates.Answered:
+    return gates.Answered(
         case=case.name,
         at=datetime(2026, 3, 14, tzinfo=UTC),
         machine="m",
@@ -32,7 +32,7 @@ def test_results_grow_and_are_counted_by_case(tmp_path: Path) -> None:
     ):
         lab.append(results, found)
     console = Console(width=110, record=True)
-    console.print(gates.table(lab.read_as(results, gates.Outcome)))
+    console.print(gates.table(lab.read_as(results, gates.Answered)))
     rows = [line for line in console.export_text().splitlines() if "no change" in line]
     assert [cell.strip() for cell in rows[0].split("│")[1:-1]] == [
         *("no change", "2", "1", "0", "0", "1", "6.0", "60")

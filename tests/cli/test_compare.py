@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
-from webdyno.cli import app
+from webdyno.cli import app_for
 from webdyno.model.experiment import Measure
 from webdyno.run.folder import RunFolder
 
@@ -46,7 +46,8 @@ def swept(run: SimulatedRun, levels: list[int]) -> SimulatedRun:
 
 def webdyno(*arguments: str | Path) -> int:
     """Run a command in this process and give its exit code."""
-    return int(app([str(each) for each in arguments], result_action="return_value"))
+    words = [str(each) for each in arguments]
+    return int(app_for(words)(words, result_action="return_value"))
 
 
 @pytest.fixture

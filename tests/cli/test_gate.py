@@ -150,11 +150,11 @@ def test_a_file_that_is_no_baseline_is_refused(
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ('method = "POST"\npath = "/x"', "leave out method, or name the endpoints with --path"),
-        ('name = "x"', 'a request needs path = "/…"'),
+        ('path = "/x"\nbody = "x"', 'GET has no body; give method = "POST"'),
+        ('name = "x"', "path is missing"),
     ],
 )
-def test_requests_that_are_no_pages_are_refused_by_their_line(
+def test_requests_that_are_wrong_are_refused_by_their_line(
     repository: Path, request_: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repository / "webdyno.toml").write_text(f'[app]\nstart = "x"\n\n[[requests]]\n{request_}\n')

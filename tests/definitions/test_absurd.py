@@ -77,6 +77,8 @@ def test_a_setting(catalogue: Catalogue, override: str, says: str) -> None:
         (["load.connections=1,1"], "the level 1 twice"),
         (["load.connections=1,2", "load.connections=4"], "about the same setting"),
         (["load.rate_per_s=10,20"], 'needs loop = "open"'),
+        (["load.send_lag_budget=0,50us"], 'send_lag_budget needs loop = "open"'),
+        (["load.send_lag_budget=0,11ms"], "from 0 s to 10 ms"),
         (["load.connections=" + ",".join(map(str, range(1, 1101)))], "1000 entries or fewer"),
         (
             [
@@ -106,6 +108,12 @@ def test_a_rate_that_is_varied_needs_no_other(catalogue: Catalogue) -> None:
     flags = [*settings(["load.loop=open"]), *factors(["load.rate_per_s=100,200"])]
     experiment = catalogue.experiment("static-hello", flags)
     assert [plan.experiment.load.rate_per_s for plan in plan_points(experiment)] == [100, 200]
+
+
+def test_a_budget_for_the_send_lag_is_written_with_its_unit(catalogue: Catalogue) -> None:
+    rate = settings(["load.loop=open", "load.rate_per_s=9", "load.send_lag_budget=200us"])
+    load = catalogue.experiment("static-hello", rate).load_of("nginx")
+    assert load.send_lag_budget == pytest.approx(0.0002)
 
 
 def test_what_is_set_is_not_varied_any_more(catalogue: Catalogue) -> None:

@@ -2,6 +2,7 @@
 
 import atexit
 import hashlib
+import io
 import os
 import shutil
 import signal
@@ -10,9 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from random import Random, SystemRandom
+
+import pytest
+
+from webdyno.cli import run_command
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
 QUICK = (
@@ -27,9 +32,14 @@ INTERRUPTED = 130
 
 
 def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end in a folder that also holds all of its temporary files."""
+    """Run a command to its end in a folder that also holds all of its temporary files.
+
+    Without the report unless it is asked for: drawing it takes as long as some of these runs.
+    """
+    draws = bool({"run", "duel", "resume"}.intersection(arguments[:1]))
+    quicker = ["--no-report"] * (draws and "--report" not in arguments)
     return subprocess.run(
-        [WEBDYNO, *arguments],
+        [WEBDYNO, *arguments, *quicker],
         cwd=folder,
         env=environment(folder),
         capture_output=True,
@@ -38,6 +48,27 @@ def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
         check=False,
         stdin=subprocess.DEVNULL,
     )
+
+
+def webdyno_here(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that starts nothing, such as one that is refused, without a process of its own.
+
+    What a start costs is then spent once. Processes are shown by `webdyno`, in each file.
+    """
+    output, errors = io.StringIO(), io.StringIO()
+    with (
+        chdir(folder),
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(output),
+        redirect_stderr(errors),
+    ):
+        for name, value in environment(folder).items():
+            patch.setenv(name, value)
+        try:
+            code = run_command(arguments)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+    return subprocess.CompletedProcess(arguments, code, output.getvalue(), errors.getvalue())
 
 
 @contextmanager
@@ -109,6 +140,7 @@ def environment(folder: Path) -> dict[str, str]:
                 parent.chmod(parent.stat().st_mode | 0o011)
     return {
         "XDG_STATE_HOME": str(scratch(folder) / "state"),
+        "XDG_CACHE_HOME": str(scratch(folder) / "cache"),
         **os.environ,
         "TMPDIR": str(scratch(folder)),
         "COLUMNS": "100",

@@ -16,7 +16,7 @@ connections = 4
 
 [arms.small]
 stack = "nginx"
-load = { paths = ["/100.txt"] }
+paths = ["/100.txt"]
 
 [arms.large]
 stack = "nginx"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, webdyno
+from e2e.commands import QUICK, left_behind, run_blocks, webdyno, webdyno_here
 from webdyno.model.calibration import Calibration
 from webdyno.run.folder import RunFolder
 
@@ -36,6 +36,6 @@ def test_a_calibration_is_measured_kept_and_used(
     [("--body=big", "--body big"), ("--connections=0", "--connections"), ("--link=1", "1 kbit/s")],
 )
 def test_wrong_flags_are_told(flag: str, told: str, tmp_path: Path) -> None:
-    done = webdyno("calibrate", flag, folder=tmp_path)
+    done = webdyno_here("calibrate", flag, folder=tmp_path)
     assert done.returncode == 2
     assert told in done.stderr

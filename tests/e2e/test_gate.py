@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, webdyno
+from e2e.commands import QUICK, left_behind, run_blocks, webdyno
 from webdyno.cli.exits import Exit
+from webdyno.model.records import SlotRecord
+from webdyno.run.folder import RunFolder
 
 SERVER = '''
 """Two pages; /slow needs as much CPU time as COST says."""
@@ -22,13 +24,17 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
-        end = time.thread_time() + COST.get(self.path, 0.0)
+        end = time.thread_time() + COST.get(self.path.rstrip("?"), 0.0)
         while time.thread_time() < end:
             pass
-        self.send_response(200 if self.path in COST else 404)
+        self.send_response(200 if self.path.rstrip("?") in COST else 404)
         self.send_header("Content-Length", "2")
         self.end_headers()
         self.wfile.write(b"ok")
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
 
     def log_message(self, *words):
         pass
@@ -100,6 +106,35 @@ def test_documentation_is_not_measured(repository: Path) -> None:
     assert done.returncode == Exit.OK, done.stderr
     assert "PASS  only documentation changed (README.md): nothing to measure" in done.stdout
     assert not (repository / "runs").exists()
+
+
+def test_each_request_of_the_project_is_asked_by_itself(repository: Path) -> None:
+    (repository / "webdyno.toml").write_text(
+        '[app]\nstart = "python3 server.py"\n[load]\nconnections = 4\n'
+        '[[requests]]\npath = "/"\nmethod = "POST"\njson = { a = 1 }\n'
+        '[[requests]]\nname = "twice"\npath = "/slow"\nheaders.X-A = "b"\nstatus = 200\n'
+        '[[requests]]\nname = "twice"\npath = "/slow?"\nweight = 3\n'
+    )
+    asked = ("gate", "--base=start", "--head=slower", *QUICK)
+    run_blocks(2, *asked, folder=repository)
+    run = RunFolder.open(repository / "run")
+    assert run.head.experiment.factors == {"endpoint": ["POST /", "twice"]}
+    slots = [it for it in run.records() if isinstance(it, SlotRecord)]
+    assert {it.point for it in slots} == {0, 1}
+    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots)
+    (repository / "webdyno.toml").write_text(
+        '[app]\nstart = "true"\n[[requests]]\npath = "/"\nmetod = "POST"\n'
+    )
+    done = webdyno(*asked, folder=repository)
+    assert done.returncode == Exit.MISTAKE
+    assert "webdyno.toml:5: unknown key" in done.stderr
+
+
+def test_what_is_not_committed_is_told_where_nothing_is_measured(repository: Path) -> None:
+    (repository / "server.py").write_text("changed")
+    done = webdyno("gate", "--base=slower", "--head=HEAD", folder=repository)
+    assert "nothing changed" in done.stdout
+    assert "--head HEAD leaves out the changes of the working tree" in done.stderr
 
 
 def test_a_server_that_answers_errors_gives_no_answer(repository: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, started_webdyno, wait_for, webdyno
+from e2e.commands import QUICK, left_behind, started_webdyno, wait_for, webdyno, webdyno_here
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -41,7 +41,7 @@ def test_an_instruments_run_is_kept_judged_and_leaves_nothing(
 
 
 def test_a_load_that_the_instrument_cannot_make_is_a_mistake(tmp_path: Path) -> None:
-    done = webdyno("run", "--generator=httperf", folder=tmp_path)
+    done = webdyno_here("run", "--generator=httperf", folder=tmp_path)
     assert done.returncode == 2
     assert "opens connections at a rate" in done.stderr
     assert "Traceback" not in done.stderr

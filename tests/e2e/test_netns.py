@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, started_webdyno, wait_for, webdyno
+from e2e.commands import (
+    QUICK,
+    left_behind,
+    run_blocks,
+    started_webdyno,
+    wait_for,
+    webdyno,
+    webdyno_here,
+)
 from webdyno.model.records import CertificateRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -53,10 +61,10 @@ def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_needs_namespaces_is_told(tmp_path: Path) -> None:
-    done = webdyno("duel", "nginx", "apache-event", "--link=100mbit", folder=tmp_path)
+    done = webdyno_here("duel", "nginx", "apache-event", "--link=100mbit", folder=tmp_path)
     assert done.returncode == 2
     assert "--bench netns" in done.stderr
-    done = webdyno("run", "--bench=netns", "--delay=soon", folder=tmp_path)
+    done = webdyno_here("run", "--bench=netns", "--delay=soon", folder=tmp_path)
     assert done.returncode == 2
     assert "--delay soon" in done.stderr
     assert "500ms" in done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import left_behind, scratch, started_webdyno, webdyno
+from e2e.commands import left_behind, scratch, started_webdyno, webdyno, webdyno_here
 from webdyno.definitions.catalogue import BUILT_IN
 
 
@@ -42,8 +42,8 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
 
 
 def test_stacks_and_doctor_tell_what_there_is(tmp_path: Path) -> None:
-    assert "apache-prefork" in webdyno("stacks", folder=tmp_path).stdout
-    assert "keepalive_timeout_s" in webdyno("stacks", "nginx", folder=tmp_path).stdout
+    assert "apache-prefork" in webdyno_here("stacks", folder=tmp_path).stdout
+    assert "keepalive_timeout_s" in webdyno_here("stacks", "nginx", folder=tmp_path).stdout
     doctor = webdyno("doctor", folder=tmp_path)
     assert doctor.returncode == 0
     assert "processor" in doctor.stdout
@@ -51,7 +51,7 @@ def test_stacks_and_doctor_tell_what_there_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("port", ["-1", "0", "65536"])
 def test_a_port_that_is_none_is_told(tmp_path: Path, port: str) -> None:
-    done = webdyno("up", "nginx", f"--port={port}", folder=tmp_path)
+    done = webdyno_here("up", "nginx", f"--port={port}", folder=tmp_path)
     assert done.returncode == 2
     assert "port" in done.stderr
     assert "Traceback" not in done.stderr

@@ -16,9 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, started_webdyno, wait_for, webdyno
+from e2e.commands import (
+    QUICK,
+    left_behind,
+    run_blocks,
+    started_webdyno,
+    wait_for,
+    webdyno,
+    webdyno_here,
+)
 from webdyno.model.records import CertificateRecord, SlotRecord
 from webdyno.run.folder import RunFolder
+from webdyno.stack import certificates
+from webdyno.stack.ports import free_port
 
 SERVER = """
 import http.server, os, sys
@@ -81,7 +91,7 @@ def slots(folder: Path) -> list[SlotRecord]:
     return [it for it in records if isinstance(it, SlotRecord)]
 
 
-def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path) -> None:
+def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(home: Path) -> None:
     (home / "inner").mkdir()
     (home / "two.toml").write_text(
         'title = "t"\nquestion = "q?"\n[load]\nconnections = 4\n'
@@ -89,13 +99,17 @@ def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path
         f"[arms.inner]\nstack = {json.dumps(CMD.replace('server.py', '../server.py'))}\n"
         'dir = "inner"\nready = "/ready"\nready_within = "30s"\nenvironment.SAYS = "hello"\n'
     )
-    run_blocks(1, "run", "two.toml", *QUICK, folder=home)
+    with started_webdyno("run", "two.toml", *QUICK, "--out=run", folder=home) as process:
+        wait_for(home / "run/slots.jsonl", 6)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert left_behind(home) == []
     found = slots(home)
     assert {it.arm for it in found} == {"plain", "inner"}
     assert all(it.load.requests.completed for it in found)
     assert all(it.servers.cpu_s > 0 for it in found)
     shutil.move(home / "two.toml", home / "gone.toml")
-    resumed = webdyno("resume", "run", folder=home)
+    resumed = webdyno("resume", "run", "--report", folder=home)
     assert "6 blocks" in resumed.stdout, resumed.stderr
     kept = re.search(r"--catalog \S+", (home / "run/report.html").read_text())
     assert kept
@@ -111,9 +125,23 @@ def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path
         (f"cmd:STATUS=500 {sys.executable} server.py $PORT", "answers http.* with status 500"),
         ("cmd:nothing-like-that", "exit code 127.*\n.*nothing-like-that"),
         (f"{CMD} &", "went into the background"),
+    ],
+)
+def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
+    home: Path, stack: str, says: str
+) -> None:
+    done = webdyno("duel", stack, CMD, "--ready-within=1s", "--out=run", folder=home)
+    check_refusal(home, done, says)
+    assert left_behind(home) == []
+
+
+@pytest.mark.parametrize(
+    ("stack", "says"),
+    [
         ("cmd:", "behind cmd: there is nothing"),
         ("url:http://127.0.0.1:1", "doesn't answer http://127.0.0.1:1/: start it first"),
-        ("url:https://127.0.0.1:1", "begins with http://"),
+        ("url:ftp://127.0.0.1:1", "begins with http:// or https://"),
+        ("url:https://127.0.0.1:1", "can't be asked over http but over https, h2"),
         ("url:http://example.org", "example.org is not this machine"),
         ("url:http://127.0.0.1:1/x", "ends with its port"),
         ("rev:main", "is in no Git repository"),
@@ -121,16 +149,17 @@ def test_two_commands_are_measured_like_stacks_and_go_on_as_they_were(home: Path
         ("conf:nothing.conf", "nothing.conf can't be read: no such file"),
     ],
 )
-def test_what_does_not_work_is_told_before_anything_is_measured(
+def test_what_names_no_system_is_told_before_anything_starts(
     home: Path, stack: str, says: str
 ) -> None:
-    flags = () if stack.startswith("conf:") else ("--ready-within", "1s")
-    done = webdyno("duel", stack, CMD, *flags, "--out=run", folder=home)
+    check_refusal(home, webdyno_here("duel", stack, CMD, "--out=run", folder=home), says)
+
+
+def check_refusal(home: Path, done: subprocess.CompletedProcess[str], says: str) -> None:
     assert done.returncode in {2, 3}, done.stdout
     assert re.search(says, done.stderr), done.stderr
     assert "Traceback" not in done.stderr
     assert not (home / "run").exists()
-    assert left_behind(home) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone can become somebody else")
@@ -151,7 +180,17 @@ def test_two_answers_that_differ_are_refused(home: Path) -> None:
     other = CMD.replace("cmd:", "cmd:SAYS=something-else ")
     done = webdyno("duel", other, CMD, *FEW, folder=home)
     assert done.returncode == 1
-    assert "different bodies: 100 and 280 bytes" in " ".join(done.stdout.split())
+    told = " ".join(done.stdout.split())
+    assert "different bodies: 100 and 280 bytes" in told
+    assert "- hellohello" in told
+    assert "+ something-else" in told
+    assert "or say by --ignore what may differ" in told
+    same = (other, CMD, "--ignore=(hello|something-else)+", *FEW)
+    run_blocks(1, "duel", *same, folder=home)
+    assert slots(home)
+    wrong = webdyno("duel", other, CMD, "--ignore=$.a[", folder=home)
+    assert wrong.returncode == 2
+    assert "--ignore $.a[: '$.a[' is no path in JSON" in wrong.stderr
 
 
 @pytest.fixture
@@ -196,7 +235,7 @@ def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None
     load = RunFolder.open(inside / "run").head.experiment.load
     assert (load.paths, load.connections) == (["/a", "/b"], 3)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[load]\nconections = 3\n')
-    done = webdyno("duel", "rev:main", "rev:main", folder=inside)
+    done = webdyno_here("duel", "rev:main", "rev:main", folder=inside)
     assert re.search(r"webdyno\.toml:4: unknown key load\.conections", done.stderr), done.stderr
 
 
@@ -241,10 +280,50 @@ def test_a_revision_that_cannot_be_had_is_told(
         file.unlink()
     elif app:
         file.write_text(app)
-    done = webdyno("duel", stack, CMD, folder=repository)
-    assert done.returncode in {2, 3}
-    assert re.search(says, done.stderr), done.stderr
-    assert "Traceback" not in done.stderr
+    done = webdyno_here("duel", stack, CMD, "--out=run", folder=repository)
+    check_refusal(repository, done, says)
+
+
+def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    library = tmp_path_factory.mktemp("library")
+    git(library, "init", "-q", "-b", "main")
+    (library / "hello.py").write_text("BODY = b'hello' * 20\n")
+    commit(library)
+    git(
+        repository,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        str(library),
+        "lib",
+    )
+    (repository / ".gitignore").write_text(".env\n")
+    (repository / ".env").write_text("SAYS=hello\n")
+    app = f'[app]\nstart = "test -f .env && {sys.executable} server.py $PORT"\n'
+    build = "test -f .env && grep -q hello lib/hello.py"
+    (repository / "webdyno.toml").write_text(f"{app}build = '{build}'\n")
+    commit(repository)
+    lacking = webdyno("duel", "rev:main", CMD, folder=repository)
+    assert lacking.returncode == 3
+    assert "revisions lack what Git ignores" in lacking.stderr
+    assert 'cp "$REPOSITORY/.env" .' in lacking.stderr
+    (repository / "webdyno.toml").write_text(
+        f"""{app}build = 'cp "$REPOSITORY/.env" . && {build}'"""
+    )
+    commit(repository)
+    run_blocks(1, "duel", "rev:main", CMD, *FEW, folder=repository)
+    git(repository, "update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
+    git(repository, "commit", "-q", "-m", "a commit that nobody has")
+    done = webdyno("duel", "rev:HEAD", CMD, folder=repository)
+    assert done.returncode == 3
+    assert "submodule lib has no commit 1111111111 here" in done.stderr
+    git(repository, "submodule", "deinit", "-q", "--force", "lib")
+    without = webdyno("duel", "rev:HEAD~1", CMD, folder=repository)
+    assert "rev:HEAD~1 is built without its submodule lib" in without.stderr
 
 
 NGINX = """
@@ -278,6 +357,46 @@ server.port = 80
 server.username = "www-data"
 index-file.names = ( "index.html" )
 """
+CADDY = """
+{
+    email me@example.org
+    log {
+        output file /var/log/caddy/caddy.log
+    }
+}
+example.org {
+    root * /var/www/html
+    file_server
+    log {
+        output file /var/log/caddy/access.log
+    }
+}
+:8080 {
+    respond "another"
+}
+"""
+HAPROXY = """
+global
+    log /dev/log local0
+    user haproxy
+    chroot /var/lib/haproxy
+    stats socket /run/haproxy/admin.sock mode 660
+    daemon
+defaults
+    mode http
+    log global
+    option httplog
+    timeout connect 5s
+    timeout client 5s
+    timeout server 5s
+frontend clients
+    bind *:80
+    bind :443 ssl crt /etc/haproxy/mine.pem alpn h2,http/1.1
+    http-request return status 200 content-type text/html string "<p>hello</p>"
+listen stats
+    bind :8404
+    stats enable
+"""
 
 
 @pytest.mark.parametrize(
@@ -290,6 +409,26 @@ index-file.names = ( "index.html" )
             ["<VirtualHost *:$PORT>, not <VirtualHost *:80>", "left out: User root"],
         ),
         ("lighttpd", LIGHTTPD, ["server.port = $PORT"]),
+        (
+            "caddy",
+            CADDY,
+            [
+                "listen 127.0.0.1:$PORT, not :443",
+                "no TLS, since what is asked for is HTTP without it",
+                "log RUN/access.log, not /var/log/caddy/access.log",
+                "example.org answers, whatever host is asked for",
+            ],
+        ),
+        (
+            "haproxy",
+            HAPROXY,
+            [
+                "bind 127.0.0.1:$PORT, not bind *:80",
+                "bind unix@RUN/8404.sock, not bind :8404",
+                "log ring@webdyno local0, not log /dev/log local0",
+                "left out: user haproxy (an ordinary user has no other)",
+            ],
+        ),
     ],
 )
 def test_a_configuration_is_moved_and_measured(
@@ -299,16 +438,63 @@ def test_a_configuration_is_moved_and_measured(
     (home / "public").mkdir()
     (home / "public/index.html").write_text("<p>hello</p>")
     (home / "mine.conf").write_text(text)
-    served = "http { server { listen 80; root public; } }"
+    served = f"http {{ server {{ listen 80; root {home}/public; }} }}"
     (home / "other.conf").write_text(f"events {{}} {served}")
-    words = ("duel", "conf:mine.conf", "conf:nginx:other.conf", "--root=public", *FEW)
+    root = () if name == "haproxy" else ("--root=public",)
+    words = ("duel", "conf:mine.conf", "conf:nginx:other.conf", *root, *FEW)
     told = run_blocks(1, *words, folder=home)
     assert f"conf:mine.conf, as {name} runs it here:" in told
     for change in says:
         assert change in told
     assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
-    (kept,) = (home / "run/catalog/services").glob("conf-mine*/*.conf")
-    assert kept.stat().st_mode & 0o077 == 0
+    kept = [*(home / "run/catalog/services").glob("conf-mine*/*[!l]")]
+    assert kept
+    assert all(it.stat().st_mode & 0o077 == 0 for it in kept)
+
+
+SECURE = {
+    "nginx": "http { server { listen 81; } server { listen 443 ssl http2; root public; "
+    "ssl_certificate mine.pem; ssl_certificate_key mine.pem; } }",
+    "apache": "<VirtualHost *:80>\n</VirtualHost>\n<VirtualHost *:443>\nSSLEngine on\n"
+    "Protocols h2 http/1.1\nDocumentRoot /var/www\n"
+    "SSLCertificateFile /etc/mine.pem\nSSLCertificateKeyFile /etc/mine.pem\n</VirtualHost>\n",
+    "lighttpd": 'server.modules = ("mod_openssl")\nindex-file.names = ("index.html")\n'
+    'server.document-root = "/var"\n$SERVER["socket"] == ":443" {\nssl.engine = "enable"\n'
+    'ssl.pemfile = "/etc/mine.pem"\n}\n',
+    "caddy": CADDY,
+    "haproxy": HAPROXY,
+}
+
+
+@pytest.mark.parametrize("protocol", ["https", "h2"])
+@pytest.mark.parametrize("name", SECURE)
+def test_a_configuration_is_measured_over_tls(open_folder: Path, name: str, protocol: str) -> None:
+    home = open_folder
+    (home / "public").mkdir()
+    (home / "public/index.html").write_text("<p>hello</p>")
+    (home / "mine.conf").write_text(SECURE[name])
+    root = () if name == "haproxy" else ("--root=public",)
+    arm = f"conf:{name}:mine.conf"
+    words = ("duel", arm, arm, *root, *FEW, f"--set=load.protocol={protocol}")
+    told = run_blocks(1, *words, folder=home)
+    assert "(the run's own)" in told
+    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
+
+
+@pytest.mark.parametrize("name", ["caddy", "haproxy"])
+def test_a_certificate_that_can_be_read_is_kept(open_folder: Path, name: str) -> None:
+    home = open_folder
+    (home / "public").mkdir()
+    (home / "public/index.html").write_text("<p>hello</p>")
+    caddy = CADDY.replace("file_server", f"file_server\ntls {home}/mine.pem {home}/mine.pem")
+    haproxy = HAPROXY.replace("/etc/haproxy/mine.pem", f"{home}/mine.pem")
+    (home / "mine.conf").write_text({"caddy": caddy, "haproxy": haproxy}[name])
+    made = certificates.certificate("192.0.2.1", "ec")
+    (home / "mine.pem").write_text(made.certificate + made.key)
+    arm, root = f"conf:{name}:mine.conf", ("--root=public",) if name == "caddy" else ()
+    words = ("duel", arm, arm, *root, *FEW, "--set=load.protocol=https")
+    assert "the run's own" not in run_blocks(1, *words, folder=home)
+    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
@@ -327,8 +513,16 @@ def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(home: Path) 
     done = webdyno("duel", "conf:wrong.conf", CMD, folder=home)
     assert done.returncode == 3
     assert 'unknown directive "rot"' in done.stderr
+    (home / "Caddyfile").write_text(":80 {\n    rot /srv\n}\n")
+    done = webdyno("duel", "conf:caddy:Caddyfile", CMD, folder=home)
+    assert done.returncode == 2
+    assert re.search(r"caddy says: .*Caddyfile:2.*unrecognized directive: rot", done.stderr)
+    (home / "h.cfg").write_text(HAPROXY.replace("http-request", "http-requst"))
+    done = webdyno("duel", "conf:h.cfg", CMD, folder=home)
+    assert done.returncode == 3
+    assert "unknown keyword 'http-requst' in 'frontend' section" in done.stderr
     (home / "wrong.conf").write_text("events {}\nhttp { server { listen 80;")
-    done = webdyno("duel", "conf:wrong.conf", CMD, folder=home)
+    done = webdyno_here("duel", "conf:wrong.conf", CMD, folder=home)
     assert done.returncode == 2
     assert re.search(r"wrong\.conf:2: unexpected end of file", done.stderr)
 
@@ -361,8 +555,62 @@ def test_a_command_may_listen_on_a_unix_socket(home: Path) -> None:
     by_socket = f"cmd:{sys.executable} unix.py $SOCKET"
     run_blocks(1, "duel", by_socket, CMD, *FEW, folder=home)
     assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
-    done = webdyno("duel", CMD.replace("$PORT", "18124 $SOCKET"), CMD, folder=home)
+    elsewhere = CMD.replace("$PORT", "18124 $SOCKET")
+    done = webdyno("duel", elsewhere, CMD, "--ready-within=1s", folder=home)
     assert "listens on 127.0.0.1:18124 and not on /" in done.stderr
+
+
+TLS = SERVER.replace(
+    "http.server.ThreadingHTTPServer.request_queue_size = 128\n",
+    """
+import ssl
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[2], sys.argv[3])
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+
+    def finish_request(self, connection, client):
+        connection.settimeout(5)
+        with context.wrap_socket(connection, server_side=True) as secured:
+            self.RequestHandlerClass(secured, client, self)
+
+http.server.ThreadingHTTPServer = Server
+""",
+)
+
+
+def test_commands_and_revisions_are_asked_over_tls(repository: Path) -> None:
+    (repository / "tls.py").write_text(TLS)
+    start = f"{sys.executable} tls.py $PORT $CERT $KEY"
+    (repository / "webdyno.toml").write_text(f'[app]\nstart = "{start}"\n')
+    commit(repository)
+    secure = (*FEW, "--set=load.protocol=https")
+    run_blocks(1, "duel", f"cmd:{start}", "rev:main", *secure, folder=repository)
+    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(repository))
+    done = webdyno("duel", CMD, f"cmd:{start}", "--ready-within=1s", *secure, folder=repository)
+    assert done.returncode == 3
+    assert "speaks http on its port, and not https as load.protocol asks for" in done.stderr
+    done = webdyno(
+        "duel", CMD, CMD, "--ready-within=1s", "--set=load.protocol=h2c", folder=repository
+    )
+    assert re.search("speaks http on its port, and not h2c", done.stderr)
+
+
+def test_what_runs_already_is_asked_over_tls(home: Path, open_folder: Path) -> None:
+    made = certificates.certificate("127.0.0.1", "ec")
+    file = open_folder / "mine.pem"
+    file.write_text(made.certificate + made.key)
+    port = free_port(socket.socket, [])
+    words = [sys.executable, "-c", TLS, str(port), str(file), str(file)]
+    with subprocess.Popen(words) as process:
+        try:
+            time.sleep(0.5)
+            url = f"url:https://127.0.0.1:{port}"
+            run_blocks(1, "duel", url, url, *FEW, "--set=load.protocol=https", folder=home)
+        finally:
+            process.kill()
+    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
 
 
 def test_a_system_of_ones_own_can_be_looked_at(home: Path) -> None:
@@ -372,13 +620,5 @@ def test_a_system_of_ones_own_can_be_looked_at(home: Path) -> None:
         with urllib.request.urlopen(line.split()[-1]) as answer:  # noqa: S310 (it is ours)
             assert answer.read() == b"hello" * 20
         process.send_signal(signal.SIGINT)
-        process.wait()
-    assert left_behind(home) == []
-
-
-def test_a_killed_run_leaves_no_command_behind(home: Path) -> None:
-    with started_webdyno("duel", CMD, CMD, "--budget=60s", "--out=run", folder=home) as process:
-        wait_for(home / "run/slots.jsonl", 3)
-        process.send_signal(signal.SIGKILL)
         process.wait()
     assert left_behind(home) == []

@@ -92,18 +92,16 @@ class Visit:
         return int(self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 @pytest.mark.parametrize("kind", KINDS)
-def test_page_is_whole_quiet_and_fits(
-    browser: Browser,
-    pages: Pages,
-    kind: str,
-    width: int,
-    scheme: Scheme,
-) -> None:
-    visit = Visit(browser, pages[kind], width, scheme)
+def test_page_is_whole_quiet_and_fits(browser: Browser, pages: Pages, kind: str) -> None:
+    screens: list[tuple[int, Scheme]] = [(1280, "light"), (400, "dark")]
+    for width, scheme in screens:
+        check_page(Visit(browser, pages[kind], width, scheme), pages[kind], kind)
+
+
+def check_page(visit: Visit, page: Path, kind: str) -> None:
     assert visit.said == []
-    assert [url for url in visit.asked_for if not url.startswith("data:")] == [pages[kind].as_uri()]
+    assert [url for url in visit.asked_for if not url.startswith("data:")] == [page.as_uri()]
     assert visit.overflow_px() <= 0
     expected = {
         "decided": CHARTS,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, webdyno
+from e2e.commands import QUICK, left_behind, run_blocks, webdyno, webdyno_here
 from webdyno.model.records import CertificateRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -69,7 +69,7 @@ def test_a_secret_that_is_not_there_is_told_before_anything_starts(
 ) -> None:
     monkeypatch.delenv("SHOP_TOKEN", raising=False)
     (tmp_path / "orders.toml").write_text(ORDERS)
-    done = webdyno("run", "orders.toml", *ECHO, *QUICK, "--out=r", folder=tmp_path)
+    done = webdyno_here("run", "orders.toml", *ECHO, *QUICK, "--out=r", folder=tmp_path)
     assert done.returncode == 2
     assert "the environment has no SHOP_TOKEN; export SHOP_TOKEN=… first" in done.stderr
     assert not (tmp_path / "r").exists()
@@ -101,7 +101,9 @@ def test_the_request_that_costs_more_is_named(
     (tmp_path / "orders.toml").write_text(ORDERS)
     slower = ("--set=arms.after.knobs.order_us=1000", "--set=measure.min_blocks=8")
     limit = "--fail-on=after.rate_rps < -10%"
-    done = webdyno("run", "orders.toml", *ECHO, *QUICK, *slower, limit, "--out=r", folder=tmp_path)
+    done = webdyno(
+        "run", "orders.toml", *ECHO, *QUICK, *slower, limit, "--out=r", "--report", folder=tmp_path
+    )
     assert done.returncode == 4, done.stdout + done.stderr
     assert "--fail-on 'after.rate_rps < -10%' is true" in done.stderr
     with (tmp_path / "r/summary.csv").open(encoding="utf-8") as file:

@@ -18,6 +18,7 @@ from e2e.commands import (
     started_webdyno,
     wait_for,
     webdyno,
+    webdyno_here,
 )
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator import find_loadgen
@@ -32,8 +33,8 @@ from webdyno.model.records import (
 )
 from webdyno.run.folder import RunFolder
 
-KILLS = 10
-BLOCKS = 8
+KILLS = 5
+BLOCKS = 6
 
 
 def short(fewest: int, most: int) -> tuple[str, ...]:
@@ -50,7 +51,7 @@ def short(fewest: int, most: int) -> tuple[str, ...]:
     )
 
 
-SHORT, SIX = short(BLOCKS, BLOCKS), short(6, 6)
+SIX = short(BLOCKS, BLOCKS)
 
 
 def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tuple[int, str]]]]:
@@ -61,12 +62,12 @@ def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tupl
     ]
 
 
-def test_a_run_killed_ten_times_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     moments = seeded("moments of kills")
     (calm := tmp_path / "calm").mkdir()
     (rough := tmp_path / "rough").mkdir()
-    with started_webdyno("run", *SHORT, "--out=run", folder=calm) as undisturbed:
-        arguments = ["run", *SHORT, "--out=run"]
+    with started_webdyno("run", *SIX, "--out=run", folder=calm) as undisturbed:
+        arguments = ["run", *SIX, "--out=run"]
         for _ in range(KILLS):
             with started_webdyno(*arguments, folder=rough) as process:
                 wait_for(rough / "run/slots.jsonl", lines=1)
@@ -83,7 +84,6 @@ def test_a_run_killed_ten_times_ends_like_an_undisturbed_one(tmp_path: Path) -> 
     assert structure(here) == structure(there)
     assert [it.block for it in here if isinstance(it, BlockRecord)] == list(range(1, BLOCKS + 1))
     assert any(isinstance(it, SlotRecord) and it.phase == "warmup" for it in here)
-    assert (rough / "run/report.html").exists()
     assert left_behind(tmp_path) == []
 
 
@@ -189,7 +189,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     head = json.loads((folder.path / "run.json").read_text())
     head["machine"]["cpu_model"] = "another one"
     (folder.path / "run.json").write_text(json.dumps(head))
-    refused = webdyno("resume", "my run", "--yes", folder=tmp_path)
+    refused = webdyno_here("resume", "my run", "--yes", folder=tmp_path)
     assert refused.returncode == 2
     assert "cpu_model: another one before" in refused.stderr
     anew = shlex.split(refused.stderr.splitlines()[-1].partition("anew: ")[2])[1:]
@@ -206,7 +206,7 @@ def test_a_finished_run_is_measured_further_when_asked(tmp_path: Path) -> None:
     quick = (*short(6, 7), *equal, "--budget=1s")
     assert webdyno("run", *quick, "--out=run", folder=tmp_path).returncode in {0, 1}
     before = len(finished_blocks(tmp_path))
-    again = webdyno("resume", "run", folder=tmp_path)
+    again = webdyno_here("resume", "run", folder=tmp_path)
     assert "has come to its end" in again.stderr
     assert len(finished_blocks(tmp_path)) == before
     more = webdyno("resume", "run", "--budget=5m", folder=tmp_path)

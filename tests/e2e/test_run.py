@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, seeded, started_webdyno, wait_for, webdyno
+from e2e.commands import (
+    QUICK,
+    left_behind,
+    seeded,
+    started_webdyno,
+    wait_for,
+    webdyno,
+    webdyno_here,
+)
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.judge import judge
 from webdyno.judge.stop import SPARE_BLOCKS, decide
@@ -31,7 +39,7 @@ CAUSED_BY_NEIGHBOURS = {
 
 @pytest.mark.measures
 def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None:
-    done = webdyno("run", "static-hello", *QUICK, "--out=run", folder=tmp_path)
+    done = webdyno("run", "static-hello", *QUICK, "--out=run", "--report", folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     records = folder.records()
     blocks = [record for record in records if isinstance(record, BlockRecord)]
@@ -71,16 +79,9 @@ def test_a_missing_file_ends_invalid_and_names_arm_and_status(tmp_path: Path) ->
     told = " ".join(done.stdout.split())
     assert "INVALID" in told
     assert "arm apache-event answered 404 to /missing.txt" in told
+    assert "webdyno report run" in told
+    assert not (tmp_path / "run/report.html").exists()
     assert left_behind(tmp_path) == []
-
-
-def test_different_pages_that_were_asked_for_are_told_beside_the_verdict(tmp_path: Path) -> None:
-    setting = '--set=arms.nginx.paths=["/100.txt"]'
-    done = webdyno("run", *QUICK, setting, "--out=run", folder=tmp_path)
-    assert done.returncode in {0, 1}, done.stderr
-    told = " ".join(done.stdout.split())
-    assert "load.paths: /100.txt, not /hello.txt" in told
-    assert "with different bodies" not in told
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_different_pages_that_were_asked_for_are_told_beside_the_verdict(tmp_pat
 def test_mistakes_are_told_with_what_would_be_right(
     arguments: list[str], told: str, tmp_path: Path
 ) -> None:
-    done = webdyno(*arguments, folder=tmp_path)
+    done = webdyno_here(*arguments, folder=tmp_path)
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr

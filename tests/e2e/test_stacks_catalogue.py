@@ -64,17 +64,9 @@ def check_bodies(running: RunningStack) -> None:
 
 
 def check_load(running: RunningStack, connections: int = 8) -> None:
-    """Half a second of the site's first page, or one answer where that takes longer."""
+    """A moment of the site's first page, or one answer where that takes longer."""
     command = [str(find_loadgen()), "run", running.url + running.site.ready_path]
-    options = [
-        "--connections",
-        str(connections),
-        "--duration",
-        "500ms",
-        "--timeout",
-        "20s",
-        "--json",
-    ]
+    options = [f"--connections={connections}", "--duration=150ms", "--timeout=20s", "--json"]
     done = subprocess.run([*command, *options], capture_output=True, check=False)
     result = json.loads(done.stdout)
     requests = result["requests"]

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from builders import START, SimulatedArm, simulated_run
-from e2e.commands import left_behind, started_webdyno, wait_for, webdyno
+from e2e.commands import left_behind, started_webdyno, wait_for, webdyno, webdyno_here
 from webdyno.generator import find_loadgen
 from webdyno.model.records import StopRecord
 from webdyno.run.folder import RunFolder
 
 
 def test_studies_are_listed(tmp_path: Path) -> None:
-    done = webdyno("studies", folder=tmp_path)
+    done = webdyno_here("studies", folder=tmp_path)
     assert done.returncode == 0
     assert "deathmatch" in done.stdout
     assert "heroku-wordpress" in done.stdout
 
 
 def test_an_unknown_study_is_told_with_those_there_are(tmp_path: Path) -> None:
-    done = webdyno("studies", "deathmach", folder=tmp_path)
+    done = webdyno_here("studies", "deathmach", folder=tmp_path)
     assert done.returncode == 2
     assert "deathmatch" in done.stderr
     assert "Traceback" not in done.stderr
@@ -37,7 +37,7 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
         for record in simulated.records:
             folder.append(record)
         folder.append(StopRecord(block=8, stopped_at=START, reason="budget", why="for a test"))
-    done = webdyno("studies", "hdm-front-proxy", "--out=s", folder=tmp_path)
+    done = webdyno_here("studies", "hdm-front-proxy", "--out=s", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 × can't be told" in done.stdout
     *_, row = (tmp_path / "s/claims.md").read_text().splitlines()
@@ -46,10 +46,11 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     assert left_behind(tmp_path) == []
 
 
-def test_an_interrupted_study_shows_what_it_has(tmp_path: Path) -> None:
+def test_an_interrupted_study_shows_what_it_has_and_is_gone_on_with(tmp_path: Path) -> None:
     arguments = ("studies", "deathmatch", "--budget=30s", "--out=s")
+    slots = tmp_path / "s/deathmatch-ab/slots.jsonl"
     with started_webdyno(*arguments, folder=tmp_path) as process:
-        wait_for(tmp_path / "s/deathmatch-ab/slots.jsonl", lines=2)
+        wait_for(slots, lines=2)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == 130, told
@@ -58,15 +59,6 @@ def test_an_interrupted_study_shows_what_it_has(tmp_path: Path) -> None:
     assert "studies deathmatch --budget 30s --out s" in told
     assert (tmp_path / "s/claims.md").exists()
     assert left_behind(tmp_path) == []
-
-
-def test_what_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
-    arguments = ("studies", "deathmatch", "--budget=30s", "--out=s")
-    slots = tmp_path / "s/deathmatch-ab/slots.jsonl"
-    with started_webdyno(*arguments, folder=tmp_path) as process:
-        wait_for(slots, lines=2)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
     before = slots.read_bytes()
     with started_webdyno(*arguments, folder=tmp_path) as process:
         wait_for(slots, lines=before.count(b"\n") + 3)

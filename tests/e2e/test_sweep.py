@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, webdyno
+from e2e.commands import QUICK, left_behind, webdyno, webdyno_here
 from webdyno.judge.stop import SPARE_BLOCKS
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.judgement import Verdict
@@ -23,7 +23,7 @@ VARIED = (
 
 @pytest.mark.measures
 def test_a_sweep_ends_with_a_verdict_at_every_point(tmp_path: Path) -> None:
-    done = webdyno("run", "static-hello", *VARIED, "--out=run", folder=tmp_path)
+    done = webdyno("run", "static-hello", *VARIED, "--out=run", "--report", folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     sweep = judge_sweep(folder.head, folder.records())
     assert all(6 <= at.judgement.blocks <= 6 + SPARE_BLOCKS for at in sweep.points)
@@ -45,7 +45,7 @@ def test_a_sweep_ends_with_a_verdict_at_every_point(tmp_path: Path) -> None:
 
 
 def test_a_level_that_cannot_be_is_refused(tmp_path: Path) -> None:
-    done = webdyno("run", "static-hello", "--vary=load.connections=8,none", folder=tmp_path)
+    done = webdyno_here("run", "static-hello", "--vary=load.connections=8,none", folder=tmp_path)
     assert done.returncode == 2
     assert "load.connections" in done.stderr
     assert "Traceback" not in done.stderr

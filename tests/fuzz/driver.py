@@ -2,7 +2,6 @@
 
 import io
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -70,8 +69,8 @@ def nothing_starts() -> Iterator[list[Experiment]]:
 
     with pytest.MonkeyPatch.context() as patch:
         for command in ("run", "duel", "studies"):
-            patch.setattr(sys.modules[f"webdyno.cli.{command}"], "measure", measure)
-        patch.setattr(sys.modules["webdyno.cli.up"], "agree_to_catalogues", accept)
+            patch.setattr(f"webdyno.cli.{command}.measure", measure)
+        patch.setattr("webdyno.cli.up.agree_to_catalogues", accept)
         patch.setattr("webdyno.calibrate.measuring.measure_calibration", accept)
         yield found
 

@@ -22,6 +22,7 @@ OPEN = {
     "connections": 3,
     "keepalive": 2,
     "cookies": True,
+    "send_lag_budget_s": 0.001,
     "idle_connections": 2,
     "slow_readers": {"connections": 1, "bytes_per_s": 100},
     "source_addresses": ["127.0.0.5"],

@@ -167,6 +167,11 @@ def test_versions_are_told(name: GeneratorName) -> None:
         ("httperf", CLOSED, "opens connections at a rate"),
         ("ab", Load(paths=["/a", "/b"]), "one path only"),
         ("wrk", Load(idle_connections=3), "idle_connections"),
+        (
+            "httperf",
+            Load(loop="open", rate_per_s=9, due="connection", keepalive=1, send_lag_budget=0.001),
+            "send_lag_budget",
+        ),
         ("wrk", Load(requests=100), "after a time, not after a number"),
         ("ab", Load(requests=3, connections=4), "can't share 3 requests out among 4"),
     ],

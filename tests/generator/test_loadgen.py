@@ -67,6 +67,7 @@ def test_wrong_answers_are_failures_with_an_example(
 LOADS = [
     Load(),
     Load(loop="open", rate_per_s=500, connections=8),
+    Load(loop="open", rate_per_s=500, connections=8, send_lag_budget=0.002),
     Load(loop="open", rate_per_s=50, due="connection", keepalive=3, arrivals="constant"),
     Load(connections=4, think_s=0.01, zipf=0.8, idle_connections=5, keepalive="never"),
     Load(connections=4, slow_readers=SlowReaders(connections=2, bytes_per_s=1000)),
@@ -151,7 +152,7 @@ def test_the_largest_numbers_that_a_load_may_have_are_numbers_of_the_engine() ->
     loads = [
         Load(connections=most, keepalive=10**9, idle_connections=most, slow_readers=slow, zipf=10),
         Load(timeout_s=3600, think_s=3600, headers={"Cookie": "x" * 4000}),
-        Load(loop="open", rate_per_s=10**8, connections=most),
+        Load(loop="open", rate_per_s=10**8, connections=most, send_lag_budget=0.01),
     ]
     for load in loads:
         asked = order_json(dataclasses.replace(order("http://127.0.0.1:1/"), load=load))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import SimulatedArm, simulated_run
-from webdyno.cli import app
-from webdyno.model.command import COMMANDS, as_called, called_as, command, repeat_command
+from webdyno.model.command import as_called, called_as, command, repeat_command
 
 HEAD = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
 
@@ -40,10 +39,6 @@ def test_commands_in_texts_are_given_as_they_can_be_called(monkeypatch: pytest.M
     told = as_called("Ask with `webdyno up` and curl; webdyno load URL -d 60s: webdyno measures.")
     assert told == "Ask with `./dyno up` and curl; ./dyno load URL -d 60s: webdyno measures."
     assert as_called("/var/webdyno run/webdyno.log") == "/var/webdyno run/webdyno.log"
-
-
-def test_all_commands_are_known() -> None:
-    assert set(COMMANDS) == {name for name in app if not name.startswith("-")}
 
 
 def test_on_the_path_the_plain_name_will_do(

@@ -14,7 +14,7 @@ CMD = "cmd:./server --port $PORT"
 
 def resolved(folder: Path, arms: dict[str, Any], **more: object) -> tuple[Draft, Catalogue]:
     draft = Draft.of(CommandLine({"title": "t", "question": "q", "arms": arms, **more}, {}), [])
-    return resolve(draft, Catalogue.load(), folder, lambda _: None)
+    return resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
 
 
 def test_a_command_becomes_a_stack(tmp_path: Path) -> None:

@@ -1,26 +1,28 @@
 """Configurations of nginx, Apache and lighttpd are moved, and nothing else of them is changed."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own import apache_file, lighttpd_file, nginx_file
-from webdyno.own.moved import FOLDER, HOST, PORT
+from webdyno.own import apache_file, caddy_file, haproxy_file, lighttpd_file, nginx_file
+from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, KEY_AND_CERTIFICATE, PORT, Wanted
 
 HERE = f"{HOST}:{PORT}"
 
 
-def nginx(folder: Path, text: str, root: Path | None = None) -> str:
+def nginx(folder: Path, text: str, root: Path | None = None, protocol: str = "http") -> str:
     file = folder / "nginx.conf"
     file.write_text(text)
-    return nginx_file.moved(file, root).text
+    return nginx_file.moved(Wanted(file, root, protocol)).text
 
 
-def apache(folder: Path, text: str, root: Path | None = None) -> str:
+def apache(folder: Path, text: str, root: Path | None = None, protocol: str = "http") -> str:
     file = folder / "httpd.conf"
     file.write_text(text)
-    return apache_file.moved(file, root).text
+    return apache_file.moved(Wanted(file, root, protocol)).text
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,7 @@ def test_nginx_keeps_servers_apart_by_their_ports(tmp_path: Path) -> None:
 
 
 def test_nginx_writes_into_the_folder_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "my.crt").touch()
     text = (
         "user www-data; pid /run/x.pid; worker_cpu_affinity auto; error_log /var/log/e.log info;"
         "events {} http { access_log off; proxy_temp_path /var/tmp/x;"
@@ -130,10 +133,97 @@ def test_an_apache_that_cannot_be_measured_is_told(tmp_path: Path, text: str, sa
         apache(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "bound", "others"),
+    [
+        ("http", f"bind {HERE}\n", [f"bind unix@{FOLDER}/443.sock ssl crt {KEY_AND_CERTIFICATE}"]),
+        (
+            "h2",
+            f"bind {HERE} ssl crt {KEY_AND_CERTIFICATE} alpn h2",
+            [f"bind unix@{FOLDER}/80-81.sock"],
+        ),
+    ],
+)
+def test_haproxy_binds_the_measured_port_and_nothing_else(
+    tmp_path: Path, protocol: str, bound: str, others: list[str]
+) -> None:
+    file = tmp_path / "haproxy.cfg"
+    file.write_text(
+        "global\n  chroot /x  # a comment\n  stats socket /run/x\n  log 10.0.0.1:514 local0\n"
+        "defaults\n  log global\nfrontend a\n  bind :80,:81\n  bind :80\n"
+        "  bind :443 ssl crt none.pem alpn h2\npeers p\n  peer a 10.0.0.1:1024\n"
+        "backend b\n  server s 10.0.0.1:80\n"
+    )
+    moved = haproxy_file.moved(Wanted(file, protocol=protocol))
+    assert moved.text.count(HERE) == 1
+    for line in (bound, *others, "log ring@webdyno local0", "log global", "server s 10.0.0.1:80"):
+        assert line in moved.text
+    for gone in ("chroot", "stats", "peer", "10.0.0.1:514"):
+        assert gone not in moved.text
+    with pytest.raises(Mistake, match="leave --root out"):
+        haproxy_file.moved(Wanted(file, tmp_path))
+    file.write_text("frontend a\n  bind unix@/run/x\n")
+    with pytest.raises(Mistake, match="listens nowhere for HTTP with"):
+        haproxy_file.moved(Wanted(file, protocol=protocol))
+
+
+def caddy(folder: Path, text: str, protocol: str = "http") -> dict[str, Any]:
+    file = folder / "Caddyfile"
+    file.write_text(text)
+    config: dict[str, Any] = json.loads(caddy_file.moved(Wanted(file, protocol=protocol)).text)
+    (server,) = config["apps"]["http"]["servers"].values()
+    assert server["listen"] == [HERE]
+    assert server["automatic_https"] == {"disable": True}
+    assert config["admin"]["disabled"]
+    assert "automation" not in config["apps"].get("tls", {})
+    return config | {"server": server}
+
+
+def test_caddy_serves_its_main_site_to_whoever_asks(tmp_path: Path) -> None:
+    text = "b.org, c.org {\n respond b\n}\na.org {\n respond a\n}\n:8080 {\n respond x\n}\n"
+    server = caddy(tmp_path, text)["server"]
+    assert "tls_connection_policies" not in server
+    hosts = [it.get("match") for it in server["routes"]]
+    assert hosts == [[{"host": ["a.org"]}], []]
+    assert "respond" not in json.dumps(caddy(tmp_path, ":80 {\n}\n")["server"])
+    anyone = caddy(tmp_path, "a.org {\n respond a\n}\n:443 {\n respond all\n}\n")["server"]
+    assert anyone["routes"][0]["match"] == [{"host": ["a.org"]}]
+
+
+def test_caddy_shows_its_certificate_or_the_runs(tmp_path: Path) -> None:
+    (tmp_path / "mine.pem").touch()
+    text = f"a.org {{\n tls {tmp_path}/mine.pem {tmp_path}/mine.pem\n}}\n"
+    (own,) = caddy(tmp_path, text, "h2")["apps"]["tls"]["certificates"]["load_files"]
+    assert own["certificate"] == f"{tmp_path}/mine.pem"
+    other = caddy(tmp_path, text.replace("mine", "no"), "https")
+    (ours,) = other["apps"]["tls"]["certificates"]["load_files"]
+    assert ours["certificate"] == CERTIFICATE
+    assert other["server"]["protocols"] == ["h1", "h2"]
+    with pytest.raises(Mistake, match="nowhere for HTTP with TLS"):
+        caddy(tmp_path, ":80 {\n}\n", "https")
+
+
+def test_servers_are_moved_to_their_port_with_tls(tmp_path: Path) -> None:
+    text = "http { server { listen 80; } server { listen 443 ssl; ssl_certificate no.pem; } }"
+    moved = nginx(tmp_path, text, protocol="https")
+    assert f"listen {HERE} ssl;" in moved
+    assert f"ssl_certificate {CERTIFICATE};" in moved
+    text = "<VirtualHost *:80>\n</VirtualHost>\n<VirtualHost *:8443>\nSSLEngine on\n</VirtualHost>"
+    moved = apache(tmp_path, text, protocol="https")
+    assert "SSLEngine on" in moved
+    assert "LoadModule ssl_module" in moved
+    file = tmp_path / "lighttpd.conf"
+    file.write_text(
+        '$SERVER["socket"] == ":443" { ssl.engine = "enable" }\n$SERVER["socket"] == ":81" { }\n'
+    )
+    assert f'"{HERE}" {{ ssl.engine' in lighttpd_file.moved(Wanted(file, protocol="https")).text
+    assert HERE not in lighttpd_file.moved(Wanted(file)).text
+
+
 def test_lighttpd_is_told_anew_at_the_end(tmp_path: Path) -> None:
     file = tmp_path / "lighttpd.conf"
     file.write_text('server.username = "x"\nserver.port = 80\ninclude "more.conf"\n')
-    moved = lighttpd_file.moved(file, tmp_path)
+    moved = lighttpd_file.moved(Wanted(file, tmp_path))
     assert "username" not in moved.text
     assert f'include "{tmp_path}/more.conf"' in moved.text
     assert moved.text.index(f"server.port := {PORT}") > moved.text.index("server.port = 80")

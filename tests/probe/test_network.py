@@ -1,6 +1,7 @@
 """The network probe counts bytes, packets and what went wrong."""
 
 import socket
+import subprocess
 
 import pytest
 
@@ -95,3 +96,9 @@ def test_drops_are_counted_by_listener() -> None:
     assert of["theirs"]
     assert of["quiet"] == 0
     assert drops_since(None, after, {80}) is None
+
+
+def test_a_stack_that_has_ended_is_for_others_to_tell() -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    assert NetworkReading.of(ended.pid, ("self", "self")).ephemeral_ports

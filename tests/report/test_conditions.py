@@ -1,7 +1,7 @@
 import pytest
 
 from builders import SimulatedRun, machine
-from judge.validity.broken import readings_with, run_with
+from judge.validity.broken import load_with, readings_with, run_with
 from report import runs
 from webdyno.judge import judge
 from webdyno.model.experiment import Arm, Experiment, Load, SlowReaders
@@ -41,6 +41,16 @@ def test_what_servers_counted_stands_beside_what_was_sent() -> None:
     assert "Servers' own counts" not in facts(runs.decided())
 
 
+def test_how_late_requests_left_is_told_of_open_loops() -> None:
+    of = {"requests": {"sent": 500}, "send_lag_us": {"p99": 198.2}}
+    lagging = run_with(load_with(loop="open", client={"wake_ups": 100}, **of))
+    told = facts(lagging)["Requests were sent"]
+    assert told == "99 % of them within 198 µs of when they were due, 5 at each wake-up"
+    others = run_with(load_with(loop="open", **of))
+    assert "wake-up" not in facts(others)["Requests were sent"]
+    assert "Requests were sent" not in facts(runs.decided())
+
+
 def test_arms_with_paths_of_their_own_are_named() -> None:
     run = runs.no_block()
     arms = run.head.experiment.arms | {"apache": Arm(stack="apache-event", paths=["/1MB.txt"])}
@@ -72,10 +82,10 @@ def test_what_is_not_known_of_the_machine_is_left_out() -> None:
             "closed loop, 64 connections, keep-alive always, timeout 5 s",
         ),
         (
-            Load(loop="open", rate_per_s=2_000, keepalive=1),
+            Load(loop="open", rate_per_s=2_000, keepalive=1, send_lag_budget=2e-4),
             (
-                "open loop, 2,000 requests due per second, at random (Poisson), at most "
-                "64 connections, keep-alive for 1 request, timeout 5 s"
+                "open loop, 2,000 requests due per second, at random (Poisson), sent up to 200 µs "
+                "later, at most 64 connections, keep-alive for 1 request, timeout 5 s"
             ),
         ),
         (

@@ -19,7 +19,7 @@ PAGE = Path("/runs/2026-03-14-static-hello/report.html")
 def printed(run: SimulatedRun, *, width: int = 100, terminal: bool = False) -> str:
     output = StringIO()
     console = Console(file=output, width=width, color_system="standard" if terminal else None)
-    print_report(console, runs.seen(run), PAGE)
+    print_report(console, runs.seen(run), str(PAGE))
     return output.getvalue()
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from builders import SimulatedArm, simulated_run
-from webdyno.model.experiment import Experiment, Measure
-from webdyno.run.pilot import WINDOW_S, _by_window, _cold, _needs, _Seen, needs_pilot
+from webdyno.model.experiment import Arm, Experiment, Measure
+from webdyno.model.gate import GateSettings
+from webdyno.run.pilot import WINDOW_S, _by_window, _cold, _needs, _Seen, looked_at, needs_pilot
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
 
@@ -30,6 +31,14 @@ def test_a_pilot_is_for_what_is_not_set(given: dict[str, float], asked: bool) ->
 def test_instruments_that_know_no_windows_have_no_pilot() -> None:
     by_ab = experiment().model_copy(update={"generator": "ab"})
     assert not needs_pilot(by_ab)
+
+
+def test_one_pilot_serves_both_arms_of_a_gates_base() -> None:
+    gate = GateSettings(worse_than={"rate_rps": 0.05}, base="a", head="b")
+    arms = {"base": Arm(stack="nginx"), "again": Arm(stack="nginx"), "head": Arm(stack="caddy")}
+    gated = experiment().model_copy(update={"gate": gate, "arms": arms})
+    assert looked_at(gated) == ["base", "head"]
+    assert looked_at(experiment()) == [*ARMS]
 
 
 def test_cpu_time_is_shared_out_to_windows() -> None:

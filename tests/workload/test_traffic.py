@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.cli import app
+from webdyno.cli import app_for
 from webdyno.cli.flags import ExperimentFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.experiment import Experiment
@@ -28,7 +28,8 @@ def experiment_with(file: Path, *set_: str) -> Experiment:
 
 
 def webdyno(*arguments: str | Path | int) -> int:
-    return int(app([str(each) for each in arguments], result_action="return_value"))
+    words = [str(each) for each in arguments]
+    return int(app_for(words)(words, result_action="return_value"))
 
 
 def zipf_log(requests: int = 20_000) -> str:

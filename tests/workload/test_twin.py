@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.cli import app
+from webdyno.cli import app_for
 from webdyno.cli.flags import ExperimentFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
@@ -51,8 +51,9 @@ def test_what_is_no_plain_file_becomes_one_of_another_name(tmp_path: Path) -> No
 
 def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(PLAIN + ODD)
-    words = ["workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin"]
-    assert app([str(it) for it in words], result_action="return_value") == 0
+    given = ["workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin"]
+    words = [str(it) for it in given]
+    assert app_for(words)(words, result_action="return_value") == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
     data = {
         "title": "t",

@@ -7,8 +7,8 @@
 //! them later than `--late-ms` and `--late-share` allow.
 //! One request at a time per connection, without a body. `bench/accuracy.py` uses it.
 
-mod arrival;
 mod delays;
+mod pacing;
 mod queue;
 
 use std::error::Error;
@@ -20,14 +20,16 @@ use clap::Parser;
 use hdrhistogram::Histogram;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
+use rustix::net::{RecvFlags, SendFlags, send};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
 
-use arrival::{NS_PER_S, now_ns};
 use delays::{Allowance, Delays};
+use loadgen::arrival;
+use loadgen::clock::{now_ns, timespec};
+use pacing::arrived_late_ns;
 use queue::{Due, Queue};
 
 const ANSWER: &[u8] =
@@ -50,6 +52,9 @@ const PARENT: u64 = u64::MAX - 2;
 struct Options {
     #[command(flatten)]
     allowance: Allowance,
+    /// Requests are due at this even rate: tells how late they arrived
+    #[arg(long)]
+    due_per_s: Option<f64>,
     #[command(subcommand)]
     delays: Delays,
 }
@@ -95,6 +100,8 @@ struct Server {
     late_us: Histogram<u64>,
     /// Answers that were written later than the allowance has it.
     too_late: u64,
+    /// When requests arrived, if that is to be told.
+    arrived_ns: Vec<u64>,
 }
 
 impl Server {
@@ -121,6 +128,7 @@ impl Server {
             queue: Queue::default(),
             late_us: Histogram::new_with_bounds(1, LATEST_US, 3)?,
             too_late: 0,
+            arrived_ns: Vec::new(),
         })
     }
 
@@ -162,14 +170,15 @@ impl Server {
     fn read(&mut self, place: usize) {
         let Some(connection) = &mut self.connections[place] else { return };
         let mut bytes = [0; 4096];
-        match arrival::receive(&connection.socket, &mut bytes) {
+        match arrival::receive(&connection.socket, &mut bytes, RecvFlags::empty()) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Ok((0, _)) | Err(_) => {
                 self.connections[place] = None;
                 self.free_places.push(place);
             }
             Ok((got, arrived_ns)) => {
-                let Options { allowance, delays } = &self.options;
+                let arrived_ns = arrived_ns.unwrap_or_else(now_ns);
+                let Options { allowance, delays, due_per_s } = &self.options;
                 for _ in 0..connection.heads_ended(&bytes[..got]) {
                     let at_ns = delays.answer_at_ns(arrived_ns, self.requests);
                     self.queue.push(Due {
@@ -180,6 +189,9 @@ impl Server {
                         serial: connection.serial,
                     });
                     self.requests += 1;
+                    if due_per_s.is_some() {
+                        self.arrived_ns.push(arrived_ns);
+                    }
                 }
             }
         }
@@ -203,8 +215,7 @@ impl Server {
     /// Sets the alarm for the answer that is due next.
     fn set_timer(&self) -> Result<(), Errno> {
         let Some(at_ns) = self.queue.next_at_ns() else { return Ok(()) };
-        let at = Timespec { tv_sec: (at_ns / NS_PER_S) as i64, tv_nsec: (at_ns % NS_PER_S) as i64 };
-        let setting = Itimerspec { it_interval: NO_TIME, it_value: at };
+        let setting = Itimerspec { it_interval: NO_TIME, it_value: timespec(at_ns) };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &setting)?;
         Ok(())
     }
@@ -214,20 +225,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut server = Server::new(Options::parse())?;
     println!("{}", serde_json::json!({"port": server.listener.local_addr()?.port()}));
     server.serve()?;
-    let late_us = &server.late_us;
-    println!(
-        "{}",
-        serde_json::json!({
-            "requests": server.requests,
-            "too_late": server.too_late,
-            "late_us": {
-                "p50": late_us.value_at_quantile(0.50),
-                "p99": late_us.value_at_quantile(0.99),
-                "max": late_us.max(),
-            },
-        })
-    );
+    let mut told = serde_json::json!({
+        "requests": server.requests,
+        "too_late": server.too_late,
+        "late_us": figures(&server.late_us),
+    });
+    if let Some(due_per_s) = server.options.due_per_s {
+        let mut arrived_late_us = Histogram::new_with_bounds(1, LATEST_US, 3)?;
+        for late_ns in arrived_late_ns(server.arrived_ns, due_per_s) {
+            arrived_late_us.saturating_record(late_ns / 1000);
+        }
+        told["arrived_late_us"] = figures(&arrived_late_us);
+    }
+    println!("{told}");
     Ok(())
+}
+
+fn figures(us: &Histogram<u64>) -> serde_json::Value {
+    serde_json::json!({
+        "p50": us.value_at_quantile(0.50),
+        "p99": us.value_at_quantile(0.99),
+        "max": us.max(),
+    })
 }
 
 #[cfg(test)]

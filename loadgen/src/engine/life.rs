@@ -16,7 +16,7 @@ use super::exchange::{Memory, READ_BYTES, Received, Scratch, Sending};
 use super::flight::{Answer, Flight};
 use super::link::{Link, LinkEnd, Outcome};
 use super::plan::Plan;
-use super::poll::Poll;
+use super::poll::{Poll, away_until_ns};
 use super::pool::{ConnId, Multi, Pool, Role, State, is_hangup};
 use super::reasons;
 use super::sight::Sight;
@@ -76,6 +76,10 @@ pub struct Life<'a> {
     timers: BinaryHeap<Reverse<(u64, Timer)>>,
     /// What has not been handled to its end: other connections had to have their turn.
     again: Vec<Event>,
+    /// Connections on which the next step is ours, and the server may wait for it.
+    attended: Vec<ConnId>,
+    /// When the last wait ended.
+    pub woke_ns: u64,
     /// HTTP/2 connections with something to send.
     unsent: Vec<ConnId>,
     /// By origin.
@@ -139,6 +143,8 @@ impl<'a> Life<'a> {
             memory: plan.requests.iter().map(|_| Memory::default()).collect(),
             timers: BinaryHeap::new(),
             again: Vec::new(),
+            attended: Vec::new(),
+            woke_ns: 0,
             unsent: Vec::new(),
             tls,
             slow_read_bytes: slow_read_bytes(plan),
@@ -297,6 +303,43 @@ impl<'a> Life<'a> {
         let due_ns = self.asks.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns);
         let due_ns = due_ns.unwrap_or(u64::MAX);
         self.check_timeouts_ns.min(timer_ns).min(due_ns)
+    }
+
+    /// With a budget for the send lag: until when events may wait, all of them, because a lane is
+    /// free for what is due next, and nothing but whole answers is to come.
+    pub fn looks_away_until_ns(&mut self) -> Option<u64> {
+        if self.plan.quantum_ns == 0 || !self.again.is_empty() {
+            return None;
+        }
+        let mut attended = std::mem::take(&mut self.attended);
+        attended.retain(|id| self.is_our_turn(*id));
+        self.attended = attended;
+        // What is due already waits for a lane.
+        let due_ns = self.asks.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns)?;
+        let until_ns = away_until_ns(self.woke_ns, due_ns, self.plan.quantum_ns)?;
+        let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+        let nothing = self.attended.is_empty();
+        nothing.then(|| until_ns.min(timer_ns).min(self.check_timeouts_ns))
+    }
+
+    fn attend(&mut self, id: ConnId) {
+        if self.plan.quantum_ns > 0 {
+            self.attended.push(id);
+        }
+    }
+
+    /// A connection is being opened, or some of its request or of its answer is lacking.
+    fn is_our_turn(&self, id: ConnId) -> bool {
+        let conn = &self.pool[id];
+        match (conn.state, &conn.flight, &conn.wire, conn.multi.as_deref()) {
+            (State::Connecting | State::Opening, ..) => true,
+            (State::Idle, .., Some(Multi { link: Some(link), .. })) => link.is_reading(),
+            (State::Busy, Some(flight), Some(wire), _) if conn.role != Role::Slow => {
+                let request = &self.plan.requests[flight.ask.request];
+                conn.exchange.response.has_begun() || !conn.exchange.is_sent(wire, request)
+            }
+            _ => false,
+        }
     }
 
     /// Handles what has happened, and what the clock says.
@@ -519,6 +562,7 @@ impl<'a> Life<'a> {
             source,
             window_bytes: (conn.role == Role::Slow).then_some(SMALL_WINDOW_BYTES),
             no_delay: self.plan.no_delay,
+            stamped: self.plan.origins[conn.origin].stamped,
         };
         let origin = &self.plan.origins[conn.origin];
         match Wire::open(&origin.addresses[conn.address], options) {
@@ -555,6 +599,7 @@ impl<'a> Life<'a> {
     }
 
     fn watch(&mut self, id: ConnId, room: bool) {
+        self.attend(id);
         let key = self.pool.key(id);
         let conn = &mut self.pool[id];
         conn.watches_room = room;
@@ -754,6 +799,7 @@ impl<'a> Life<'a> {
     }
 
     fn watch_room(&mut self, id: ConnId) {
+        self.attend(id);
         let key = self.pool.key(id);
         let conn = &mut self.pool[id];
         if let Some(wire) = &conn.wire
@@ -818,13 +864,16 @@ impl<'a> Life<'a> {
             } else {
                 exchange.receive(wire, self.scratch, memory, defers)
             };
+            if wire.arrived_ns > 0 {
+                done_ns = wire.arrived_ns.max(flight.sent_ns);
+            }
             if exchange.first_byte_ns == 0 && exchange.response.has_begun() {
                 exchange.first_byte_ns = done_ns;
             }
             match received {
                 Received::Nothing => return,
                 Received::Part { .. } if slow => return self.pause(id),
-                Received::Part { drained } if drained && !hangup => return,
+                Received::Part { drained } if drained && !hangup => return self.attend(id),
                 // More may have come since the wait ended.
                 Received::Part { .. } => done_ns = self.sight.look(),
                 Received::Answer => return self.on_answer(id, done_ns, hangup),
@@ -882,7 +931,8 @@ impl<'a> Life<'a> {
             head_bytes: exchange.response.head_bytes,
             body_bytes: exchange.response.body_bytes,
             hash: exchange.end(&mut self.memory[flight.ask.request], done_ns),
-            first_byte_ns: exchange.first_byte_ns,
+            // Of the first segment it may not be known when it arrived, but of the last.
+            first_byte_ns: exchange.first_byte_ns.min(done_ns),
             done_ns,
         };
         if conn.role != Role::Idle {
@@ -915,6 +965,9 @@ impl<'a> Life<'a> {
         for _ in 0..READS_AT_ONCE {
             let Some(link) = self.pool[id].link() else { return };
             let more = link.move_frames();
+            if link.arrived_ns() > 0 {
+                done_ns = link.arrived_ns();
+            }
             while let Some((flight, outcome)) =
                 self.pool[id].link().and_then(|link| link.next_ended(done_ns))
             {
@@ -923,6 +976,7 @@ impl<'a> Life<'a> {
             self.submit(id);
             let Some(link) = self.pool[id].link() else { return };
             if !more && !link.dirty {
+                self.attend(id);
                 return self.end_link(id);
             }
             done_ns = self.sight.look();

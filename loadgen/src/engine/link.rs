@@ -93,6 +93,17 @@ impl Link {
         self.readiness.hangup.set(self.readiness.hangup.get() | hangup);
     }
 
+    /// When what was read last had arrived; 0 where the kernel doesn't tell.
+    pub fn arrived_ns(&self) -> u64 {
+        self.readiness.arrived_ns.get()
+    }
+
+    /// The rest of an answer is lacking.
+    pub fn is_reading(&self) -> bool {
+        let is_reading = |stream: &Stream| matches!(stream.phase, Phase::Reading(_));
+        self.streams.iter().flatten().any(is_reading)
+    }
+
     /// Moves frames both ways as far as that goes now; true when there is more to do at once.
     pub fn move_frames(&mut self) -> bool {
         self.dirty = false;
@@ -366,6 +377,7 @@ struct Readiness {
     hangup: Cell<bool>,
     /// Bytes that may still be read before it is the others' turn.
     left: Cell<usize>,
+    arrived_ns: Cell<u64>,
 }
 
 /// A wire as the library wants it.
@@ -392,6 +404,7 @@ impl AsyncRead for Io {
             Got::Bytes { count, drained } => {
                 readiness.drained.set(drained && !readiness.hangup.get());
                 readiness.left.set(readiness.left.get().saturating_sub(count));
+                readiness.arrived_ns.set(self.wire.arrived_ns);
                 buffer.advance(count);
             }
             Got::End { .. } => {}

@@ -66,7 +66,7 @@ impl Engine {
         threads: usize,
         interrupt: &Arc<AtomicBool>,
     ) -> io::Result<Engine> {
-        let start = |cpu: Option<usize>| Worker::start(cpu, Arc::clone(interrupt));
+        let start = |cpu: Option<usize>| Worker::start(cpu, threads == 1, Arc::clone(interrupt));
         let workers: io::Result<_> = match cpus {
             None => (0..threads).map(|_| start(None)).collect(),
             Some(cpus) => {
@@ -97,8 +97,9 @@ impl Engine {
             worker.begin(Job { plan: Arc::clone(plan), part, keeps_others, start, reports });
         }
         drop(reports);
+        let lag_budget_us = plan.is_open().then_some(plan.lag_budget_us());
         let leave_out = plan.order.leave_out_client_bound;
-        let mut collector = Collector::new(threads, plan.is_open(), leave_out);
+        let mut collector = Collector::new(threads, lag_budget_us, leave_out);
         let mut ends = Vec::new();
         for report in inbox {
             match report {

@@ -40,6 +40,8 @@ pub struct Origin {
     pub protocol: Protocol,
     /// With TLS: the name to verify, and how.
     pub tls: Option<(ServerName<'static>, Tls)>,
+    /// The kernel keeps the time when answers arrived.
+    pub stamped: bool,
 }
 
 impl fmt::Display for Origin {
@@ -65,6 +67,8 @@ pub struct Plan {
     /// Requests at a time on each connection of the load.
     pub streams: usize,
     pub timeout_ns: u64,
+    /// Open loop: so long a thread may look away; 0 where every answer wakes it up.
+    pub quantum_ns: u64,
     /// `u32::MAX` where there is no limit.
     pub requests_per_connection: u32,
     pub lead_in_ns: u64,
@@ -96,6 +100,7 @@ impl Plan {
             sources: Vec::new(),
             streams,
             timeout_ns: seconds_to_ns(load.timeout_s),
+            quantum_ns: seconds_to_ns(load.send_lag_budget_s),
             requests_per_connection: load.keepalive.limit().unwrap_or(u32::MAX),
             lead_in_ns: seconds_to_ns(order.lead_in_s),
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
@@ -117,12 +122,22 @@ impl Plan {
             let options = load.tls.clone().unwrap_or_default();
             plan.tls = Some(tls::client_config(&options, load.protocol)?);
         }
+        let mut addresses = plan.origins.iter().flat_map(|origin| &origin.addresses);
+        if addresses.any(|address| matches!(address, Address::Unix(_))) {
+            // The kernel keeps no times of arrival there.
+            plan.quantum_ns = 0;
+        }
         plan.sources = limits::sources(load, plan.origins.iter().flat_map(|o| &o.addresses));
         Ok(plan)
     }
 
     pub fn is_open(&self) -> bool {
         self.order.load.kind == Loop::Open
+    }
+
+    /// So late requests may be sent.
+    pub fn lag_budget_us(&self) -> f64 {
+        self.quantum_ns as f64 / 1e3
     }
 
     /// The time after the slot's start in which requests that are due enter the result. With a
@@ -174,7 +189,7 @@ impl Plan {
         let origin = self.origins.iter().position(is_known).unwrap_or(self.origins.len());
         if origin == self.origins.len() {
             let (addresses, protocol) = (addresses.to_vec(), load.protocol);
-            self.origins.push(Origin { addresses, protocol, tls });
+            self.origins.push(Origin { addresses, protocol, tls, stamped: self.quantum_ns > 0 });
             self.targets.push(target.origin);
         }
         Ok(Ready {

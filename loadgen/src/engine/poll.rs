@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::ClockId;
 
 use crate::clock::{MILLISECOND_NS, timespec};
 
@@ -12,6 +14,19 @@ const EVENTS: usize = 256;
 /// A thread looks up so often, whatever it waits for, so that it sees a gap in its own clock, or
 /// that somebody wants it to end.
 pub const LONGEST_WAIT_NS: u64 = 10 * MILLISECOND_NS;
+
+/// To be woken up takes about as long, and a wait that is shorter costs more than to ask again and
+/// again until it is over.
+pub const SPIN_NS: u64 = 12_000;
+
+/// Until when a thread may look away from its sockets that woke at `woke_ns` and is to send at
+/// `due_ns`: for a quantum, so that one sleep serves many answers and requests, and at most for
+/// two, so that no server waits long for room in a socket. What is due much later is waited for
+/// with open eyes.
+pub fn away_until_ns(woke_ns: u64, due_ns: u64, quantum_ns: u64) -> Option<u64> {
+    let soon = due_ns <= woke_ns + 2 * quantum_ns;
+    soon.then(|| due_ns.max(woke_ns + quantum_ns))
+}
 
 #[derive(Debug)]
 pub struct Poll(OwnedFd);
@@ -38,6 +53,16 @@ impl Poll {
             Err(Errno::NOSYS) => Err(io::Error::other("the kernel is older than Linux 5.11")),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Sleeps for as long, whatever happens, and fills `events` with what did.
+    pub fn look_away(&self, events: &mut Vec<Event>, now_ns: u64, wait_ns: u64) -> io::Result<()> {
+        if wait_ns > 0 {
+            let until = timespec(now_ns + wait_ns.min(LONGEST_WAIT_NS));
+            // Whoever is woken early looks early.
+            let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
+        }
+        self.wait(events, 0)
     }
 
     /// Asks for events of a socket, once for its life: arriving bytes and the end of them,
@@ -70,6 +95,11 @@ fn cautious(wait_ns: u64) -> u64 {
 
 #[cfg(test)]
 pub mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     /// One that can't wait: what it waits on is no epoll instance.
@@ -81,6 +111,36 @@ pub mod tests {
     fn an_error_is_no_end_of_waiting() {
         assert!(broken().wait(&mut Poll::events(), 0).is_err());
         assert!(Poll::new().expect("epoll").wait(&mut Poll::events(), 0).is_ok());
+    }
+
+    proptest! {
+        /// Requests that are due after such gaps, sent by a thread that is never late itself.
+        #[test]
+        fn nothing_is_sent_early_or_later_than_the_quantum(
+            gaps_ns in vec(0..1_000_000_u64, 1..200), quantum_ns in 1..1_000_000_u64,
+        ) {
+            let mut due_ns = 0;
+            let mut dues = VecDeque::from_iter(gaps_ns.iter().map(|gap_ns| {
+                due_ns += gap_ns;
+                due_ns
+            }));
+            let mut woke_ns = 0;
+            while let Some(due_ns) = dues.front().copied() {
+                let before_ns = woke_ns;
+                woke_ns = match away_until_ns(woke_ns, due_ns, quantum_ns) {
+                    Some(until_ns) => {
+                        prop_assert!(until_ns - before_ns >= quantum_ns);
+                        prop_assert!(until_ns - before_ns <= 2 * quantum_ns);
+                        until_ns
+                    }
+                    None => due_ns,
+                };
+                prop_assert!(woke_ns >= due_ns && woke_ns - due_ns <= quantum_ns);
+                while dues.front().is_some_and(|due_ns| *due_ns <= woke_ns) {
+                    dues.pop_front();
+                }
+            }
+        }
     }
 
     #[test]

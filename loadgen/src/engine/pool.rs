@@ -249,7 +249,7 @@ mod tests {
 
     fn origin(port: u16) -> Origin {
         let addresses = vec![Address::Tcp(([127, 0, 0, 1], port).into())];
-        Origin { addresses, protocol: Protocol::Http1, tls: None }
+        Origin { addresses, protocol: Protocol::Http1, tls: None, stamped: false }
     }
 
     #[test]

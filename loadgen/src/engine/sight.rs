@@ -12,6 +12,8 @@ const STILL_NS: u64 = 2 * LONGEST_WAIT_NS;
 pub struct Sight {
     /// The clock as it was read last.
     pub now_ns: u64,
+    /// How long it has asked again and again for what there was not yet.
+    pub spun_ns: u64,
     /// When this thread stood still: from, to.
     gaps: Vec<(u64, u64)>,
 }
@@ -19,7 +21,7 @@ pub struct Sight {
 impl Sight {
     /// Begins anew.
     pub fn begin(&mut self, now_ns: u64) {
-        *self = Sight { now_ns, gaps: Vec::new() };
+        *self = Sight { now_ns, ..Sight::default() };
     }
 
     /// Reads the clock.

@@ -9,7 +9,7 @@ use rustix::event::epoll::Event;
 
 use super::life::Life;
 use super::plan::Plan;
-use super::poll::Poll;
+use super::poll::{Poll, SPIN_NS};
 use super::start::Start;
 use super::windows::{Current, Done, EndedBy, Phase, Report};
 
@@ -20,6 +20,8 @@ pub struct Slot<'a> {
     pub events: Vec<Event>,
     pub interrupt: &'a AtomicBool,
     pub thread: usize,
+    /// Short waits are spent asking again and again: nobody else wants this CPU.
+    pub spins: bool,
 }
 
 impl Slot<'_> {
@@ -124,14 +126,26 @@ impl Slot<'_> {
         Ok(())
     }
 
-    /// Waits for events until `until_ns` or whatever is to be done before.
+    /// Waits until `until_ns` or whatever is to be done before: for events, or looking away from
+    /// them for a while.
     fn turn(&mut self, until_ns: u64) -> io::Result<()> {
-        let wake_ns = until_ns.min(self.life.next_ns());
+        let away_ns = self.life.looks_away_until_ns();
+        let wake_ns = until_ns.min(away_ns.unwrap_or_else(|| self.life.next_ns()));
         if self.plan.is_open() {
             self.life.sight.look();
         }
-        self.poll.wait(&mut self.events, wake_ns.saturating_sub(self.life.sight.now_ns))?;
-        self.life.sight.look();
+        let begun_ns = self.life.sight.now_ns;
+        let left_ns = wake_ns.saturating_sub(begun_ns);
+        let wait_ns = if self.spins { left_ns.saturating_sub(SPIN_NS) } else { left_ns };
+        match away_ns {
+            Some(_) => self.poll.look_away(&mut self.events, begun_ns, wait_ns)?,
+            None => self.poll.wait(&mut self.events, wait_ns)?,
+        }
+        self.life.woke_ns = self.life.sight.look();
+        self.life.recorder.counts.wake_ups += u64::from(wait_ns > 0);
+        if wait_ns == 0 && left_ns > 0 && self.events.is_empty() {
+            self.life.sight.spun_ns += self.life.woke_ns - begun_ns;
+        }
         Ok(())
     }
 

@@ -17,6 +17,9 @@ pub struct Usage {
     /// Runnable, but not running; 0 where the kernel doesn't tell.
     #[serde(serialize_with = "microseconds")]
     pub run_queue_s: f64,
+    /// Of the CPU time: spent asking again and again for what there was not yet.
+    #[serde(serialize_with = "microseconds")]
+    pub spun_s: f64,
 }
 
 impl Usage {
@@ -33,11 +36,17 @@ impl Usage {
             cpu_user_s: seconds(usage.ru_utime),
             cpu_sys_s: seconds(usage.ru_stime),
             run_queue_s: run_queue_s().unwrap_or(0.0),
+            spun_s: 0.0,
         }
     }
 
     pub fn cpu_s(&self) -> f64 {
         self.cpu_user_s + self.cpu_sys_s
+    }
+
+    /// CPU time spent on work.
+    pub fn busy_s(&self) -> f64 {
+        (self.cpu_s() - self.spun_s).max(0.0)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A window is marked when the client was the limit in it: a thread ran, or waited for a CPU, for
 //! more than 85 % of the time, or requests were sent late (send lag) by more than 5 % of the response
-//! time and by more than [`LAG_FLOOR_US`] (all p99). It is marked, too, when a thread stood still.
+//! time and by more than [`LAG_FLOOR_US`] beyond the budget (all p99). It is marked, too, when a
+//! thread stood still.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +116,10 @@ impl Current {
             begin_ns: self.begin_ns,
             end_ns,
             recorder: Box::new(std::mem::take(recorder)),
-            usage: usage - self.usage,
+            usage: Usage {
+                spun_s: ns_to_seconds(std::mem::take(&mut sight.spun_ns)),
+                ..usage - self.usage
+            },
             still_ns: sight.stood_still_ns(self.begin_ns, end_ns),
         };
         self.usage = usage;
@@ -179,7 +183,8 @@ pub struct Window {
 #[derive(Debug, Default)]
 pub struct Collector {
     threads: usize,
-    open: bool,
+    /// Open loop: so late requests may be sent.
+    lag_budget_us: Option<f64>,
     leave_out_bound: bool,
     pending: BTreeMap<u64, Vec<WindowPart>>,
     sum: Sum,
@@ -206,10 +211,10 @@ pub struct Sum {
 }
 
 impl Collector {
-    pub fn new(threads: usize, open: bool, leave_out_bound: bool) -> Self {
+    pub fn new(threads: usize, lag_budget_us: Option<f64>, leave_out_bound: bool) -> Self {
         Collector {
             threads,
-            open,
+            lag_budget_us,
             leave_out_bound,
             sum: Sum { usage: vec![Usage::default(); threads], ..Sum::default() },
             start_ns: u64::MAX,
@@ -283,16 +288,18 @@ impl Collector {
         let end_ns = parts.iter().map(|part| part.end_ns).max().unwrap_or(0);
         let length_s = ns_to_seconds(end_ns.saturating_sub(begin_ns));
         let busy = |part: &WindowPart| {
-            (part.usage.cpu_s() + part.usage.run_queue_s)
+            (part.usage.busy_s() + part.usage.run_queue_s)
                 / ns_to_seconds(part.end_ns.saturating_sub(part.begin_ns)).max(1e-6)
         };
         let busiest = parts.iter().map(busy).fold(0.0, f64::max);
         let still_s = ns_to_seconds(parts.iter().map(|part| part.still_ns).max().unwrap_or(0));
-        let response = recorder.times.response_time(self.open);
+        let response = recorder.times.response_time(self.lag_budget_us.is_some());
         let counts = &recorder.counts;
         let response_p99_us = response.quantile_us(0.99);
         let send_lag_p99_us = recorder.times.lag.quantile_us(0.99);
-        let lags = self.open && send_lag_p99_us > LAG_FLOOR_US.max(LAG_LIMIT * response_p99_us);
+        let lags = self.lag_budget_us.is_some_and(|budget_us| {
+            send_lag_p99_us > (budget_us + LAG_FLOOR_US).max(LAG_LIMIT * response_p99_us)
+        });
         Window {
             lead_in: phase == Phase::LeadIn,
             at_s: rounded(ns_to_seconds(begin_ns.saturating_sub(self.start_ns)), 6),
@@ -340,10 +347,15 @@ mod tests {
 
     #[test]
     fn a_short_lag_does_not_bind_a_client_however_fast_the_server_is() {
-        for (lag_us, response_us, bound) in
-            [(300, 400, false), (700, 800, true), (700, 20_000, false), (1500, 20_000, true)]
-        {
-            let mut collector = Collector::new(1, true, false);
+        for (lag_us, budget_us, response_us, bound) in [
+            (300, 0.0, 400, false),
+            (700, 0.0, 800, true),
+            (700, 300.0, 800, false),
+            (700, 0.0, 20_000, false),
+            (1500, 0.0, 20_000, true),
+            (1400, 1000.0, 20_000, false),
+        ] {
+            let mut collector = Collector::new(1, Some(budget_us), false);
             let window = collector.add(part(0, 0, 10, lag_us, response_us)).expect("a window");
             assert_eq!(window.client_bound, bound, "{lag_us} {response_us}");
         }
@@ -351,7 +363,7 @@ mod tests {
 
     #[test]
     fn windows_in_which_a_thread_stood_still_are_left_out() {
-        let mut collector = Collector::new(2, false, false);
+        let mut collector = Collector::new(2, None, false);
         for nth in 0..3 {
             for thread in 0..2 {
                 let mut part = part(nth, thread, 100, 0, 10);
@@ -367,7 +379,7 @@ mod tests {
 
     #[test]
     fn where_no_window_is_good_all_are_kept() {
-        let mut collector = Collector::new(1, false, false);
+        let mut collector = Collector::new(1, None, false);
         collector.add(WindowPart { still_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
         let sum = collector.finish();
         assert_eq!((sum.rate_rps, sum.left_out_windows), (100.0, 0));

@@ -12,6 +12,7 @@ use rustix::net::{
 };
 use rustls::{ClientConnection, HandshakeKind};
 
+use crate::arrival;
 use crate::target::Address;
 
 /// The receive buffer of a slow reader, so that the server feels it.
@@ -26,6 +27,8 @@ pub struct Options {
     pub window_bytes: Option<usize>,
     /// Send what doesn't fill a segment at once.
     pub no_delay: bool,
+    /// The kernel keeps the time when bytes arrived.
+    pub stamped: bool,
 }
 
 /// What a read brought.
@@ -50,6 +53,9 @@ pub struct Wire {
     tls: Option<Box<ClientConnection>>,
     /// The kernel can drop what arrives unread.
     pub can_drop: bool,
+    stamped: bool,
+    /// When the last bytes that were read had arrived; 0 where the kernel doesn't tell.
+    pub arrived_ns: u64,
 }
 
 impl Wire {
@@ -61,7 +67,10 @@ impl Wire {
             Address::Unix(path) => {
                 let fd = socket(AddressFamily::UNIX, None)?;
                 let connected = begin(connect(&fd, &SocketAddrUnix::new(path)?))?;
-                Ok((Wire { fd, tls: None, can_drop: false }, connected))
+                Ok((
+                    Wire { fd, tls: None, can_drop: false, stamped: false, arrived_ns: 0 },
+                    connected,
+                ))
             }
         }
     }
@@ -88,7 +97,7 @@ impl Wire {
             if !tls.is_handshaking() {
                 return Ok(true);
             }
-            match tls.read_tls(&mut Socket::of(&self.fd)) {
+            match tls.read_tls(&mut Socket::of(&self.fd, false)) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed")),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -146,12 +155,15 @@ impl Wire {
         if self.tls.is_some() {
             return self.read_tls(buffer);
         }
-        match recv(&self.fd, &mut *buffer, flags) {
-            Ok((_, 0)) => Ok(Got::End { cut: false }),
-            Ok((_, count)) => Ok(Got::Bytes { count, drained: count < buffer.len() }),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Got::Nothing),
-            Err(error) => Err(error.into()),
-        }
+        let (count, arrived_ns) = match receive(&self.fd, buffer, flags, self.stamped) {
+            Err(error) if is_none(&error) => return Ok(Got::Nothing),
+            outcome => outcome?,
+        };
+        self.arrived_ns = arrived_ns;
+        Ok(match count {
+            0 => Got::End { cut: false },
+            count => Got::Bytes { count, drained: count < buffer.len() },
+        })
     }
 
     fn read_tls(&mut self, buffer: &mut [u8]) -> io::Result<Got> {
@@ -169,9 +181,9 @@ impl Wire {
                 Err(_) if drained => return Ok(Got::Nothing),
                 Err(_) => {}
             }
-            let mut socket = Socket::of(&self.fd);
+            let mut socket = Socket::of(&self.fd, self.stamped);
             match tls.read_tls(&mut socket) {
-                Ok(_) => drained = socket.drained,
+                Ok(_) => (drained, self.arrived_ns) = (socket.drained, socket.arrived_ns),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Ok(Got::Nothing);
                 }
@@ -192,20 +204,41 @@ impl AsFd for Wire {
 /// A socket as the TLS library wants it.
 struct Socket<'a> {
     fd: &'a OwnedFd,
+    stamped: bool,
+    arrived_ns: u64,
     /// The last read brought all there was.
     drained: bool,
 }
 
 impl Socket<'_> {
-    fn of(fd: &OwnedFd) -> Socket<'_> {
-        Socket { fd, drained: false }
+    fn of(fd: &OwnedFd, stamped: bool) -> Socket<'_> {
+        Socket { fd, stamped, arrived_ns: 0, drained: false }
     }
+}
+
+/// Reads once; with when the last bytes had arrived, 0 where the kernel doesn't tell.
+fn receive(
+    fd: &OwnedFd,
+    buffer: &mut [u8],
+    flags: RecvFlags,
+    stamped: bool,
+) -> io::Result<(usize, u64)> {
+    if stamped {
+        let (count, arrived_ns) = arrival::receive(fd, buffer, flags)?;
+        return Ok((count, arrived_ns.unwrap_or(0)));
+    }
+    Ok((recv(fd, buffer, flags)?.1, 0))
+}
+
+fn is_none(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 impl Read for Socket<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let room = buffer.len();
-        let (_, count) = recv(self.fd, buffer, RecvFlags::empty())?;
+        let (count, arrived_ns) = receive(self.fd, buffer, RecvFlags::empty(), self.stamped)?;
+        self.arrived_ns = arrived_ns;
         self.drained = count > 0 && count < room;
         Ok(count)
     }
@@ -223,7 +256,7 @@ impl Write for Socket<'_> {
 
 fn flush(tls: &mut ClientConnection, fd: &OwnedFd) -> io::Result<bool> {
     while tls.wants_write() {
-        match tls.write_tls(&mut Socket::of(fd)) {
+        match tls.write_tls(&mut Socket::of(fd, false)) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(error),
@@ -238,6 +271,9 @@ fn open_tcp(address: &SocketAddr, options: Options) -> io::Result<(Wire, bool)> 
     if options.no_delay {
         sockopt::set_tcp_nodelay(&fd, true)?;
     }
+    if options.stamped {
+        arrival::keep_times(&fd)?;
+    }
     if let Some(bytes) = options.window_bytes {
         sockopt::set_socket_recv_buffer_size(&fd, bytes)?;
     }
@@ -248,7 +284,8 @@ fn open_tcp(address: &SocketAddr, options: Options) -> io::Result<(Wire, bool)> 
         bind(&fd, &SocketAddr::new(source, 0))?;
     }
     let connected = begin(connect(&fd, address))?;
-    Ok((Wire { fd, tls: None, can_drop: true }, connected))
+    let stamped = options.stamped;
+    Ok((Wire { fd, tls: None, can_drop: true, stamped, arrived_ns: 0 }, connected))
 }
 
 fn socket(family: AddressFamily, protocol: Option<rustix::net::Protocol>) -> io::Result<OwnedFd> {

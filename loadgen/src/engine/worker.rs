@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 use super::asks::Part;
 use super::exchange::Scratch;
@@ -37,14 +37,15 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a thread, pinned to `cpu` if one is given.
-    pub fn start(cpu: Option<usize>, interrupt: Arc<AtomicBool>) -> io::Result<Worker> {
+    /// Starts a thread, pinned to `cpu` if one is given; `only`: there are no others.
+    pub fn start(cpu: Option<usize>, only: bool, interrupt: Arc<AtomicBool>) -> io::Result<Worker> {
         let poll = Poll::new()?;
         let (jobs, inbox) = sync_channel::<Job>(1);
         let name = cpu.map_or("load".into(), |cpu| format!("load-cpu{cpu}"));
         let thread = thread::Builder::new().name(name).spawn(move || {
             settle(cpu);
-            work(&poll, &inbox, &interrupt);
+            let alone = others_have_cpus() && (cpu.is_some() || only && has_one_cpu());
+            work(&poll, &inbox, alone, &interrupt);
         })?;
         Ok(Worker { jobs, thread: Some(thread) })
     }
@@ -75,11 +76,21 @@ fn settle(cpu: Option<usize>) {
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-fn work(poll: &Poll, inbox: &Receiver<Job>, interrupt: &AtomicBool) {
+fn has_one_cpu() -> bool {
+    sched_getaffinity(None).is_ok_and(|set| set.count() == 1)
+}
+
+fn others_have_cpus() -> bool {
+    // SAFETY: it only gives a number.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    online > 1
+}
+
+fn work(poll: &Poll, inbox: &Receiver<Job>, alone: bool, interrupt: &AtomicBool) {
     let (mut pool, mut scratch) = (Pool::default(), Scratch::new());
     while let Ok(job) = inbox.recv() {
         let reports = job.reports.clone();
-        if let Err(error) = run(job, &mut pool, &mut scratch, poll, interrupt) {
+        if let Err(error) = run(job, &mut pool, &mut scratch, poll, alone, interrupt) {
             let _ = reports.send(Report::Broken(error));
         }
     }
@@ -90,6 +101,7 @@ fn run(
     pool: &mut Pool,
     scratch: &mut Scratch,
     poll: &Poll,
+    alone: bool,
     interrupt: &AtomicBool,
 ) -> io::Result<()> {
     let Job { plan, part, start, reports, .. } = job;
@@ -107,7 +119,8 @@ fn run(
     }
     let thread = part.thread;
     let life = Life::new(&plan, pool, poll, scratch, part);
-    let mut slot = Slot { plan: &plan, life, poll, events, interrupt, thread };
+    let spins = alone && plan.is_open() && plan.quantum_ns == 0;
+    let mut slot = Slot { plan: &plan, life, poll, events, interrupt, thread, spins };
     let opened = slot.open_ahead();
     // Whatever happened, the others must not wait for ever.
     let start_ns = start.together();
@@ -135,7 +148,7 @@ mod tests {
         let start = Arc::new(Start::of(1));
         jobs.send(Job { plan, part, keeps_others: true, start, reports }).expect("an inbox");
         drop(jobs);
-        work(&broken(), &inbox, &AtomicBool::new(false));
+        work(&broken(), &inbox, false, &AtomicBool::new(false));
         let broken: Vec<_> = told.iter().filter(|r| matches!(r, Report::Broken(_))).collect();
         assert_eq!(broken.len(), 1);
     }

@@ -12,6 +12,8 @@ const MOST_WINDOWS: f64 = 1e6;
 /// Per second.
 pub const HIGHEST_RATE: u32 = 100_000_000;
 pub const STEEPEST_ZIPF: u32 = 10;
+/// A longer one would be felt as part of the response time.
+pub const MOST_LAG_MS: u32 = 10;
 const STATUSES: std::ops::RangeInclusive<u16> = 200..=999;
 const MOST_STREAMS: u32 = 100_000;
 /// Requests in flight at a time, each of which takes memory.
@@ -121,6 +123,12 @@ fn check_request(request: &Request) -> Result<(), String> {
 fn check_load(load: &Load) -> Result<(), String> {
     ensure!(load.connections > 0, "connections: 0 connections send nothing; give at least 1");
     between("timeout_s", load.timeout_s, f64::MIN_POSITIVE, LONGEST_WAIT_S)?;
+    let budget_ms = load.send_lag_budget_s * 1e3;
+    between("send_lag_budget_s: in milliseconds", budget_ms, 0.0, MOST_LAG_MS)?;
+    ensure!(
+        load.kind == Loop::Open || budget_ms == 0.0,
+        "send_lag_budget_s: a closed loop has no timetable to lag behind; leave it out"
+    );
     ensure!(
         load.slow_readers.is_none_or(|slow| slow.connections > 0 && slow.bytes_per_s > 0),
         "slow_readers: connections and bytes_per_s must be at least 1"

@@ -177,6 +177,9 @@ pub struct Load {
     pub keepalive: KeepAlive,
     #[serde(default = "five")]
     pub timeout_s: f64,
+    /// Open loop: requests may be sent so late, together with others; 0 is exact.
+    #[serde(default)]
+    pub send_lag_budget_s: f64,
     /// Closed loop: pause of a connection between an answer and its next request.
     pub think: Option<Think>,
     /// Open loop: the timetable.

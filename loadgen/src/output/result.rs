@@ -103,6 +103,8 @@ pub struct Times {
 /// How late requests were sent, in microseconds; 0 in a closed loop, where nothing is due.
 #[derive(Debug, Clone, Serialize)]
 pub struct Lag {
+    /// As asked; 0 is exact, and on Unix sockets always.
+    pub budget: f64,
     pub p50: f64,
     pub p99: f64,
     pub max: f64,
@@ -114,6 +116,8 @@ pub struct Client {
     #[serde(flatten)]
     pub all: ThreadUse,
     pub per_thread: Vec<ThreadUse>,
+    /// How often threads waited and went on, in the window.
+    pub wake_ups: u64,
     /// Windows, and those of them in which the client was the limit.
     pub windows: usize,
     pub bound_windows: usize,
@@ -130,7 +134,7 @@ pub struct Client {
 pub struct ThreadUse {
     #[serde(flatten)]
     pub usage: Usage,
-    /// Share of the time spent on a CPU.
+    /// Share of the time spent on a CPU with work.
     pub busy: f64,
 }
 
@@ -202,6 +206,7 @@ impl SlotResult {
             connect_time_us: Times::of(&times.connect),
             tls_handshake_us: is_secure.then(|| Times::of(&times.handshake)),
             send_lag_us: Lag {
+                budget: plan.lag_budget_us(),
                 p50: times.lag.quantile_us(0.5),
                 p99: times.lag.quantile_us(0.99),
                 max: times.lag.max_us(),
@@ -258,7 +263,7 @@ fn encode(timing: &Timing) -> String {
 fn client(measured: &Measured, leave_out: bool) -> Client {
     let windows = measured.sum.windows.iter().filter(|window| !window.lead_in);
     let of_threads = |usage: &Usage, threads: usize| {
-        let busy = usage.cpu_s() / (measured.measured_s * threads as f64).max(1e-9);
+        let busy = usage.busy_s() / (measured.measured_s * threads as f64).max(1e-9);
         ThreadUse { usage: *usage, busy: rounded(busy.min(1.0), 4) }
     };
     let threads = measured.sum.usage.len();
@@ -266,6 +271,7 @@ fn client(measured: &Measured, leave_out: bool) -> Client {
         threads,
         all: of_threads(&measured.sum.usage.iter().copied().sum(), threads),
         per_thread: measured.sum.usage.iter().map(|usage| of_threads(usage, 1)).collect(),
+        wake_ups: measured.sum.recorder.counts.wake_ups,
         windows: windows.clone().count(),
         bound_windows: windows.clone().filter(|window| window.client_bound).count(),
         bound_left_out: leave_out,

@@ -103,7 +103,8 @@ fn client(result: &SlotResult) -> String {
     let cpu_s = client.all.usage.cpu_s();
     let lag = &result.send_lag_us;
     let lag = if result.requests.sent > 0 && lag.max > 0.0 {
-        format!(", send lag p99 {}", time(lag.p99))
+        let each = result.requests.sent as f64 / client.wake_ups.max(1) as f64;
+        format!(", send lag p99 {}, {each:.1} requests per wake-up", time(lag.p99))
     } else {
         String::new()
     };

@@ -205,6 +205,8 @@ pub struct Counts {
     pub seen: Seen,
     /// Connections the server closed although we wanted to go on using them.
     pub server_closed: u64,
+    /// Threads waited, and went on.
+    pub wake_ups: u64,
     pub handshakes: Handshakes,
     pub http2: Http2,
 }

@@ -272,13 +272,15 @@ fn what_is_in_flight_at_the_end_is_unanswered_and_drained() {
 
 #[test]
 fn an_open_loop_sends_what_is_due_and_omits_nothing() {
-    for layer in ALL {
+    for (layer, budget_s) in with_budgets() {
         let site = Site::answering(layer);
-        let result = run_on(&mut engine(2), &site.order(200, open(1000.0, json!({}))));
+        let load = open(1000.0, json!({"send_lag_budget_s": budget_s}));
+        let result = run_on(&mut engine(2), &site.order(200, load));
         expect(&result, &[("/requests/completed", 200), ("/response_time_us/count", 200)]);
         expect(&result, &[("/requests/dropped", 0), ("/client/threads", 2)]);
         let site = Site::start(layer, |session, _| while session.next().is_some() {});
-        let mut more = open(100.0, json!({"connections": 2, "timeout_s": 0.6}));
+        let load = json!({"connections": 2, "timeout_s": 0.6, "send_lag_budget_s": budget_s});
+        let mut more = open(100.0, load);
         (more["count"], more["duration_s"]) = (Value::Null, json!(0.3));
         let result = run(&site.order(1, more));
         expect(
@@ -291,6 +293,73 @@ fn an_open_loop_sends_what_is_due_and_omits_nothing() {
             ],
         );
     }
+}
+
+fn with_budgets() -> impl Iterator<Item = (Layer, f64)> {
+    ALL.into_iter().flat_map(|layer| [(layer, 0.0), (layer, 0.01)])
+}
+
+/// Answers that come after a known time, while the client looks away for longer than that.
+#[test]
+fn an_answer_that_lay_in_the_kernel_is_timed_by_its_arrival() {
+    for layer in ALL {
+        let site = Site::start(layer, |session, _| {
+            while let Some(id) = session.next() {
+                std::thread::sleep(Duration::from_millis(2));
+                session.answer(id, 200, BODY);
+            }
+        });
+        let mut engine = engine(1);
+        let mut run = |budget_s: f64| {
+            let load = json!({"connections": 16, "send_lag_budget_s": budget_s});
+            let result = run_on(&mut engine, &site.order(100, open(500.0, load)));
+            expect(&result, &[("/requests/completed", 100), ("/service_time_us/count", 100)]);
+            // Two clocks are read, one after the other.
+            assert!(result["service_time_us"]["min"].as_f64() >= Some(1_900.0), "{result:#}");
+            let first = result["first_byte_time_us"]["max"].as_f64();
+            assert!(first <= result["service_time_us"]["max"].as_f64(), "{result:#}");
+            result
+        };
+        // Connections are shared only by slots that time alike.
+        expect(&run(0.0), &[("/connections/opened", 16)]);
+        expect(&run(0.01), &[("/connections/opened", 16)]);
+        // A busy machine may hold everything up, but not each time.
+        let told_right = || {
+            let result = run(0.01);
+            expect(&result, &[("/connections/opened", 0)]);
+            let together = number(&result, "/client/wake_ups") < 80;
+            together && result["service_time_us"]["p50"].as_f64() < Some(9_000.0)
+        };
+        assert!(std::iter::repeat_with(told_right).take(50).any(|right| right), "{layer:?}");
+    }
+}
+
+/// The server can only go on with the large answer when the client reads, and small ones are due
+/// all the while.
+#[test]
+fn nobody_looks_away_from_the_rest_of_an_answer() {
+    const LARGE_BYTES: u64 = 50_000_000;
+    let body = vec![b'x'; LARGE_BYTES as usize];
+    let server = Server::start(move |mut client| {
+        while let Some(head) = client.request() {
+            client.answer(0, 200, if head.starts_with("GET /large") { &body } else { BODY });
+        }
+    });
+    let more = open(200.0, json!({"connections": 16, "send_lag_budget_s": 0.01}));
+    let mut order = order(&server.url(), 40, more);
+    let large = json!({"url": format!("{}large", server.url()), "endpoint": "large"});
+    order["requests"] = json!([large, {"url": server.url()}]);
+    order["sequence"] = json!([vec![0], vec![1; 39]].concat());
+    let mut engine = engine(1);
+    let took_us = || {
+        let result = run_on(&mut engine, &order);
+        expect(&result, &[("/requests/completed", 40), ("/bytes/body", LARGE_BYTES + 39 * 13)]);
+        let took_us = result.pointer("/endpoints/0/response_time_us/max").and_then(Value::as_f64);
+        took_us.expect("a number")
+    };
+    // Who looks every 10 ms takes 140 to 200 ms where a socket holds some MB. A busy machine may
+    // hold everything up, but not each time.
+    assert!(std::iter::repeat_with(took_us).take(50).any(|took_us| took_us < 120_000.0));
 }
 
 #[test]
@@ -353,14 +422,14 @@ fn the_rate_of_a_window_has_no_bias() {
 /// and none cut short at its end.
 #[test]
 fn an_open_loop_tells_of_all_that_was_due_in_the_window() {
-    for layer in ALL {
+    for (layer, budget_s) in with_budgets() {
         let site = Site::start(layer, |session, _| {
             while let Some(id) = session.next() {
                 std::thread::sleep(Duration::from_millis(200));
                 session.answer(id, 200, BODY);
             }
         });
-        let mut more = open(50.0, json!({"connections": 30}));
+        let mut more = open(50.0, json!({"connections": 30, "send_lag_budget_s": budget_s}));
         (more["lead_in_s"], more["duration_s"], more["count"]) =
             (json!(0.4), json!(0.5), Value::Null);
         let result = run_on(&mut engine(2), &site.order(1, more));

@@ -215,6 +215,26 @@ fn unix_sockets() {
 }
 
 #[test]
+fn on_unix_sockets_nobody_looks_away() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("server.sock");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut request = [0; 1000];
+        while stream.read(&mut request).is_ok_and(|count| count > 0) {
+            std::io::Write::write_all(&mut stream, HELLO).expect("a client");
+        }
+    });
+    let encoded = path.display().to_string().replace('/', "%2F");
+    let arrivals = json!({"stages": [{"rate_per_s": 1000.0}]});
+    let load = open(arrivals, json!({"send_lag_budget_s": 0.01}));
+    let result = run(&order(&format!("http+unix://{encoded}/x"), 20, json!({"load": load})));
+    expect(&result, &[("/requests/completed", 20)]);
+    assert_eq!(result["send_lag_us"]["budget"], 0.0);
+}
+
+#[test]
 fn source_addresses_are_used_in_turn() {
     let server = Server::answering(HELLO);
     let sources = json!(["127.0.0.2", "127.0.0.3"]);

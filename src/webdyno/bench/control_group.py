@@ -74,11 +74,34 @@ class ControlGroup:
         while self.path.is_dir() and time.monotonic() < deadline:
             with suppress(OSError):
                 (self.path / "cgroup.kill").write_text("1")
-            for folder in [*self.path.glob("*/"), self.path]:
-                with suppress(OSError):
-                    folder.rmdir()
+            remove_tree(self.path)
             if self.path.is_dir():
                 time.sleep(0.005)
+
+
+def trees(name: str) -> list[Path]:
+    """Give the folders of a stack's groups, of all kinds that are mounted; they needn't be there.
+
+    Containers make some of their own below them, in each kind of version 1.
+    """
+    places = dict.fromkeys(it.path for it in mounts() if it.kind in {"cgroup", "cgroup2"})
+    return [Path(place) / f"webdyno-{name}" for place in places]
+
+
+def forget_groups(name: str) -> None:
+    """Remove the groups of a stack whose processes have ended, or are just ending."""
+    deadline = time.monotonic() + END_WITHIN_S
+    for tree in trees(name):
+        while not remove_tree(tree) and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+
+def remove_tree(folder: Path) -> bool:
+    """Remove a group with those in it; False where the kernel refuses since somebody is in it."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            Path(path).rmdir()
+    return not folder.exists()
 
 
 class Mount(NamedTuple):

@@ -1,13 +1,16 @@
 """Which processes hold a listening socket, as /proc tells it."""
 
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 
 import psutil
 
 LISTENING_TCP = "0A"
 """TCP_LISTEN in the column `st` of /proc/net/tcp."""
+IPV4 = 4
 ACCEPTING_UNIX = 0x10000
 """__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
 
@@ -38,25 +41,40 @@ def who_listens(port: int) -> list[int]:
 def addresses(pids: Collection[int]) -> list[str]:
     """Give the TCP addresses that some processes listen at: `127.0.0.1:8000`."""
     found: set[str] = set()
-    for pid in pids:
-        with suppress(psutil.Error, OSError):
-            for each in psutil.Process(pid).net_connections("tcp"):
-                if each.status == psutil.CONN_LISTEN:
-                    host, port = each.laddr
-                    found.add(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    for pid in pids:  # psutil would look into our own network namespace for all of them
+        with suppress(OSError):
+            sockets = _sockets_of(pid)
+            found |= {_written(local) for local, it in _listening(pid) if it in sockets}
     return sorted(found)
 
 
+def _written(local: str) -> str:
+    """Write an address as people do: it is kept as words of four bytes in the machine's order."""
+    words, _, port = local.partition(":")
+    swapped = b"".join(
+        int(words[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(words), 8)
+    )
+    host = ip_address(swapped)
+    return f"{host if host.version == IPV4 else f'[{host}]'}:{int(port, 16)}"
+
+
 def _tcp(near: int | str, port: int) -> Iterator[str]:
-    wanted = f":{port:04X} "
+    wanted = f":{port:04X}"
+    return (inode for local, inode in _listening(near, wanted) if local.endswith(wanted))
+
+
+def _listening(near: int | str, text: str = "") -> Iterator[tuple[str, str]]:
+    """Give address and inode of the sockets that listen in a namespace, if a text is in its line.
+
+    There may be very many lines of connections that just wait for their time to be over.
+    """
     for name in ("tcp", "tcp6"):
         with suppress(FileNotFoundError):  # a kernel without IPv6
-            for line in Path(f"/proc/{near}/net/{name}").read_text().splitlines():
-                if wanted not in line:
-                    continue  # there may be very many that just wait for their time to be over
-                _, local, _, state, *rest = line.split()
-                if state == LISTENING_TCP and f"{local} ".endswith(wanted):
-                    yield rest[5]
+            for line in Path(f"/proc/{near}/net/{name}").read_text().splitlines()[1:]:
+                if text in line:
+                    _, local, _, state, *rest = line.split()
+                    if state == LISTENING_TCP:
+                        yield local, rest[5]
 
 
 def _unix(near: int, path: Path) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """A memory limit for a whole stack, kept by the kernel's control groups."""
 
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -9,8 +8,6 @@ from typing import Literal, NamedTuple
 from webdyno.bench.control_group import ControlGroup, mount_point, mounts
 from webdyno.model.mistake import Trouble
 from webdyno.model.readings import MemoryLimitUse
-
-END_WITHIN_S = 5.0
 
 
 class MemoryReading(NamedTuple):
@@ -41,7 +38,7 @@ class MemoryLimit:
     """
 
     def __init__(self, folder: Path, means: Literal["cgroup-v2", "cgroup-v1"]) -> None:
-        """Take a group that has a limit; see `impose`."""
+        """Take a group that has a limit; see `impose`. It goes with the stack's other groups."""
         self._folder = folder
         self.means = means
         """What keeps the limit."""
@@ -75,17 +72,6 @@ class MemoryLimit:
             oom_kills=_table(self._folder / "memory.oom_control").get("oom_kill", 0),
             reclaims=_number(self._folder / "memory.failcnt"),
         )
-
-    def end(self) -> None:
-        """Remove what was made for the limit, once its processes have ended."""
-        if self.means == "cgroup-v1":
-            _remove(self._folder)
-
-
-def forget_limit(name: str) -> None:
-    """Remove what a killed webdyno left of a limit."""
-    for mount in _version_1_mounts():
-        _remove(mount / f"webdyno-{name}")
 
 
 def _by_version_2(group: ControlGroup | None, limit_bytes: int) -> MemoryLimit | None:
@@ -129,15 +115,6 @@ def _refuse() -> MemoryLimit:
 
 def _version_1_mounts() -> Iterator[Path]:
     return (Path(m.path) for m in mounts() if m.kind == "cgroup" and "memory" in m.options)
-
-
-def _remove(folder: Path) -> None:
-    deadline = time.monotonic() + END_WITHIN_S
-    while folder.is_dir() and time.monotonic() < deadline:
-        try:
-            folder.rmdir()
-        except OSError:  # its last process has not quite ended
-            time.sleep(0.005)
 
 
 def _number(path: Path) -> int:

@@ -47,6 +47,7 @@ class ServerProcess:
         user: ServerUser | None,
         workspace: Workspace,
         groups_to_join: Sequence[Path] = (),
+        groups_to_remove: Sequence[Path] = (),
         stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM",
         stop_within_s: float = 5.0,
         warden_cpus: Sequence[int] = (),
@@ -54,6 +55,7 @@ class ServerProcess:
     ) -> None:
         """Start a server in its own session; its output is appended to `log`.
 
+        `groups_to_remove` are control groups that it may make by itself.
         `entry` are words before the command that let it run elsewhere, such as in a namespace.
         """
         self.argv = list(argv)
@@ -71,6 +73,7 @@ class ServerProcess:
             "groups": list(user.groups or [user.gid]) if user else None,
             "cpus": list(cpus),
             "groups_to_join": [str(path) for path in groups_to_join],
+            "groups_to_remove": [str(path) for path in groups_to_remove],
             "stop_signal": int(signal.Signals[f"SIG{stop_signal}"]),
             "stop_within_s": stop_within_s,
             "workspace": {"path": str(workspace.path), "lock": str(workspace.lock_path)},
@@ -141,7 +144,7 @@ class ServerProcess:
         So that an answer isn't somebody else's, nor that of a server which goes into the
         background: it may answer before its first process has ended, at which it is killed.
         """
-        found = holders(self.pids(), port, path, near=self._warden.pid)
+        found = holders(self.pids(), port, path, near=self.pid)
         if found == []:
             return False
         if self._stays_in_front(found or []):

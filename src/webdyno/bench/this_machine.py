@@ -108,6 +108,7 @@ class Bench:
         workspace: Workspace,
         cpus: Sequence[int] | None = None,
         groups_to_join: Sequence[Path] = (),
+        groups_to_remove: Sequence[Path] = (),
         stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM",
         stop_within_s: float = 5.0,
     ) -> ServerProcess:
@@ -121,6 +122,7 @@ class Bench:
             user=self.user,
             workspace=workspace,
             groups_to_join=groups_to_join,
+            groups_to_remove=groups_to_remove,
             stop_signal=stop_signal,
             stop_within_s=stop_within_s,
             warden_cpus=self.split.rest,

@@ -39,12 +39,23 @@ class ServerUser:
         """Give the folder on the way to `path`, or that itself, which this user may not enter."""
         return next((it for it in (*reversed(path.parents), path) if not self._may_enter(it)), None)
 
+    def may_read(self, file: Path) -> bool:
+        """Whether this user may read a file; not if it isn't there."""
+        try:
+            return not self.kept_out_by(file.parent) and self._may(stat.S_IROTH, file)
+        except FileNotFoundError:
+            return False
+
     def _may_enter(self, folder: Path) -> bool:
-        found = folder.stat()
+        return self._may(stat.S_IXOTH, folder)
+
+    def _may(self, others_bit: int, path: Path) -> bool:
+        """Whether a permission is his: the owner's bit lies six above that of others."""
+        found = path.stat()
         if found.st_uid == self.uid:
-            return bool(found.st_mode & stat.S_IXUSR)
+            return bool(found.st_mode & others_bit << 6)
         is_member = found.st_gid in (self.gid, *self.groups)
-        return bool(found.st_mode & (stat.S_IXGRP if is_member else stat.S_IXOTH))
+        return bool(found.st_mode & (others_bit << 3 if is_member else others_bit))
 
     def _may_write(self, folder: Path) -> bool:
         try:

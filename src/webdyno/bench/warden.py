@@ -9,8 +9,9 @@ from the kernel.
 
 The order is its length in eight digits, then JSON: program (its path), argv, environment (of the
 server alone: a catalogue has no say in what we run with, as we may be root), user, uid, gid, groups
-(null: stay who we are), cpus, groups_to_join (paths of `cgroup.procs`), stop_signal, stop_within_s,
-workspace {path, lock} (removed if webdyno is gone).
+(null: stay who we are), cpus, groups_to_join (paths of `cgroup.procs`), groups_to_remove (folders
+of those that the server makes itself), stop_signal, stop_within_s, workspace {path, lock} (removed
+if webdyno is gone).
 Prints the server's process id on one line and, when that process has ended by itself, how many
 others it left running on the next; exits with the server's exit code, 128 + N after signal N.
 """
@@ -179,6 +180,9 @@ class Warden:
             # While it holds the groups of other services, their wardens are to remove it.
             above = os.path.dirname(group)  # noqa: PTH120
             done_within(SIBLINGS_WITHIN_S, remove_group, above)
+        for top in self.order["groups_to_remove"]:
+            for group, _, _ in os.walk(top, topdown=False):
+                done_within(SIBLINGS_WITHIN_S, remove_group, group)
 
 
 def refusal(program: str, user: str | None) -> str | None:

@@ -18,8 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from webdyno.bench.control_group import ControlGroup
-from webdyno.bench.memory import forget_limit
+from webdyno.bench.control_group import ControlGroup, forget_groups
 from webdyno.bench.users import OPEN, server_user
 from webdyno.model.mistake import Trouble
 
@@ -199,7 +198,7 @@ def _sweep(live: Path) -> None:
             os.close(lock)
         if group := ControlGroup.existing(left.name):
             group.end()
-        forget_limit(left.name)
+        forget_groups(left.name)
         shutil.rmtree(left, ignore_errors=True)
 
 

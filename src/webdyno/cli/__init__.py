@@ -1,34 +1,18 @@
-"""The command line: one file per command. What is heavy is imported when a command needs it."""
+"""The command line: one file per command, imported when it is called."""
 
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from io import TextIOWrapper
 
 from cyclopts import App
 
-from webdyno.cli.audit import audit
-from webdyno.cli.calibrate import calibrate
-from webdyno.cli.compare import compare
 from webdyno.cli.console import printable
-from webdyno.cli.doctor import doctor
-from webdyno.cli.duel import duel
 from webdyno.cli.exits import Exit
-from webdyno.cli.export import export
-from webdyno.cli.gate import gate
-from webdyno.cli.init import init
 from webdyno.cli.interrupts import end_by_signals
-from webdyno.cli.load import load
-from webdyno.cli.report import report
-from webdyno.cli.resume import resume
-from webdyno.cli.run import run
-from webdyno.cli.setup import setup
-from webdyno.cli.stacks import stacks
-from webdyno.cli.studies import studies
-from webdyno.cli.up import up
-from webdyno.cli.workload import workload
-from webdyno.model.command import as_called
+from webdyno.model.command import COMMANDS, as_called
 from webdyno.model.mistake import Mistake, Trouble
 
 STDOUT, STANDARD_STREAMS = 1, 3
@@ -39,33 +23,6 @@ command, a file or a setting · 3 a server, a tool or the disk failed on this ma
 before, or as --fail-on names · 5 that can't be told (both of compare, gate and --fail-on) · 130
 interrupted · 141 nobody read the output to its end.
 """
-
-app = App(
-    name="webdyno",
-    help="A dynamometer for web stacks: which one is faster, by how much, how sure, and why.",
-    help_epilogue=EPILOGUE,
-    version_flags=["--version"],
-)
-for command in (
-    run,
-    duel,
-    gate,
-    init,
-    resume,
-    report,
-    compare,
-    export,
-    studies,
-    stacks,
-    setup,
-    up,
-    doctor,
-    load,
-    audit,
-    calibrate,
-    workload,
-):
-    app.command(command)
 
 
 def main() -> None:
@@ -87,12 +44,26 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="replace")
 
 
+def app_for(words: Sequence[str]) -> App:
+    """Give the command line: with the one command that is called, or all for help and mistakes."""
+    app = App(
+        name="webdyno",
+        help="A dynamometer for web stacks: which one is faster, by how much, how sure, and why.",
+        help_epilogue=EPILOGUE,
+        version_flags=["--version"],
+    )
+    called = words[0] if words else ""
+    for name in (called,) if called in COMMANDS else COMMANDS:
+        app.command(getattr(import_module(f"webdyno.cli.{name}"), name))
+    return app
+
+
 def run_command(words: Sequence[str]) -> int:
     """Run a command line without its first word; give the exit code that fits."""
     try:
-        if words[:1] == ["load"]:  # the engine reads its own flags, --help among them
-            load(*words[1:])
-        code: int = app(words, result_action="return_int_as_exit_code_else_zero")
+        if words and words[0] == "load":  # the engine reads its own flags, --help among them
+            import_module("webdyno.cli.load").load(*words[1:])
+        code: int = app_for(words)(words, result_action="return_int_as_exit_code_else_zero")
         if sys.stdout:
             sys.stdout.flush()
     except Mistake as mistake:

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, FailOn, Out, Yes
+from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, FailOn, Out, Report, Yes
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, checked_with_own, flag_of
 from webdyno.definitions import Catalogue, CommandLine, Draft
@@ -25,7 +25,7 @@ def duel(
         str,
         Parameter(
             help="What the question is about: a stack of the catalogue, or a system of your own "
-            "(cmd:COMMAND, rev:REVISION, conf:FILE, url:URL)."
+            "(cmd:COMMAND, rev:REVISION, conf:FILE, image:NAME, url:URL)."
         ),
     ],
     baseline: Annotated[str, Parameter(help="What it is compared with, likewise.")],
@@ -42,6 +42,7 @@ def duel(
     catalog: CatalogDirs = (),
     yes: Yes = False,
     fail_on: FailOn = (),
+    report: Report = True,
 ) -> Exit:
     """Compare two stacks: both serve the same site under the same load, and take turns.
 
@@ -65,6 +66,8 @@ def duel(
 
         webdyno duel conf:new.conf conf:old.conf --root public
 
+        webdyno duel image:app:2.0 image:app:1.9
+
         webdyno duel url:http://127.0.0.1:9000 url:http://127.0.0.1:9001
     """
     from webdyno.own import Project, SpokenOfProject, is_own, is_revision
@@ -87,8 +90,9 @@ def duel(
     project = Project.around((own.dir or Path.cwd()).absolute()) if of_revisions else None
     source = SpokenOfProject(spoken, project) if project else spoken
     draft = Draft.of(source, flags.overrides())
-    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
-    return measure(_run_name(stack, baseline), experiment, catalogue, out, yes=yes, fail_on=fail_on)
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=yes)
+    name = _run_name(stack, baseline)
+    return measure(name, experiment, catalogue, out, yes=yes, fail_on=fail_on, report=report)
 
 
 def _experiment(served: Site, arms: Sequence[dict[str, object]], path: str | None) -> CommandLine:

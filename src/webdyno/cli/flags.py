@@ -79,6 +79,32 @@ FailOn = Annotated[
 ]
 
 
+Report = Annotated[
+    bool,
+    Parameter(
+        name="--report",
+        negative="--no-report",
+        help="Draw the report; without, `webdyno report` draws it later.",
+        show_default=False,
+    ),
+]
+Ignore = Annotated[
+    Sequence[str],
+    Parameter(
+        help="What may differ between the sides' answers: a regular expression, or a place in "
+        "JSON such as '$.items[*].id'; may be given again.",
+        negative=(),
+        show_default=False,
+    ),
+]
+
+
+def ignored(patterns: Sequence[str]) -> list[Override]:
+    """Give what may differ as a setting of the experiment."""
+    said = " ".join(f"--ignore {each}" for each in patterns)
+    return [Override(("ignore",), list(patterns), said)] if patterns else []
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class BenchFlags:
@@ -229,6 +255,7 @@ class ExperimentFlags:
     bench: BenchFlags = THIS_BENCH
     traffic: TrafficFlags = NO_TRAFFIC
     set_: Settings = ()
+    ignore: Ignore = ()
     vary: Annotated[
         Sequence[str],
         Parameter(
@@ -251,6 +278,7 @@ class ExperimentFlags:
             *self._measuring(),
             *self.bench.overrides(),
             *(it for it in traffic if it.key[0] != "load" or it.sets not in set_here),
+            *ignored(self.ignore),
             *own,
         ]
 

@@ -8,19 +8,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import plain_console, tell
 from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget, CatalogDirs, Out, Settings, Yes
+from webdyno.cli.flags import (
+    THIS_BENCH,
+    BenchFlags,
+    Budget,
+    CatalogDirs,
+    Ignore,
+    Out,
+    Settings,
+    Yes,
+    ignored,
+)
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.result import show_gate, show_result
 from webdyno.cli.tolerances import tolerances
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override, settings
 from webdyno.definitions.experiment import Source
+from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
-from webdyno.model.mistake import Mistake
+from webdyno.model.request import Request, endpoints_of
 from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -29,8 +40,6 @@ if TYPE_CHECKING:
 
 WORKING_TREE = "."
 REQUESTS = "requests"
-ASKED_BY_PATH = {"path", "name", "weight"}
-"""Keys of a request that is a page; the weight says nothing where each is asked by itself."""
 BUDGET_S = 600.0
 
 
@@ -63,6 +72,7 @@ def gate(
     site: Annotated[
         str | None, Parameter(help="What stacks of the catalogue serve, if such are compared.")
     ] = None,
+    ignore: Ignore = (),
     budget: Budget = None,
     set_: Settings = (),
     bench: BenchFlags = THIS_BENCH,
@@ -95,16 +105,18 @@ def gate(
     sides = [_side(name, flag, catalogue) for name, flag in ((base, "--base"), (head, "--head"))]
     old, new = sides
     if old.files and new.files and (why := _unmeasured(old.files, new.files)):
+        if lacking := new.files.repository.left_out_of(new.asked):
+            tell(f"--head {new.asked} {lacking}")
         answer = GateJudgement(answer=GateAnswer.PASS, headline=why, base=old.name, head=new.name)
         leave_behind(answer, ci)
         return show_gate(answer)
     served = site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())
-    spoken = _experiment(old, new, path or _paths_of(project), served, tolerated, project)
-    source = SpokenOfProject(spoken, project) if project else spoken
-    overrides = [*_budget(budget), *bench.overrides(), *settings(set_)]
-    draft = Draft.of(_ByEndpoint(source), overrides)
-    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd())
+    spoken = _experiment(old, new, path, served, tolerated, project)
+    source: Source = SpokenOfProject(spoken, project) if project else spoken
+    overrides = [*_budget(budget), *ignored(ignore), *bench.overrides(), *settings(set_)]
+    draft = Draft.of(_WithoutRequests(source) if path else source, overrides)
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=yes)
 
     def show(folder: RunFolder) -> Exit:
         from webdyno.judge.baseline import since_baseline
@@ -131,6 +143,8 @@ class _Side:
     name: str
     """For people: `main (1a2b3c4)`."""
     files: "Files | None"
+    asked: str
+    """What stands behind the flag."""
 
 
 @dataclass(frozen=True)
@@ -148,12 +162,14 @@ def _side(asked: str, flag: str, catalogue: Catalogue) -> _Side:
 
     kind, _, text = asked.partition(":")
     if asked in catalogue.stacks or (is_own(asked) and kind != "rev"):
-        return _Side(flag, asked, asked, None)
+        return _Side(flag, asked, asked, None, asked)
     wanted = text if kind == "rev" else asked
     repository = Repository.around(Path.cwd(), flag)
     revision = repository.revision(wanted, flag)
     called = "the working tree" if wanted == WORKING_TREE else wanted
-    return _Side(flag, f"rev:{wanted}", f"{called} ({revision.text})", Files(repository, revision))
+    return _Side(
+        flag, f"rev:{wanted}", f"{called} ({revision.text})", Files(repository, revision), wanted
+    )
 
 
 def _unmeasured(old: Files, new: Files) -> str | None:
@@ -163,8 +179,8 @@ def _unmeasured(old: Files, new: Files) -> str | None:
 
 
 @dataclass(frozen=True)
-class _ByEndpoint:
-    """Flags and webdyno.toml together, but for its requests: their paths are points of the gate."""
+class _WithoutRequests:
+    """Flags and webdyno.toml together, but for its requests: the flags name what is asked for."""
 
     source: Source
 
@@ -211,7 +227,10 @@ def _experiment(
         "gate": {"worse_than": worse_than, "base": old.name, "head": new.name},
         "measure": {key: value for key, value in decided.items() if key not in measured},
     }
-    if len(paths) > 1:
+    endpoints = [] if paths or not project else _endpoints_of(project)
+    if len(endpoints) > 1:
+        data["factors"] = {"endpoint": endpoints}
+    elif len(paths) > 1:
         data["factors"] = {"load.paths": [[each] for each in dict.fromkeys(paths)]}
     elif paths:
         data["load"] = {"paths": list(paths)}
@@ -227,19 +246,17 @@ def _experiment(
     return CommandLine(data, flags)
 
 
-def _paths_of(project: "Project | None") -> list[str]:
-    """Give the paths of `[[requests]]`; raise Mistake, naming the line, for what is no page."""
-    if project is None:
-        return []
-    paths = []
-    for number, request in enumerate(project.file.data.get(REQUESTS, [])):
-        place = project.file.place((REQUESTS, number))
-        if not isinstance(request, dict) or not isinstance(request.get("path"), str):
-            raise Mistake(f'{place}: a request needs path = "/…", such as path = "/"')
-        if more := request.keys() - ASKED_BY_PATH:
-            raise Mistake(
-                f"{place}: a gate asks for pages by GET, each by itself; leave out "
-                f"{', '.join(sorted(more))}, or name the endpoints with --path"
-            )
-        paths.append(request["path"])
-    return paths
+def _endpoints_of(project: "Project") -> list[str]:
+    """Name what `[[requests]]` asks for; raise Mistake, with the line, where that isn't right."""
+    file = project.file
+    written = file.data.get(REQUESTS, [])
+
+    def request(number: int, table: dict[str, Any]) -> Request:
+        return build(Request, table, lambda where: file.place((REQUESTS, number, *where)))
+
+    requests = [
+        request(number, table)
+        for number, table in enumerate(written if isinstance(written, list) else [])
+        if isinstance(table, dict)  # else whoever checks the experiment says so
+    ]
+    return list(dict.fromkeys(filter(None, endpoints_of(requests))))

@@ -37,7 +37,8 @@ def measure(
     *,
     yes: bool,
     fail_on: Sequence[str] = (),
-    show: Show = show_result,
+    report: bool = True,
+    show: Show | None = None,
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
     limits = _limits(fail_on, experiment)
@@ -49,12 +50,17 @@ def measure(
     return _measure_in(
         lambda: begin_run(name, experiment, catalogue, out),
         blocks=blocks,
-        show=partial(show_result, fail_on=limits) if limits else show,
+        show=show or partial(show_result, fail_on=limits, report=report),
     )
 
 
 def measure_on(
-    path: Path, more_s: float | None = None, blocks: Blocks | None = None, *, yes: bool
+    path: Path,
+    more_s: float | None = None,
+    blocks: Blocks | None = None,
+    *,
+    yes: bool,
+    report: bool = True,
 ) -> Exit:
     """Go on with a run where it was interrupted, or for so many seconds from now on.
 
@@ -65,7 +71,8 @@ def measure_on(
 
     experiment = RunFolder.open(path).head.experiment
     _provide(experiment, kept_catalogue(path), yes=yes)
-    return _measure_in(lambda: resume_run(path), more_s, blocks)
+    show = partial(show_result, report=report)
+    return _measure_in(lambda: resume_run(path), more_s, blocks, show=show)
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
@@ -116,7 +123,8 @@ def _measure_in(
     opened: Callable[[], RunFolder],
     more_s: float | None = None,
     blocks: Blocks | None = None,
-    show: Show = show_result,
+    *,
+    show: Show,
 ) -> Exit:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
     from webdyno.run.session import is_finished

@@ -1,17 +1,18 @@
 """Systems of the user's own, on the command line and among the arms of experiments."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.agreement import agree_to_own
+from webdyno.cli.agreement import agree_to_own, provide_packages
 from webdyno.cli.console import tell
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
+from webdyno.model.service import Need
 from webdyno.model.stack import Stack
 
 
@@ -59,15 +60,16 @@ NO_FLAGS = OwnFlags()
 
 
 def checked_with_own(
-    draft: Draft, catalogue: Catalogue, folder: Path
+    draft: Draft, catalogue: Catalogue, folder: Path, *, yes: bool
 ) -> tuple[Experiment, Catalogue]:
     """Give an experiment, checked, and the catalogue that all of its arms are in.
 
-    `folder` is where relative paths begin. What its user wrote himself needs no other yes.
+    `folder` is where relative paths begin. What its user wrote himself needs no other
+    yes; what has to be installed for it does.
     """
     from webdyno.own import resolve
 
-    resolved, joined = resolve(draft, catalogue, folder, tell)
+    resolved, joined = resolve(draft, catalogue, folder, tell, _provide(yes=yes))
     experiment = resolved.checked(joined)
     if joined is not catalogue:
         new = joined.stacks.keys() - catalogue.stacks.keys()
@@ -75,15 +77,21 @@ def checked_with_own(
     return experiment, joined
 
 
-def stack_of(name: str, own: OwnFlags, catalogue: Catalogue) -> tuple[Stack, Catalogue]:
+def stack_of(
+    name: str, own: OwnFlags, catalogue: Catalogue, *, yes: bool
+) -> tuple[Stack, Catalogue]:
     """Give one stack, perhaps a system of the user's own, and the catalogue that it is in."""
     from webdyno.own import resolve
 
     draft = Draft.of(CommandLine({"arms": {name: {"stack": name, **own.keys()}}}, {}), [])
-    resolved, joined = resolve(draft, catalogue, Path.cwd(), tell)
+    resolved, joined = resolve(draft, catalogue, Path.cwd(), tell, _provide(yes=yes))
     stack = joined.stack(resolved.data["arms"][name]["stack"])
     agree_to_own([stack])
     return stack, joined
+
+
+def _provide(*, yes: bool) -> Callable[[Iterable[Need]], None]:
+    return lambda needs: provide_packages([], [], needs, yes=yes)
 
 
 def flag_of(key: str) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
+from webdyno.model.command import command
 from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, answers
@@ -12,8 +13,10 @@ from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
 
-def show_result(folder: RunFolder, fail_on: Sequence[Limit] = ()) -> Exit:
+def show_result(folder: RunFolder, fail_on: Sequence[Limit] = (), *, report: bool = True) -> Exit:
     """Judge a run, print the answer, write `report.html` and `summary.csv` into its folder.
+
+    Those two not without `report`.
 
     Of an experiment with factors every point is judged; one without a verdict is enough for the
     exit code to say so; then comes what the user wants to fail on. A gate has one answer for all
@@ -27,17 +30,18 @@ def show_result(folder: RunFolder, fail_on: Sequence[Limit] = ()) -> Exit:
     records = folder.records()
     judged = judge_sweep(folder.head, records)
     view = run_view(folder.head, records, judged)
-    page = folder.path / PAGE_FILE
+    page = folder.path / PAGE_FILE if report else None
     if folder.head.experiment.gate:
         code = show_gate(judge_gate(folder.head, records), page)
     else:
-        print_report(plain_console(), view, page)
+        print_report(plain_console(), view, str(page or command("report", folder.path)))
         code = _exit(fail_on, [at.judgement for at in judged.points])
     # Who waits for the answer needn't wait for the charts as well: importing what draws them alone
     # takes most of a second.
-    from webdyno.report.page import write_report
+    if report:
+        from webdyno.report.page import write_report
 
-    write_report(folder.path, view)
+        write_report(folder.path, view)
     return code
 
 

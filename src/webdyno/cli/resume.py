@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import Yes
+from webdyno.cli.flags import Report, Yes
 from webdyno.cli.measure import measure_on
 from webdyno.cli.quantities import parse_duration_s
 
@@ -19,6 +19,7 @@ def resume(
         Parameter(help="Measure for so long from now on, such as 90s, even if it had ended."),
     ] = None,
     yes: Yes = False,
+    report: Report = True,
 ) -> Exit:
     """Go on with a run after Ctrl-C, a crash or a full disk; finished blocks aren't repeated.
 
@@ -32,4 +33,4 @@ def resume(
         webdyno resume runs/2026-11-21-093000-static-hello --budget 5m
     """
     more_s = parse_duration_s(budget, "--budget") if budget is not None else None
-    return measure_on(run, more_s, yes=yes)
+    return measure_on(run, more_s, yes=yes, report=report)

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, FailOn, Out, Yes
+from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, FailOn, Out, Report, Yes
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.definitions import Catalogue, Draft
@@ -36,6 +36,7 @@ def run(
     catalog: CatalogDirs = (),
     yes: Yes = False,
     fail_on: FailOn = (),
+    report: Report = True,
 ) -> Exit:
     """Run an experiment: start its stacks, load them in turns, judge, and write a report.
 
@@ -58,10 +59,11 @@ def run(
     catalogue = Catalogue.load(catalog)
     file = catalogue.experiment_file(experiment)
     draft = Draft.of(TomlFile(file), flags.overrides())
-    wanted, catalogue = checked_with_own(draft, catalogue, file.parent)
+    wanted, catalogue = checked_with_own(draft, catalogue, file.parent, yes=yes)
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
-    return measure(Path(experiment).stem, wanted, catalogue, out, yes=yes, fail_on=fail_on)
+    name = Path(experiment).stem
+    return measure(name, wanted, catalogue, out, yes=yes, fail_on=fail_on, report=report)
 
 
 def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:

@@ -24,7 +24,7 @@ def up(
         str,
         Parameter(
             help="A stack of the catalogue, see `webdyno stacks`, or a system of your own: "
-            "cmd:COMMAND, rev:REVISION, conf:FILE."
+            "cmd:COMMAND, rev:REVISION, conf:FILE, image:NAME."
         ),
     ],
     *,
@@ -54,7 +54,13 @@ def up(
     from webdyno.bench import Bench
     from webdyno.stack import start_stack
 
-    wanted, catalogue = stack_of(stack, own, Catalogue.load(catalog))
+    wanted, catalogue = stack_of(stack, own, Catalogue.load(catalog), yes=yes)
+    front = wanted.services[wanted.front].service.own
+    if port and front and front.container_port:
+        raise Mistake(
+            f"--port {port}: a container has a network of its own and listens on port "
+            f"{front.container_port} there; --env PORT=N tells it another"
+        )
     served = catalogue.site(site) if site else _first_site(catalogue, wanted)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
     knobs = read_knobs(wanted, set_, served)

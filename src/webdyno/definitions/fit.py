@@ -66,7 +66,16 @@ def check_protocol(
     place: Callable[[tuple[str | int, ...]], str],
 ) -> None:
     """Raise Mistake, with the stacks that would do, when a stack can't speak a load's protocol."""
-    if protocol != "http" and not _speaks(stack, site, protocol):
+    if _speaks(stack, site, protocol):
+        return
+    front = stack.services[stack.front].service
+    knob = front.knobs.get(PROTOCOL)
+    if front.own and knob:
+        raise Mistake(
+            f"{place(('load', 'protocol'))}: {front.title} can't be asked over {protocol} but over "
+            f"{knob.range()}"
+        )
+    if protocol != "http":
         able = [each.name for each in stacks.values() if _speaks(each, site, protocol)]
         raise Mistake(
             f"{place(('load', 'protocol'))}: stack {stack.name} can't be asked over {protocol} "
@@ -76,7 +85,8 @@ def check_protocol(
 
 def _speaks(stack: Stack, site: Site, protocol: str) -> bool:
     knob = stack.exposed_knobs().get(PROTOCOL)
-    return fits(stack, site) and knob is not None and knob.knob.fault(protocol) is None
+    spoken = protocol == "http" if knob is None else knob.knob.fault(protocol) is None
+    return fits(stack, site) and spoken
 
 
 def read_knobs(

@@ -13,6 +13,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, Request
+from webdyno.model.bench import is_in_own_network
 from webdyno.model.experiment import OWN_GENERATOR, Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Mistake
@@ -117,8 +118,9 @@ class Loadgen:
             ) from error
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:
-        # From a network of our own nobody else can be reached, whatever its addresses look like.
-        return order_json(order) | ({"allow_remote": True} if self._entry else {})
+        # In a network of our own nobody else can be reached, whatever its addresses look like.
+        ours = self._entry or all(is_in_own_network(it.url) for it in order.requests)
+        return order_json(order) | ({"allow_remote": True} if ours else {})
 
     def _read_line(self, process: subprocess.Popen[bytes], patience_s: float) -> bytes:
         assert process.stdout is not None  # noqa: S101 (asked for in __enter__)
@@ -208,6 +210,7 @@ def _load_json(load: Load) -> dict[str, Any]:
             "stages": [{"rate_per_s": load.rate_per_s}],
             "unit": load.due,
         }
+        asked["send_lag_budget_s"] = load.send_lag_budget
     if load.think_s:
         asked["think"] = {"mean_s": load.think_s, "distribution": "exponential"}
     if load.protocol in {"h2", "h2c"}:

@@ -21,7 +21,7 @@ def mismatches(before: Experiment, after: Experiment, arms: Sequence[str]) -> li
     """
     return [
         difference
-        for name in ("site", "generator", "load", "requests", "state", "bench")
+        for name in ("site", "generator", "load", "requests", "endpoint", "state", "bench")
         for difference in _unequal(name, getattr(before, name), getattr(after, name))
     ] + [
         difference

@@ -237,9 +237,11 @@ def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
 
 
 def _endpoint(run: PointRun) -> str:
-    """Name what was asked there: the point's levels, or the paths of the load."""
+    """Name what was asked there: the point's levels, or else all that the load asks for."""
+    experiment = run.head.experiment
     named = [level(value) for value in run.point.levels.values()]
-    return ", ".join(named or run.head.experiment.load.paths)
+    asked = [request.label for request in experiment.asked]
+    return ", ".join(named or asked or experiment.load.paths)
 
 
 def _spoiling(findings: Sequence[Finding], claim: Claim, arms: Sequence[str]) -> Finding | None:

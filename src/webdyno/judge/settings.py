@@ -30,10 +30,7 @@ def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
     they differ: a JIT compiler's warm-up made two equal bases of a gate differ by 38 %.
     """
     arms = experiment.arms
-    alike = {
-        arm: [other for other in arms if experiment.gate or arms[other] == arms[arm]]
-        for arm in arms
-    }
+    alike = {arm: [*arms] if experiment.gate else experiment.alike(arm) for arm in arms}
     warmup_s, lead_in_s = (
         {arm: max(times.get(it, 0.0) for it in others) for arm, others in alike.items()}
         for times in (settings.warmup_s, settings.lead_in_s)
@@ -53,7 +50,10 @@ def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSe
             return record.settings
     measure = experiment.measure
     found = pilots(records)
-    by_arm = {arm: [found[arm]] if arm in found else [] for arm in experiment.arms}
+    by_arm = {
+        arm: [found[it] for it in experiment.alike(arm) if it in found][:1]  # its own, if any
+        for arm in experiment.arms
+    }
     return SlotSettings(
         warmup_s={
             arm: _given(measure.warmup_s, [it.warmup_s for it in of_arm], WARMUP_S)

@@ -1,4 +1,7 @@
-"""What every model shares: unknown keys are mistakes, values don't change after they were read."""
+"""What every model shares: unknown keys are mistakes, values don't change after they were read.
+
+How a model is read is worked out when that is first done: no command reads all of them.
+"""
 
 from typing import Annotated
 
@@ -18,12 +21,19 @@ class Model(BaseModel):
     asked for: true is no number, and neither is "5" or infinity.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class Foreign(BaseModel):
     """A frozen record that another program wrote: keys that it adds later are let through."""
 
     model_config = ConfigDict(
-        extra="ignore", frozen=True, strict=True, allow_inf_nan=False, serialize_by_alias=True
+        extra="ignore",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        serialize_by_alias=True,
+        defer_build=True,
     )

@@ -1,11 +1,24 @@
 """Where an experiment runs: this machine as it is, or a network of our own on it."""
 
+from ipaddress import ip_address, ip_network
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.quantities import RATE, SHARE, TIME, Quantity
+
+OWN_NETWORKS = ip_network("198.18.0.0/15")
+"""Where the addresses in networks of ours are from: RFC 2544 sets them aside for benchmarks."""
+
+
+def is_in_own_network(url: str) -> bool:
+    """Whether a URL leads into a network of ours: no user can name one that does."""
+    try:
+        return ip_address(urlsplit(url).hostname or "") in OWN_NETWORKS
+    except ValueError:
+        return False
 
 
 class BenchSettings(Model):

@@ -13,12 +13,13 @@ from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import Changes, changed
 from webdyno.model.gate import GateSettings
 from webdyno.model.headers import Headers, accepted_encodings, may_be_compressed
+from webdyno.model.ignored import Ignored
 from webdyno.model.knob import KnobValue
 from webdyno.model.metrics import DecidingMetric
 from webdyno.model.names import Name, OneLine
 from webdyno.model.paths import WrittenPaths
-from webdyno.model.quantities import SHARE, SIZE, Budget, Pause, Quantity, Seconds, Size
-from webdyno.model.request import Request, WrittenRequests
+from webdyno.model.quantities import SHARE, SIZE, Budget, Lag, Pause, Quantity, Seconds, Size
+from webdyno.model.request import Request, WrittenRequests, endpoints_of
 
 FIRST_SLOTS = 4
 MOST_CONNECTIONS = 1_000_000
@@ -61,6 +62,10 @@ class Load(Model):
     """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
     arrivals: Literal["poisson", "constant"] = "poisson"
     """Open loop: times between what is due, random as of independent users, or all the same."""
+    send_lag_budget: Lag = 0.0
+    """Open loop: requests may be sent so much later than they are due, several at a time, and
+    answers are timed by when the kernel got them: that costs the client less. 0 is exact, as on
+    Unix sockets always."""
     think_s: Pause = 0.0
     """Closed loop: mean pause between an answer and the connection's next request."""
     connections: Connections = 64
@@ -90,6 +95,8 @@ class Load(Model):
             raise ValueError("an open loop needs rate_per_s, what is due per second")
         if self.loop == "closed" and self.rate_per_s is not None:
             raise ValueError('rate_per_s needs loop = "open"; a closed loop has no rate of its own')
+        if self.loop == "closed" and self.send_lag_budget:
+            raise ValueError('send_lag_budget needs loop = "open"; in a closed loop nothing is due')
         if self.loop == "open" and self.think_s:
             raise ValueError('think_s needs loop = "closed"; an open loop has its timetable')
         if self.loop == "open" and self.requests:
@@ -148,8 +155,9 @@ class Arm(Model):
     """One stack with its knobs and site, and whatever else differs from the other arms."""
 
     stack: str
-    """A stack of the catalogue, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `url:…`, see
-    docs/own.md), which has the keys `dir`, `environment`, `ready` and `ready_within` beside it."""
+    """A stack of the catalogue, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`,
+    `url:…`, see docs/own.md), which has the keys `dir`, `environment`, `ready` and `ready_within`
+    beside it."""
     site: str | None = None
     """The experiment's site unless named here. With a site of its own an arm is asked for that
     site's first path, unless paths are given."""
@@ -305,6 +313,11 @@ class Experiment(Model):
     """What the clients do."""
     requests: WrittenRequests = []
     """What is asked for, where that is more than pages: in the place of `load.paths`."""
+    endpoint: Name | None = None
+    """Of the requests, only those that reports call so; a gate varies it."""
+    ignore: list[Ignored] = []
+    """What of their bodies may differ between the arms: regular expressions, and places in JSON,
+    such as `$.items[*].id`. Bodies are compared before the load."""
     load_with: dict[GeneratorName, Changes] = {}
     """By load generator: keys of `[load]` that are other with this one, such as `requests` with
     ab."""
@@ -350,13 +363,35 @@ class Experiment(Model):
             )
         return self
 
+    @model_validator(mode="after")
+    def _endpoint_is_there(self) -> "Experiment":
+        if self.endpoint is not None and not self.asked:
+            known = ", ".join(dict.fromkeys(filter(None, endpoints_of(self.requests))))
+            raise ValueError(
+                f"endpoint: no request is called {self.endpoint!r}; there are {known or 'none'}"
+            )
+        return self
+
+    @property
+    def asked(self) -> list[Request]:
+        """The requests, those of one endpoint alone if there is one."""
+        if self.endpoint is None:
+            return self.requests
+        named = zip(endpoints_of(self.requests), self.requests, strict=True)
+        return [request for name, request in named if name == self.endpoint]
+
+    def alike(self, arm: str) -> list[str]:
+        """Name the arms that are defined like one, that one first."""
+        others = [it for it in self.arms if it != arm and self.arms[it] == self.arms[arm]]
+        return [arm, *others]
+
     def load_of(self, arm: str) -> Load:
         """Give what the clients do with an arm."""
         return changed(self.load, *self.load_changes_of(arm))
 
     def requests_of(self, arm: str) -> list[Request]:
         """Give what an arm is asked for; a load's paths are short for GET requests."""
-        return self.requests or [Request(path=path) for path in self.load_of(arm).paths]
+        return self.asked or [Request(path=path) for path in self.load_of(arm).paths]
 
     def load_changes_of(self, arm: str) -> tuple[Changes, Changes]:
         """Give what is other than in `load`: with the load generator, and with the arm."""

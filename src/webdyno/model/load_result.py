@@ -94,6 +94,8 @@ class Times(Foreign):
 class SendLag(Foreign):
     """How late requests were sent after they were due, in microseconds."""
 
+    budget: Amount = 0.0
+    """So late they may be sent."""
     p50: Amount | None = None
     p99: Amount | None = None
     max: Amount | None = None
@@ -106,7 +108,7 @@ class Client(Foreign):
     cpu_user_s: Amount
     cpu_sys_s: Amount
     busy: Amount
-    """Share of its threads' time spent on the CPU, 0 to 1: the busiest thread's."""
+    """Share of its threads' time spent on the CPU with work, 0 to 1: the busiest thread's."""
     stood_still_s: Amount = 0.0
     """Seconds in which a thread stood still: stopped, without a CPU, or its machine was paused; 0
     where the load generator can't tell."""
@@ -114,6 +116,8 @@ class Client(Foreign):
     """Windows in which that was so long that they measure nothing; rate and times are without."""
     left_out_windows: Count = 0
     """Windows that rate and times are without; 0 also where no other would be left."""
+    wake_ups: Count | None = None
+    """How often its threads waited and went on; of webdyno's own generator only."""
     busy_waits: bool = False
     """True when it asks the kernel over and over, so that `busy` doesn't tell how hard it works."""
 

@@ -143,6 +143,9 @@ Seconds = Annotated[float, Quantity(TIME, 0, HOUR_S, above=True)]
 """A length of time that isn't nothing."""
 Pause = Annotated[float, Quantity(TIME, 0, HOUR_S)]
 """A length of time that may be nothing."""
+MOST_LAG_S = 0.01
+Lag = Annotated[float, Quantity(TIME, 0, MOST_LAG_S)]
+"""How much later than it was due something may be done; a longer one would be felt by itself."""
 Budget = Annotated[float, Quantity(TIME, 0, 30 * 24 * HOUR_S, above=True)]
 """Time for a whole run."""
 Size = Annotated[int, Quantity(SIZE, 1, MOST_BYTES)]

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from webdyno.model.base import Amount, Count, Model
 from webdyno.model.load_result import LoadResult
@@ -96,6 +96,10 @@ class Answer(Model):
     body_sha256: str = ""
     body_start: str = ""
     """The first 200 bytes as text, to show an error page."""
+    body: Annotated[bytes, Field(exclude=True)] = b""
+    """The body, decoded, without what may differ: never on record."""
+    unlike: list[str] = []
+    """What its body has otherwise than the first arm's: lines of a diff."""
     lacks: str | None = None
     """Text that the right answer contains and this one doesn't."""
 
@@ -214,5 +218,5 @@ Record = Annotated[
     | StopRecord,
     Field(discriminator="kind"),
 ]
-RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+RECORD: TypeAdapter[Record] = TypeAdapter(Record, config=ConfigDict(defer_build=True))
 """Reads a line of `slots.jsonl`."""

@@ -110,6 +110,9 @@ class Own(Model):
     """It has so long to become ready; as long as any server unless given."""
     by_socket: bool = False
     """Whether clients find it at a Unix socket, `listen.sock` in the service's folder."""
+    container_port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Where containers listen that its command starts as root, in a network of their own and in the
+    control groups of the service, which that command itself stays out of."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where it listens already: it is neither started nor stopped, only watched."""
 

@@ -2,12 +2,24 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.moved import FOLDER, HOST, HTTP, HTTPS, MODULES, PORT, Moved, shown
+from webdyno.own.moved import (
+    CERTIFICATE,
+    FOLDER,
+    HOST,
+    HTTP,
+    HTTPS,
+    KEY,
+    MODULES,
+    PORT,
+    Moved,
+    Wanted,
+    shown,
+)
 
 DEEPEST = 20
 """Includes within includes; more of them go round in a circle."""
@@ -29,6 +41,9 @@ USUAL_MODULES = (
     *("setenvif", "log_config", "filter", "deflate", "expires", "env", "negotiation", "autoindex"),
 )
 """Debian loads them unless somebody says otherwise; for what is but a part of a configuration."""
+SECURE_MODULES = ("socache_shmcb", "ssl", "http2")
+"""Beside these, for TLS."""
+OURS_INSTEAD = {"sslcertificatefile": CERTIFICATE, "sslcertificatekeyfile": KEY}
 DEBIANS = {
     "APACHE_RUN_DIR": FOLDER,
     "APACHE_LOCK_DIR": FOLDER,
@@ -46,12 +61,14 @@ _HOST_END = re.compile(r"\s*</VirtualHost>", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{([A-Z_]\w*)\}")
 
 
-def moved(file: Path, root: Path | None) -> Moved:
+def moved(wanted: Wanted) -> Moved:
     """Read and move a configuration; raise Mistake where it can't be measured."""
+    file, root = wanted.file, wanted.root
     lines = _with_includes(file)
-    mover = _Mover(file, root, _measured_port(file, lines))
+    mover = _Mover(wanted, _measured_port(wanted, lines), _pairs_to_replace(wanted, lines))
     body = mover.all(lines)
-    whole = [*_head(lines, mover.changes), *body]
+    modules = (*USUAL_MODULES, *(SECURE_MODULES if wanted.is_secure else ()))
+    whole = [*_head(lines, modules, mover.changes), *body]
     if root and not mover.has_root:
         whole.append(f'DocumentRoot "{root}"')
         mover.changes.append(f"DocumentRoot {root} (there was none)")
@@ -68,7 +85,17 @@ def moved(file: Path, root: Path | None) -> Moved:
     )
 
 
-def _head(lines: list[str], changes: list[str]) -> Iterator[str]:
+def _pairs_to_replace(wanted: Wanted, lines: list[str]) -> bool:
+    """Whether there is a certificate or key that the server couldn't read."""
+    named = [
+        _first_word(found[3] or "")[0].strip('"')
+        for line in lines
+        if (found := _LINE.match(line)) and found[2].lower() in OURS_INSTEAD
+    ]
+    return not all(map(wanted.may_read, named))
+
+
+def _head(lines: list[str], modules: Sequence[str], changes: list[str]) -> Iterator[str]:
     """Give what comes before the user's lines."""
     text = "\n".join(lines)
     defined = set(re.findall(r"(?im)^\s*Define\s+(\w+)", text)) | os.environ.keys()
@@ -76,8 +103,8 @@ def _head(lines: list[str], changes: list[str]) -> Iterator[str]:
         if name in DEBIANS and name not in defined:
             yield f'Define {name} "{DEBIANS[name]}"'
     if not re.search(r"(?im)^\s*LoadModule\b", text):
-        changes.append(f"the modules {', '.join(USUAL_MODULES)} (there is no LoadModule)")
-        for name in USUAL_MODULES:  # some of them may be built in
+        changes.append(f"the modules {', '.join(modules)} (there is no LoadModule)")
+        for name in modules:  # some of them may be built in
             yield f"<IfModule !{name}_module>"
             yield f"    LoadModule {name}_module {MODULES}/mod_{name}.so"
             yield "</IfModule>"
@@ -96,9 +123,10 @@ def _head(lines: list[str], changes: list[str]) -> Iterator[str]:
 class _Mover:
     """Changes a configuration line by line, and notes what it changes."""
 
-    file: Path
-    root: Path | None
+    wanted: Wanted
     port: int
+    own_certificate: bool
+    """Whether the run's own certificate is shown."""
 
     def __post_init__(self) -> None:
         self.changes: list[str] = []
@@ -139,6 +167,10 @@ class _Mover:
             return None
         if lower == "serverroot":
             return None  # it is said when it is started
+        if lower in OURS_INSTEAD and self.own_certificate:
+            new = f'{name} "{OURS_INSTEAD[lower]}"'
+            self._note(self.wanted.unreadable(new, words))
+            return f"{indent}{new}"
         changed = self._changed(lower, name, words)
         if changed is None:
             return line
@@ -151,9 +183,9 @@ class _Mover:
         if lower in LOGS:
             _, rest = _first_word(words)
             return f'{name} "{FOLDER}/access.log" {rest}'.rstrip()
-        if lower == "documentroot" and self.root:
+        if lower == "documentroot" and self.wanted.root:
             self.has_root = True
-            return f'{name} "{self.root}"'
+            return f'{name} "{self.wanted.root}"'
         return None
 
     def _note(self, change: str) -> None:
@@ -166,19 +198,26 @@ def _first_word(words: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (words, "")
 
 
-def _measured_port(file: Path, lines: list[str]) -> int:
-    ports = []
+def _measured_port(wanted: Wanted, lines: list[str]) -> int:
+    """Choose the port that is measured; a host speaks TLS if it says SSLEngine on."""
+    ports: list[int | None] = []
+    secure: set[int | None] = {HTTPS}
+    here: list[int | None] = []
     for line in lines:
-        if (found := re.match(r"\s*Listen\s+(\S+)\s*(\S*)", line, re.IGNORECASE)) and (
-            found[2].lower() != "https"
-        ):
+        if found := re.match(r"\s*Listen\s+(\S+)\s*(\S*)", line, re.IGNORECASE):
             ports.append(_port(found[1]))
+            secure |= {ports[-1]} if found[2].lower() == "https" else set()
         elif found := _HOST.match(line):
-            ports += [_port(it) for it in found[2].split()]
-    plain = [port for port in ports if port not in {None, HTTPS}]
-    if ports and not plain and None not in ports:
-        raise Mistake(f"{file} listens nowhere for HTTP without TLS, which is what is asked for")
-    return HTTP if HTTP in plain or not plain else plain[0] or HTTP
+            here = [_port(it) for it in found[2].split()]
+            ports += here
+        elif _HOST_END.match(line):
+            here = []
+        elif re.match(r"\s*SSLEngine\s+on\b", line, re.IGNORECASE):
+            secure |= set(here)
+    if not wanted.is_secure and (not ports or None in ports):
+        ports.append(HTTP)
+    fitting = [it for it in ports if it is not None and (it in secure) == wanted.is_secure]
+    return wanted.measured(fitting)
 
 
 def _port(address: str) -> int | None:

@@ -19,13 +19,14 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
 from webdyno.model.service import Service
 from webdyno.model.site import ANYTHING
-from webdyno.own import command, configuration, revision, url
-from webdyno.own.kind import Asked, Made, OwnKeys, Tell
+from webdyno.own import command, configuration, image, revision, url
+from webdyno.own.kind import Asked, Made, OwnKeys, Provide, Tell
 
 KINDS: dict[str, Callable[[Asked], Made]] = {
     "cmd": command.make,
     "rev": revision.make,
     "conf": configuration.make,
+    "image": image.make,
     "url": url.make,
 }
 """By the word before the colon."""
@@ -49,19 +50,20 @@ def is_revision(stack: str) -> bool:
 
 
 def resolve(
-    draft: Draft, catalogue: Catalogue, folder: Path, tell: Tell
+    draft: Draft, catalogue: Catalogue, folder: Path, tell: Tell, provide: Provide
 ) -> tuple[Draft, Catalogue]:
     """Give an experiment whose arms all are of the catalogue, and that catalogue.
 
-    `folder` is where relative paths begin. What has to be built is built. Raise Mistake for what
-    can't be, Trouble for what fails.
+    `folder` is where relative paths begin. What has to be built is built; `provide` installs what
+    that takes. Raise Mistake for what can't be, Trouble for what fails.
     """
     arms, factors = draft.data.get("arms"), draft.data.get("factors", {})
     if not isinstance(arms, dict) or not isinstance(factors, dict):
         return draft, catalogue  # whoever checks it will say so
     bench = draft.data.get("bench")
     kind = bench.get("kind") if isinstance(bench, dict) else None
-    resolver = _Resolver(draft.place, folder, tell, catalogue.services, kind)
+    spoken = _spoken(draft.data)
+    resolver = _Resolver(draft.place, folder, tell, provide, catalogue.services, kind, spoken)
     new_arms, new_factors = dict(arms), dict(factors)
     for name, arm in arms.items():
         if not isinstance(arm, dict):
@@ -84,6 +86,19 @@ def resolve(
     return replace(draft, data=data), joined
 
 
+def _spoken(data: Mapping[str, Any]) -> str:
+    """Give what clients speak: the first level where that is varied."""
+    levels = data.get("factors", {}).get("load.protocol")
+    first = levels[0] if isinstance(levels, list) and levels else None
+    return str(first or _protocol_in(data) or "http")
+
+
+def _protocol_in(table: Mapping[str, Any]) -> str | None:
+    load = table.get("load")
+    spoken = load.get("protocol") if isinstance(load, dict) else None
+    return spoken if isinstance(spoken, str) else None
+
+
 def _is_own_arm(arm: object) -> bool:
     return isinstance(arm, dict) and is_own(arm.get("stack"))
 
@@ -102,9 +117,12 @@ class _Resolver:
     place: Callable[[KeyPath], str]
     folder: Path
     tell: Tell
+    provide: Provide
     services: Mapping[str, Service]
     bench: object
     """The kind of the experiment's bench, as it is written."""
+    protocol: str
+    """What clients speak, unless an arm says otherwise."""
     made: Workspace | None = field(default=None, init=False)
     """The catalogue of what was made so far."""
 
@@ -141,7 +159,18 @@ class _Resolver:
         if keys.root and kind != "conf":
             raise Mistake(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
         folder = self._folder_of(keys, place)
-        asked = Asked(stack, text.strip(), keys, folder, place, self.tell, self.services)
+        asked = Asked(
+            written=stack,
+            text=text.strip(),
+            keys=keys,
+            folder=folder,
+            place=place,
+            tell=self.tell,
+            services=self.services,
+            bench=self.bench,
+            provide=self.provide,
+            protocol=_protocol_in(arm) or self.protocol,
+        )
         return self._keep(kind, KINDS[kind](asked), text)
 
     def _folder_of(self, keys: OwnKeys, place: str) -> Path:

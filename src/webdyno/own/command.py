@@ -1,14 +1,17 @@
 """`cmd:COMMAND`: a command that serves HTTP on `$PORT`."""
 
-from webdyno.own.kind import Asked, Made, users_environment, verbatim
+from webdyno.own.kind import Asked, Made, protocol_knob, users_environment, verbatim
 
 SHELL = "/bin/sh"
 LISTENING = {
     "HOST": "{{ server.host }}",
     "PORT": "{{ server.port }}",
     "SOCKET": "{{ server.folder }}/listen.sock",
+    "PROTOCOL": "{{ knobs.protocol }}",
+    "CERT": "{{ server.certificate if knobs.protocol in ['https', 'h2'] }}",
+    "KEY": "{{ server.key if knobs.protocol in ['https', 'h2'] }}",
 }
-"""Where a command is to listen."""
+"""Where a command is to listen, what it is to speak there, and the certificate to do so."""
 
 
 def make(asked: Asked) -> Made:
@@ -24,6 +27,7 @@ def served_by(asked: Asked, start: str) -> dict[str, object]:
         "title": asked.written,
         "protocol": "http",
         "start": [SHELL, "-c", verbatim(start)],
+        "knobs": protocol_knob("http", "https", "h2", "h2c"),
         "environment": {key: verbatim(it) for key, it in environment.items()} | LISTENING,
         "own": {
             "written": asked.written,

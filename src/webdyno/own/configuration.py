@@ -10,16 +10,30 @@ from pathlib import Path
 
 from webdyno.bench.users import caller, server_user
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.own import apache_file, lighttpd_file, nginx_file
-from webdyno.own.kind import Asked, Made, verbatim
-from webdyno.own.moved import FOLDER, MODULES, PORT, Moved
+from webdyno.own import apache_file, caddy_file, haproxy_file, lighttpd_file, nginx_file
+from webdyno.own.kind import Asked, Made, protocol_knob, users_environment, verbatim
+from webdyno.own.moved import (
+    CERTIFICATE,
+    FOLDER,
+    KEY,
+    KEY_AND_CERTIFICATE,
+    MODULES,
+    PORT,
+    Moved,
+    Wanted,
+)
 
 MOST_BYTES = 4_000_000
 
-READERS: dict[str, Callable[[Path, Path | None], Moved]] = {
+CHANGES = "changes.txt"
+"""Beside a configuration in which they can't stand."""
+
+READERS: dict[str, Callable[[Wanted], Moved]] = {
     "nginx": nginx_file.moved,
     "apache": apache_file.moved,
     "lighttpd": lighttpd_file.moved,
+    "caddy": caddy_file.moved,
+    "haproxy": haproxy_file.moved,
 }
 """By the name of the catalogue's service."""
 
@@ -30,6 +44,8 @@ SIGNS = {
     "nginx": r"^\s*(http|events|server|upstream)\s*\{",
     "apache": r"(?i)^\s*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|IncludeOptional)\b",
     "lighttpd": r"^\s*server\.(document-root|modules|port)\s*\+?=",
+    "caddy": r"^\s*(file_server|reverse_proxy|php_fastcgi|respond|encode|handle(_path)?)\b[^;]*$",
+    "haproxy": r"^\s*(global|defaults|frontend|backend)\b[^;{]*$",
 }
 """By the same: what only its configurations have."""
 
@@ -51,8 +67,10 @@ def make(asked: Asked) -> Made:
             f"{asked.place}: {user.name}, as whom it runs, may not enter {closed}; allow it, or "
             "choose another --root"
         )
+    environment = users_environment(asked.folder, asked.keys.environment)
+    wanted = Wanted(file, root, asked.protocol, user, environment)
     try:
-        moved = READERS[server](file, root)
+        moved = READERS[server](wanted)
     except Mistake as mistake:
         raise Mistake(f"{asked.place}: {mistake}") from None
     except OSError as error:
@@ -62,10 +80,18 @@ def make(asked: Asked) -> Made:
     for change in changes:
         asked.tell(f"  {change}")
     head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
-    return Made(_service(asked, server, moved), {moved.name: "\n".join(head) + _template(moved)})
+    told, template = verbatim("\n".join(head)), _template(moved)
+    files = (
+        {moved.name: told + template}
+        if moved.knows_comments
+        else {moved.name: template, CHANGES: told}
+    )
+    return Made(_service(asked, server, moved, list(files), wanted), files)
 
 
-def _service(asked: Asked, server: str, moved: Moved) -> dict[str, object]:
+def _service(
+    asked: Asked, server: str, moved: Moved, files: list[str], wanted: Wanted
+) -> dict[str, object]:
     known = asked.services[server].model_dump(
         mode="json", include={"needs", "version"}, exclude_defaults=True
     )
@@ -75,11 +101,13 @@ def _service(asked: Asked, server: str, moved: Moved) -> dict[str, object]:
         **known,
         "title": asked.written,
         "protocol": "http",
-        "files": {moved.name: moved.name},
+        "files": {name: name for name in files},
         "folders": moved.folders,
         "check": moved.check,
         "start": moved.start,
-        "environment": {name: verbatim(value) for name, value in keys.environment.items()},
+        "environment": moved.environment
+        | {name: verbatim(value) for name, value in keys.environment.items()},
+        "knobs": protocol_knob("https", "h2") if wanted.is_secure else protocol_knob("http", "h2c"),
         "own": {
             "written": asked.written,
             "folder": str(asked.folder),
@@ -96,6 +124,9 @@ def _template(moved: Moved) -> str:
         FOLDER: "{{ server.folder }}",
         PORT: "{{ server.port }}",
         MODULES: "{{ needs.modules }}",
+        CERTIFICATE: "{{ server.certificate }}",
+        KEY: "{{ server.key }}",
+        KEY_AND_CERTIFICATE: "{{ server.key_and_certificate }}",
     }
     parts = re.split(f"({'|'.join(marks)})", moved.text)
     return "".join(marks.get(part) or verbatim(part) for part in parts)

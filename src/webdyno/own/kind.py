@@ -1,7 +1,7 @@
 """What a kind of own system is given, and what it makes of that."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,12 @@ from webdyno.bench.users import caller, home_of, name_of
 from webdyno.model.base import Model
 from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
-from webdyno.model.service import Service, Text, Variable
+from webdyno.model.service import Need, Service, Text, Variable
 
 Tell = Callable[[str], None]
 """Says something to the user that is no result."""
+Provide = Callable[[Iterable[Need]], None]
+"""Installs what is missing, after a yes; raises Trouble where it doesn't."""
 
 
 class OwnKeys(Model):
@@ -22,7 +24,8 @@ class OwnKeys(Model):
     dir: str | None = None
     """Where its commands run; relative to the experiment's file, or to where webdyno is called."""
     environment: dict[Variable, Text] = {}
-    """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `PATH` and `HOME`."""
+    """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
+    `PATH` and `HOME`."""
     ready: WrittenPath | None = None
     """It is ready once this path is answered with a status of 2xx or 3xx. Unless given, any answer
     to `/` will do that isn't a failure of the server (5xx)."""
@@ -48,6 +51,12 @@ class Asked:
     tell: Tell
     services: Mapping[str, Service]
     """Those of the catalogue."""
+    bench: object
+    """The kind of the experiment's bench, as it is written."""
+    provide: Provide
+    """Sees to it that programs are there."""
+    protocol: str = "http"
+    """What clients will speak with it: http, https, h2 or h2c."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,13 @@ class Made:
     """As `service.toml` has it."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Templates beside it."""
+
+
+def protocol_knob(*choices: str) -> dict[str, Mapping[str, Any]]:
+    """Give the knob by which a load says what clients speak with a service."""
+    help_ = "What clients speak; the load sets it."
+    knob = {"type": "choice", "choices": choices, "default": choices[0], "help": help_}
+    return {"protocol": knob}
 
 
 def verbatim(text: str) -> str:

@@ -8,7 +8,18 @@ from typing import Any
 import crossplane
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.moved import FOLDER, HOST, HTTP, PORT, Moved, beside, shown
+from webdyno.own.moved import (
+    CERTIFICATE,
+    FOLDER,
+    HOST,
+    HTTP,
+    KEY,
+    PORT,
+    Moved,
+    Wanted,
+    beside,
+    shown,
+)
 
 Directive = dict[str, Any]
 """As crossplane gives it: `directive`, `args`, perhaps a `block` of more."""
@@ -23,13 +34,14 @@ NOT_AS_ROOT = {
 """What is left out, and why."""
 KEYS_BESIDE = ("ssl_certificate", "ssl_certificate_key", "ssl_dhparam", "auth_basic_user_file")
 """Files whose relative paths begin beside the configuration."""
+OURS_INSTEAD = {"ssl_certificate": CERTIFICATE, "ssl_certificate_key": KEY}
 ADDRESS_PARAMETERS = ("ipv6only", "bind")
 
 
-def moved(file: Path, root: Path | None) -> Moved:
+def moved(wanted: Wanted) -> Moved:
     """Read and move a configuration, includes and all; raise Mistake where it isn't right."""
-    mover = _Mover(file, root)
-    text = crossplane.build(mover.whole(_parsed(file)), indent=4)
+    mover = _Mover(wanted)
+    text = crossplane.build(mover.whole(_parsed(wanted.file)), indent=4)
     config = f"{FOLDER}/nginx.conf".replace(FOLDER, "{{ server.folder }}")
     words = ["{{ needs.binary }}", "-e", "stderr", "-c", config]
     return Moved(
@@ -60,11 +72,12 @@ def _without_place(error: str) -> str:
 class _Mover:
     """Changes a configuration, and notes what it changes."""
 
-    def __init__(self, file: Path, root: Path | None) -> None:
+    def __init__(self, wanted: Wanted) -> None:
         self.changes: list[str] = []
         self.folders: list[str] = []
-        self._file = file
-        self._root = root
+        self._wanted = wanted
+        self._file = wanted.file
+        self._root = wanted.root
         self._numbers = count(1)
 
     def whole(self, directives: list[Directive]) -> list[Directive]:
@@ -104,7 +117,19 @@ class _Mover:
         )
 
     def _all(self, directives: Sequence[Directive]) -> list[Directive]:
-        return [new for old in directives for new in self._one(old)]
+        return self._with_readable_keys([new for old in directives for new in self._one(old)])
+
+    def _with_readable_keys(self, block: list[Directive]) -> list[Directive]:
+        """Put the run's own certificate in the place of pairs that the server couldn't read."""
+        pairs = [it for it in block if it["directive"] in OURS_INSTEAD and it["args"]]
+        paths = [it["args"][0] for it in pairs]
+        if all("$" in it or it.startswith("data:") or self._wanted.may_read(it) for it in paths):
+            return block
+        for it in pairs:
+            now = _text(it["directive"], [OURS_INSTEAD[it["directive"]]])
+            self.changes.append(self._wanted.unreadable(now, it["args"][0]))
+        instead = [_made(name, path) for name, path in OURS_INSTEAD.items()]
+        return [*(it for it in block if it not in pairs), *instead]
 
     def _one(self, old: Directive) -> Iterator[Directive]:
         """Give what becomes of a directive; None of it if it is left out."""
@@ -160,18 +185,16 @@ class _Mover:
         return f"unix:{FOLDER}/{port or 'socket-' + str(next(self._numbers))}.sock"
 
     def _measured_port(self, directives: Sequence[Directive]) -> int:
-        """Choose the port that is measured: the first without TLS, 80 before all."""
-        plain = [
-            port
-            for words in _listening(directives)
-            if (port := _port(words[0])) is not None and "ssl" not in words and "quic" not in words
-        ]
-        if not plain:
-            raise Mistake(
-                f"{self._file} listens nowhere for HTTP without TLS, which is what is asked for; "
-                "give it a server with a plain listen"
-            )
-        return HTTP if HTTP in plain else plain[0]
+        """Choose the port that is measured: the first of those with TLS, or without."""
+        return self._wanted.measured(
+            [
+                port
+                for words in _listening(directives)
+                if (port := _port(words[0])) is not None
+                and ("ssl" in words) == self._wanted.is_secure
+                and "quic" not in words
+            ]
+        )
 
 
 def _listening(directives: Sequence[Directive]) -> Iterator[list[str]]:

@@ -10,7 +10,6 @@ from webdyno.own.command import served_by
 from webdyno.own.kind import Asked, Made, users_environment
 from webdyno.own.project import LEAST, Project
 from webdyno.revisions import Recipe, Repository, built
-from webdyno.revisions.repository import WORKING_TREE
 
 
 def make(asked: Asked) -> Made:
@@ -24,7 +23,8 @@ def make(asked: Asked) -> Made:
         )
     app = project.app()
     revision = repository.revision(asked.text, asked.place)
-    _tell_of_changes(asked, repository)
+    if lacking := repository.left_out_of(asked.text):
+        asked.tell(f"{asked.written} {lacking}")
     within = Path(os.path.relpath(project.folder, repository.top)) / app.dir
     variables = {**app.environment, **asked.keys.environment}
     environment = users_environment(repository.top, variables)
@@ -39,12 +39,3 @@ def make(asked: Asked) -> Made:
     )
     here = replace(asked, keys=keys, folder=folder.resolve())
     return Made({**served_by(here, app.start), "version": revision.text})
-
-
-def _tell_of_changes(asked: Asked, repository: Repository) -> None:
-    """A revision lacks what nobody has committed; say so, unless the working tree is asked for."""
-    if asked.text != WORKING_TREE and asked.text.startswith("HEAD") and repository.changes():
-        asked.tell(
-            f"{asked.written} leaves out the changes of the working tree that aren't committed; "
-            f"rev:{WORKING_TREE} has them"
-        )

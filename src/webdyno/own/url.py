@@ -3,22 +3,27 @@
 from urllib.parse import urlsplit
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.kind import Asked, Made
+from webdyno.own.kind import Asked, Made, protocol_knob
 
 HERE = ("127.0.0.1", "localhost")
 READY_WITHIN_S = 5.0
+PORTS = {"http": 80, "https": 443}
+SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
+"""By a URL's scheme: what clients may speak."""
 
 
 def make(asked: Asked) -> Made:
     """Have it watched; raise Mistake for what isn't on the loopback interface."""
+    scheme, port = _parts(asked)
     return Made(
         {
             "title": asked.written,
             "protocol": "http",
+            "knobs": protocol_knob(*SPOKEN[scheme]),
             "settings": {"started": "before the run, by somebody else"},
             "own": {
                 "written": asked.written,
-                "port": _port(asked),
+                "port": port,
                 "ready_within_s": asked.keys.ready_within or READY_WITHIN_S,
                 **({"ready": asked.keys.ready} if asked.keys.ready else {}),
             },
@@ -26,14 +31,17 @@ def make(asked: Asked) -> Made:
     )
 
 
-def _port(asked: Asked) -> int:
+def _parts(asked: Asked) -> tuple[str, int]:
+    """Give scheme and port."""
     try:
         url = urlsplit(asked.text)
-        port = url.port or 80
+        port = url.port or PORTS.get(url.scheme, 0)
     except ValueError:
         raise Mistake(f"{asked.place}: {asked.text} is no URL, such as {_example()}") from None
-    if url.scheme != "http" or url.username is not None:
-        raise Mistake(f"{asked.place}: an arm's URL begins with http://, such as {_example()}")
+    if url.scheme not in SPOKEN or url.username is not None:
+        raise Mistake(
+            f"{asked.place}: an arm's URL begins with http:// or https://, such as {_example()}"
+        )
     if url.hostname not in HERE:
         raise Mistake(
             f"{asked.place}: {url.hostname or asked.text} is not this machine; webdyno puts load "
@@ -44,7 +52,7 @@ def _port(asked: Asked) -> int:
             f"{asked.place}: an arm's URL ends with its port; what is asked for is said by --path, "
             "or by load.paths in a file"
         )
-    return port
+    return url.scheme, port
 
 
 def _example() -> str:

@@ -18,13 +18,15 @@ OURS = ("self", "self")
 def probe(scene: Scene) -> Generator[None, None, NetworkUse]:
     """Tell what the servers' network carried, and which connections the arm's listeners dropped.
 
-    A bench with namespaces of its own has nobody else in them, so that their own counts do.
+    A bench or a stack with namespaces of its own has nobody else in them, so that their own counts
+    do.
     """
-    pids, own = scene.bench.network_pids, scene.bench.network_pids != OURS
+    pid, pids = scene.stack.network_pid, scene.bench.network_pids
+    own = pid is not None or pids != OURS
     ports = {service.address.port for service in scene.stack.services().values()}
-    drops, before = None if own else drops_by_listener(), NetworkReading.read_both(*pids)
+    drops, before = None if own else drops_by_listener(), NetworkReading.of(pid, pids)
     yield
-    after = NetworkReading.read_both(*pids)
+    after = NetworkReading.of(pid, pids)
     dropped = drops_since(drops, None if own else drops_by_listener(), ports)
     if dropped is not None:
         # Those of other programs' listeners count as well: of ours it is as many at least.
@@ -49,6 +51,21 @@ class NetworkReading:
     syn_retransmits: int
     time_wait: int
     ephemeral_ports: int
+
+    @classmethod
+    def of(cls, stack: int | None, bench: tuple[int | str, int | str]) -> "NetworkReading":
+        """Read those of a stack with a namespace of its own, or else of the bench.
+
+        Clients of the former are in the machine's, where only their ports can be told from other
+        programs'.
+        """
+        if stack is None:
+            return cls.read_both(*bench)
+        machine = cls.read()
+        try:
+            return replace(cls.read(stack, leave_out="lo"), time_wait=machine.time_wait)
+        except OSError:
+            return machine  # it has ended, which who looks after it will tell
 
     @classmethod
     def read_both(cls, servers: int | str, client: int | str) -> "NetworkReading":

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from webdyno.bench.control_group import ControlGroup
 from webdyno.bench.found import FoundProcess
@@ -46,8 +47,14 @@ def service_pids(group: ControlGroup | None, role: str, service: RunningService)
     """Ask the control group, which knows at once; searching all of /proc takes 10 ms."""
     if group is not None:
         with suppress(OSError):
-            return [int(pid) for pid in group.entry(role).read_text().split()]
+            found = (file.read_text().split() for file in _members(group.entry(role), service))
+            return [int(pid) for pids in found for pid in pids]
     return service.pids()
+
+
+def _members(entry: Path, service: RunningService) -> Iterable[Path]:
+    """Give the files that name a service's processes; containers have groups of their own."""
+    return entry.parent.rglob(entry.name) if service.is_container else [entry]
 
 
 def _service_cpu(group: ControlGroup | None, role: str, service: RunningService) -> CpuReading:

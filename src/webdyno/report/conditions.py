@@ -10,8 +10,9 @@ from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
 from webdyno.model.experiment import Arm, Experiment, Load, Measure
 from webdyno.model.judgement import Judgement
+from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import CpuSplit, Machine
-from webdyno.model.quantities import memory_words
+from webdyno.model.quantities import TIME, memory_words
 from webdyno.model.records import BlockRecord, CertificateRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
 
@@ -108,8 +109,8 @@ def _load_with(experiment: Experiment) -> Iterator[str]:
 
 
 def _paths(experiment: Experiment) -> list[str]:
-    if experiment.requests:
-        return [", ".join(request.label for request in experiment.requests)]
+    if experiment.asked:
+        return [", ".join(request.label for request in experiment.asked)]
     own = [
         f"{name}: {', '.join(experiment.load_of(name).paths)}"
         for name, arm in experiment.arms.items()
@@ -160,8 +161,21 @@ def _answers(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
     yield "Valid answers", text.number(sum(slot.load.requests.completed for slot in slots))
     busiest = max(slot.load.client.busy for slot in slots)
     yield "Busiest client thread", f"{text.percent(busiest)} of its time"
+    yield from _send_lag([slot.load for slot in slots if slot.load.loop == "open"])
     yield from _told("Servers' own counts", list(_own_counts(slots)))
     yield "Server CPU read from", ", ".join(sorted({slot.servers.means for slot in slots}))
+
+
+def _send_lag(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
+    """Say how late requests left; nothing where the load generator doesn't tell."""
+    lags = [load.send_lag_us.p99 for load in loads if load.send_lag_us.p99 is not None]
+    if not lags:
+        return
+    told = f"99 % of them within {text.number(median(lags))} µs of when they were due"
+    sent = sum(load.requests.sent or 0 for load in loads)
+    if wake_ups := sum(load.client.wake_ups or 0 for load in loads):
+        told += f", {text.number(sent / wake_ups)} at each wake-up"
+    yield "Requests were sent", told
 
 
 def _own_counts(slots: Sequence[SlotRecord]) -> Iterator[str]:
@@ -186,6 +200,8 @@ def _load_parts(load: Load) -> Iterator[str]:
     if load.rate_per_s is not None:
         arrivals = "at random (Poisson)" if load.arrivals == "poisson" else "evenly spaced"
         yield f"{load.rate_per_s:,g} {load.due}s due per second, {arrivals}"
+    if load.send_lag_budget:
+        yield f"sent up to {TIME.words(load.send_lag_budget)} later"
     at_most = "at most " if load.loop == "open" else ""
     yield at_most + text.count(load.connections, "connection")
     if load.think_s:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from textwrap import wrap
 
 from rich.console import Console, Group, RenderableType
@@ -52,13 +51,13 @@ STYLES = {
 }
 
 
-def print_report(console: Console, view: RunView, page: Path) -> None:
-    """Print the report and where its page is; colours are left out where there is no terminal."""
+def print_report(console: Console, view: RunView, report: str) -> None:
+    """Print the report and where its page is, or what draws it; colours only on a terminal."""
     width = min(console.width, WIDTH)
-    console.print(Group(*_parts(view, page, width)), width=width, highlight=False)
+    console.print(Group(*_parts(view, report, width)), width=width, highlight=False)
 
 
-def _parts(view: RunView, page: Path, width: int) -> Iterator[RenderableType]:
+def _parts(view: RunView, report: str, width: int) -> Iterator[RenderableType]:
     yield Text(view.head.experiment.title, style="bold")
     yield Text(view.head.experiment.question, style="dim")
     yield Text()
@@ -81,7 +80,7 @@ def _parts(view: RunView, page: Path, width: int) -> Iterator[RenderableType]:
     yield from _unlike(view.points)
     yield _facts(view.how, width)
     yield Text()
-    yield Text.assemble(("Report  ", "dim"), (str(page), "underline"))
+    yield Text.assemble(("Report  ", "dim"), (report, "underline"))
 
 
 def answer_lines(answers: Sequence[Answer], width: int) -> Grid:

@@ -24,7 +24,9 @@ DONE = "built"
 """The file that tells that a build is complete."""
 WITHIN_S = 3600.0
 KEPT_FOR_S = 30 * 86_400
-SHOWN_LINES = 25
+SHOWN_LINES, SHOWN_IGNORED = 25, 8
+REPOSITORY = "REPOSITORY"
+"""The variable that tells a build where the user's own working tree is."""
 SHOWN_BYTES = 16_384
 MOST_LOG_BYTES = 64 * 2**20
 
@@ -77,6 +79,12 @@ def _build(
     user = repository.user
     must(run_as(user, ["rm", "-rf", kept]), f"{kept} can't be removed")
     must(run_as(user, ["mkdir", "-p", kept]), f"{kept} can't be made")
+    for submodule in repository.submodules(revision.commit):
+        if not submodule.is_here:
+            tell(
+                f"{name} is built without its submodule {submodule.path}, of which there is no "
+                f"clone here; git submodule update --init {submodule.path} makes one"
+            )
     repository.check_out(revision, kept / "files")
     folder = kept / "files" / recipe.folder
     if not folder.is_dir():
@@ -84,20 +92,22 @@ def _build(
     if recipe.build:
         tell(f"building {name} ({revision.text}): {recipe.build}")
         began = time.monotonic()
-        _run(recipe, folder, user, kept, f"{name} ({revision.text})")
+        _run(recipe, folder, repository, kept, f"{name} ({revision.text})")
         tell(f"built {name} in {duration(time.monotonic() - began)}")
     must(run_as(user, ["touch", kept / DONE]), f"{kept} can't be written")
 
 
-def _run(recipe: Recipe, folder: Path, user: ServerUser | None, kept: Path, name: str) -> None:
+def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name: str) -> None:
     """Run the build under a warden, so that nothing of it outlives webdyno."""
+    user = repository.user
+    theirs = os.environ if user is None else {}
     bench = Bench().with_user(user)
     with bench.workspace() as workspace:
         log = workspace.path / "build.log"
         process = bench.spawn(
             ["/bin/sh", "-c", recipe.build or ":"],
             cwd=folder,
-            env={**(os.environ if user is None else {}), **recipe.environment},
+            env={**theirs, REPOSITORY: str(repository.top), **recipe.environment},
             log=log,
             workspace=workspace,
             cpus=sorted(allowed_cpus()),
@@ -116,7 +126,21 @@ def _run(recipe: Recipe, folder: Path, user: ServerUser | None, kept: Path, name
     lines = said[-SHOWN_BYTES:].strip().splitlines()[-SHOWN_LINES:] or ["(nothing)"]
     end = "\n".join(f"    {line}" for line in lines)
     raise Trouble(
-        f"the build of {name} failed with {how}: {recipe.build}\nthe end of its log ({log}):\n{end}"
+        f"the build of {name} failed with {how}: {recipe.build}\n"
+        f"the end of its log ({log}):\n{end}{_lacking(repository)}"
+    )
+
+
+def _lacking(repository: Repository) -> str:
+    """Say what Git ignores in the working tree: perhaps it fails for want of that."""
+    ignored = repository.ignored()
+    if not ignored:
+        return ""
+    more = f" and {len(ignored) - SHOWN_IGNORED} more" if len(ignored) > SHOWN_IGNORED else ""
+    return (
+        f"\nrevisions lack what Git ignores in {repository.top}: "
+        f"{', '.join(ignored[:SHOWN_IGNORED])}{more}. If it needs that, build has to make it or to "
+        f'copy it, such as cp "${REPOSITORY}/{ignored[0].rstrip("/")}" .'
     )
 
 
@@ -132,6 +156,7 @@ def _key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
     what = [
         *(FORMAT, str(repository.top), revision.tree, recipe.build, str(recipe.folder)),
         sorted(recipe.environment.items()),
+        [(it.path, it.is_here) for it in repository.submodules(revision.commit)],
     ]
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:20]
 

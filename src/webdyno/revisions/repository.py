@@ -6,7 +6,7 @@ from subprocess import CompletedProcess
 
 from webdyno.bench.users import ServerUser, caller
 from webdyno.definitions.near import nearest
-from webdyno.model.mistake import Mistake
+from webdyno.model.mistake import Mistake, Trouble
 from webdyno.revisions.users_commands import must, run_as
 
 WORKING_TREE = "."
@@ -20,6 +20,8 @@ NOBODY = {
     "GIT_COMMITTER_DATE": "@0 +0000",
 }
 """Who commits the working tree: equal trees make equal commits."""
+LINK = "160000 "
+"""The mode of a submodule among the entries of a tree."""
 RECORDS_OF_A_RUN = "slots.jsonl"
 
 
@@ -37,6 +39,15 @@ class Revision:
     def text(self) -> str:
         """For people."""
         return self.commit[:SHOWN_DIGITS] + (" with changes" if self.has_changes else "")
+
+
+@dataclass(frozen=True)
+class Submodule:
+    """Another repository that a commit wants inside."""
+
+    path: str
+    commit: str
+    is_here: bool
 
 
 @dataclass(frozen=True)
@@ -76,20 +87,63 @@ class Repository:
         """Count the files of the working tree that differ from the last commit."""
         return len(self._told("status", "--porcelain").splitlines())
 
+    def left_out_of(self, name: str) -> str | None:
+        """Say what a revision lacks that nobody has committed, where that may be a surprise."""
+        if not name.startswith("HEAD") or not self.changes():
+            return None
+        return (
+            "leaves out the changes of the working tree that aren't committed; "
+            f"rev:{WORKING_TREE} has them"
+        )
+
     def changed_files(self, before: Revision, after: Revision) -> list[str]:
         """List the files that are other, new or gone; of one that was moved both names."""
         words = ("diff", "--name-only", "--no-renames", "-z", before.commit, after.commit, "--")
         return sorted(filter(None, self._told(*words).split("\0")))
 
+    def submodules(self, commit: str) -> list[Submodule]:
+        """Name the submodules of a commit, and whether there is a clone of each here."""
+        entries = filter(None, self._told("ls-tree", "-r", "-z", commit).split("\0"))
+        found = [
+            (entry.split()[2], entry.partition("\t")[2])
+            for entry in entries
+            if entry.startswith(LINK)
+        ]
+        return [Submodule(path, at, (self.top / path / ".git").exists()) for at, path in found]
+
+    def ignored(self) -> list[str]:
+        """Name files and folders of the working tree that Git ignores; revisions lack them."""
+        words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        return sorted(filter(None, self._told(*words).split("\0")))
+
     def check_out(self, revision: Revision, folder: Path) -> None:
-        """Put a revision's files into a new folder, as a worktree of this repository."""
+        """Put a revision's files into a new folder, as a worktree of this repository.
+
+        Its submodules come from their clones here, and are left out where there are none. Raise
+        Trouble where such a clone lacks what the revision wants of it.
+        """
+        self._put(revision.commit, folder)
+        for submodule in self.submodules(revision.commit):
+            if not submodule.is_here:
+                continue
+            clone = Repository(self.top / submodule.path, self.user)
+            commit = submodule.commit
+            if clone._git("cat-file", "-e", f"{commit}^{{commit}}").returncode:
+                raise Trouble(
+                    f"submodule {submodule.path} has no commit {commit[:SHOWN_DIGITS]} here, which "
+                    f"{revision.text} wants; get it by: git -C {clone.top} fetch"
+                )
+            clone.check_out(Revision(commit, commit), folder / submodule.path)
+
+    def _put(self, commit: str, folder: Path) -> None:
         # A hook of the user's could do anything, such as asking him something.
         words = ("-c", "core.hooksPath=/dev/null", "worktree", "add", "--force", "--detach")
-        self._told(*words, "--quiet", str(folder), revision.commit)
+        self._told(*words, "--quiet", str(folder), commit)
 
     def forget_removed(self) -> None:
         """Drop what the repository knows of worktrees that are gone."""
         self._git("worktree", "prune")
+        self._git("submodule", "--quiet", "foreach", "--recursive", "git worktree prune")
 
     def _working_tree(self, place: str) -> Revision:
         """Commit the working tree, untracked files included and ignored ones not, to no branch.

@@ -23,6 +23,7 @@ from webdyno.probe import SlotProbe, server_cpu
 from webdyno.run.certificate import ask
 from webdyno.run.point import MeasuredPoint, PlannedArm
 from webdyno.run.state import in_state
+from webdyno.run.unlike import with_differences
 from webdyno.stack import RunningStack, StackDied, start_stack
 
 PORT_TAKEN = "address already in use"
@@ -184,18 +185,20 @@ def _start(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
 
 def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord:
     """Ask all arms the same before the load, where they speak HTTP."""
+    answers = {
+        arm.name: ask(
+            stacks[arm.name].url,
+            arm.certified,
+            arm.load,
+            at.benches[arm.name].bench.client_socket,
+            at.experiment.ignore,
+        )
+        for arm in at.arms
+        if arm.stack.protocol == "http"
+    }
     return CertificateRecord(
         block=block,
-        answers={
-            arm.name: ask(
-                stacks[arm.name].url,
-                arm.certified,
-                arm.load,
-                at.benches[arm.name].bench.client_socket,
-            )
-            for arm in at.arms
-            if arm.stack.protocol == "http"
-        },
+        answers=with_differences(answers),
         settings={arm.name: stacks[arm.name].settings() for arm in at.arms},
         ran_before=[arm.name for arm in at.arms if arm.stack.runs_already],
     )

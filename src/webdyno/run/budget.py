@@ -11,7 +11,7 @@ from webdyno.judge.stop import blocks_for_an_answer
 from webdyno.model.experiment import Experiment, Level, Load
 from webdyno.model.format import count, duration
 from webdyno.model.point import plan_points
-from webdyno.run.pilot import needs_pilot
+from webdyno.run.pilot import looked_at, needs_pilot
 
 OWN_S = 2.0
 """What webdyno itself takes to begin and to judge at the end, about."""
@@ -66,7 +66,8 @@ def point_s(experiment: Experiment, catalogue: Catalogue) -> float:
         for name, arm in experiment.arms.items()
         for site in [catalogue.site(experiment.site_of(name))]
     )
-    pilots_s = starts_s + len(experiment.arms) * PILOT_S if piloted else 0.0
+    share = len(looked_at(experiment)) / len(experiment.arms)
+    pilots_s = share * (starts_s + len(experiment.arms) * PILOT_S) if piloted else 0.0
     return pilots_s + blocks_needed(experiment) * (starts_s + loads_s)
 
 

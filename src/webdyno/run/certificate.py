@@ -3,18 +3,22 @@
 import hashlib
 import socket
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlsplit
 
 from webdyno.model.experiment import Load
 from webdyno.model.headers import accepted_encodings, header
 from webdyno.model.records import Answer
 from webdyno.run.asked import Asked
+from webdyno.run.unlike import without_ignored
 from webdyno.stack.ports import NewSocket
 from webdyno.stack.speaking import Conversation, NoAnswer
 
 SHOWN_BYTES = 200
 """How much of a body is kept as text: enough to recognise an error page."""
+
+COMPARED_BYTES = 1 << 16
+"""How much of a body is held against the first arm's to show where they differ."""
 
 MOST_DECODED_BYTES = 1 << 30
 """A small body can unpack to one that fills the memory."""
@@ -28,8 +32,11 @@ def ask(
     requests: Iterable[Asked],
     load: Load,
     new_socket: NewSocket = socket.socket,
+    ignored: Sequence[str] = (),
 ) -> list[Answer]:
     """Ask a server each request over one connection, as the load will, and keep the answers.
+
+    What is `ignored` is taken out of bodies, unless they have to be what site or request say.
 
     Headers are those of the load, so bodies may come compressed: what is kept of them is decoded.
 
@@ -37,10 +44,12 @@ def ask(
     """
     netloc = urlsplit(url).netloc
     with Conversation(netloc, load.protocol, load.timeout_s, new_socket) as conversation:
-        return [_ask_one(conversation, asked, load) for asked in requests]
+        return [_ask_one(conversation, asked, load, ignored) for asked in requests]
 
 
-def _ask_one(conversation: Conversation, asked: Asked, load: Load) -> Answer:
+def _ask_one(
+    conversation: Conversation, asked: Asked, load: Load, ignored: Sequence[str]
+) -> Answer:
     headers = load.headers if asked.headers is None else asked.headers
     told = Answer(
         path=asked.label or asked.path,
@@ -57,8 +66,11 @@ def _ask_one(conversation: Conversation, asked: Asked, load: Load) -> Answer:
         conversation.close()
         return told.model_copy(update={"error": str(error) or type(error).__name__})
     lacks = asked.contains is not None and asked.contains.encode() not in body
+    if asked.expect.body_sha256 is None:
+        body = without_ignored(body, ignored)
     return told.model_copy(
         update={
+            "body": body[:COMPARED_BYTES],
             "status": said.status,
             "http_version": said.version,
             "tls": conversation.tls,

@@ -11,7 +11,7 @@ from webdyno.model.records import Record
 
 HIDDEN = "…hidden…"
 SAID_BY_OTHERS = frozenset(
-    {"error", "headers", "body_start", "failure_samples", "printed", "what", "log_tail"}
+    {"error", "headers", "body_start", "unlike", "failure_samples", "printed", "what", "log_tail"}
 )
 """Keys of records under which stands what servers and load generators said."""
 TELLING = 3

@@ -86,6 +86,12 @@ def needs_pilot(experiment: Experiment) -> bool:
     return None in asked and program(experiment.generator).tells_windows
 
 
+def looked_at(experiment: Experiment) -> list[str]:
+    """Name the arms that have pilots: all; of the base of a gate, which is two arms, the first."""
+    arms = list(experiment.arms)
+    return [arms[0], *arms[2:]] if experiment.gate else arms
+
+
 def run_pilots(at: MeasuredPoint) -> None:
     """Look at each arm that has no pilot on record, in an order drawn once.
 
@@ -95,9 +101,9 @@ def run_pilots(at: MeasuredPoint) -> None:
     if not needs_pilot(at.experiment):
         return
     order = Random(f"{at.experiment.measure.seed}/{at.point.number}/pilot")
-    done = pilots(at.records)
+    done, wanted = pilots(at.records), looked_at(at.experiment)
     for arm in order.sample(at.arms, len(at.arms)):
-        if arm.name in done:
+        if arm.name in done or arm.name not in wanted:
             continue
         try:
             record = _look_at(at, arm)

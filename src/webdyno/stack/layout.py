@@ -8,15 +8,16 @@ from typing import Any
 
 from webdyno.bench import Bench
 from webdyno.bench.copies import copy_own
+from webdyno.bench.netns_network import CLIENT
 from webdyno.bench.users import ServerUser, caller, hand_over, make_private, uid_of
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Service
 from webdyno.model.site import Site
-from webdyno.stack.certificates import SECURE, certificate
+from webdyno.stack.certificates import certificate
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of
-from webdyno.stack.ports import HOST, free_port
+from webdyno.stack.ports import HOST, free_port, own_network_host
 from webdyno.stack.ready import Address
 from webdyno.stack.render import Filled, Job, fill_in, service_job, without_empty
 from webdyno.stack.roles import Role
@@ -120,6 +121,8 @@ def lay_out(
 def bench_of(service: Service, bench: Bench) -> Bench:
     """Give the bench with whom a service runs as: a user's own program as who would start it."""
     own = service.own
+    if own and own.container_port:
+        return bench.with_user(None)  # as root, see webdyno.own.podman
     if own is None or not own.folder:
         return bench
     folder = Path(own.folder)
@@ -135,14 +138,18 @@ def _addresses(
     """Give each role its address; no two have the same port."""
     bench = deployment.bench
     ports: dict[str, int] = {front: front_port} if front and front_port else {}
+    hosts: dict[str, str] = {}
     for role in roles:
         if role.service.own and role.service.own.port:
             ports[role.name] = role.service.own.port
+        if role.service.own and role.service.own.container_port:
+            ports[role.name] = role.service.own.container_port
+            hosts[role.name] = own_network_host()
         if role.name not in ports:
             ports[role.name] = free_port(bench.servers_socket, ports.values())
     return {
         role.name: Address(
-            host=bench.host if role.name == front else HOST,
+            host=hosts.get(role.name) or (bench.host if role.name == front else HOST),
             port=ports[role.name],
             socket=deployment.workspace.path / role.name / "listen.sock"
             if role.by_socket
@@ -173,6 +180,7 @@ def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
         "protocol": role.service.protocol,
         "folder": str(workspace / role.name),
         "host": address.host,
+        "client": CLIENT,
         "port": address.port,
         "socket": str(address.socket) if address.socket else None,
         "knobs": role.knobs,
@@ -191,7 +199,7 @@ def _write_files(
         (home / folder).mkdir(parents=True, exist_ok=True)
     if role.service.data and role.name in deployment.kept_data:
         copy_own(deployment.kept_data[role.name], home / role.service.data)
-    if role.speaks in SECURE:
+    if role.has_certificate:
         made = certificate(deployment.bench.host, str(role.knobs.get("tls_key", "ec")))
         (home / CERTIFICATE_FILE).write_text(made.certificate)
         for name, text in ((KEY_FILE, made.key), (BOTH_FILE, made.certificate + made.key)):

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatch
+from fnmatch import filter as matching
 from pathlib import Path
 
 from webdyno.model.mistake import Trouble
@@ -38,7 +38,7 @@ def find(need: Need) -> str | None:
 
 def missing(needs: Mapping[str, Need]) -> list[Need]:
     """Give the needs that nothing on this machine meets."""
-    return [need for need in needs.values() if not need.optional and find(need) is None]
+    return _missing(needs, _looked_for(needs))
 
 
 def found(title: str, needs: Mapping[str, Need]) -> dict[str, str | None]:
@@ -46,13 +46,22 @@ def found(title: str, needs: Mapping[str, Need]) -> dict[str, str | None]:
 
     What is optional and isn't there is None, and so is what doesn't count.
     """
-    if lacking := missing(needs):
+    there = _looked_for(needs)
+    if lacking := _missing(needs, there):
         raise Trouble(
             f"{title} isn't completely installed: there is no "
             f"{' and no '.join(map(describe, lacking))}; on Debian and Ubuntu: "
             f"apt-get install {' '.join(dict.fromkeys(need.apt for need in lacking))}"
         )
+    return there
+
+
+def _looked_for(needs: Mapping[str, Need]) -> dict[str, str | None]:
     return {name: find(need) for name, need in needs.items()}
+
+
+def _missing(needs: Mapping[str, Need], there: Mapping[str, str | None]) -> list[Need]:
+    return [need for name, need in needs.items() if not need.optional and there[name] is None]
 
 
 def describe(need: Need) -> str:
@@ -71,8 +80,8 @@ def _programs(name: str) -> Iterator[str]:
                 yield str(path)
                 return
         elif os.path.isdir(folder):  # noqa: PTH112 (Path would ask for the type of each entry)
-            for entry in os.listdir(folder):  # noqa: PTH208
-                if fnmatch(entry, name) and _servers_may_run(Path(folder, entry)):
+            for entry in matching(os.listdir(folder), name):  # noqa: PTH208
+                if _servers_may_run(Path(folder, entry)):
                     yield str(Path(folder, entry))
 
 

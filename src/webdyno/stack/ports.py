@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 
+from webdyno.model.bench import OWN_NETWORKS
 from webdyno.model.mistake import Trouble
 
 HOST = "127.0.0.1"
@@ -15,6 +16,8 @@ LOWEST = 10_240
 MOST_PORTS = 1000
 """So many are drawn from where outgoing connections leave fewer."""
 TRIES = 200
+NETWORK_FROM = 16
+"""What comes before is for the bench that has a network of its own."""
 
 NewSocket = Callable[[], socket.socket]
 """Makes a TCP socket; on some benches in another network namespace than ours."""
@@ -36,6 +39,15 @@ def free_port(new_socket: NewSocket = socket.socket, taken: Container[int] = ())
         if port not in taken and _can_listen(port, new_socket) is None:
             return port
     raise Trouble(f"found no free port on {HOST} between {LOWEST} and {highest}")
+
+
+def own_network_host() -> str:
+    """Draw an address for servers that have a network of their own, at random as ports are.
+
+    It isn't the client's.
+    """
+    offset = random.SystemRandom().randrange(NETWORK_FROM, OWN_NETWORKS.num_addresses - 1)
+    return str(OWN_NETWORKS[offset])
 
 
 def demand_port(port: int) -> int:

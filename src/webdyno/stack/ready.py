@@ -4,11 +4,12 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from webdyno.model.service import BAD_REQUEST
 from webdyno.stack.ports import NewSocket
 from webdyno.stack.speaking import Conversation, NoAnswer
 
@@ -16,6 +17,7 @@ POLL_S = 0.005
 START_WITHIN_S = 20.0
 SAME_WRONG_ANSWER_FOR_S = 1.0
 ANSWER_WITHIN_S = 5.0
+PROTOCOLS = ("http", "https", "h2", "h2c")
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,18 @@ def wait_for_answer(
             return FirstAnswer(answered_at, answer[0], is_right=False)
         time.sleep(POLL_S)
     return FirstAnswer(answered_at, wrong[0], is_right=False) if wrong else None
+
+
+def spoken_instead(
+    address: Address, path: str, new_socket: NewSocket = socket.socket
+) -> str | None:
+    """Give what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
+    for protocol in PROTOCOLS:
+        other = replace(address, protocol=protocol)
+        answer = _ask(other, path, new_socket) if protocol != address.protocol else None
+        if answer is not None and answer[0] != BAD_REQUEST:
+            return protocol
+    return None
 
 
 def connect(

@@ -9,6 +9,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
 from webdyno.model.site import Site
 from webdyno.model.stack import RoleDefinition, Stack
+from webdyno.stack.certificates import SECURE
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,14 @@ class Role:
     def speaks(self) -> str:
         """What clients speak with it, of an HTTP server: the convention is a knob `protocol`."""
         return str(self.knobs.get("protocol", "http"))
+
+    @property
+    def has_certificate(self) -> bool:
+        """Whether its folder has a certificate of the run's own.
+
+        A user's own configuration may have hosts with TLS besides the one that is asked.
+        """
+        return self.speaks in SECURE or (self.service.own is not None and bool(self.service.files))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from webdyno.bench import Bench, ServerProcess
-from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.control_group import ControlGroup, forget_groups, trees
 from webdyno.bench.copies import copy_own
 from webdyno.bench.found import FoundProcess
 from webdyno.bench.memory import MemoryLimit, MemoryReading
@@ -21,13 +21,14 @@ from webdyno.bench.workspace import Workspace
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words
+from webdyno.model.service import BAD_REQUEST
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.layout import Deployment, bench_of, lay_out
 from webdyno.stack.ports import demand_port
 from webdyno.stack.preload import preload
-from webdyno.stack.ready import FirstAnswer, wait_for_answer
+from webdyno.stack.ready import FirstAnswer, spoken_instead, wait_for_answer
 from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
@@ -178,13 +179,14 @@ class RunningStack:
         begin = time.monotonic()
         for service in self._services.values():
             self._started.append(service)
-            service.start(self._groups_to_join(service))
+            service.start(self._groups_to_join(service), self._groups_made_by(service))
             if service is not self._front or service.role.service.protocol != "http":
                 service.wait_until_it_listens()
             if service.role.service.filled_with == "site-files":
                 preload(service.address, self._prepared.files(), self._bench.servers_socket)
         answered = self._wait_for_answer()
         self.ready_s = (answered.at_s if answered else time.monotonic()) - begin
+        self._front.hold_network()
         self.versions()  # kept with the logs
         self.check_alive()
 
@@ -205,6 +207,12 @@ class RunningStack:
             own.ready_within_s if own else None,
             is_patient=own is not None and own.ready is not None,
         )
+        unsure = answered is None or answered.status == BAD_REQUEST
+        if own and unsure and (spoken := self._spoken_instead(path)):
+            raise front.died(
+                f"speaks {spoken} on its port, and not {front.address.protocol} as load.protocol "
+                f'asks for: give load.protocol = "{spoken}", or have it speak that'
+            )
         if answered is None:
             late = f"has not answered {self.url}{path} in time"
             if self.stack.runs_already:
@@ -213,6 +221,12 @@ class RunningStack:
         if own and not answered.is_right:
             raise front.died(f"answers {self.url}{path} with status {answered.status}")
         return answered
+
+    def _spoken_instead(self, path: str) -> str | None:
+        front = self._front
+        if not front.listens():
+            return None
+        return spoken_instead(front.address, path, self._bench.client_socket)
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
@@ -261,6 +275,12 @@ class RunningStack:
         processes = [service.process for service in self._started]
         return [pid for it in processes if isinstance(it, FoundProcess) for pid in it.roots()]
 
+    @property
+    def network_pid(self) -> int | None:
+        """A process in the network namespace that the front has to itself; None where it hasn't."""
+        process = self._front.process if self._front.is_container else None
+        return process.pid if isinstance(process, ServerProcess) else None
+
     def ask_to_stop(self) -> None:
         """Have everything stop, without waiting for its end: that is for `stop`."""
         for service in reversed(self._started):
@@ -272,8 +292,7 @@ class RunningStack:
             service.stop()
         if self.group is not None:
             self.group.end()
-        if self.memory_limit is not None:
-            self.memory_limit.end()
+        forget_groups(self._workspace.name)
         self._workspace.remove()
         self._prepared.release()
 
@@ -283,8 +302,13 @@ class RunningStack:
         return f" (the memory limit was reached, OOM kills: {kills})" if kills else ""
 
     def _groups_to_join(self, service: RunningService) -> list[Path]:
+        if service.is_container:
+            return []
         own = [self.group.entry(service.role.name)] if self.group else []
         return own + (self.memory_limit.entries() if self.memory_limit else [])
+
+    def _groups_made_by(self, service: RunningService) -> list[Path]:
+        return trees(self._workspace.name) if service.is_container else []
 
     def __enter__(self) -> Self:
         """Give itself: it has been started already."""

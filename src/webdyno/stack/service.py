@@ -1,5 +1,6 @@
 """One service of a stack: its configuration and its process."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,6 +72,7 @@ class RunningService:
     bench: Bench
     workspace: Workspace
     process: ServerProcess | FoundProcess | None = field(default=None, init=False)
+    _network: int | None = field(default=None, init=False)
 
     @property
     def cwd(self) -> Path:
@@ -78,7 +80,15 @@ class RunningService:
         own = self.role.service.own
         return Path(own.folder) if own and own.folder else self.home
 
-    def start(self, groups_to_join: Sequence[Path] = ()) -> None:
+    @property
+    def is_container(self) -> bool:
+        """Whether its command starts containers, with control groups that it makes for them."""
+        own = self.role.service.own
+        return own is not None and own.container_port is not None
+
+    def start(
+        self, groups_to_join: Sequence[Path] = (), groups_to_remove: Sequence[Path] = ()
+    ) -> None:
         """Start the process; it isn't ready yet."""
         service, filled = self.role.service, self.filled
         if service.runs_already:
@@ -98,6 +108,7 @@ class RunningService:
             log=self.log,
             workspace=self.workspace,
             groups_to_join=groups_to_join,
+            groups_to_remove=groups_to_remove,
             stop_signal=service.stop_signal,
             stop_within_s=service.stop_within_s,
         )
@@ -133,7 +144,7 @@ class RunningService:
         code = self.process.poll() if self.process else None
         if code is None or self.process is None:
             return
-        if code == 0 and (left := self.process.left_running):
+        if code == 0 and (left := self.process.left_running) and not self.is_container:
             where = self.role.service.where
             raise self.died(IN_THE_BACKGROUND.format(left=left, where=where))
         raise self.died(f"ended by itself with {_exit_words(code)}{why}")
@@ -143,7 +154,7 @@ class RunningService:
         service = self.role.service
         if service.runs_already:
             return StackDied(self.role.name, f"{service.title} {what}", None)
-        if service.own:
+        if service.own and not self.is_container:
             what = f"{what} (run in {self.cwd} as {name_of(self.bench.user)})"
         return StackDied(self.role.name, f"{service.title} {what}", self.log)
 
@@ -191,8 +202,19 @@ class RunningService:
         if not found:
             return None
         where = " and ".join(found)
+        if self.is_container:
+            port = self.address.port
+            return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
         asked = "$SOCKET" if self.address.socket else "$PORT"
         return f"listens on {where} and not on {self.address.text}, as {asked} asked it to"
+
+    def hold_network(self) -> None:
+        """Have the network of containers outlive them until we stop, or die.
+
+        Else what is sent to one that has just ended would leave this machine.
+        """
+        if self.is_container and isinstance(self.process, ServerProcess):
+            self._network = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)
 
     def ask_to_stop(self) -> None:
         """Have the process stop, without waiting for its end."""
@@ -203,6 +225,9 @@ class RunningService:
         """Stop the process and whatever it started; safe to call twice."""
         if self.process is not None:
             self.process.stop()
+        if self._network is not None:
+            os.close(self._network)
+            self._network = None
 
     def _kept(self) -> Path:
         return self.log.parent / self.role.name
@@ -211,7 +236,7 @@ class RunningService:
         try:
             run_command(
                 words,
-                cwd=self.home,
+                cwd=self.cwd,
                 environment=self.environment,
                 bench=self.bench,
                 workspace=self.workspace,

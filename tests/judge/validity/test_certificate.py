@@ -33,7 +33,9 @@ def test_equal_answers_are_fine() -> None:
 def test_a_wrong_status_names_arm_path_and_code() -> None:
     (finding,) = found((answered(), answered(path="/missing.txt", status=404)))
     assert (finding.rule, finding.severity, finding.arm) == ("wrong-status", "invalid", "apache")
-    assert finding.what == "arm apache answered 404 to /missing.txt, 200 was expected"
+    assert finding.what == (
+        "arm apache answered 404 to /missing.txt, 200 was expected; it says 'Hello, World!'"
+    )
 
 
 def test_no_answer_tells_why() -> None:

@@ -28,20 +28,21 @@ def test_client_bound_spoils_what_the_client_times_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loop", "lag_us", "response_us", "fires"),
+    ("loop", "lag_us", "budget_us", "response_us", "fires"),
     [
-        ("open", 2_000.0, 10_000.0, True),
-        ("open", 2_000.0, 50_000.0, False),
-        ("open", 200.0, 300.0, False),
-        ("closed", 2_000.0, 10_000.0, False),
+        ("open", 2_000.0, 0.0, 10_000.0, True),
+        ("open", 2_000.0, 1_000.0, 10_000.0, True),
+        ("open", 2_000.0, 2_000.0, 10_000.0, False),
+        ("open", 2_000.0, 0.0, 50_000.0, False),
+        ("open", 200.0, 0.0, 300.0, False),
+        ("closed", 2_000.0, 0.0, 10_000.0, False),
     ],
 )
 def test_late_requests_spoil_an_open_loop(
-    loop: str, lag_us: float, response_us: float, fires: bool
+    loop: str, lag_us: float, budget_us: float, response_us: float, fires: bool
 ) -> None:
-    change = load_with(
-        loop=loop, send_lag_us={"p99": lag_us}, response_time_us={"p99": response_us}
-    )
+    lag = {"p99": lag_us, "budget": budget_us}
+    change = load_with(loop=loop, send_lag_us=lag, response_time_us={"p99": response_us})
     found = found_in(run_with(change))
     assert ("send-lag" in found) == fires
 

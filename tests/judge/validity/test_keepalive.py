@@ -2,8 +2,10 @@
 
 import pytest
 
+from builders import SimulatedRun
 from judge.validity.broken import found_in, load_with, run_with
 from webdyno.model.load_result import IdleConnections
+from webdyno.model.records import SlotRecord
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,16 @@ def test_closing_what_should_be_kept_is_told(asked: str | int, closed: int, fire
     assert ("keep-alive" in found) == fires
     if fires:
         assert "one in 10 answers" in found["keep-alive"].what
+
+
+def test_servers_that_keep_no_connection_are_alike_only_if_all_are() -> None:
+    change = load_with(keepalive={"asked": "always", "server_closed": 20_000})
+    one = run_with(change)
+    assert found_in(one)["keep-alive"].severity == "invalid"
+    records = [change(it) if isinstance(it, SlotRecord) else it for it in one.records]
+    told = found_in(SimulatedRun(one.head, records))["keep-alive"]
+    assert (told.severity, told.arm) == ("note", None)
+    assert "no arm keeps connections" in told.what
 
 
 def test_keeping_what_should_be_closed_is_told() -> None:

@@ -8,7 +8,7 @@ use clap::builder::BoolishValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::order::check::{
-    HIGHEST_RATE, LONGEST_SLOT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, SHORTEST_WINDOW_S,
+    HIGHEST_RATE, LONGEST_SLOT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, MOST_LAG_MS, SHORTEST_WINDOW_S,
     STEEPEST_ZIPF,
 };
 use crate::order::{KeepAlive, Sha256Hex, Stage, ThinkDistribution, Tls};
@@ -127,6 +127,11 @@ pub struct Args {
     /// Exponential gaps between due times instead of even ones [default: even]
     #[arg(long, help_heading = "Open loop", requires = "rates")]
     pub poisson: bool,
+    /// Send requests up to so much later, and several at a wake-up, which costs less: 50us, 200us,
+    /// 1ms, at most 10ms; answers are then timed by when the kernel got them [default: 0, exact]
+    #[arg(long, value_name = "TIME", help_heading = "Open loop", requires = "open",
+          value_parser = lag)]
+    pub send_lag_budget: Option<f64>,
     /// Due requests that may wait for a free connection; more are dropped and counted
     /// [default: 100000 requests]
     #[arg(long, value_name = "COUNT", help_heading = "Open loop", requires = "open",
@@ -285,6 +290,13 @@ pub fn explain(mut refusal: clap::Error) -> clap::Error {
     refusal
 }
 
+fn lag(text: &str) -> Result<f64, String> {
+    match units::seconds::<1>(text)? {
+        long if long * 1e3 > MOST_LAG_MS.into() => Err(format!("is longer than {MOST_LAG_MS} ms")),
+        lag => Ok(lag),
+    }
+}
+
 fn window(text: &str) -> Result<f64, String> {
     match units::seconds::<LONGEST_WINDOW_S>(text)? {
         short if short < SHORTEST_WINDOW_S => Err(format!("is shorter than {SHORTEST_WINDOW_S} s")),
@@ -339,6 +351,8 @@ mod tests {
             ("u --think-distribution constant", "--think"),
             ("u --poisson", "--rate"),
             ("u --max-backlog 5", "--rate"),
+            ("u --send-lag-budget 50us", "--rate"),
+            ("u --rate 5 --send-lag-budget 11ms", "longer than 10 ms"),
             ("", "<URLS>"),
         ] {
             let said = refusal(flags);
@@ -359,7 +373,8 @@ mod tests {
         for good in [
             "u v --rate 5 --poisson -t 2 -c 2 --hdr f --csv g",
             "u --replay f --rate 5 --poisson",
-            "u --times f --max-backlog 5",
+            "u --times f --max-backlog 5 --send-lag-budget 50us",
+            "u --rate 5 --send-lag-budget 0",
             "u --replay f --replay-speed 2 --max-backlog 5",
             "--request-file f",
         ] {

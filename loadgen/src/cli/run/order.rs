@@ -61,6 +61,7 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
         connections: args.connections,
         keepalive,
         timeout_s: args.timeout,
+        send_lag_budget_s: args.send_lag_budget.unwrap_or(0.0),
         think: args.think.map(|mean_s| Think {
             mean_s,
             distribution: args.think_distribution.unwrap_or_default(),

@@ -10,6 +10,15 @@ from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
 from webdyno.model.run import RunHead
 
+CORRECT = (
+    "See what it sends with `webdyno up` and curl, and correct the site or the server's settings "
+    "until all arms answer alike."
+)
+DIFFERENT = (
+    "Correct it, or say by --ignore what may differ, as a regular expression or a place in JSON: "
+    "--ignore '$.items[*].id'."
+)
+
 SIZE_TOLERANCE = 0.05
 """How much larger one arm's body may be where bodies may differ from answer to answer."""
 
@@ -142,7 +151,8 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                 yield _finding(
                     "wrong-status",
                     arm,
-                    f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected",
+                    f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected"
+                    f"{_begins(answer)}",
                 )
             elif answer.lacks is not None:
                 yield _finding(
@@ -193,7 +203,9 @@ def _unlike_each_other(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     "different-body",
                     arm,
                     f"arms {baseline} and {arm} answered {paths} with different bodies: "
-                    f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}",
+                    f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
+                    f"{_diff(baseline, ours, arm, theirs)}",
+                    DIFFERENT,
                 )
 
 
@@ -217,7 +229,7 @@ def _unlike_but_allowed(
                 free = ours.expected_sha256 is None and theirs.expected_sha256 is None
                 if free and ours.body_sha256 != theirs.body_sha256 and _alike(ours, theirs):
                     sizes = f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
-                    unlike.setdefault(paths, sizes)
+                    unlike.setdefault(paths, sizes + _diff(baseline, ours, arm, theirs))
                 for name, answer in ((baseline, ours), (arm, theirs)):
                     if sums.setdefault((name, at), answer.body_sha256) != answer.body_sha256:
                         varying.add(paths)
@@ -252,12 +264,22 @@ def _alike(one: Answer, other: Answer) -> bool:
     return larger <= smaller * (1 + SIZE_TOLERANCE)
 
 
-def _finding(rule: str, arm: str, what: str) -> Finding:
+def _begins(answer: Answer) -> str:
+    start = " ".join(answer.body_start.split())
+    return f"; it says {start!r:.160}" if start else ""
+
+
+def _diff(baseline: str, ours: Answer, arm: str, theirs: Answer) -> str:
+    """Show what is other, line by line, where that is on record."""
+    lines = theirs.unlike or ours.unlike
+    return f" (- {baseline}, + {arm}):\n" + "\n".join(lines) if lines else ""
+
+
+def _finding(rule: str, arm: str, what: str, remedy: str = CORRECT) -> Finding:
     return Finding(
         rule=rule,
         severity="invalid",
         arm=arm,
         what=what,
-        remedy="See what it sends with `webdyno up` and curl, and correct the site or the server's "
-        "settings until all arms answer alike.",
+        remedy=remedy,
     )

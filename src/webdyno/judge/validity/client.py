@@ -24,7 +24,7 @@ WAITING_LIMIT = 1 - BUSY_LIMIT
 
 LAG_LIMIT, LAG_FLOOR_US = 0.05, 500.0
 """Open loop: the send lag's 99th percentile may reach this share of the response time's, and in any
-case this much: one late wake-up in a hundred requests says nothing about the client."""
+case this much beyond its budget: one late wake-up in a hundred says nothing about the client."""
 
 NEAR, STALE = 0.9, 1.1
 """From `NEAR` times the ceiling on it may be the ceiling that is measured. A rate above `STALE`
@@ -204,10 +204,10 @@ STOOD_STILL = SlotRule(
 
 
 def _lagged(slot: SlotRecord) -> bool:
-    lag, response = slot.load.send_lag_us.p99, slot.load.response_time_us.p99
-    if slot.load.loop != "open" or not lag or not response:
+    lag, response = slot.load.send_lag_us, slot.load.response_time_us.p99
+    if slot.load.loop != "open" or not lag.p99 or not response:
         return False
-    return lag > max(LAG_LIMIT * response, LAG_FLOOR_US)
+    return lag.p99 > max(LAG_LIMIT * response, lag.budget + LAG_FLOOR_US)
 
 
 def _most_lag(slots: Sequence[SlotRecord]) -> str:

@@ -1,17 +1,24 @@
 """Whether connections were kept as asked: opening them is a good part of a small request's cost."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from webdyno.judge.measured import Measured
 from webdyno.judge.validity.rule import SlotRule
 from webdyno.model.format import count, number, percent
+from webdyno.model.judgement import Finding, LeftOutSlot
 from webdyno.model.metrics import answers
 from webdyno.model.records import SlotRecord
+from webdyno.model.run import RunHead
 
 CLOSED_LIMIT = 0.005
 """Share of answers after which the server may close although the connection was to be kept.
 
 nginx's default, one in 1000, stays below it; one in 100 doesn't.
 """
+
+ALL_CLOSED = 0.9
+"""Share of answers from which on a server keeps no connection; some are closed after the slot."""
 
 HELD_LIMIT = 0.99
 """Share of the idle connections that must be open: one may just be opened again at the end."""
@@ -52,7 +59,36 @@ def _fewest_held(slots: Sequence[SlotRecord]) -> str:
     return f"only {number(fewest.held)} of {number(fewest.asked)} idle connections were kept open"
 
 
-KEEP_ALIVE = SlotRule(
+@dataclass(frozen=True)
+class _KeptAlike(SlotRule):
+    """Servers that close every connection, all of them, aren't unlike: it is how they answer.
+
+    So does gunicorn's usual worker: who compares two revisions of such a program has this in both.
+    """
+
+    def left_out(self, slots: Sequence[SlotRecord]) -> list[LeftOutSlot]:
+        """List the slots that break the rule, unless all do alike."""
+        return [] if _none_keeps(slots) else super().left_out(slots)
+
+    def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
+        """Tell of arms that close connections; a note where all close all of them."""
+        if not _none_keeps(measured.slots):
+            return super().findings(measured, head)
+        what = "no arm keeps connections: each request opened its own, and that is in all figures"
+        remedy = "To say so in the experiment: --set load.keepalive=never."
+        return [Finding(rule=self.name, severity="note", arm=None, what=what, remedy=remedy)]
+
+
+def _none_keeps(slots: Sequence[SlotRecord]) -> bool:
+    """Whether all arms close each connection that they were to keep."""
+    return bool(slots) and all(
+        slot.load.keepalive.asked != "never"
+        and (slot.load.all_of_it.server_closed or 0) >= ALL_CLOSED * max(answers(slot), 1)
+        for slot in slots
+    )
+
+
+KEEP_ALIVE = _KeptAlike(
     name="keep-alive",
     broken=_closed_early,
     what=_closed,

@@ -1,23 +1,23 @@
-//! When bytes arrived, by the kernel's account: a server that was kept from its processor has no
-//! other way to know how long they have lain in its socket.
+//! When bytes arrived, by the kernel's account: who looks only now and then, or was kept from the
+//! CPU, has no other way to know how long they have lain in a socket.
 
 use std::io;
 use std::mem::size_of_val;
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::net::RecvFlags;
+use rustix::time::Timespec;
 
-pub const NS_PER_S: u64 = 1_000_000_000;
+use crate::clock::when_it_was;
 
-/// Makes the kernel keep the time of arrival (`SO_TIMESTAMPNS`, socket(7)) on all connections that
-/// this listener accepts from now on: they inherit it.
-pub fn keep_times(listener: &TcpListener) -> io::Result<()> {
+/// Makes the kernel keep the time of arrival (`SO_TIMESTAMPNS`, socket(7)) on a socket, or on all
+/// connections that a listener accepts from now on: they inherit it.
+pub fn keep_times(socket: impl AsFd) -> io::Result<()> {
     let one: libc::c_int = 1;
     // SAFETY: the option's value is one valid `c_int`.
     let outcome = unsafe {
         libc::setsockopt(
-            listener.as_raw_fd(),
+            socket.as_fd().as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_TIMESTAMPNS,
             (&raw const one).cast(),
@@ -28,8 +28,13 @@ pub fn keep_times(listener: &TcpListener) -> io::Result<()> {
 }
 
 /// Reads what is there; gives the number of bytes, and when the last of them arrived by the
-/// monotonic clock. (Without a stamp, as at the end of a connection, that is now.)
-pub fn receive(socket: &TcpStream, bytes: &mut [u8]) -> io::Result<(usize, u64)> {
+/// monotonic clock. The kernel doesn't tell at the end of a connection, for a segment of which some
+/// is left, and just after it was asked to keep times.
+pub fn receive(
+    socket: impl AsFd,
+    bytes: &mut [u8],
+    flags: RecvFlags,
+) -> io::Result<(usize, Option<u64>)> {
     let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     // Words, because the header that the kernel writes there has to be aligned.
     let mut control = [0_u64; 16];
@@ -39,18 +44,15 @@ pub fn receive(socket: &TcpStream, bytes: &mut [u8]) -> io::Result<(usize, u64)>
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control);
+    let (fd, flags) = (socket.as_fd().as_raw_fd(), flags.bits() as libc::c_int);
     // SAFETY: `message` names a buffer and a control area that live until the end, with their sizes.
-    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    let got = unsafe { libc::recvmsg(fd, &raw mut message, flags | libc::MSG_DONTWAIT) };
     let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
-    let now_ns = now_ns();
-    // The stamp is of the other clock, whose zero moves; only differences of it mean something.
-    let age_ns = stamp_ns(&message)
-        .map_or(0, |stamp_ns| clock_ns(ClockId::Realtime).saturating_sub(stamp_ns));
-    Ok((got, now_ns - age_ns.min(now_ns)))
+    Ok((got, stamp(&message).map(when_it_was)))
 }
 
 /// The time that the kernel put beside the bytes, by the real-time clock.
-fn stamp_ns(message: &libc::msghdr) -> Option<u64> {
+fn stamp(message: &libc::msghdr) -> Option<Timespec> {
     // SAFETY: the kernel has filled in the control area of `message`, which is still alive.
     let header = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
     if (header.cmsg_level, header.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
@@ -58,53 +60,50 @@ fn stamp_ns(message: &libc::msghdr) -> Option<u64> {
     }
     // SAFETY: this kind of message holds a `timespec` (socket(7)), aligned or not.
     let stamp = unsafe { libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned() };
-    Some(stamp.tv_sec as u64 * NS_PER_S + stamp.tv_nsec as u64)
-}
-
-/// The monotonic clock, which every process of the machine reads alike.
-pub fn now_ns() -> u64 {
-    clock_ns(ClockId::Monotonic)
-}
-
-fn clock_ns(clock: ClockId) -> u64 {
-    let now = clock_gettime(clock);
-    now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
+    Some(Timespec { tv_sec: stamp.tv_sec, tv_nsec: stamp.tv_nsec })
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
     use std::thread::sleep;
     use std::time::Duration;
 
     use super::*;
+    use crate::clock::now_ns;
 
     #[test]
     fn bytes_that_lay_around_arrived_when_they_were_sent() {
         let (mut client, server) = connection();
-        let mut stamped_right = || {
+        let mut stamped_right = |flags| {
             let before_ns = now_ns();
             client.write_all(b"hello").expect("room");
             let sent_ns = now_ns();
             sleep(Duration::from_millis(20));
             let mut bytes = [0; 16];
-            let (got, arrived_ns) = receive(&server, &mut bytes).expect("bytes");
-            assert_eq!(&bytes[..got], b"hello");
+            let (got, arrived_ns) = receive(&server, &mut bytes, flags).expect("bytes");
+            assert_eq!(got, 5);
+            assert_eq!(&bytes[..5] == b"hello", flags.is_empty());
             // Two clocks are read, one after the other.
-            (before_ns - 1_000_000..sent_ns + 1_000_000).contains(&arrived_ns)
+            arrived_ns
+                .is_some_and(|at_ns| (before_ns - 1_000_000..sent_ns + 1_000_000).contains(&at_ns))
         };
         // The kernel begins to stamp a little after it was asked to.
-        assert!((0..50).any(|_| stamped_right()));
+        assert!((0..50).any(|_| stamped_right(RecvFlags::empty())));
+        // Also where it drops the bytes.
+        assert!((0..50).any(|_| stamped_right(RecvFlags::TRUNC)));
     }
 
     #[test]
     fn nothing_there_is_not_the_end() {
         let (client, server) = connection();
-        let found = receive(&server, &mut [0; 16]).expect_err("nothing was sent");
+        let found =
+            receive(&server, &mut [0; 16], RecvFlags::empty()).expect_err("nothing was sent");
         assert_eq!(found.kind(), io::ErrorKind::WouldBlock);
         drop(client);
-        assert_eq!(receive(&server, &mut [0; 16]).expect("the end").0, 0);
+        let end = receive(&server, &mut [0; 16], RecvFlags::empty()).expect("the end");
+        assert_eq!(end, (0, None));
     }
 
     fn connection() -> (TcpStream, TcpStream) {

@@ -1,0 +1,216 @@
+"""`image:NAME`, `image:DIR`, `image:compose.yaml#SERVICE`: containers that serve HTTP.
+
+The containers of an arm share a network namespace of their own, so that each arm has the port that
+its image listens on to itself; a pair of virtual Ethernet devices leads there, and no proxy. Podman
+runs in a mount namespace of its own and keeps what it writes in the arm's folder. All of that, and
+the network, ends with the processes, kill -9 included.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from webdyno.model.mistake import Mistake
+from webdyno.own.compose import compose_services
+from webdyno.own.kind import Asked, Made, verbatim
+from webdyno.own.podman import NEEDS, Image, Podman, podman
+
+USUAL_PORTS = (80, 8080)
+"""Where several are exposed, these come first; the last where none is."""
+SCRIPT = "start.sh"
+BUILD_FILES = ("Containerfile", "Dockerfile")
+COMPOSE_ENDINGS = (".yaml", ".yml")
+WEB = "web"
+
+HEAD = """\
+# Starts {written}, in a network of its own that ends with it.
+set -eu
+here=$PWD
+group=/webdyno-$(basename "$(dirname "$here")")/$(basename "$here")
+cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+link=$(echo {{{{ server.host }}}} | tr . -)
+outside="nsenter --net=/proc/$PPID/ns/net"
+
+ip link add eth0 type veth peer name "$link" netns $PPID
+ip address add {{{{ server.host }}}} peer {{{{ server.client }}}} dev eth0
+ip link set lo up
+ip link set eth0 up
+$outside ip address add {{{{ server.client }}}} peer {{{{ server.host }}}} dev "$link"
+$outside ip link set "$link" up
+mount -t tmpfs none /dev/shm    # Podman keeps its locks there, for all containers of the machine
+
+podman_run() {{
+    exec {podman} --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@"
+}}
+"""
+BESIDE = """\
+(   # it ends all, so that nobody measures what is left
+    (podman_run {words}) || true
+    echo "webdyno: the service {name} ended by itself"
+    kill -TERM $$
+) &
+"""
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container of an arm."""
+
+    name: str
+    image: Image
+    environment: dict[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
+    """For `podman run`."""
+    command: Sequence[str] = ()
+    """In the place of the image's own."""
+    ports: Sequence[int] = ()
+    """Where it says that it listens; as its image says unless given."""
+
+
+def make(asked: Asked) -> Made:
+    """Have the images there, built or fetched, and a script that runs them."""
+    if asked.bench == "netns":
+        raise Mistake(
+            f"{asked.place}: containers have a network of their own and can't be in that of "
+            "--bench netns; leave that out"
+        )
+    engine = podman(asked.provide, asked.tell)
+    containers = _containers(asked, engine)
+    front = containers[-1]
+    port = asked_port(front, asked)
+    texts = {SCRIPT: _script(asked, engine, containers)}
+    for it in containers:
+        texts[_variables_file(it)] = _variables(
+            it, asked, {"PORT": str(port)} if it is front else {}
+        )
+    keys = asked.keys
+    return Made(
+        {
+            "title": asked.written,
+            "protocol": "http",
+            "needs": {name: need.model_dump(exclude_defaults=True) for name, need in NEEDS.items()},
+            "files": {name: name for name in texts},
+            "start": [
+                "/usr/bin/unshare",
+                "--net",
+                "--mount",
+                "/bin/sh",
+                f"{{{{ server.folder }}}}/{SCRIPT}",
+            ],
+            "version": ", ".join(f"{it.name} {it.image.id[:12]}" for it in containers),
+            "settings": {"network": "its own, by a pair of virtual Ethernet devices"},
+            "own": {
+                "written": asked.written,
+                "container_port": port,
+                **({"ready": keys.ready} if keys.ready else {}),
+                **({"ready_within_s": keys.ready_within} if keys.ready_within else {}),
+            },
+        },
+        {
+            name: _template(text) if name == SCRIPT else verbatim(text)
+            for name, text in texts.items()
+        },
+    )
+
+
+def _containers(asked: Asked, engine: Podman) -> list[Container]:
+    """Give the containers of an arm, in the order of their starts; what is asked is the last."""
+    name, hash_mark, service = asked.text.partition("#")
+    path = (asked.folder / name).resolve()
+    if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
+        return [
+            Container(
+                name=it.name,
+                image=engine.build(
+                    f"{it.name} of {path.name}",
+                    it.build.file,
+                    it.build.context,
+                    it.build.options,
+                    asked.tell,
+                )
+                if it.build
+                else engine.find(it.image, asked.tell),
+                environment=it.environment,
+                options=it.options,
+                command=it.command,
+                ports=it.ports,
+            )
+            for it in compose_services(path, service, asked.place, asked.tell)
+        ]
+    return [Container(WEB, _image(asked, engine, name, path))]
+
+
+def _image(asked: Asked, engine: Podman, name: str, path: Path) -> Image:
+    """Build what is a file or a folder; else it is an image's name."""
+    if path.is_dir() and (name.startswith((".", "/")) or "/" in name or _build_file(path)):
+        file = _build_file(path)
+        if file is None:
+            raise Mistake(f"{asked.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
+        return engine.build(asked.written, file, path, (), asked.tell)
+    if path.is_file():
+        return engine.build(asked.written, path, path.parent, (), asked.tell)
+    if name.startswith((".", "/")):
+        raise Mistake(f"{asked.place}: there is no file or folder {path}")
+    return engine.find(name, asked.tell)
+
+
+def _build_file(folder: Path) -> Path | None:
+    return next((folder / name for name in BUILD_FILES if (folder / name).is_file()), None)
+
+
+def asked_port(front: Container, asked: Asked) -> int:
+    """Give the port that is asked: what PORT says, else what is exposed."""
+    said = {**front.image.environment, **front.environment, **asked.keys.environment}.get("PORT")
+    if said:
+        if not said.isdecimal() or not 0 < int(said) < 65536:
+            raise Mistake(f"{asked.place}: PORT={said} is no port")
+        return int(said)
+    exposed = front.ports or front.image.ports
+    port = next((it for it in USUAL_PORTS if it in exposed), next(iter(exposed), USUAL_PORTS[-1]))
+    if len(exposed) != 1:
+        why = "of those that it exposes" if exposed else "since it exposes none"
+        asked.tell(f"{asked.written} is asked on port {port}, {why}; --env PORT=N says otherwise")
+    return port
+
+
+def _script(asked: Asked, engine: Podman, containers: Sequence[Container]) -> str:
+    hosts = [f"--add-host={it.name}:127.0.0.1" for it in containers if len(containers) > 1]
+    parts = [HEAD.format(written=asked.written.replace("\n", " "), podman=engine.run_words())]
+    for it in containers:
+        words = shlex.join(
+            [
+                *("--name", it.name, *hosts, "--env-file", _variables_file(it)),
+                *(*it.options, it.image.id, *it.command),
+            ]
+        )
+        is_last = it is containers[-1]
+        parts.append(
+            f"podman_run {words}\n" if is_last else BESIDE.format(words=words, name=it.name)
+        )
+    return "\n".join(parts)
+
+
+def _variables_file(container: Container) -> str:
+    return f"{container.name}.env"
+
+
+def _variables(container: Container, asked: Asked, more: dict[str, str]) -> str:
+    variables = {**container.environment, **more}
+    if more:  # it is the front, which the arm's own variables are for
+        variables |= asked.keys.environment
+    for name, value in variables.items():
+        if "\n" in value:
+            raise Mistake(f"{asked.place}: {name} has several lines, which Podman can't be given")
+    return "".join(f"{name}={value}\n" for name, value in variables.items())
+
+
+MARKS = ("{{ server.host }}", "{{ server.client }}")
+
+
+def _template(text: str) -> str:
+    """Have nothing but our own marks filled in."""
+    for mark in MARKS:
+        if mark in text:
+            return mark.join(_template(part) for part in text.split(mark))
+    return verbatim(text)

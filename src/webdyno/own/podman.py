@@ -1,0 +1,255 @@
+"""Podman: which of its runtimes and storages work here, and the images that it has or can get.
+
+It runs containers without a service in the background: they are children of who starts them, so
+that an arm's container is watched, confined and ended like any server. Images that Docker has are
+taken over.
+"""
+
+import functools
+import json
+import os
+import resource
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from webdyno.bench import Bench
+from webdyno.bench.control_group import forget_groups
+from webdyno.bench.cpus import allowed_cpus
+from webdyno.model.format import duration
+from webdyno.model.mistake import Trouble
+from webdyno.model.service import Need
+from webdyno.own.kind import Provide, Tell
+
+NEEDS = {
+    "podman": Need(command=["podman"], apt="podman"),
+    "runtime": Need(command=["crun", "runc"], apt="runc"),
+    "ip": Need(command=["ip"], apt="iproute2"),
+    "nsenter": Need(command=["nsenter"], apt="util-linux"),
+}
+RUNTIMES = ("crun", "runc")
+TRIAL = f"trial-{os.getpid()}"
+"""Names the control groups of a container that never runs."""
+NOT_FOUND = 127
+"""What `podman run` ends with when all went well but there is no such program in the container."""
+OPEN_FILES, PROCESSES = 65536, 16384
+"""At most. Podman would give a container all that root may have, which some sandboxes refuse."""
+WITHIN_S = 600.0
+BUILD_WITHIN_S = 3600.0
+SHOWN_LINES, SHOWN_LETTERS = 25, 200
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that is there."""
+
+    id: str
+    ports: tuple[int, ...]
+    """The TCP ports that it exposes."""
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Podman:
+    """Podman, called so that it works on this machine."""
+
+    forced: tuple[str, ...]
+    """Words that choose how its images are stored, where its own choice doesn't work."""
+    storage: str
+    """How they are stored: overlay, or vfs where that isn't possible."""
+    images: Path
+    """Where it keeps them."""
+    runtime: str
+
+    def words(self) -> list[str]:
+        """Give the words before a subcommand that has to do with its images."""
+        return ["podman", *self.forced, "--runtime", self.runtime]
+
+    def find(self, name: str, tell: Tell) -> Image:
+        """Give an image by name: Podman's, Docker's, or else a registry's.
+
+        Raise Trouble where none of them has it.
+        """
+        if found := self.inspect(name):
+            return found
+        source, of_docker = name, _docker_has(name)
+        if of_docker:
+            last = name.rpartition("/")[2]
+            source = f"docker-daemon:{name}{'' if ':' in last or '@' in last else ':latest'}"
+        tell(f"fetching {name} from {'Docker' if of_docker else 'its registry'} …")
+        done = _run([*self.words(), "pull", "--quiet", "--", source])
+        image_id = (done.stdout.split() or [""])[-1]
+        if done.returncode or not (found := self.inspect(image_id)):
+            raise Trouble(
+                f"there is no image {name}: neither Podman nor Docker has it as root, and no "
+                f"registry gave it; build it first, or see its name. Podman said:\n{_end(done)}"
+            )
+        if of_docker:  # so that the next run sees what Docker has by then
+            _run([*self.words(), "untag", image_id])
+        return found
+
+    def inspect(self, name: str) -> Image | None:
+        """Give an image that Podman has."""
+        done = _run([*self.words(), "image", "inspect", "--", name])
+        if done.returncode:
+            return None
+        (said, *_) = json.loads(done.stdout)
+        config: dict[str, Any] = said["Config"]
+        ports = [key.partition("/") for key in config.get("ExposedPorts") or {}]
+        pairs = (pair.partition("=") for pair in config.get("Env") or [])
+        return Image(
+            id=said["Id"],
+            ports=tuple(int(port) for port, _, kind in ports if kind != "udp" and port.isdecimal()),
+            environment={variable: value for variable, _, value in pairs},
+        )
+
+    def build(self, name: str, file: Path, context: Path, more: Sequence[str], tell: Tell) -> Image:
+        """Build an image under a warden's eye; raise Trouble with the log's end when it fails."""
+        tell(f"building {name} …")
+        began = time.monotonic()
+        bench = Bench().with_user(None)
+        with bench.workspace() as workspace:
+            log, made = workspace.path / "build.log", workspace.path / "image"
+            words = [*self.words(), "build", "--file", str(file), "--iidfile", str(made)]
+            process = bench.spawn(
+                [*words, *_limits(), *more, str(context)],
+                cwd=context,
+                env=dict(os.environ),
+                log=log,
+                workspace=workspace,
+                cpus=sorted(allowed_cpus()),
+            )
+            try:
+                code = process.wait(BUILD_WITHIN_S)
+            finally:
+                process.stop()
+            if code != 0:
+                how = f"exit code {code}" if code is not None else "no end in an hour"
+                end = _indented(log.read_text(errors="replace"))
+                raise Trouble(f"building {name} failed with {how}; the end of its log:\n{end}")
+            found = self.inspect(made.read_text().strip())
+        if found is None:
+            raise Trouble(f"building {name} gave no image that Podman knows")
+        tell(f"built {name} in {duration(time.monotonic() - began)}")
+        return found
+
+    def run_words(self) -> str:
+        """Give the words, for a shell, that run a container of an image in a place of its own.
+
+        What Podman knows and writes of it stays in the current folder, and goes with that.
+        """
+        words = [
+            *("podman", "--storage-driver", self.storage, "--runtime", self.runtime),
+            *("--storage-opt", f"additionalimagestore={self.images}"),
+            *("--cgroup-manager", "cgroupfs", "--events-backend", "none"),
+        ]
+        places = '--root "$here/storage" --runroot "$here/state" --tmpdir "$here/temporary"'
+        run = ["run", "--network", "host", "--pull", "never", "--log-driver", "passthrough"]
+        return " ".join([shlex.join(words), places, shlex.join([*run, *_limits()])])
+
+
+def podman(provide: Provide, tell: Tell) -> Podman:
+    """Give Podman as it works here; raise Trouble where it doesn't, or isn't wanted."""
+    if os.geteuid() != 0:
+        raise Trouble(
+            "containers as arms take root, since each gets a network and control groups of its "
+            "own: call webdyno by sudo (images are then those of root's Podman, or Docker's)"
+        )
+    provide(NEEDS.values())
+    return _tried_out(tell)
+
+
+@functools.cache
+def _tried_out(tell: Tell) -> Podman:
+    """Find the storage and the runtime that work; done, and told, once."""
+    for forced in ((), ("--storage-driver", "vfs")):
+        asked = _run(["podman", *forced, "info", "--format", "json"])
+        if asked.returncode == 0:
+            break
+    else:
+        raise Trouble(f"Podman doesn't work here; it said:\n{_end(asked)}")
+    info = json.loads(asked.stdout)
+    storage, images = info["store"]["graphDriverName"], Path(info["store"]["graphRoot"])
+    usual = info["host"]["ociRuntime"]["name"]
+    refused: dict[str, str] = {}
+    for runtime in dict.fromkeys(filter(None, (usual, *RUNTIMES))):
+        candidate = Podman(forced, storage, images, runtime)
+        fault = _fault(candidate) if shutil.which(runtime) else "it isn't installed"
+        if fault is None:
+            for chosen in _chosen(bool(forced), refused, runtime):
+                tell(chosen)
+            return candidate
+        refused[runtime] = fault
+    faults = "\n".join(f"    {name}: {fault}" for name, fault in refused.items())
+    raise Trouble(f"Podman can't run containers here, with none of its runtimes:\n{faults}")
+
+
+def _chosen(is_forced: bool, refused: dict[str, str], runtime: str) -> Iterator[str]:
+    if is_forced:
+        yield "images are kept by the driver vfs, since overlay isn't possible here"
+    if refused:
+        why = ", ".join(f"{name} refuses ({fault})" for name, fault in refused.items())
+        yield f"containers are run by {runtime}: {why}"
+
+
+def _fault(candidate: Podman) -> str | None:
+    """Have a runtime start a program that isn't there; say why it doesn't come as far as that."""
+    with tempfile.TemporaryDirectory() as empty:
+        words = [*candidate.words(), "--cgroup-manager", "cgroupfs"]
+        words += ["run", "--rm", "--network", "host", "--cgroup-parent", f"/webdyno-{TRIAL}"]
+        done = _run([*words, *_limits(), "--rootfs", empty, "/nothing"])
+    forget_groups(TRIAL)
+    if done.returncode == NOT_FOUND:
+        return None
+    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return said.removeprefix("Error: ").removeprefix("OCI runtime error: ")[:SHOWN_LETTERS]
+
+
+def _limits() -> list[str]:
+    """Give the flags that keep a container's limits within ours."""
+    most = {"nofile": (resource.RLIMIT_NOFILE, OPEN_FILES)}
+    most["nproc"] = (resource.RLIMIT_NPROC, PROCESSES)
+    words = []
+    for name, (which, at_most) in most.items():
+        hard = resource.getrlimit(which)[1]
+        count = at_most if hard == resource.RLIM_INFINITY else min(hard, at_most)
+        words += ["--ulimit", f"{name}={count}:{count}"]
+    return words
+
+
+def _docker_has(name: str) -> bool:
+    if shutil.which("docker") is None:
+        return False
+    return _run(["docker", "image", "inspect", "--", name]).returncode == 0
+
+
+def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            words,
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=WITHIN_S,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        raise Trouble(f"there is no program {words[0]}; install it") from None
+    except subprocess.TimeoutExpired:
+        raise Trouble(f"{words[0]} did not end within {WITHIN_S:g} s") from None
+
+
+def _end(done: subprocess.CompletedProcess[str]) -> str:
+    return _indented(done.stderr or done.stdout)
+
+
+def _indented(text: str) -> str:
+    lines = text.strip().splitlines()[-SHOWN_LINES:] or ["(nothing)"]
+    return "\n".join(f"    {line}" for line in lines)

@@ -1,0 +1,218 @@
+"""Containers as arms, with Podman itself: measured, stopped, and what is said when they fail.
+
+Base images can't be had everywhere, so the image is nothing but a static program.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import (
+    PATIENCE_S,
+    QUICK,
+    left_behind,
+    run_blocks,
+    scratch,
+    started_webdyno,
+    webdyno,
+)
+from webdyno.model.mistake import Trouble
+from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.own.podman import podman
+from webdyno.run.folder import RunFolder
+
+SERVER = """
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void end(int n) { (void)n; _exit(0); }
+int main(int argc, char **argv) {
+    char request[4096], answer[512];
+    const char *port = getenv("PORT"), *says = getenv("SAYS");
+    if (argc > 1) port = argv[1];
+    if (!atoi(port ? port : "8080")) { fprintf(stderr, "sorry, no database\\n"); return 3; }
+    signal(SIGTERM, end);
+    signal(SIGPIPE, SIG_IGN);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(atoi(port ? port : "8080"))};
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(s, (struct sockaddr *)&at, sizeof at)) { perror("bind"); return 1; }
+    listen(s, 128);
+    says = says ? says : "hello";
+    int length = snprintf(answer, sizeof answer, "HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n"
+        "Content-Length: %zu\\r\\n\\r\\n%s", strlen(says), says);
+    for (;;) {
+        int c = accept(s, 0, 0);
+        if (read(c, request, sizeof request) > 0) { if (write(c, answer, length) < 0) { } }
+        close(c);
+    }
+}
+"""
+LABEL = f"webdyno.test={os.getpid()}"
+"""Of images of these tests alone: others may run at the same time."""
+DOCKERFILE = (
+    f"FROM scratch\nLABEL {LABEL}\n" + 'COPY server /server\nEXPOSE {port}\nCMD ["/server"{more}]\n'
+)
+FEW = ("--set=load.connections=1", "--set=load.keepalive=never", *QUICK)
+GROUPS = Path("/sys/fs/cgroup")
+
+
+def _why_not() -> str | None:
+    """Say why there are no containers here, for the report of the tests."""
+    if shutil.which("podman") is None:
+        return "Podman isn't installed (scripts/test_packages.py does that)"
+    if shutil.which("gcc") is None:
+        return "there is no gcc for the container's program"
+    try:
+        podman(lambda _: None, lambda _: None)
+    except Trouble as trouble:
+        return str(trouble)
+    return None
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The static program that all images here are made of."""
+    if why := _why_not():
+        pytest.skip(f"no containers: {why}")
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "server.c").write_text(SERVER)
+    words = ["gcc", "-O1", "-static", "-o", "server", "server.c"]
+    subprocess.run(words, cwd=folder, check=True)
+    return folder / "server"
+
+
+@pytest.fixture
+def home(tmp_path: Path, program: Path) -> Path:
+    """A folder with a Dockerfile, whose image is built once: Podman knows its layers again."""
+    shutil.copy2(program, tmp_path / "server")
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE.format(port=81, more=""))
+    return tmp_path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def images_end_with_the_tests() -> Iterator[None]:
+    """Remove the images that the tests have built."""
+    yield
+    if shutil.which("podman") is None:
+        return
+    words = ["podman", "images", "--all", "--quiet", "--no-trunc", f"--filter=label={LABEL}"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    if made := set(done.stdout.split()):
+        subprocess.run(["podman", "rmi", "--force", *made], check=False, capture_output=True)
+
+
+def test_a_container_is_measured_beside_a_process(home: Path) -> None:
+    (home / "two.toml").write_text(
+        'title = "t"\nquestion = "q?"\n'
+        '[arms.image]\nstack = "image:."\nmemory = "64MB"\nenvironment.PORT = "81"\n'
+        '[arms.plain]\nstack = "cmd:./server"\n'
+    )
+    told = run_blocks(1, "run", "two.toml", *FEW, folder=home)
+    assert "building image:. …" in told
+    records = RunFolder.open(home / "run").records()
+    slots = [it for it in records if isinstance(it, SlotRecord)]
+    contained = [it for it in slots if it.arm == "image"]
+    assert contained
+    assert all(it.load.requests.completed and it.servers.cpu_s > 0 for it in contained)
+    readings = [it.readings for it in contained if it.readings]
+    assert all(it.services["web"].processes == 1 for it in readings), "Podman's own don't count"
+    assert all(it.memory and it.memory.limit_bytes <= 64_000_000 for it in readings)
+    assert all(it.network.own_namespace for it in readings)
+    (certificate, *_) = (it for it in records if isinstance(it, CertificateRecord))
+    assert "Ethernet" in str(certificate.model_dump()), "how it is reached is told"
+
+
+def test_two_images_that_listen_on_the_same_port_and_one_of_a_compose_file(home: Path) -> None:
+    (home / "compose.yaml").write_text(
+        'services:\n  web:\n    build: .\n    ports: ["8000:81"]\n    depends_on: [data]\n'
+        '    restart: always\n    environment: {SAYS: "${NOTHING:-hello}", PORT: "81"}\n'
+        '  data:\n    build: .\n    environment: ["PORT=82"]\n'
+    )
+    told = run_blocks(
+        1, "duel", "image:compose.yaml", "image:Dockerfile", "--env=PORT=81", *FEW, folder=home
+    )
+    assert "left out: web.restart" in told
+    records = RunFolder.open(home / "run").records()
+    readings = [(it.arm, it.readings) for it in records if isinstance(it, SlotRecord)]
+    counts = {arm: it.services["web"].processes for arm, it in readings if it}
+    assert counts == {"image:compose.yaml": 2, "image:Dockerfile": 1}
+
+
+@pytest.mark.parametrize("ends_by", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_is_left_however_webdyno_ends(home: Path, ends_by: signal.Signals) -> None:
+    with started_webdyno("up", "image:.", "--env=PORT=81", folder=home) as process:
+        assert process.stdout
+        line = next((it for it in process.stdout if "serves" in it), "")
+        host = re.search(r"http://([\d.]+):81", line)
+        assert host, line
+        names = [path.name for path in scratch(home).glob("webdyno-*/live/*")]
+        assert any(_groups(names))
+        process.send_signal(ends_by)
+        process.wait(PATIENCE_S)
+    assert left_behind(home) == []
+    links = subprocess.run(["ip", "link"], check=True, capture_output=True, text=True).stdout
+    assert host[1].replace(".", "-") not in links
+    assert _groups(names) == []
+
+
+def _groups(names: list[str]) -> list[Path]:
+    """Give the control groups of all kinds that stacks of these names have, after some patience."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        found = [group for name in names for group in GROUPS.glob(f"*/webdyno-{name}")]
+        if not found:
+            break
+        time.sleep(0.05)
+    return found
+
+
+def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:
+    done = webdyno("up", "image:.", "--port=8080", folder=home)
+    assert done.returncode == 2
+    assert "listens on port 81 there; --env PORT=N" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "stack", "says"),
+    [
+        (None, "image:localhost/none-like-that", "there is no image localhost/none-like-that"),
+        (None, "image:./gone", "there is no file or folder"),
+        (None, "image:gone.yaml#web", r"gone.yaml can't be read: no such file"),
+        ("FROM scratch\nCOPY none /", "image:.", "failed with exit code.*\n(.*\n)*.*none"),
+        (
+            DOCKERFILE.format(port=81, more=', "die"'),
+            "image:.",
+            "ended by itself with exit code 3; the end of its log.*:\n +sorry, no database",
+        ),
+        (
+            DOCKERFILE.format(port=81, more="").replace('"/server"', '"/nothing"'),
+            "image:.",
+            "ended by itself with exit code 127",
+        ),
+        (
+            DOCKERFILE.format(port=81, more=', "85"'),
+            "image:.",
+            r"listens on 0\.0\.0\.0:85 and not on port 81; --env PORT=N",
+        ),
+    ],
+)
+def test_what_goes_wrong_is_told_in_one_message(
+    home: Path, dockerfile: str | None, stack: str, says: str
+) -> None:
+    if dockerfile:
+        (home / "Dockerfile").write_text(dockerfile)
+    done = webdyno("up", stack, "--ready-within=5s", folder=home)
+    assert done.returncode in {2, 3}, done.stdout
+    assert re.search(says, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+    assert left_behind(home) == []

@@ -1,0 +1,42 @@
+"""The example applications, as a new user would try them: two commands and no file to write."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, run_blocks, webdyno
+from webdyno.cli.exits import Exit
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = ("express", "fastapi", "flask", "go", "rack")
+
+
+def made(name: str, folder: Path) -> Path:
+    """Make an example's repository, and its `webdyno.toml`."""
+    app = folder / "app"
+    subprocess.run(["sh", EXAMPLES / f"{name}.sh", app], check=True, capture_output=True)
+    done = webdyno("init", folder=app)
+    assert done.returncode == Exit.OK, done.stderr
+    return app
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_says_itself_how_it_is_measured(name: str, tmp_path: Path) -> None:
+    app = made(name, tmp_path)
+    written = (app / "webdyno.toml").read_text()
+    assert all(f'path = "{path}"' in written for path in ("/", "/items", "/search"))
+    done = webdyno("gate", "--base=start", "--head=documentation", folder=app)
+    assert done.returncode == Exit.OK, done.stderr
+    assert "only documentation changed (README.md)" in done.stdout
+
+
+@pytest.mark.parametrize(("name", "program"), [("go", "go"), ("rack", "puma")])
+def test_an_example_is_built_and_asked_everything(name: str, program: str, tmp_path: Path) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"there is no {program} here")  # the others are built of what a registry has
+    app = made(name, tmp_path)
+    run_blocks(1, "duel", "rev:slower", "rev:start", "--set=load.connections=4", *QUICK, folder=app)
+    report = webdyno("report", "run", folder=app)
+    assert "/search" in report.stdout

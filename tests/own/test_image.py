@@ -1,0 +1,73 @@
+"""Containers as arms: what is refused before Podman is asked, which port, and what is installed."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from webdyno.definitions import Catalogue
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.service import Need
+from webdyno.own.image import Container, asked_port
+from webdyno.own.kind import Asked, OwnKeys
+from webdyno.own.podman import Image, podman
+
+
+def asked(told: list[str], environment: dict[str, str] | None = None, bench: str = "") -> Asked:
+    return Asked(
+        written="image:x",
+        text="x",
+        keys=OwnKeys(environment=environment or {}),
+        folder=Path("/"),
+        place="here",
+        tell=told.append,
+        services=Catalogue.load().services,
+        bench=bench,
+        provide=lambda _: None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("exposed", "of_image", "of_service", "of_user", "port", "is_told"),
+    [
+        ((3000,), {}, {}, {}, 3000, False),
+        ((9000, 8080, 80), {}, {}, {}, 80, True),
+        ((9000, 9001), {}, {}, {}, 9000, True),
+        ((), {}, {}, {}, 8080, True),
+        ((3000,), {"PORT": "1"}, {}, {}, 1, False),
+        ((3000,), {"PORT": "1"}, {"PORT": "2"}, {}, 2, False),
+        ((3000,), {"PORT": "1"}, {"PORT": "2"}, {"PORT": "4"}, 4, False),
+    ],
+)
+def test_the_port_is_what_is_said_or_else_what_is_exposed(
+    exposed: tuple[int, ...],
+    of_image: dict[str, str],
+    of_service: dict[str, str],
+    of_user: dict[str, str],
+    port: int,
+    is_told: bool,
+) -> None:
+    told: list[str] = []
+    front = Container("web", Image("0" * 64, exposed, of_image), of_service)
+    assert asked_port(front, asked(told, of_user)) == port
+    assert bool(told) == is_told
+    with pytest.raises(Mistake, match="PORT=http is no port"):
+        asked_port(front, asked(told, {"PORT": "http"}))
+
+
+def test_what_a_compose_file_publishes_comes_before_what_its_image_exposes() -> None:
+    front = Container("web", Image("0" * 64, (80,), {}), ports=(3000,))
+    assert asked_port(front, asked([])) == 3000
+
+
+def test_nothing_is_installed_or_tried_unless_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(needs: Iterable[Need]) -> None:
+        raise Trouble(f"missing: {' '.join(need.apt for need in needs)}")
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(Trouble, match="missing: podman runc iproute2 util-linux"):
+        podman(refused, lambda _: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(Trouble, match="call webdyno by sudo"):
+        podman(refused, lambda _: None)
