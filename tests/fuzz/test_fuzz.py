@@ -233,6 +233,11 @@ OTHER_COMMANDS = [
     ["report", "{}"],
     ["studies", "{}"],
     ["studies", "deathmatch", "--budget", "{}"],
+    ["workload", "{}"],
+    *(
+        ["workload", "nothing.log", flag, "{}"]
+        for flag in ("--speed", "--from", "--to", "--methods", "--loop", "-o", "--twin")
+    ),
     ["{}"],
 ]
 
