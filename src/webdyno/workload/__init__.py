@@ -55,7 +55,9 @@ def traffic_of(log: Log, manner: Manner, *, twin: bool = False) -> Traffic:
 
     Raise Mistake where a twin would be too large.
     """
-    spread_over = popularity(log.asked_id, len(log.asked))
+    paths = {path: number for number, path in enumerate(dict.fromkeys(it.path for it in log.asked))}
+    path_id = np.array([paths[asked.path] for asked in log.asked])[log.asked_id]
+    spread_over = popularity(path_id, len(paths))
     chosen = mix(log, spread_over)
     when = arrivals(log.time_s)
     visits, _ = sessions(log.time_s, log.client_id)

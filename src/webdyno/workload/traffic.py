@@ -43,7 +43,8 @@ def mix(log: Log, popularity: Popularity) -> Mix:
     """
     counts = np.bincount(log.asked_id, minlength=len(log.asked))
     ranked = np.argsort(-counts, kind="stable")
-    by_law = popularity.kind == "zipf"
+    one_method = popularity.paths == len(log.asked)  # an experiment's Zipf's law knows no methods
+    by_law = popularity.kind == "zipf" and one_method
     shares = zipf_shares(len(ranked), popularity.zipf) if by_law else counts[ranked] / counts.sum()
     if len(ranked) <= MOST_REQUESTS:
         return Mix(ranked.tolist(), shares, popularity.zipf if by_law else None)
