@@ -205,6 +205,7 @@ def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:
             r"listens on 0\.0\.0\.0:85 and not on port 81; --env PORT=N",
         ),
     ],
+    ids=["no image", "no folder", "no file", "failing build", "dies", "no program", "other port"],
 )
 def test_what_goes_wrong_is_told_in_one_message(
     home: Path, dockerfile: str | None, stack: str, says: str
