@@ -49,6 +49,7 @@ FREE = {
     "arms.NAME.load",
     "arms.NAME.bench",
     "gate.worse_than",
+    "workload",
 }
 """Tables whose keys are named elsewhere, or by nobody."""
 

@@ -26,7 +26,7 @@ from webdyno.cli.exits import Exit
 from webdyno.definitions.catalogue import BUILT_IN, Catalogue
 from webdyno.model.experiment import Arm, Experiment, Load, Measure
 from webdyno.model.mistake import Mistake
-from webdyno.model.point import plan_points
+from webdyno.model.point import key_parts, plan_points
 from webdyno.run.folder import RunFolder
 
 SEED = int(os.environ.get("WEBDYNO_FUZZ_SEED", "1"))
@@ -233,6 +233,11 @@ OTHER_COMMANDS = [
     ["report", "{}"],
     ["studies", "{}"],
     ["studies", "deathmatch", "--budget", "{}"],
+    ["workload", "{}"],
+    *(
+        ["workload", "nothing.log", flag, "{}"]
+        for flag in ("--speed", "--from", "--to", "--methods", "--loop", "-o", "--twin")
+    ),
     ["{}"],
 ]
 
@@ -288,7 +293,7 @@ def test_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 written = json.loads(text)
             except ValueError:
                 continue
-            check_kept(said.experiment, tuple(key.split(".")), written)
+            check_kept(said.experiment, key_parts(key), written)
         if "--server-cores" in words:
             cores = words[words.index("--server-cores") + 1]
             assert str(said.experiment.bench.server_cores) == cores.strip(), words

@@ -7,6 +7,7 @@ from webdyno.judge import judge
 from webdyno.model.experiment import Arm, Experiment, Load, SlowReaders
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import SlotRecord
+from webdyno.model.request import Request
 from webdyno.report.conditions import (
     arm_words,
     cpu_split,
@@ -58,6 +59,16 @@ def test_arms_with_paths_of_their_own_are_named() -> None:
     head = run.head.model_copy(update={"experiment": experiment})
     told = dict(how_measured(head, run.records, [judge(head, run.records)]))
     assert told["Paths"] == "/hello.txt; apache: /1MB.txt"
+
+
+def test_of_very_many_paths_the_first_are_named() -> None:
+    run = runs.no_block()
+    requests = [Request(path=f"/{number}") for number in range(1_020)]
+    experiment = run.head.experiment.model_copy(update={"requests": requests})
+    head = run.head.model_copy(update={"experiment": experiment})
+    told = dict(how_measured(head, run.records, [judge(head, run.records)]))["Paths"]
+    assert told.startswith("/0, /1, ")
+    assert told.endswith(", /19 and 1,000 more")
 
 
 def test_the_rest_is_named_only_where_it_is_nobody_elses() -> None:

@@ -3,14 +3,20 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from webdyno.cli.console import tell
 from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
-from webdyno.definitions.traffic import open_secrets, read_curl, read_har, read_request_file
+from webdyno.definitions.traffic import (
+    open_secrets,
+    read_curl,
+    read_har,
+    read_request_file,
+    read_workload_file,
+)
 from webdyno.definitions.value import written_value
 from webdyno.generator import programs
 from webdyno.model.bench import BenchSettings
@@ -170,7 +176,10 @@ class TrafficFlags:
     ] = None
     requests: Annotated[
         Path | None,
-        Parameter(help="A .http file, or one with a JSON object a line: what is asked for."),
+        Parameter(
+            help="A .http file, one with a JSON object a line, or what `webdyno workload` wrote: "
+            "what is asked for."
+        ),
     ] = None
 
     @property
@@ -184,6 +193,7 @@ class TrafficFlags:
             return []
         entries = [read_curl(command) for command in self.curl]
         flags = ["--curl"] if self.curl else []
+        beside: list[Override] = []
         if self.har is not None:
             recorded, told = read_har(self.har)
             entries += recorded
@@ -191,14 +201,27 @@ class TrafficFlags:
             if told:
                 tell(told)
         if self.requests is not None:
-            entries += read_request_file(self.requests)
-            flags.append(f"--requests {self.requests}")
+            flag = f"--requests {self.requests}"
+            flags.append(flag)
+            if self.requests.suffix == ".toml":
+                traffic = read_workload_file(self.requests)
+                entries += traffic["requests"]
+                beside = _beside_requests(traffic, flag)
+            else:
+                entries += read_request_file(self.requests)
         if names := open_secrets(entries):
             tell(
                 f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
                 "place, filled from the environment, keeps it out"
             )
-        return [Override(("requests",), entries, " ".join(flags))]
+        return [Override(("requests",), entries, " ".join(flags)), *beside]
+
+
+def _beside_requests(traffic: dict[str, Any], flag: str) -> list[Override]:
+    """Give what a file of traffic says beside its requests."""
+    load = [Override(("load", key), value, flag) for key, value in traffic.get("load", {}).items()]
+    found = traffic.get("workload")
+    return load if found is None else [*load, Override(("workload",), found, flag)]
 
 
 NO_TRAFFIC = TrafficFlags()
@@ -244,14 +267,19 @@ class ExperimentFlags:
     ] = ()
 
     def overrides(self) -> list[Override]:
-        """Give the flags as settings of the experiment; raise Mistake where one is none."""
+        """Give the flags as settings of the experiment; raise Mistake where one is none.
+
+        What a flag sets by itself counts before what a file of traffic says.
+        """
+        own = [*settings(self.set_), *factors(self.vary)]
+        set_here = {override.sets for override in own}
+        traffic = self.traffic.overrides()
         return [
             *self._measuring(),
             *self.bench.overrides(),
-            *self.traffic.overrides(),
+            *(it for it in traffic if it.key[0] != "load" or it.sets not in set_here),
             *ignored(self.ignore),
-            *settings(self.set_),
-            *factors(self.vary),
+            *own,
         ]
 
     def _measuring(self) -> Iterator[Override]:

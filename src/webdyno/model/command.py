@@ -27,6 +27,7 @@ COMMANDS = (
     "stacks",
     "studies",
     "up",
+    "workload",
 )
 TOLD = re.compile(rf"(?<![\w./-]){NAME}(?= (?:{'|'.join(COMMANDS)})\b)")
 """Where a text tells one of webdyno's commands."""

@@ -6,7 +6,7 @@ What is said of each key here is what `docs/experiment.md` says.
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Strict, model_validator
+from pydantic import AfterValidator, Field, JsonValue, Strict, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
@@ -335,6 +335,9 @@ class Experiment(Model):
     ] = {}
     """What is varied: a setting's dotted key, as for --set, and its levels. The arms are compared
     at every combination of levels; the measuring time is shared out among these points."""
+    workload: dict[str, JsonValue] = {}
+    """What `webdyno workload` found in the log that load and requests are made of. Nothing is done
+    with it; it is kept with the run."""
     gate: GateSettings | None = None
     """Makes it a gate, as `webdyno gate` does: is the third arm worse than the first two, which are
     alike?"""

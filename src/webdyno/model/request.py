@@ -15,7 +15,7 @@ from webdyno.model.headers import Headers, header
 from webdyno.model.names import Name
 from webdyno.model.paths import MOST_PATHS, WrittenPath, spell_out
 
-MOST_REQUESTS = 1_000
+MOST_REQUESTS = 5_000
 MOST_ENDPOINTS = 50
 """Endpoints that are told of apart; of more than these only all together."""
 JSON_TYPE = "application/json"

@@ -18,6 +18,9 @@ from webdyno.model.run import RunHead
 
 Facts = list[tuple[str, str]]
 
+MOST_NAMED = 20
+"""Paths that are named; a run's folder has them all."""
+
 
 def factor_facts(experiment: Experiment) -> Facts:
     """Tell what was varied; nothing in an experiment without factors."""
@@ -110,15 +113,20 @@ def _load_with(experiment: Experiment) -> Iterator[str]:
 
 def _paths(experiment: Experiment) -> list[str]:
     if experiment.asked:
-        return [", ".join(request.label for request in experiment.asked)]
+        return [_first_of([request.label for request in experiment.asked])]
     own = [
-        f"{name}: {', '.join(experiment.load_of(name).paths)}"
+        f"{name}: {_first_of(experiment.load_of(name).paths)}"
         for name, arm in experiment.arms.items()
         if "paths" in arm.load_changes
     ]
     if len(own) == len(experiment.arms) or "load.paths" in experiment.factors:
         return own
-    return [", ".join(experiment.load.paths), *own]
+    return [_first_of(experiment.load.paths), *own]
+
+
+def _first_of(paths: Sequence[str]) -> str:
+    named, more = ", ".join(paths[:MOST_NAMED]), len(paths) - MOST_NAMED
+    return f"{named} and {text.number(more)} more" if more > 0 else named
 
 
 def _stop_rule(measure: Measure) -> str:

@@ -4,5 +4,6 @@ from webdyno.definitions.traffic.curl import read_curl
 from webdyno.definitions.traffic.har import read_har
 from webdyno.definitions.traffic.parts import open_secrets
 from webdyno.definitions.traffic.request_file import read_request_file
+from webdyno.definitions.traffic.workload_file import read_workload_file
 
-__all__ = ["open_secrets", "read_curl", "read_har", "read_request_file"]
+__all__ = ["open_secrets", "read_curl", "read_har", "read_request_file", "read_workload_file"]

@@ -97,12 +97,13 @@ def read_text(path: Path, flag: str) -> str:
 
 def open_secrets(entries: Iterable[Entry]) -> list[str]:
     """Name headers that look like secrets and would be kept in the run's folder as they are."""
-    names = (name for entry in entries for name in entry.get("headers", {}).items())
+    tables = (entry.get("headers", {}) for entry in entries)
+    pairs = (pair for table in tables if isinstance(table, dict) for pair in table.items())
     return sorted(
         {
             name
-            for name, value in names
+            for name, value in pairs
             if name.lower() in {"authorization", "cookie", "proxy-authorization", "x-api-key"}
-            and "${env:" not in value
+            and "${env:" not in str(value)
         }
     )

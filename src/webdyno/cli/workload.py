@@ -1,0 +1,203 @@
+"""`webdyno workload`: the traffic of a log as a load."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.table import Table
+
+from webdyno.cli.console import plain_console, tell
+from webdyno.cli.exits import Exit
+from webdyno.model import format as text
+from webdyno.model.command import command
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.workload import Workload
+
+SLOWEST, FASTEST = 1e-6, 1e6
+
+
+def workload(
+    log: Annotated[
+        Path,
+        Parameter(
+            help="An access log: combined or common format, nginx's or Caddy's JSON, a HAR file; "
+            ".gz as well."
+        ),
+    ],
+    *,
+    output: Annotated[Path, Parameter(name=["-o", "--output"], help="The file to write.")] = Path(
+        "traffic.toml"
+    ),
+    twin: Annotated[
+        Path | None,
+        Parameter(
+            help="A folder to write a catalogue to with a twin of the site: made-up files with the "
+            "log's paths and sizes, for --catalog FOLDER --site twin."
+        ),
+    ] = None,
+    loop: Annotated[
+        Literal["open", "closed"],
+        Parameter(help="open: requests come at the log's rate; closed: visitors with pauses."),
+    ] = "open",
+    speed: Annotated[float, Parameter(help="How many times as fast as in the log.")] = 1.0,
+    from_: Annotated[
+        str | None,
+        Parameter(name="--from", help="Leave out what came before, such as 2026-11-22T08:00+01:00"),
+    ] = None,
+    to: Annotated[
+        str | None,
+        Parameter(name="--to", help="Leave out what came then or later; UTC unless it says."),
+    ] = None,
+    methods: Annotated[
+        str, Parameter(help="Requests that are taken; a log has no bodies to send.")
+    ] = "GET,HEAD",
+    queries: Annotated[
+        Literal["drop", "hash", "keep"],
+        Parameter(help="What is done with what follows a ? in addresses."),
+    ] = "drop",
+    path_parts: Annotated[
+        Literal["hash", "keep"],
+        Parameter(
+            help="What is done with parts of paths that look like e-mail addresses, tokens or "
+            "numbers of people."
+        ),
+    ] = "hash",
+    force: Annotated[
+        bool, Parameter(help="Write over a file that is there.", negative=(), show_default=False)
+    ] = False,
+) -> Exit:
+    """Make a load of the traffic in a log, and say how well the two agree.
+
+    Addresses and agents are hashed with a salt that is thrown away; nothing else of visitors is
+    kept. What the file has is described in docs/workload.md.
+
+    For example
+
+        webdyno workload access.log -o traffic.toml
+
+        webdyno duel conf:new.conf conf:old.conf --root public --requests traffic.toml
+
+        webdyno workload access.log --twin copy
+
+        webdyno duel nginx apache-event --catalog copy --site twin --requests traffic.toml
+
+        webdyno workload access.log.gz --from 2026-11-22T18:00 --to 2026-11-22T19:00 --speed 10
+    """
+    from webdyno.workload import (
+        NAME,
+        Manner,
+        Privacy,
+        Wanted,
+        read_log,
+        traffic_of,
+        write_twin,
+    )
+
+    if output.exists() and not force:
+        raise Mistake(f"{output} is there already; --force writes over it")
+    if not SLOWEST <= speed <= FASTEST:
+        raise Mistake(f"--speed {speed:g}: should be from {SLOWEST:g} to {FASTEST:g}")
+    wanted = Wanted(
+        methods=_methods(methods),
+        from_s=_moment("--from", from_, 0.0),
+        to_s=_moment("--to", to, float("inf")),
+    )
+    if wanted.from_s >= wanted.to_s:
+        raise Mistake(f"--from {from_} --to {to}: the end should be after the beginning")
+    if not log.is_file():
+        raise Mistake(f"{log}: there is no such file")
+    read = read_log(log, wanted, Privacy(queries, path_parts))
+    traffic = traffic_of(read, Manner(loop, speed), twin=twin is not None)
+    try:
+        output.write_text(traffic.text, encoding="utf-8")
+    except OSError as error:
+        raise Trouble(f"{output}: can't be written: {error.strerror}") from None
+    served: list[str] = []
+    if twin is not None and traffic.twin is not None:
+        write_twin(twin, traffic.twin)
+        served = ["--catalog", str(twin), "--site", NAME]
+    for bad in read.bad:
+        tell(f"{log}:{bad.line}: {bad.why}")
+    _print(traffic.workload)
+    duel = command("duel", "A", "B", *served, "--requests", str(output))
+    tell(f"{output} has the load: {duel}")
+    return Exit.OK
+
+
+def _methods(given: str) -> list[str]:
+    names = given.upper().split(",")
+    for name in names:
+        if not re.fullmatch("[A-Z]{1,20}", name) or name in {"CONNECT", "TRACE"}:
+            raise Mistake(f"--methods {given}: {name!r:.40} is no method that asks for a page")
+    return names
+
+
+def _moment(flag: str, given: str | None, unless: float) -> float:
+    from webdyno.workload import moment_of
+
+    try:
+        return moment_of(given) if given else unless
+    except (ValueError, OverflowError):
+        raise Mistake(
+            f"{flag} {given}: is no time such as 2026-11-22T18:00 or 2026-11-22T18:00+01:00"
+        ) from None
+
+
+def _print(found: Workload) -> None:
+    facts, fidelity = Table.grid(padding=(0, 2)), Table(box=None, pad_edge=False)
+    for name, said in _facts(found):
+        facts.add_row(name, said)
+    for heading in ("", "log", "load", ""):
+        fidelity.add_column(heading, justify="right" if heading else "left")
+    for line in found.fidelity:
+        fidelity.add_row(
+            line.what,
+            _value(line.log),
+            _value(line.load),
+            {True: "agree", False: "differ", None: "can't be told"}[line.agrees],
+        )
+    console = plain_console()
+    console.print(facts)
+    console.print("\nHow well the load agrees with the log")
+    console.print(fidelity)
+
+
+def _value(value: float | None) -> str:
+    return text.MISSING if value is None else text.significant(value)
+
+
+def _facts(found: Workload) -> Iterator[tuple[str, str]]:
+    popularity, sessions, arrivals = found.popularity, found.sessions, found.arrivals
+    yield "requests", f"{text.number(found.requests)} in {text.duration(arrivals.span_s)}"
+    yield "rate", f"{text.significant(arrivals.rate_per_s)} per second"
+    yield (
+        "methods",
+        ", ".join(f"{name} {text.percent(share)}" for name, share in found.methods.items()),
+    )
+    law = (
+        f"Zipf's law, exponent {popularity.zipf:.3f} ± {popularity.zipf_error:.3f}"
+        if popularity.kind == "zipf"
+        else "shares of their own; Zipf's law tells them worse by "
+        f"{popularity.zipf_loss_nats:.2f} nats per request"
+    )
+    yield "paths", f"{text.number(popularity.paths)}, by {law}"
+    size = found.answer_bytes
+    yield "answers", f"{text.size(size.mean)} on average, 9 of 10 within {text.size(size.p90)}"
+    yield (
+        "sessions",
+        f"{text.number(sessions.sessions)} of {text.number(sessions.clients)} clients, "
+        f"{text.significant(sessions.requests.mean)} requests each"
+        + (f", {text.duration(sessions.pause_s.mean)} between" if sessions.pause_s else ""),
+    )
+    kept = found.connections
+    yield (
+        "connections",
+        f"{text.percent(kept.kept_share)} of requests on one that was kept"
+        if kept
+        else "the log doesn't tell whether they were kept",
+    )
+    yield from (("left out", f"{text.number(it)} {why}") for why, it in found.left_out.items())
+    yield "hidden", "addresses and agents hashed; users, referers, other headers dropped"
+    yield from (("hidden", f"{text.number(it)} {what}") for what, it in found.hidden.items())

@@ -1,0 +1,84 @@
+"""Traffic from a log: what it was like, and a load that is like it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from webdyno.model.workload import Workload
+from webdyno.workload.fidelity import fidelity
+from webdyno.workload.lines import moment_of
+from webdyno.workload.log import Log, Wanted, read_log
+from webdyno.workload.popularity import popularity
+from webdyno.workload.privacy import Privacy, Treatment
+from webdyno.workload.rhythm import arrivals, sessions, spread
+from webdyno.workload.traffic import (
+    Manner,
+    connections,
+    load_keys,
+    mix,
+    request_entries,
+    written,
+)
+from webdyno.workload.twin import NAME, twin_of, write_twin
+
+__all__ = [
+    "NAME",
+    "Log",
+    "Manner",
+    "Privacy",
+    "Traffic",
+    "Treatment",
+    "Wanted",
+    "moment_of",
+    "read_log",
+    "traffic_of",
+    "write_twin",
+]
+
+
+class Traffic(NamedTuple):
+    """What was found in a log, and the load that is made of it."""
+
+    workload: Workload
+    load: dict[str, Any]
+    """Keys of `[load]`."""
+    requests: list[dict[str, Any]]
+    """Entries of `[[requests]]`."""
+    text: str
+    """All of it as `traffic.toml`."""
+    twin: dict[str, Any] | None
+    """Its twin's `site.toml`, where there is one."""
+
+
+def traffic_of(log: Log, manner: Manner, *, twin: bool = False) -> Traffic:
+    """Fit a workload to a log, and make a load of it, for a twin site or for the user's own.
+
+    Raise Mistake where a twin would be too large.
+    """
+    paths = {path: number for number, path in enumerate(dict.fromkeys(it.path for it in log.asked))}
+    path_id = np.array([paths[asked.path] for asked in log.asked])[log.asked_id]
+    spread_over = popularity(path_id, len(paths))
+    chosen = mix(log, spread_over)
+    when = arrivals(log.time_s)
+    visits, _ = sessions(log.time_s, log.client_id)
+    methods = np.array([asked.method for asked in log.asked])[log.asked_id]
+    names, counts = np.unique(methods, return_counts=True)
+    workload = Workload(
+        log="".join(it if it.isprintable() else "?" for it in log.name),
+        requests=len(log),
+        left_out=log.left_out,
+        hidden=log.hidden,
+        methods=dict(zip(names.tolist(), (counts / len(log)).tolist(), strict=True)),
+        popularity=spread_over,
+        answer_bytes=spread(log.body_bytes),
+        sessions=visits,
+        arrivals=when,
+        connections=connections(log),
+        fidelity=fidelity(log, chosen, when, visits),
+    )
+    load, requests = load_keys(workload, chosen, manner), request_entries(log, chosen)
+    site = None
+    if twin:
+        site, requests = twin_of(log, requests)
+    text = written(workload, load, requests, manner.speed)
+    return Traffic(workload, load, requests, text, site)
