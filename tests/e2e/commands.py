@@ -36,7 +36,7 @@ def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
     Without the report unless it is asked for: drawing it takes as long as some of these runs.
     """
-    draws = bool({"run", "duel", "resume"}.intersection(arguments[:1]))
+    draws = bool({"run", "duel", "gate", "resume"}.intersection(arguments[:1]))
     quicker = ["--no-report"] * (draws and "--report" not in arguments)
     return subprocess.run(
         [WEBDYNO, *arguments, *quicker],

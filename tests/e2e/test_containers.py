@@ -212,7 +212,7 @@ def test_what_goes_wrong_is_told_in_one_message(
 ) -> None:
     if dockerfile:
         (home / "Dockerfile").write_text(dockerfile)
-    done = webdyno("up", stack, "--ready-within=5s", folder=home)
+    done = webdyno("up", stack, "--ready-within=20s", folder=home)
     assert done.returncode in {2, 3}, done.stdout
     assert re.search(says, done.stderr), done.stderr
     assert "Traceback" not in done.stderr

@@ -88,7 +88,7 @@ def test_a_slow_page_gets_longer_slots(measured: Measuring) -> None:
 
 
 def test_a_slow_start_gets_a_longer_warm_up(measured: Measuring) -> None:
-    folder = measured("slow-start", window_s=0.1, slots_per_arm=4)
+    folder = measured("slow-start", window_s=0.05, slots_per_arm=4)
     skip_if_disturbed(folder)
     assert ("trend", "odd") in remedies(folder)
     assert verdict(folder) is not Verdict.INVALID
@@ -103,7 +103,7 @@ def test_a_slow_beginning_of_slots_gets_a_lead_in(measured: Measuring) -> None:
 
 
 def test_servers_that_work_on_are_waited_for(measured: Measuring) -> None:
-    folder = measured("works-on", window_s=0.2, slots_per_arm=2)
+    folder = measured("works-on", window_s=0.1, slots_per_arm=2)
     assert remedies(folder) == [("left-over-work", "right")]
     assert ("left-over-work", "right") not in broken(folder)
     assert verdict(folder) is not Verdict.INVALID

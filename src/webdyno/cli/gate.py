@@ -18,6 +18,7 @@ from webdyno.cli.flags import (
     CatalogDirs,
     Ignore,
     Out,
+    Report,
     Settings,
     Yes,
     ignored,
@@ -80,6 +81,7 @@ def gate(
     out: Out = None,
     catalog: CatalogDirs = (),
     yes: Yes = False,
+    report: Report = True,
 ) -> Exit:
     """Tell whether head is worse than base by more than is tolerated, and nothing else.
 
@@ -122,7 +124,7 @@ def gate(
         from webdyno.judge.baseline import since_baseline
         from webdyno.judge.gate import judge_gate
 
-        code = show_result(folder)
+        code = show_result(folder, report=report)
         answer = judge_gate(folder.head, folder.records())
         beside = since_baseline(earlier, answer) if earlier else []
         for said in beside:
