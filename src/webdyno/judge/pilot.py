@@ -10,7 +10,6 @@ import numpy as np
 from webdyno.judge.interval import Logs
 from webdyno.judge.order_statistics import answers_for_interval
 from webdyno.judge.steady import (
-    MAD_TO_SD,
     TOLERANCE,
     Onset,
     Series,
@@ -107,7 +106,7 @@ def steady_from(
         key=lambda found: (found[0].doubt, found[0].at_s, -len(found[1][0].logs)),
     )
     kinds = [*zip(*fresh_starts, strict=False)]
-    if (told.at_s > EARLY_S or not told.steady) and not told.may_begin_later:
+    if (told.at_s or not told.steady) and not told.may_begin_later:
         length_s = len(seen[0].logs) * seen[0].window_s
         begins_s = [told.at_s] if told.at_s else [share * length_s for share in BEGINNINGS]
         if all(
@@ -180,7 +179,8 @@ def settle(
     memory_s = autocorrelation_time(settled.logs) * rate.window_s
     period_s = cycle(settled)
     window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)
-    lead_in_s = max(_lead_in_s(load_starts, window_s), LEAD_IN_RESPONSES * needs.response_s)
+    begins_s = _lead_in_s(load_starts, window_s, memory_s)
+    lead_in_s = max(begins_s, LEAD_IN_RESPONSES * needs.response_s)
     least_s = min(lead_in_s + SHORTEST_WINDOW_S, LEAST_SLOT_S)
     cut = _fitted(lead_in_s, window_s, period_s, max(needs.most_slot_s, least_s))
     said = [latest.why, f"windows of {window_s:.2g} s for {reason}"]
@@ -249,13 +249,15 @@ def _window(
     return longest_s, reason
 
 
-def _lead_in_s(load_starts: Sequence[Series], window_s: float) -> float:
+def _lead_in_s(load_starts: Sequence[Series], window_s: float, memory_s: float) -> float:
     """Give the lead-in after which a window's rate doesn't depend on the load's beginning any more.
 
     In the median of the starts (Welch, "The statistical analysis of simulation results", 1983,
     takes their mean, which a stall in one of them moves) all windows that begin there, or within a
     window's length, have means within `BIAS` of that of the second half, or within `MANY_LOOKS` of
-    their standard errors. Half of what was seen where there is no such place.
+    their standard errors, which a rate with a memory has larger ones of. Half of what was seen
+    where there is no such place. And single windows that begin the load are left out as long as
+    they lie outside of all those of the second half.
     """
     length = min((len(series.logs) for series in load_starts), default=0)
     if length < 2:
@@ -268,11 +270,16 @@ def _lead_in_s(load_starts: Sequence[Series], window_s: float) -> float:
     size = max(1, min(round(window_s / step_s), length // 2))
     usual = np.median(logs, axis=0)
     away = _moving_means(usual, size) - usual[length // 2 :].mean()
-    spread = _moving_means(MAD_TO_SD * np.median(np.abs(logs - usual), axis=0), size)
-    error = spread / (size * len(logs)) ** 0.5
-    biased = np.abs(away) > np.maximum(BIAS, MANY_LOOKS * error)
+    # Of a few starts, neither the spread around their median nor a window's own tells much. The
+    # mean of the second half that windows are held against is as uncertain as theirs.
+    spread = float(np.median(logs.std(axis=0, ddof=min(1, len(logs) - 1))))
+    error = spread * (2 * max(memory_s / step_s, 1.0) / (size * len(logs))) ** 0.5
+    biased = np.abs(away) > max(BIAS, MANY_LOOKS * error)
     biased_soon = np.lib.stride_tricks.sliding_window_view(biased[: length // 2], size).any(axis=1)
-    return float(np.argmin(biased_soon) if not biased_soon.all() else length // 2) * step_s
+    late = usual[length // 2 :]
+    unlike = (usual < late.min() - BIAS) | (usual > late.max() + BIAS)
+    begins = np.argmin(biased_soon) if not biased_soon.all() else length // 2
+    return float(max(begins, np.argmin(unlike))) * step_s
 
 
 def _moving_means(values: Logs, size: int) -> Logs:
