@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, webdyno, webdyno_here
+from e2e.commands import QUICK, left_behind, run_blocks, webdyno_here
+from webdyno.calibrate import ceilings, noise
 from webdyno.model.calibration import Calibration
 from webdyno.run.folder import RunFolder
 
@@ -14,12 +15,14 @@ def test_a_calibration_is_measured_kept_and_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    done = webdyno("calibrate", "--body=13B", "--budget=1s", "--json", folder=tmp_path)
+    monkeypatch.setattr(ceilings, "SLOT_S", 0.15)
+    monkeypatch.setattr(noise, "SLOT_S", 0.1)
+    done = webdyno_here("calibrate", "--body=13B", "--budget=1s", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = Calibration.model_validate_json(done.stdout)
     assert [ceiling.keepalive for ceiling in found.ceilings] == ["always", "never"]
     assert found.ceilings[0].rate_rps > found.ceilings[1].rate_rps > 0
-    assert {noise.metric for noise in found.noise} == {"rate_rps", "server_cpu_us"}
+    assert {it.metric for it in found.noise} == {"rate_rps", "server_cpu_us"}
     assert "the same arm against itself" in done.stderr
     assert len(list((tmp_path / "state/webdyno").iterdir())) == 1
     assert left_behind(tmp_path) == []

@@ -94,11 +94,6 @@ def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
     worse = {it["endpoint"] for it in answer["claims"] if it["answer"] == "worse"}
     assert worse == {"/slow"}
     assert left_behind(repository) == []
-    again = webdyno("report", "run", folder=repository)
-    assert (again.returncode, again.stdout.splitlines()[0]) == (
-        Exit.WORSE,
-        done.stdout.splitlines()[0],
-    )
 
 
 def test_documentation_is_not_measured(repository: Path) -> None:

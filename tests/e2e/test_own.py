@@ -466,8 +466,10 @@ SECURE = {
 }
 
 
-@pytest.mark.parametrize("protocol", ["https", "h2"])
-@pytest.mark.parametrize("name", SECURE)
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [*((name, "https") for name in SECURE), ("nginx", "h2"), ("haproxy", "h2")],
+)
 def test_a_configuration_is_measured_over_tls(open_folder: Path, name: str, protocol: str) -> None:
     home = open_folder
     (home / "public").mkdir()
