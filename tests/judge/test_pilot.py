@@ -73,6 +73,14 @@ def test_a_level_that_is_seen_again_is_no_warm_up() -> None:
     assert "is seen again" in pilot.why
 
 
+def test_starts_may_be_told_by_windows_of_other_lengths() -> None:
+    rng = np.random.default_rng(13)
+    early = series(noise(rng) + np.where(TIME_S < 0.1, -0.3, 0))
+    coarse = [Series(0.4, RATE + rng.normal(0, 0.02, 12)) for _ in range(3)]
+    assert settle([[early]], coarse, NEEDS).warmup_s == pytest.approx(0.1)
+    assert settle([[early], [coarse[0]]], coarse, NEEDS).warmup_s == 0
+
+
 def test_a_slow_swing_is_steady_unless_its_beginning_is_unlike_the_rest() -> None:
     rng = np.random.default_rng(12)
     steps = np.tile(np.repeat([0, -0.3, 0.05, -0.25, 0.0, -0.3, 0.05, -0.2], 10), 5)

@@ -130,14 +130,19 @@ def _is_so_again(
     before: list[float] = []
     later: list[float] = []
     for series in fresh_starts:
-        begin = round(at_s / series.window_s)
+        begin = _windows(at_s, series)
         before.append(float(series.logs[:begin].mean()))
         later += _levels(series.logs[begin:], begin)
     for series in load_starts:
-        later += _levels(series.logs[len(series.logs) // 2 :], round(at_s / series.window_s))
+        later += _levels(series.logs[len(series.logs) // 2 :], _windows(at_s, series))
     if not later:
         return False
     return min(before) <= max(later) + TOLERANCE and max(before) >= min(later) - TOLERANCE
+
+
+def _windows(length_s: float, series: Series) -> int:
+    """Count its windows in so long a time; what was seen at other starts may be told by others."""
+    return max(1, round(length_s / series.window_s))
 
 
 def _levels(logs: Logs, size: int) -> list[float]:
