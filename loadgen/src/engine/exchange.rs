@@ -132,6 +132,7 @@ impl Exchange {
     }
 
     /// Writes what is left of the request.
+    #[inline(always)]
     pub fn send(&mut self, wire: &mut Wire, request: &Ready) -> Sending {
         let bytes = self.bytes(request);
         match wire.write(&bytes[self.written..]) {
@@ -170,6 +171,7 @@ impl Exchange {
 
     /// Reads once, or drops body bytes in the kernel where nobody needs them. `defers`: the next
     /// request follows at once, and then [`Self::discard`].
+    #[inline(always)]
     pub fn receive(
         &mut self,
         wire: &mut Wire,
@@ -189,6 +191,7 @@ impl Exchange {
         self.receive_up_to(room, flags, wire, scratch, memory)
     }
 
+    #[inline(always)]
     pub fn receive_up_to(
         &mut self,
         room: usize,

@@ -772,6 +772,7 @@ impl<'a> Life<'a> {
         conn.exchange.begin(request, hash, last, self.plan.order.load.cookies);
     }
 
+    #[inline(always)]
     fn write(&mut self, id: ConnId) -> Sending {
         let conn = &mut self.pool[id];
         match (&conn.flight, &mut conn.wire) {

@@ -45,6 +45,7 @@ impl Poll {
     }
 
     /// Waits for about as long as that at most, never longer, and fills `events`.
+    #[inline(always)]
     pub fn wait(&self, events: &mut Vec<Event>, wait_ns: u64) -> io::Result<()> {
         events.clear();
         let timeout = timespec(cautious(wait_ns));

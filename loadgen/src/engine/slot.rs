@@ -128,6 +128,7 @@ impl Slot<'_> {
 
     /// Waits until `until_ns` or whatever is to be done before: for events, or looking away from
     /// them for a while.
+    #[inline(always)]
     fn turn(&mut self, until_ns: u64) -> io::Result<()> {
         let away_ns = self.life.looks_away_until_ns();
         let wake_ns = until_ns.min(away_ns.unwrap_or_else(|| self.life.next_ns()));
