@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -69,6 +70,19 @@ def test_damaged_records_are_refused_or_judged(records: list[Record]) -> None:
     judge_sweep(HEAD, records)
     decide(records, HEAD.experiment, 10.0)
     slots_per_arm(records, HEAD.experiment)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [(("load", "measured_s"), 5e-324), (("load", "requests", "completed"), 2**63 - 1)],
+)
+def test_what_floats_and_counters_just_hold_is_judged(path: tuple[str, ...], value: object) -> None:
+    """A rate beyond all floats, and a sum beyond all counters."""
+    at = next(at for at, line in enumerate(LINES) if line.get("phase") == "measure")
+    line = damaged(LINES[at], ("load", "requests", "drained"), 1)
+    records = list(RECORDS)
+    records[at] = RECORD.validate_json(json.dumps(damaged(line, path, value)))
+    judge_sweep(HEAD, records)
 
 
 @given(damaged_records())

@@ -213,8 +213,11 @@ class LoadResult(Foreign):
 
     @property
     def all_of_it(self) -> Whole:
-        """Lead-in, window and drain; without a lead-in what is told of the window is all."""
-        return self.whole or Whole(
+        """Lead-in, window and drain; without a lead-in what is told of the window is all.
+
+        Sums of what was checked are not checked again.
+        """
+        return self.whole or Whole.model_construct(
             length_s=self.measured_s + self.drain_s,
             sent=self.requests.sent,
             completed=self.requests.completed + self.requests.drained,

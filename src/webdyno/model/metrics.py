@@ -19,6 +19,9 @@ BlockValue = Callable[[Sequence[SlotRecord]], float | None]
 Kind = Literal["rate", "response time", "work", "memory", "size"]
 """What a metric is about; validity rules say by kind which metrics they spoil."""
 
+CLOCK_TICK_S = 1e-9
+"""Nothing lasts less by any clock here; a record that says so is damaged."""
+
 
 @dataclass(frozen=True)
 class MetricRule:
@@ -56,7 +59,7 @@ def rate_rps(slots: Sequence[SlotRecord]) -> float | None:
     """Valid answers per second over all slots together."""
     counted = [counted_answers(slot.load) for slot in slots]
     completed, took_s = sum(count for count, _ in counted), sum(took_s for _, took_s in counted)
-    return completed / took_s if completed and took_s else None
+    return completed / took_s if completed and took_s > CLOCK_TICK_S else None
 
 
 def counted_answers(load: LoadResult) -> tuple[int, float]:
