@@ -114,6 +114,25 @@ def test_a_servers_own_end_is_noticed(workspace: Workspace, tmp_path: Path) -> N
     process.stop()
 
 
+@pytest.mark.parametrize(
+    ("script", "within_s", "code"), [("exit 3", 60.0, 3), ("sleep 600 & sleep 600", 0.1, None)]
+)
+def test_nothing_of_a_command_is_left_when_its_run_is_over(
+    workspace: Workspace, tmp_path: Path, script: str, within_s: float, code: int | None
+) -> None:
+    before = psutil.Process().children(recursive=True)
+    ended = Bench().run(
+        ["sh", "-c", script],
+        cwd=workspace.path,
+        env=ENVIRONMENT,
+        log=tmp_path / "log",
+        workspace=workspace,
+        within_s=within_s,
+    )
+    assert ended == code
+    assert psutil.Process().children(recursive=True) == before
+
+
 def test_a_program_that_is_not_there(workspace: Workspace, tmp_path: Path) -> None:
     process = spawn(workspace, tmp_path, "/no/such/program")
     wait_until(lambda: process.poll() is not None)

@@ -123,3 +123,16 @@ def test_times_shares_and_sizes() -> None:
 )
 def test_cpu_sets_are_written_as_the_kernel_does(cpus: list[int], told: str) -> None:
     assert text.cpu_list(cpus) == told
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", "    (nothing)"),
+        (" \n\n", "    (nothing)"),
+        ("one", "    one"),
+        ("\none\ntwo\r\n  three\n\n", "    two\n      three"),
+    ],
+)
+def test_the_end_of_what_a_program_said_is_indented(said: str, told: str) -> None:
+    assert text.last_lines(said, 2) == told

@@ -170,6 +170,26 @@ def test_compressed_logs_and_har_files_are_read(tmp_path: Path) -> None:
     assert log.body_bytes.tolist() == [12, 12]
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize(
+    ("started", "told"),
+    [
+        ({}, "is no HAR file: log.entries.0.startedDateTime field required"),
+        ({"startedDateTime": 5}, "is no HAR file: log.entries.0.startedDateTime input should be a"),
+        ({"startedDateTime": "now"}, "log.entries.0.startedDateTime 'now' is no time such as"),
+    ],
+)
+def test_a_har_file_has_to_tell_when_it_was_asked(
+    tmp_path: Path, mark: str, started: dict[str, object], told: str
+) -> None:
+    entry = {**started, "request": {"method": "GET", "url": "https://shop.example/"}}
+    har = tmp_path / "a.har"
+    har.write_text(mark + json.dumps({"log": {"entries": [entry]}}), encoding="utf-8")
+    with pytest.raises(Mistake) as refused:
+        _log(har)
+    assert str(refused.value).startswith(f"{har}: {told}")
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"\n\n", b"x\n", b'{"log": {}}', b'{"log": {"entries": []}}', b"\xff\xfe\x00"]
 )

@@ -1,7 +1,7 @@
 //! Loops, arrivals and kinds of clients, against servers whose behaviour is known.
 
 use std::collections::HashSet;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,26 @@ use std::time::Duration;
 
 use crate::support::{HELLO, Server, engine, expect, number, order, run, run_on};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 fn hanging() -> Server {
     Server::start(|mut client| while client.request().is_some() {})
+}
+
+/// Gives every request of one client this answer; the socket is in the folder, and goes with it.
+fn on_unix_socket(answer: impl AsRef<[u8]> + Send + 'static) -> (TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("server.sock");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut request = [0; 1000];
+        while stream.read(&mut request).is_ok_and(|count| count > 0) {
+            stream.write_all(answer.as_ref()).expect("a client");
+        }
+    });
+    let encoded = path.display().to_string().replace('/', "%2F");
+    (folder, format!("http+unix://{encoded}/x"))
 }
 
 fn open(arrivals: Value, more: Value) -> Value {
@@ -197,39 +214,18 @@ fn cookies_are_kept_per_connection() {
 
 #[test]
 fn unix_sockets() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("server.sock");
-    let listener = UnixListener::bind(&path).expect("a socket");
-    std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a client");
-        let mut request = [0; 1000];
-        while stream.read(&mut request).is_ok_and(|count| count > 0) {
-            let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n".to_vec();
-            answer.extend(vec![b'x'; 50_000]);
-            std::io::Write::write_all(&mut stream, &answer).expect("a client");
-        }
-    });
-    let encoded = path.display().to_string().replace('/', "%2F");
-    let result = run(&order(&format!("http+unix://{encoded}/x"), 20, json!({})));
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n{}", "x".repeat(50_000));
+    let (_folder, url) = on_unix_socket(answer);
+    let result = run(&order(&url, 20, json!({})));
     expect(&result, &[("/requests/completed", 20), ("/bytes/body", 1_000_000)]);
 }
 
 #[test]
 fn on_unix_sockets_nobody_looks_away() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("server.sock");
-    let listener = UnixListener::bind(&path).expect("a socket");
-    std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a client");
-        let mut request = [0; 1000];
-        while stream.read(&mut request).is_ok_and(|count| count > 0) {
-            std::io::Write::write_all(&mut stream, HELLO).expect("a client");
-        }
-    });
-    let encoded = path.display().to_string().replace('/', "%2F");
+    let (_folder, url) = on_unix_socket(HELLO);
     let arrivals = json!({"stages": [{"rate_per_s": 1000.0}]});
     let load = open(arrivals, json!({"send_lag_budget_s": 0.01}));
-    let result = run(&order(&format!("http+unix://{encoded}/x"), 20, json!({"load": load})));
+    let result = run(&order(&url, 20, json!({"load": load})));
     expect(&result, &[("/requests/completed", 20)]);
     assert_eq!(result["send_lag_us"]["budget"], 0.0);
 }

@@ -129,6 +129,36 @@ class Bench:
             entry=self.servers_entry(),
         )
 
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        log: Path,
+        workspace: Workspace,
+        within_s: float,
+        cpus: Sequence[int] | None = None,
+        stop_within_s: float = 5.0,
+    ) -> int | None:
+        """Run a command to its end, as `spawn` starts servers, so that nothing of it outlives us.
+
+        Give its exit code; None when it took longer than `within_s`, and was stopped.
+        """
+        process = self.spawn(
+            argv,
+            cwd=cwd,
+            env=env,
+            log=log,
+            workspace=workspace,
+            cpus=cpus,
+            stop_within_s=stop_within_s,
+        )
+        try:
+            return process.wait(within_s)
+        finally:
+            process.stop()
+
     def __enter__(self) -> Self:
         """Give itself: there is nothing to set up."""
         return self

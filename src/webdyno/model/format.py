@@ -2,7 +2,7 @@
 
 No more digits than an interval bears; an estimate and its interval always have the same ones, so
 that rounding never puts one outside the other. Numbers and units are parted by a plain space; the
-page makes narrow ones of them.
+page makes narrow ones of them. And what programs said, as messages quote it.
 """
 
 import re
@@ -193,3 +193,13 @@ def levels(of: Mapping[str, Level]) -> str:
     """Name a point by its levels: `connections = 64, keepalive = always`."""
     names = factor_names(of)
     return ", ".join(f"{names[key]} = {level(value)}" for key, value in of.items())
+
+
+def indented(lines: Iterable[str]) -> str:
+    """Set lines in, as they stand below a message; `(nothing)` where there are none."""
+    return "\n".join(f"    {line}" for line in lines) or "    (nothing)"
+
+
+def last_lines(said: str, most: int) -> str:
+    """Give the end of what a program said, indented."""
+    return indented(said.strip().splitlines()[-most:])

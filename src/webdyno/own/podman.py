@@ -22,7 +22,7 @@ from typing import Any
 from webdyno.bench import Bench
 from webdyno.bench.control_group import forget_groups
 from webdyno.bench.cpus import allowed_cpus
-from webdyno.model.format import duration
+from webdyno.model.format import duration, indented, last_lines
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
 from webdyno.own.kind import Provide, Tell
@@ -117,21 +117,18 @@ class Podman:
         with bench.workspace() as workspace:
             log, made = workspace.path / "build.log", workspace.path / "image"
             words = [*self.words(), "build", "--file", str(file), "--iidfile", str(made)]
-            process = bench.spawn(
+            code = bench.run(
                 [*words, *_limits(), *more, str(context)],
                 cwd=context,
                 env=dict(os.environ),
                 log=log,
                 workspace=workspace,
+                within_s=BUILD_WITHIN_S,
                 cpus=sorted(allowed_cpus()),
             )
-            try:
-                code = process.wait(BUILD_WITHIN_S)
-            finally:
-                process.stop()
             if code != 0:
                 how = f"exit code {code}" if code is not None else "no end in an hour"
-                end = _indented(log.read_text(errors="replace"))
+                end = last_lines(log.read_text(errors="replace"), SHOWN_LINES)
                 raise Trouble(f"building {name} failed with {how}; the end of its log:\n{end}")
             found = self.inspect(made.read_text().strip())
         if found is None:
@@ -186,7 +183,7 @@ def _tried_out(tell: Tell) -> Podman:
                 tell(chosen)
             return candidate
         refused[runtime] = fault
-    faults = "\n".join(f"    {name}: {fault}" for name, fault in refused.items())
+    faults = indented(f"{name}: {fault}" for name, fault in refused.items())
     raise Trouble(f"Podman can't run containers here, with none of its runtimes:\n{faults}")
 
 
@@ -247,9 +244,4 @@ def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _end(done: subprocess.CompletedProcess[str]) -> str:
-    return _indented(done.stderr or done.stdout)
-
-
-def _indented(text: str) -> str:
-    lines = text.strip().splitlines()[-SHOWN_LINES:] or ["(nothing)"]
-    return "\n".join(f"    {line}" for line in lines)
+    return last_lines(done.stderr or done.stdout, SHOWN_LINES)

@@ -1,6 +1,6 @@
-"""What load generators print, one module per tool.
+"""What load generators print, one module per tool, and what browsers save (HAR).
 
-The lab reads it strictly (`read_run`), the auditor leniently and in any text.
+The lab reads outputs strictly (`read_run`), the auditor leniently and in any text.
 """
 
 import re

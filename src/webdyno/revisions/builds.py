@@ -13,7 +13,7 @@ from webdyno.bench import Bench
 from webdyno.bench.cpus import allowed_cpus
 from webdyno.bench.users import ServerUser, home_of
 from webdyno.bench.workspace import home_folder, open_folder, open_lock
-from webdyno.model.format import duration
+from webdyno.model.format import duration, last_lines
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.revisions.repository import Repository, Revision
 from webdyno.revisions.users_commands import must, run_as
@@ -104,18 +104,15 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
     bench = Bench().with_user(user)
     with bench.workspace() as workspace:
         log = workspace.path / "build.log"
-        process = bench.spawn(
+        code = bench.run(
             ["/bin/sh", "-c", recipe.build or ":"],
             cwd=folder,
             env={**theirs, REPOSITORY: str(repository.top), **recipe.environment},
             log=log,
             workspace=workspace,
+            within_s=WITHIN_S,
             cpus=sorted(allowed_cpus()),
         )
-        try:
-            code = process.wait(WITHIN_S)
-        finally:
-            process.stop()
         with log.open("rb") as file:
             said = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
     log = kept / "build.log"
@@ -123,8 +120,7 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
     if code == 0:
         return
     how = f"exit code {code}" if code is not None else f"no end within {duration(WITHIN_S)}"
-    lines = said[-SHOWN_BYTES:].strip().splitlines()[-SHOWN_LINES:] or ["(nothing)"]
-    end = "\n".join(f"    {line}" for line in lines)
+    end = last_lines(said[-SHOWN_BYTES:], SHOWN_LINES)
     raise Trouble(
         f"the build of {name} failed with {how}: {recipe.build}\n"
         f"the end of its log ({log}):\n{end}{_lacking(repository)}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from webdyno.bench import Bench
 from webdyno.bench.workspace import Workspace
+from webdyno.model.format import last_lines
 
 PLAIN_ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -40,8 +41,7 @@ def run_command(
     if code is None:
         raise CommandError(f"    {words[0]} did not end within {WITHIN_S:g} s")
     if code:
-        lines = said.strip().splitlines()[-SHOWN_LINES:] or ["(nothing)"]
-        raise CommandError("\n".join(f"    {line}" for line in lines))
+        raise CommandError(last_lines(said, SHOWN_LINES))
 
 
 def version_output(words: Sequence[str], bench: Bench, workspace: Workspace) -> str:
@@ -63,13 +63,15 @@ def _run(
 ) -> tuple[int | None, str]:
     """Run a command and give its exit code, None where it didn't end, and what it said."""
     log = workspace.path / f"_said-{next(_numbers)}"
-    process = bench.spawn(
-        words, cwd=cwd, env=environment, log=log, workspace=workspace, stop_within_s=0.5
+    code = bench.run(
+        words,
+        cwd=cwd,
+        env=environment,
+        log=log,
+        workspace=workspace,
+        within_s=within_s,
+        stop_within_s=0.5,
     )
-    try:
-        code = process.wait(within_s)
-    finally:
-        process.stop()
     with log.open("rb") as file:
         said = file.read(MOST_SAID_BYTES).decode("utf-8", "replace")
     log.unlink()

@@ -18,6 +18,7 @@ from webdyno.bench.found import FoundProcess
 from webdyno.bench.memory import MemoryLimit, MemoryReading
 from webdyno.bench.users import ServerUser, hand_over, make_private
 from webdyno.bench.workspace import Workspace
+from webdyno.model.format import indented
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words
@@ -83,8 +84,8 @@ def _try_out(running: "RunningStack") -> None:
     try:
         running.start()
     except StackDied as died:
-        said = "\n".join(f"    {line}" for line in died.log_tail)
-        raise Trouble(f"{died.what}" + (f"; what it said last:\n{said}" if said else "")) from None
+        said = f"; what it said last:\n{indented(died.log_tail)}" if died.log_tail else ""
+        raise Trouble(died.what + said) from None
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from webdyno.bench.found import FoundProcess
 from webdyno.bench.listening import addresses
 from webdyno.bench.users import name_of
 from webdyno.bench.workspace import Workspace
+from webdyno.model.format import indented
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version
 from webdyno.stack.commands import CommandError, run_command, version_output
@@ -43,8 +44,7 @@ class StackDied(Trouble):
         if log is None:
             super().__init__(what)
             return
-        said = "\n".join(f"    {line}" for line in self.log_tail) or "    (nothing)"
-        super().__init__(f"{what}; the end of its log ({log}):\n{said}")
+        super().__init__(f"{what}; the end of its log ({log}):\n{indented(self.log_tail)}")
 
 
 def _end_of_log(log: Path) -> list[str]:

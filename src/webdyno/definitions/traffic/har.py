@@ -1,11 +1,9 @@
-"""Reads a HAR file (HTTP Archive 1.2), as browsers save it from their network panel."""
+"""The requests of a HAR file as an experiment has them."""
 
 import base64
 import binascii
 from pathlib import Path
 from urllib.parse import urlsplit
-
-from pydantic import Field, ValidationError
 
 from webdyno.definitions.traffic.parts import (
     Entry,
@@ -15,48 +13,14 @@ from webdyno.definitions.traffic.parts import (
     read_text,
     with_body,
 )
-from webdyno.model.base import Foreign
 from webdyno.model.mistake import Mistake
+from webdyno.readers.har import HarEntry, PostData, har_entries
 
 NOT_MODIFIED = 304
 _CONDITIONS = frozenset(
     {"if-none-match", "if-modified-since", "if-range", "range", "if-match", "if-unmodified-since"}
 )
 """Headers without which an answer comes in full."""
-
-
-class _Pair(Foreign):
-    name: str
-    value: str
-
-
-class _PostData(Foreign):
-    text: str = ""
-    encoding: str = ""
-
-
-class _Request(Foreign):
-    method: str
-    url: str
-    headers: list[_Pair] = []
-    post_data: _PostData | None = Field(default=None, alias="postData")
-
-
-class _Response(Foreign):
-    status: int = 0
-
-
-class _Entry(Foreign):
-    request: _Request
-    response: _Response = _Response()
-
-
-class _Log(Foreign):
-    entries: list[_Entry]
-
-
-class _Har(Foreign):
-    log: _Log
 
 
 def read_har(path: Path) -> tuple[list[Entry], str | None]:
@@ -67,12 +31,7 @@ def read_har(path: Path) -> tuple[list[Entry], str | None]:
     (`If-None-Match` and the like) are left out, so that every answer comes in full.
     """
     flag = f"--har {path}"
-    try:
-        entries = _Har.model_validate_json(read_text(path, flag)).log.entries
-    except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise Mistake(f"{flag}: is no HAR file: {where} {fault['msg'].lower()}".strip()) from None
+    entries = har_entries(read_text(path, flag), flag)
     asked = [it for it in entries if it.request.url.startswith(("http://", "https://"))]
     if not asked:
         raise Mistake(f"{flag}: there is no request in it; save it while the page loads")
@@ -83,14 +42,14 @@ def read_har(path: Path) -> tuple[list[Entry], str | None]:
     return counted(_entry(entry, flag) for entry in own), told
 
 
-def _origin(entry: _Entry) -> str:
+def _origin(entry: HarEntry) -> str:
     try:
         return urlsplit(entry.request.url).netloc
     except ValueError:
         return ""
 
 
-def _entry(recorded: _Entry, flag: str) -> Entry:
+def _entry(recorded: HarEntry, flag: str) -> Entry:
     request, status = recorded.request, recorded.response.status
     pairs = [(it.name, it.value) for it in request.headers if it.name.lower() not in _CONDITIONS]
     entry: Entry = {"path": path_of(request.url, flag), "method": request.method.upper()}
@@ -103,7 +62,7 @@ def _entry(recorded: _Entry, flag: str) -> Entry:
     return with_body(entry, _content(sends, flag) if sends else None)
 
 
-def _content(data: _PostData, flag: str) -> bytes:
+def _content(data: PostData, flag: str) -> bytes:
     if data.encoding != "base64":
         return data.text.encode(errors="replace")
     try:
