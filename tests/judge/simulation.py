@@ -19,6 +19,7 @@ from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, rate_when_slowed, wi
 from webdyno.judge.comparison import ALPHA, DELTA, fewest_blocks, shown_estimate
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
 from webdyno.judge.settings import WINDOW_S
+from webdyno.judge.stop import hard_to_tell
 from webdyno.judge.validity.client import WAITING_LIMIT
 from webdyno.judge.validity.host import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
@@ -127,7 +128,10 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
             pilot.append(logs[0] - logs[1])
         if len(d) >= fewest_blocks(measure, 1):
             shown, precise = shown_estimate(d, measure, 1 - ALPHA)
-            if precise or len(d) == measure.max_blocks:
+            most = measure.max_blocks
+            if hard_to_tell(d, 1 - ALPHA):
+                most = round(most * measure.patience)
+            if precise or len(d) >= most:
                 bound = _bound(taken) if taken else UNBIASED
                 return Outcome(len(d), shown, d, slots, took_s, bound)
         if len(d) == PILOT_BLOCKS and measure.slots_per_arm is None:
@@ -162,7 +166,7 @@ def main() -> None:
     measure = Measure()
     print(f"{count} experiments a row, precision {measure.precision}")  # noqa: T201
     print("noise  ratio  coverage  blocks  faster  slower  equivalent  undecided")  # noqa: T201
-    for noise in (0.01, 0.02, 0.03, 0.04, 0.05):
+    for noise in (0.01, 0.02, 0.03, 0.04, 0.05, 0.1):
         for ratio in (1.0, 1.05, 1.5, 4.0):
             outcomes = list(experiments(World(ratio, noise, noise), count, measure))
             by = shares(outcomes, measure)

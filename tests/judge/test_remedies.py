@@ -13,7 +13,7 @@ from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.usage import counting_share
 from webdyno.model.experiment import Measure
 from webdyno.model.gate import GateSettings
-from webdyno.model.load_result import Times
+from webdyno.model.load_result import Times, Window
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
 
@@ -202,6 +202,41 @@ def test_a_trend_of_disturbed_slots_is_the_neighbours() -> None:
     stolen_from = readings_with(host={"servers": {"steal_s": 0.1}})
     disturbed = [stolen_from(it) if isinstance(it, SlotRecord) else it for it in run.records]
     assert due(replace(run, records=disturbed)) is None
+
+
+def climbing(windows: float, noise: float, rate_rps: float) -> SimulatedRun:
+    """Thirteen blocks; the rate of one arm climbs in each slot, in some more than in others."""
+    run = simulated_run(
+        {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=rate_rps)},
+        blocks=13,
+        measure=Measure(seed=1),
+        slot_sd=0.01,
+    )
+
+    def change(record: Record) -> Record:
+        if not isinstance(record, SlotRecord) or record.arm != "apache":
+            return record
+        rise = windows + noise * (record.block % 3 - 1)
+        thirds = [
+            Window(at_s=at * 0.2, length_s=0.2, completed=round(6_800 * exp(at * rise / 2)))
+            for at in range(3)
+        ]
+        load = record.load.model_copy(update={"windows": thirds})
+        return record.model_copy(update={"load": load})
+
+    return replace(run, records=[change(record) for record in run.records])
+
+
+def test_a_late_trend_is_remedied_where_its_bound_takes_the_verdict_away() -> None:
+    remedy = due(climbing(0.09, 0.08, rate_rps=34_000))
+    assert remedy is not None
+    assert (remedy.rule, remedy.arm, remedy.anew) == ("slot-trend", "apache", True)
+    assert remedy.settings
+    assert remedy.settings.lead_in_s["apache"] > 0
+
+
+def test_a_late_trend_that_takes_no_verdict_away_is_left_to_its_bound() -> None:
+    assert due(climbing(0.09, 0.08, rate_rps=10_000)) is None
 
 
 def test_a_rule_is_remedied_twice_at_most() -> None:

@@ -68,6 +68,30 @@ def test_a_block_that_would_not_fit_into_the_budget_is_not_begun() -> None:
     assert reason(stop(made, elapsed_s=55)) == "budget"
 
 
+def test_a_ratio_that_is_hard_to_tell_gets_more_time() -> None:
+    made = run(EQUAL, 12, 0.1)
+    assert stop(made, elapsed_s=100) is None
+    assert reason(stop(made, elapsed_s=359)) == "budget"
+    assert reason(stop(run(EQUAL, 31, 0.3), elapsed_s=50)) is None
+    assert reason(stop(run(EQUAL, 120, 0.5), elapsed_s=50)) == "max-blocks"
+
+
+@pytest.mark.parametrize(("arms", "noise"), [(APART, 0.1), (EQUAL, 0.03)])
+def test_known_to_half_the_difference_or_within_five_percent_is_no_longer_hard(
+    arms: dict[str, SimulatedArm], noise: float
+) -> None:
+    made = run(arms, 12, noise)
+    assert stop(made, elapsed_s=50) is None
+    assert reason(stop(made, elapsed_s=100)) == "budget"
+
+
+@pytest.mark.parametrize("given", [{"budget_s": 90.0}, {"max_blocks": 30}])
+def test_who_sets_a_limit_has_it_kept(given: dict[str, float]) -> None:
+    assert Measure.model_validate(given).patience == 1
+    assert Measure.model_validate(given | {"patience": 2.0}).patience == 2
+    assert Measure().patience > 1
+
+
 def spoilt(made: SimulatedRun, block: int) -> SimulatedRun:
     """The same run, in whose block one arm answered with errors."""
     broken = EQUAL | {"apache": SimulatedArm(wrong_status=404)}

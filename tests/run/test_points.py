@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedArm, run_head, simulated_run
 from webdyno.cli.progress import RunProgress
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import Point, plan_points
@@ -49,6 +49,13 @@ def test_the_budget_is_shared_out_among_all_points(sizes: list[int]) -> None:
     assert len({plan.point.label for plan in plans}) == len(plans) == prod(sizes)
     assert sum(plan.experiment.measure.budget_s for plan in plans) <= 60.001
     assert {plan.experiment.measure.seed for plan in plans} == {1}
+
+
+def test_only_a_single_point_is_given_more_time() -> None:
+    experiment = run_head({"nginx": "nginx", "apache": "apache-event"}).experiment
+    both = experiment.model_copy(update={"factors": {"load.connections": [1, 8]}})
+    assert [plan.experiment.measure.patience for plan in plan_points(both)] == [1, 1]
+    assert plan_points(experiment)[0].experiment.measure.patience == experiment.measure.patience
 
 
 def test_a_factor_reaches_knobs_that_no_arm_had_set_and_leaves_the_rest() -> None:

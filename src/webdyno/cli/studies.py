@@ -247,7 +247,7 @@ def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) ->
         whole = catalogue.experiment(plan.name)
         experiment = thinned(whole, catalogue, share_s, plan.first)
         budget_s = plan.need_s * BUDGET_FOR_NEED
-        longer = experiment.measure.model_copy(update={"budget_s": budget_s})
+        longer = experiment.measure.model_copy(update={"budget_s": budget_s, "patience": 1.0})
         experiment = experiment.model_copy(update={"measure": longer})
     points = [each.point.number for each in plan_points(experiment)]
     blocks = dict.fromkeys(points, blocks_needed(experiment))

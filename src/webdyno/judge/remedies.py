@@ -9,10 +9,18 @@ from dataclasses import dataclass
 from math import expm1
 from statistics import fmean
 
+from webdyno.judge.comparison import asked_about, compare_with_baseline
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.settings import slot_settings, slots_per_arm
-from webdyno.judge.validity import SLOT_RULES, answers, servers, trend
+from webdyno.judge.validity import (
+    SLOT_RULES,
+    answers,
+    left_out_slots,
+    servers,
+    trend,
+    valid_for,
+)
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
 from webdyno.model.metrics import metric_rule
@@ -45,21 +53,26 @@ def due_remedy(
     """Give the remedy that what is on record of a point asks for, if there is one.
 
     `used_s`: how much of the budget is used up. Blocks are given up only where as many more fit
-    into it, or where none of them counts. A trend that it took more blocks to see than a verdict
-    takes is bounded, instead of giving up all of them.
+    into what patience makes of it, or where none of them counts. A trend that it took more blocks
+    to see than a verdict takes is bounded, unless there is no verdict within that bound.
     """
     measured = Measured.of(records)
     if not measured.blocks:
         return None
     tried = [record.rule for record in records if isinstance(record, RemedyRecord)]
-    left_s = experiment.measure.budget_s - used_s
-    room = left_s > measured.block_s * experiment.measure.min_blocks
-    young = len(measured.blocks) <= experiment.measure.min_blocks
+    measure = experiment.measure
+    room = measure.budget_s * measure.patience - used_s > measured.block_s * measure.min_blocks
+    young = len(measured.blocks) <= measure.min_blocks
+    worth = WORTH_A_REMEDY if young else 0.0
     now = slot_settings(records, experiment)
     found = [
         *_no_answers(measured, experiment, now),
         *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
-        *(_trends(_undisturbed(measured), experiment, now) if room and young else []),
+        *(
+            _trends(_undisturbed(measured), experiment, now, worth)
+            if room and (young or _hangs_on_a_trend(measured, experiment))
+            else []
+        ),
         *_left_over(measured, experiment, now, anew=room),
     ]
     for it in found:
@@ -153,14 +166,32 @@ def _left_over(
             )
 
 
-def _trends(measured: Measured, experiment: Experiment, now: SlotSettings) -> Iterator[_Remedy]:
-    """Find arms that hadn't settled when their slots began, or the load in them."""
+def _hangs_on_a_trend(measured: Measured, experiment: Experiment) -> bool:
+    """Whether there is a verdict as measured, and the bound of a trend takes it away."""
+    valid = valid_for(measured, left_out_slots(measured), experiment.measure.decide_on)
+    if min((len(valid.of_arm(arm)) for arm in experiment.arms), default=0) < 2:
+        return False
+    rule = metric_rule(experiment.measure.decide_on)
+    trends = {rule.name for rule in trend.RULES}
+    return any(
+        it.verdict is not it.as_measured and any(bias.cause in trends for bias in it.biases)
+        for it in asked_about(compare_with_baseline(valid, experiment, rule))
+    )
+
+
+def _trends(
+    measured: Measured, experiment: Experiment, now: SlotSettings, worth: float
+) -> Iterator[_Remedy]:
+    """Find arms that hadn't settled when their slots began, or the load in them.
+
+    `worth`: smaller changes of the rate are left to their bound.
+    """
     measure = experiment.measure
     for arm in experiment.arms:
         lead_in_s = now.lead_in_s.get(arm, 0.0)
         for rule in trend.RULES:
             change = rule.sure_change(measured, arm, trend.ALPHA / len(experiment.arms))
-            if change is None or abs(expm1(change.centre)) < WORTH_A_REMEDY:
+            if change is None or abs(expm1(change.centre)) < worth:
                 continue
             size = percent(abs(expm1(change.centre)))
             direction = "rises" if change.centre > 0 else "falls"

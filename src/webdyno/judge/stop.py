@@ -6,6 +6,7 @@ from math import log1p
 
 from webdyno.judge.comparison import (
     ALPHA,
+    SEQUENTIAL_FACTOR,
     LogRatios,
     asked_about,
     compare_with_baseline,
@@ -15,7 +16,7 @@ from webdyno.judge.comparison import (
 )
 from webdyno.judge.endpoints import together
 from webdyno.judge.gate import answer_at
-from webdyno.judge.interval import estimate
+from webdyno.judge.interval import Logs, estimate
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.model.experiment import Experiment, Measure
@@ -33,7 +34,10 @@ without them there would be no verdict."""
 OUTNUMBERED = 2
 """Times the fewest blocks: by then a disturbance that passed by has spoilt no more than half of the
 slots, and those are left out (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
-
+KNOWN_TO = 0.5
+"""Share of a difference (ln) to which it has to be known at least …"""
+WORTH_TELLING = 0.05
+"""… or differences that have to be excluded, lest a run takes longer than its budget."""
 
 ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
 
@@ -58,9 +62,9 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     `elapsed_s` is how long the run has taken so far. It stops when the intervals of all ratios on
     the deciding metric are as narrow as `precision` asks for and their verdicts survive all bounds,
     or can't come to do so (or the one-sided question is answered, if there is one), at
-    `max_blocks`, or when another block wouldn't fit into the budget any more; but never before a
-    verdict is possible, unless an arm has nothing valid to show or more blocks were spoilt than can
-    be replaced.
+    `max_blocks`, or when another block wouldn't fit into the budget any more (`patience` times as
+    many and as much while a ratio is hard to tell); but never before a verdict is possible, unless
+    an arm has nothing valid to show or more blocks were spoilt than can be replaced.
     """
     measure = experiment.measure
     measured = Measured.of(records)
@@ -84,11 +88,41 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
             return Stop("question", f"the gate's answer is known: {answer}")
     elif judgeable >= fewest and (known := _known(valid, experiment, fewest)):
         return known
-    if finished >= measure.max_blocks:
+    ended = _used_up(measured, measure, elapsed_s)
+    if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
+        return ended
+    return _used_up(measured, measure, elapsed_s, measure.patience)
+
+
+def _used_up(
+    measured: Measured, measure: Measure, elapsed_s: float, times: float = 1.0
+) -> Stop | None:
+    """Stop where the most blocks or the budget, or so many times of them, are used up."""
+    finished, budget_s = len(measured.blocks), measure.budget_s * times
+    if finished >= measure.max_blocks * times:
         return Stop("max-blocks", f"{count(finished, 'block')} are the most that were asked for")
-    if elapsed_s + measured.block_s > measure.budget_s:
-        return Stop("budget", f"no other block fits into the budget of {measure.budget_s:g} s")
+    if elapsed_s + measured.block_s > budget_s:
+        longest = f"{times:g} times the budget" if times > 1 else "the budget"
+        why = f"no other block fits into {longest} of {measure.budget_s:g} s"
+        return Stop("budget", why)
     return None
+
+
+def _worth_patience(pairs: Sequence[LogRatios], measure: Measure) -> bool:
+    """Whether a ratio is so little known that a run takes longer than it should.
+
+    Only the interval's width against the difference counts, as for `precision`: going on until a
+    difference is significant would find too many that aren't.
+    """
+    confidence = 1 - ALPHA / len(pairs)
+    return measure.question is None and any(hard_to_tell(pair.d, confidence) for pair in pairs)
+
+
+def hard_to_tell(d: Logs, confidence: float) -> bool:
+    """Whether a ratio isn't known to half the difference, nor a difference of 5 % excluded."""
+    found = estimate(d, confidence).widened(SEQUENTIAL_FACTOR)
+    told = found.half_width <= KNOWN_TO * abs(found.centre)
+    return not told and max(-found.low, found.high) > log1p(WORTH_TELLING)
 
 
 def fails_gate(records: Sequence[Record], experiment: Experiment) -> bool:

@@ -240,8 +240,19 @@ class Measure(Model):
     """Six blocks are the fewest for which an exact two-sided test can reach p < 0.05."""
     max_blocks: Annotated[int, Field(ge=6, le=10_000)] = 30
     """Stop after as many blocks, however wide the interval is."""
+    patience: Annotated[float, Field(ge=1, le=100)] = 4.0
+    """Take as many times the budget and the most blocks, at most, while a ratio isn't even known to
+    half the difference and differences of 5 % aren't excluded; 1 where `budget_s` or `max_blocks`
+    are given."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of all random orders; drawn and recorded when it isn't given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _what_is_given_counts(cls, given: object) -> object:
+        if isinstance(given, dict) and {"budget_s", "max_blocks"} & given.keys():
+            return {"patience": 1.0, **given}
+        return given
 
     @model_validator(mode="after")
     def _most_is_most(self) -> "Measure":

@@ -130,10 +130,12 @@ def _first_of(paths: Sequence[str]) -> str:
 
 
 def _stop_rule(measure: Measure) -> str:
+    patience = measure.patience
+    longer = f"; up to {patience:g} times as much while it is hard to tell" if patience > 1 else ""
     return (
         f"interval within ±{text.percent(measure.precision)}, or "
         f"{text.count(measure.max_blocks, 'block')}, or {text.duration(measure.budget_s)}; "
-        f"never before {text.count(measure.min_blocks, 'block')}"
+        f"never before {text.count(measure.min_blocks, 'block')}{longer}"
     )
 
 

@@ -95,7 +95,11 @@ def foretell(experiment: Experiment, catalogue: Catalogue) -> str:
             f"short for a verdict; it goes on all the same. --budget {least}s would do"
         )
     to_most = f" to {duration(budget_s)}" if least < budget_s else ""
-    return f"takes about {duration(least)}{to_most} ({what}), longer only where blocks are spoilt"
+    takes = f"takes about {duration(least)}{to_most} ({what}), longer only where blocks are spoilt"
+    patience = experiment.measure.patience
+    if patience == 1 or points > 1:
+        return takes
+    return f"{takes} or, up to {duration(patience * budget_s)}, the ratio is hard to tell"
 
 
 def surprise(experiments: Sequence[Experiment], first_block_s: float) -> str | None:

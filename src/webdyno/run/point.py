@@ -13,6 +13,7 @@ from webdyno.judge import Stop, decide
 from webdyno.judge.remedies import due_remedy
 from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Arm, Experiment, Load
+from webdyno.model.format import duration
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.point import Point
@@ -136,6 +137,7 @@ class MeasuredPoint:
     """How much of its share of the time budget is used up."""
     has_stopped: bool = False
     """Whether nothing more is measured here in this session."""
+    _patience_told: bool = False
 
     @property
     def finished_blocks(self) -> int:
@@ -146,7 +148,20 @@ class MeasuredPoint:
         """Tell whether another block would be in vain or isn't needed; put on record why."""
         if not self.has_stopped and (stop := decide(self.records, self.experiment, self.used_s)):
             self.keep_stop(stop)
+        if not self.has_stopped:
+            self._tell_patience()
         return self.has_stopped
+
+    def _tell_patience(self) -> None:
+        measure = self.experiment.measure
+        if self._patience_told or measure.patience == 1 or self.used_s < measure.budget_s:
+            return
+        self._patience_told = True
+        self.progress.notice(
+            f"the ratio is hard to tell here: it goes on beyond {duration(measure.budget_s)}, for "
+            f"up to {duration(measure.patience * measure.budget_s)} in all; Ctrl-C ends it with "
+            "what is known by then"
+        )
 
     def remedy(self) -> None:
         """Carry out what the blocks so far ask for, tell it, and put it on record."""
@@ -161,7 +176,9 @@ class MeasuredPoint:
 
     def allow(self, more_s: float) -> None:
         """Grant so much time from now on, whatever was used and for whatever reason it stopped."""
-        measure = self.experiment.measure.model_copy(update={"budget_s": self.used_s + more_s})
+        measure = self.experiment.measure.model_copy(
+            update={"budget_s": self.used_s + more_s, "patience": 1.0}
+        )
         self.experiment = self.experiment.model_copy(update={"measure": measure})
         self.has_stopped = False
 
@@ -172,7 +189,7 @@ class MeasuredPoint:
         """
         self.has_stopped = not blocks
         if blocks:
-            exactly = {"min_blocks": blocks, "max_blocks": blocks}
+            exactly = {"min_blocks": blocks, "max_blocks": blocks, "patience": 1.0}
             measure = self.experiment.measure.model_copy(update=exactly)
             self.experiment = self.experiment.model_copy(update={"measure": measure})
 
