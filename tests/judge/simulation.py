@@ -16,10 +16,9 @@ import numpy as np
 
 from webdyno.judge.bias import LEAST_MINDED
 from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, rate_when_slowed, widened
-from webdyno.judge.comparison import ALPHA, DELTA, fewest_blocks, shown_estimate
+from webdyno.judge.comparison import ALPHA, DELTA, fewest_blocks, hard_to_tell, shown_estimate
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
 from webdyno.judge.settings import WINDOW_S
-from webdyno.judge.stop import hard_to_tell
 from webdyno.judge.validity.client import WAITING_LIMIT
 from webdyno.judge.validity.host import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects

@@ -6,6 +6,7 @@ import pytest
 from builders import SimulatedArm, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.comparison import compare_arms, fewest_blocks, log_ratios, shown_estimate
+from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.judge.sentences import headline
 from webdyno.model.experiment import Measure
@@ -89,10 +90,17 @@ def test_intervals_that_end_a_run_early_are_widened() -> None:
     shown, precise = shown_estimate(d, Measure(), 0.95)
     assert precise
     first, _ = shown_estimate(d[:6], Measure(), 0.95)
-    unwidened, imprecise = shown_estimate(d, Measure(precision=0.0001), 0.95)
-    assert not imprecise
-    assert shown.half_width == pytest.approx(1.08 * unwidened.half_width)
-    assert first.half_width > 0
+    assert first.half_width == pytest.approx(estimate(d[:6], 0.95).half_width)
+    assert shown.half_width == pytest.approx(1.08 * estimate(d, 0.95).half_width)
+    _, precise = shown_estimate(d, Measure(precision=0.0001), 0.95)
+    assert not precise
+
+
+def test_intervals_that_no_run_stops_for_are_shown_as_they_are() -> None:
+    d = np.random.default_rng(0).normal(0.0, 0.1, 12)
+    shown, precise = shown_estimate(d, Measure(), 0.95)
+    assert not precise
+    assert shown == estimate(d, 0.95)
 
 
 def by_switches(a: float, b: float, noise: float = 0.02) -> Comparison:

@@ -76,8 +76,8 @@ def test_a_ratio_that_is_hard_to_tell_gets_more_time() -> None:
     assert reason(stop(run(EQUAL, 120, 0.5), elapsed_s=50)) == "max-blocks"
 
 
-@pytest.mark.parametrize(("arms", "noise"), [(APART, 0.1), (EQUAL, 0.03)])
-def test_known_to_half_the_difference_or_within_five_percent_is_no_longer_hard(
+@pytest.mark.parametrize(("arms", "noise"), [(APART, 0.1), (EQUAL, 0.018)])
+def test_what_is_known_to_a_quarter_of_the_difference_or_to_2_5_percent_is_no_longer_hard(
     arms: dict[str, SimulatedArm], noise: float
 ) -> None:
     made = run(arms, 12, noise)

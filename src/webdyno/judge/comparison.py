@@ -45,6 +45,9 @@ of runs at the worst noise (docs/method.md, "The stop rule")."""
 RELATIVE_PRECISION = 0.1
 """Share of a difference (ln) up to which its interval needn't be any narrower: 4.0 is told well
 enough by 3.5 to 4.6."""
+KNOWN_TO, KNOWN_TO_SHARE = 0.025, 0.25
+"""To how much, or what share of the difference (ln), a ratio has to be known at least, lest a run
+takes longer than its budget: of equal arms one can then tell that they differ by 5 % at most."""
 WITHOUT_DIFFERENCE = {Verdict.UNDECIDED, Verdict.EQUIVALENT}
 WORTH_EXCLUDING = 1.0
 """Differences, as a share, beyond which nobody asks whether they are excluded."""
@@ -314,12 +317,24 @@ def fewest_blocks(measure: Measure, comparisons: int) -> int:
 
 
 def shown_estimate(d: Logs, measure: Measure, confidence: float) -> tuple[Estimate, bool]:
-    """Give the estimate with the interval to show, and whether that is as narrow as asked for."""
+    """Give the estimate with the interval to show, and whether that is as narrow as asked for.
+
+    It is widened where a run may have stopped for its width.
+    """
     raw = estimate(d, confidence)
     wide = raw.widened(SEQUENTIAL_FACTOR) if len(d) > measure.min_blocks else raw
     wanted = max(log1p(measure.precision), RELATIVE_PRECISION * abs(wide.centre))
     precise = wide.half_width <= wanted
-    return (wide if precise else raw), precise
+    return (wide if precise or _is_known(wide) else raw), precise
+
+
+def hard_to_tell(d: Logs, confidence: float) -> bool:
+    """Whether a ratio is known neither to 2.5 % nor to a quarter of the difference."""
+    return not _is_known(estimate(d, confidence).widened(SEQUENTIAL_FACTOR))
+
+
+def _is_known(found: Estimate) -> bool:
+    return found.half_width <= max(log1p(KNOWN_TO), KNOWN_TO_SHARE * abs(found.centre))
 
 
 def arm_value(measured: Measured, arm: str, rule: MetricRule) -> ArmValue:

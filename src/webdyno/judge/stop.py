@@ -6,17 +6,17 @@ from math import log1p
 
 from webdyno.judge.comparison import (
     ALPHA,
-    SEQUENTIAL_FACTOR,
     LogRatios,
     asked_about,
     compare_with_baseline,
     fewest_blocks,
+    hard_to_tell,
     log_ratios,
     shown_estimate,
 )
 from webdyno.judge.endpoints import together
 from webdyno.judge.gate import answer_at
-from webdyno.judge.interval import Logs, estimate
+from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.model.experiment import Experiment, Measure
@@ -34,10 +34,6 @@ without them there would be no verdict."""
 OUTNUMBERED = 2
 """Times the fewest blocks: by then a disturbance that passed by has spoilt no more than half of the
 slots, and those are left out (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
-KNOWN_TO = 0.5
-"""Share of a difference (ln) to which it has to be known at least …"""
-WORTH_TELLING = 0.05
-"""… or differences that have to be excluded, lest a run takes longer than its budget."""
 
 ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
 
@@ -116,13 +112,6 @@ def _worth_patience(pairs: Sequence[LogRatios], measure: Measure) -> bool:
     """
     confidence = 1 - ALPHA / len(pairs)
     return measure.question is None and any(hard_to_tell(pair.d, confidence) for pair in pairs)
-
-
-def hard_to_tell(d: Logs, confidence: float) -> bool:
-    """Whether a ratio isn't known to half the difference, nor a difference of 5 % excluded."""
-    found = estimate(d, confidence).widened(SEQUENTIAL_FACTOR)
-    told = found.half_width <= KNOWN_TO * abs(found.centre)
-    return not told and max(-found.low, found.high) > log1p(WORTH_TELLING)
 
 
 def fails_gate(records: Sequence[Record], experiment: Experiment) -> bool:
