@@ -148,6 +148,11 @@ class Side:
     theirs: Sequence[SlotRecord]
     """The other arm's."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are due by a timetable, which makes the rate."""
+        return self.mine[0].load.loop == "open"
+
     def rate(self) -> list[Bound]:
         """Bound the rate."""
         offered, rate = self.mine[0].load.offered_rps, rate_rps(self.mine)
@@ -201,7 +206,7 @@ class Side:
 
     def _added_us(self, share: float) -> float:
         """Give the mean time that a disturbance has added to a request."""
-        if self.mine[0].load.loop == "open":
+        if self.is_open:
             took_s = fmean(slot.load.measured_s for slot in self.mine)
             lost_s = share * took_s
             return added_in_open_loop_us(lost_s, lost_s, took_s, self._utilisation())
@@ -226,7 +231,7 @@ def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> lis
     found: list[Bound] = []
     match rule.kind:
         case "rate":
-            found = side.rate() + _settling(measured, arm)
+            found = side.rate() + ([] if side.is_open else _settling(measured, arm))
         case "response time" if rule.quantile is not None:
             found = side.times(rule.quantile) + _turned(_settling(measured, arm))
         case "work":
@@ -237,7 +242,7 @@ def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> lis
 
 
 def _settling(measured: Measured, arm: str) -> list[Bound]:
-    """Bound a rate that still changed, where a trend is sure."""
+    """Bound a rate, or an open loop's work per CPU second, that is sure to have changed."""
     changes = [(trend, trend.sure_change(measured, arm)) for trend in TRENDS]
     return [
         when_settling(trend.name, change, trend.seen)

@@ -101,22 +101,34 @@ def steady_from(
     late change is believed only then, and a level that swings too slowly to be called steady is
     taken for steady if neither its first quarter nor its first half is unlike what follows.
     """
-    told, seen = min(
-        ((latest_onset(each), each) for each in fresh_starts),
-        key=lambda found: (found[0].doubt, found[0].at_s, -len(found[1][0].logs)),
-    )
+    looks = [(latest_onset(each), each) for each in fresh_starts]
+    told, seen = min(looks, key=_worth)
     kinds = [*zip(*fresh_starts, strict=False)]
-    if (told.at_s or not told.steady) and not told.may_begin_later:
+    if told.at_s or not told.steady:
         length_s = len(seen[0].logs) * seen[0].window_s
         begins_s = [told.at_s] if told.at_s else [share * length_s for share in BEGINNINGS]
-        if all(
-            _is_so_again(begin_s, kind, load_starts if kind is kinds[0] else ())
+        unlike_s = [
+            begin_s
             for begin_s in begins_s
-            for kind in kinds
-        ):
+            if not all(
+                _is_so_again(begin_s, kind, load_starts if kind is kinds[0] else ())
+                for kind in kinds
+            )
+        ]
+        if not unlike_s:
             why = f"what is seen in its first {begins_s[-1]:.2g} s is seen again"
             told = Onset(0.0, steady=True, why=why)
+        elif not told.at_s:
+            why = f"what is seen in its first {unlike_s[-1]:.2g} s is never seen again"
+            told = Onset(unlike_s[-1], steady=False, why=why, may_begin_later=True)
     return told, seen
+
+
+def _worth(look: tuple[Onset, Sequence[Series]]) -> tuple[float, ...]:
+    """Order looks: those that show a steady state, the earliest first, then the longest ones."""
+    told, seen = look
+    length = len(seen[0].logs)
+    return (0, told.at_s, -length) if told.steady else (1, -length, told.doubt, told.at_s)
 
 
 def _is_so_again(

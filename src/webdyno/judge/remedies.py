@@ -195,7 +195,8 @@ def _trends(
                 continue
             size = percent(abs(expm1(change.centre)))
             direction = "rises" if change.centre > 0 else "falls"
-            what = f"arm {arm}: its rate {direction} by {size} over each {rule.over}"
+            pace = trend.pace(measured, arm)
+            what = f"arm {arm}: {pace} {direction} by {size} over each {rule.over}"
             if rule.name == "trend" and measure.warmup_s is None:
                 slots_s = (lead_in_s + now.window_s) * len(measured.blocks[-1].of(arm))
                 longer_s = max(now.warmup_s.get(arm, 0.0) * LONGER, slots_s)

@@ -32,8 +32,10 @@ PENALTY = 4.0
 BATCH_IN_MEMORIES = 2
 NO_MEMORY = 1.5
 """Autocorrelation time, in windows, up to which they count as independent."""
-STEADY_SHARE = 0.25
-"""Share of the data that the last level must have, as in Barrett et al."""
+STEADY_SHARE = 0.5
+"""Share of the data in which the last level must begin; Barrett et al. have three quarters, of far
+longer data. Of a short look the end of a warm-up that fades is level enough by chance, and MSER
+takes no truncation in the second half either."""
 STEADY_BATCHES = 5
 TREND_ALPHA = 0.01
 OUTLIER_SDS, OUTLIER_REACH = 3.5, 7
@@ -119,7 +121,7 @@ def onset(series: Series) -> Onset:
         return Onset(0.0, steady=False, why=why, may_begin_later=too_few)
     first = _first_of_last_level(levels)
     at_s, rest = first * batch * series.window_s, levels[first:]
-    if len(rest) < max(STEADY_BATCHES, STEADY_SHARE * len(levels)):
+    if len(rest) < STEADY_BATCHES or first >= STEADY_SHARE * len(levels):
         return Onset(at_s, steady=False, why=f"its level changed {at_s:.2g} s after the start")
     change = _significant_change(rest)
     if abs(change) > TOLERANCE:

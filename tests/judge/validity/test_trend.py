@@ -52,6 +52,26 @@ def test_a_trend_inside_the_slots_is_told(change: float, severity: str | None) -
         assert ("rises" if change > 0 else "falls") in finding.what
 
 
+def test_an_open_loops_rate_is_its_timetables() -> None:
+    """It falls and rises in all slots alike."""
+
+    def timetable(slot: SlotRecord) -> SlotRecord:
+        return with_thirds(slot, (THIRD, THIRD, round(THIRD * 0.9)), loop="open")
+
+    assert not {"trend", "slot-trend"} & found_in(run_with(timetable)).keys()
+
+
+def test_in_an_open_loop_servers_settle_if_an_answer_costs_less_and_less() -> None:
+    def cheaper(slot: SlotRecord) -> SlotRecord:
+        cpu_s = slot.servers.cpu_user_s * (1 - 0.03 * slot.slot + 0.001 * (slot.block % 3))
+        servers = slot.servers.model_copy(update={"cpu_user_s": cpu_s})
+        load = slot.load.model_copy(update={"loop": "open", "offered_rps": slot.load.rate_rps})
+        return slot.model_copy(update={"servers": servers, "load": load})
+
+    finding = found_in(run_with(cheaper))["trend"]
+    assert "what a second of its CPU time answers rises" in finding.what
+
+
 def test_thirds_of_a_few_response_times_tell_nothing() -> None:
     """The first answers come late in them, however settled the server is."""
 

@@ -1,4 +1,8 @@
-"""Whether the servers had settled: a trend over a block, or inside its slots, means they hadn't."""
+"""Whether the servers had settled: a trend over a block, or inside its slots, means they hadn't.
+
+A closed loop shows it by its rate. That of an open loop is its timetable's, which rises and falls
+in all slots alike: there it is the requests that a second of the servers' CPU time answers.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +15,7 @@ from webdyno.judge.interval import Estimate, estimate
 from webdyno.judge.measured import Block, Measured
 from webdyno.model.format import percent
 from webdyno.model.judgement import Finding
-from webdyno.model.metrics import rate_rps
+from webdyno.model.metrics import rate_rps, server_cpu_us
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import RunHead
 
@@ -32,7 +36,7 @@ class Trend:
 
     name: str
     change: Callable[[Block, str], float | None]
-    """Change of ln(rate) of an arm in a block; None where it can't be told."""
+    """Change of ln(rate), or of `work_rate`, of an arm in a block; None where it can't be told."""
     noted: float
     """Changes of the rate up to this aren't worth a word."""
     over: str
@@ -50,7 +54,7 @@ class Trend:
         return [finding for finding in found if finding is not None]
 
     def sure_change(self, measured: Measured, arm: str, alpha: float = ALPHA) -> Estimate | None:
-        """Give the change of ln(rate) where it is sure and worth a word."""
+        """Give the change of ln(rate), or of ln(`work_rate`), where it is sure and worth a word."""
         changes = [d for block in measured.blocks if (d := self.change(block, arm)) is not None]
         if len(changes) < 2:
             return None
@@ -68,15 +72,30 @@ class Trend:
             rule=self.name,
             severity="note",
             arm=arm,
-            what=f"arm {arm}: its rate {direction} by {percent(abs(change))} from the first to the "
-            f"last {self.over}; how far that can have moved its figures counts against the verdict",
+            what=f"arm {arm}: {pace(measured, arm)} {direction} by {percent(abs(change))} from the "
+            f"first to the last {self.over}; how far that can have moved its figures counts "
+            "against the verdict",
             remedy=self.remedy,
         )
 
 
+def pace(measured: Measured, arm: str) -> str:
+    """Name what a trend of an arm is about."""
+    is_open = any(slot.load.loop == "open" for slot in measured.of_arm(arm))
+    return "what a second of its CPU time answers" if is_open else "its rate"
+
+
+def work_rate(slot: SlotRecord) -> float | None:
+    """Give the rate of a slot, or in an open loop the answers per second of server CPU time."""
+    if slot.load.loop == "closed":
+        return rate_rps([slot])
+    cost_us = server_cpu_us([slot])
+    return 1e6 / cost_us if cost_us else None
+
+
 def _over_the_block(block: Block, arm: str) -> float | None:
     """Change from the arm's first slot in a block to its last, on the fitted line."""
-    rates = {slot.slot: rate_rps([slot]) for slot in block.of(arm)}
+    rates = {slot.slot: work_rate(slot) for slot in block.of(arm)}
     points = [(position, rate) for position, rate in rates.items() if rate is not None]
     if len(points) < 3:
         return None
@@ -94,7 +113,7 @@ def _inside_slots(block: Block, arm: str) -> float | None:
 
 def _inside(slot: SlotRecord) -> float | None:
     windows, response_us = slot.load.counted_windows, slot.load.response_time_us.mean
-    if len(windows) < 3 or response_us is None:
+    if slot.load.loop == "open" or len(windows) < 3 or response_us is None:
         return None
     first, last = windows[0], windows[-1]
     short = min(first.length_s, last.length_s) < THIRD_IN_RESPONSE_TIMES * response_us / 1e6
