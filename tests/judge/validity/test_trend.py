@@ -1,6 +1,7 @@
 """The rules about servers that haven't settled."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import exp, sqrt
 from random import Random
 
@@ -50,6 +51,33 @@ def test_a_trend_inside_the_slots_is_told(change: float, severity: str | None) -
     if finding:
         assert finding.arm == "apache"
         assert ("rises" if change > 0 else "falls") in finding.what
+
+
+def test_two_slots_of_a_block_show_a_trend_as_well() -> None:
+    """As many as blocks have after a pilot."""
+
+    def climb(slot: SlotRecord) -> SlotRecord:
+        rate_rps = 20_000 * (1 + 0.03 * slot.slot + 0.001 * (slot.block % 3))
+        completed = round(rate_rps * slot.load.measured_s)
+        requests = slot.load.requests.model_copy(update={"completed": completed})
+        return slot.model_copy(update={"load": slot.load.model_copy(update={"requests": requests})})
+
+    run = run_with(climb)
+    measured = Measured.of(run.records)
+    ends = {
+        (block.record.block, slot.slot)
+        for block in measured.blocks
+        for arm in ARMS
+        for slot in block.of(arm)[:: len(block.of(arm)) - 1]
+    }
+    kept = [
+        record
+        for record in run.records
+        if not isinstance(record, SlotRecord)
+        or record.phase != "measure"
+        or (record.block, record.slot) in ends
+    ]
+    assert "trend" in found_in(replace(run, records=kept))
 
 
 def test_an_open_loops_rate_is_its_timetables() -> None:

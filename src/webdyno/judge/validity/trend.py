@@ -97,7 +97,7 @@ def _over_the_block(block: Block, arm: str) -> float | None:
     """Change from the arm's first slot in a block to its last, on the fitted line."""
     rates = {slot.slot: work_rate(slot) for slot in block.of(arm)}
     points = [(position, rate) for position, rate in rates.items() if rate is not None]
-    if len(points) < 3:
+    if len(points) < 2:
         return None
     position, logs = np.array([p for p, _ in points]), np.log([rate for _, rate in points])
     centred = position - position.mean()
