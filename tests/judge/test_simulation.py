@@ -33,11 +33,12 @@ def test_a_difference_of_five_per_cent_is_found_and_without_one_seldom_any() -> 
 
 def test_patience_with_what_is_hard_to_tell_seldom_misleads() -> None:
     """At a noise that no machine should have, where most runs take more blocks than asked for."""
-    outcomes = list(experiments(World(1.0, 0.08, 0.08), 1_000, MEASURE, seed=5))
-    assert sum(outcome.blocks for outcome in outcomes) / 1_000 > 35
+    count = 300
+    outcomes = list(experiments(World(1.0, 0.05, 0.05), count, MEASURE, seed=5))
+    assert sum(outcome.blocks for outcome in outcomes) / count > 35
     by = shares(outcomes, MEASURE)
-    assert coverage(outcomes, 1.0) >= 0.93
-    assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + chance(0.05)
+    assert coverage(outcomes, 1.0) >= 0.92
+    assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + 2 * sqrt(0.05 * 0.95 / count)
 
 
 @pytest.mark.parametrize("noise", [0.015, 0.025])

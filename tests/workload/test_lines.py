@@ -161,13 +161,15 @@ def test_compressed_logs_and_har_files_are_read(tmp_path: Path) -> None:
         "request": {"method": "GET", "url": "https://shop.example/a?b=c"},
         "response": {"status": 200, "bodySize": -1, "content": {"size": 12}},
     }
-    har = tmp_path / "a.har"
-    har.write_text(json.dumps({"log": {"entries": [entry, entry]}}))
-    log = _log(har)
-    assert log.asked[0].path == "/a"
-    assert log.connection.tolist() == [1, 0]
-    assert log.time_s[0] == BEGIN_S + 0.125
-    assert log.body_bytes.tolist() == [12, 12]
+    har = json.dumps({"log": {"entries": [entry, entry]}}).encode()
+    plain, packed = tmp_path / "a.har", tmp_path / "a.har.gz"
+    plain.write_bytes(har)
+    packed.write_bytes(gzip.compress(har))
+    for log in map(_log, (plain, packed)):
+        assert log.asked[0].path == "/a"
+        assert log.connection.tolist() == [1, 0]
+        assert log.time_s[0] == BEGIN_S + 0.125
+        assert log.body_bytes.tolist() == [12, 12]
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

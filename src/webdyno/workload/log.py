@@ -95,7 +95,7 @@ def read_log(path: Path, wanted: Wanted, privacy: Privacy) -> Log:
         with _opened(path) as file:
             begins = file.peek(512)[:512].removeprefix(_BYTE_ORDER_MARK)
             if _HAR.match(begins):
-                for access in read_har(path):
+                for access in read_har(file, str(path)):
                     reading.take(access)
             else:
                 _read_lines(file, reading)
