@@ -65,14 +65,11 @@ def due_remedy(
     young = len(measured.blocks) <= measure.min_blocks
     worth = WORTH_A_REMEDY if young else 0.0
     now = slot_settings(records, experiment)
+    trends = list(_trends(_undisturbed(measured), experiment, now, worth)) if room else []
     found = [
         *_no_answers(measured, experiment, now),
         *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
-        *(
-            _trends(_undisturbed(measured), experiment, now, worth)
-            if room and (young or _hangs_on_a_trend(measured, experiment))
-            else []
-        ),
+        *(trends if young or (trends and _hangs_on_a_trend(measured, experiment)) else []),
         *_left_over(measured, experiment, now, anew=room),
     ]
     for it in found:

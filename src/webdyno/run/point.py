@@ -137,7 +137,7 @@ class MeasuredPoint:
     """How much of its share of the time budget is used up."""
     has_stopped: bool = False
     """Whether nothing more is measured here in this session."""
-    _patience_told: bool = False
+    _patience_told: bool = field(default=False, init=False)
 
     @property
     def finished_blocks(self) -> int:

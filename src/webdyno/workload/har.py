@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from webdyno.definitions.traffic.parts import MOST_FILE_BYTES
+from webdyno.definitions.traffic.parts import text_of
 from webdyno.model.mistake import Mistake
 from webdyno.readers.har import har_entries, no_har
 from webdyno.workload.lines import Access, moment_of
@@ -11,7 +11,7 @@ from webdyno.workload.lines import Access, moment_of
 
 def read_har(file: BinaryIO, place: str) -> Iterator[Access]:
     """Give a HAR file's requests, all of one client; raise Mistake where it is none."""
-    entries = har_entries(_text_of(file, place), place)
+    entries = har_entries(text_of(file, place), place)
     seen: set[str] = set()
     for number, entry in enumerate(entries):
         where = f"log.entries.{number}.startedDateTime"
@@ -36,13 +36,3 @@ def read_har(file: BinaryIO, place: str) -> Iterator[Access]:
             max(told if told >= 0 else entry.response.content.size, 0),
             first,
         )
-
-
-def _text_of(file: BinaryIO, place: str) -> str:
-    whole = file.read(MOST_FILE_BYTES + 1)
-    if len(whole) > MOST_FILE_BYTES:
-        raise Mistake(f"{place}: is larger than {MOST_FILE_BYTES // 2**20} MiB; cut it down")
-    try:
-        return whole.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Mistake(f"{place}: is not UTF-8 text") from None

@@ -7,7 +7,7 @@ import base64
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 from webdyno.model.headers import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings
@@ -86,13 +86,21 @@ def read_text(path: Path, flag: str) -> str:
     try:
         if not path.is_file():
             raise Mistake(f"{flag}: there is no such file")
-        if path.stat().st_size > MOST_FILE_BYTES:
-            raise Mistake(f"{flag}: is larger than {MOST_FILE_BYTES // 2**20} MiB; cut it down")
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise Mistake(f"{flag}: is not UTF-8 text") from None
+        with path.open("rb") as file:
+            return text_of(file, flag).replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
         raise Mistake(f"{flag}: can't be read: {error.strerror}") from None
+
+
+def text_of(file: BinaryIO, place: str) -> str:
+    """Read all of an open file, packed ones too; raise Mistake where it is too large or no text."""
+    whole = file.read(MOST_FILE_BYTES + 1)
+    if len(whole) > MOST_FILE_BYTES:
+        raise Mistake(f"{place}: is larger than {MOST_FILE_BYTES // 2**20} MiB; cut it down")
+    try:
+        return whole.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Mistake(f"{place}: is not UTF-8 text") from None
 
 
 def open_secrets(entries: Iterable[Entry]) -> list[str]:
