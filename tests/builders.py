@@ -17,7 +17,8 @@ from statistics import NormalDist, fmean
 
 from hdrh.histogram import HdrHistogram
 
-from webdyno.model.experiment import Arm, Experiment, Load, Measure
+from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Bytes,
     Client,
@@ -30,6 +31,7 @@ from webdyno.model.load_result import (
     Times,
 )
 from webdyno.model.machine import CpuSplit, Machine
+from webdyno.model.measure import Measure
 from webdyno.model.pilot import ColdFigures, Pilot
 from webdyno.model.readings import ServiceUse
 from webdyno.model.records import (

@@ -6,7 +6,14 @@
 //! Of two such servers that are saturated, rate and CPU time per request have the ratio of the
 //! dials. `--sleep-ms` makes slow pages: each request rests so long before it is worked on.
 //! `--slow-start` makes the first requests dearer, fading with `--slow-start-s`.
-//! One request at a time per connection, without a body. `bench/truth.py` uses it.
+//!
+//! `--service-us` makes each worker a queue whose response times can be computed: one request after
+//! the other, each served so long by the clock, all the same or (`--service exponential`)
+//! exponentially distributed. Such requests cost next to nothing, so give them `--cost-us 0`. With
+//! `--collapse-rps` a worker to which more come (in a tenth of a second) serves ten times as slowly
+//! from then on.
+//! One request at a time per connection, without a body. `bench/truth.py` and `bench/capacity.py`
+//! use it.
 
 use std::collections::{HashMap, VecDeque};
 use std::error::Error;
@@ -16,7 +23,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -25,6 +32,8 @@ const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 const NS_PER_S: f64 = 1e9;
+/// Over which a worker sees how many requests come in.
+const SEEN_NS: f64 = 1e8;
 
 #[derive(Parser, Clone, Copy)]
 #[command(about = "A server whose requests cost a known CPU time")]
@@ -41,12 +50,27 @@ struct Options {
     /// Threads that work on requests; connections are dealt out to them in turn.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     workers: u16,
+    /// Each worker serves one request at a time, for so many microseconds by the clock.
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    service_us: f64,
+    /// How the times of service are distributed.
+    #[arg(long, value_enum, default_value_t = Service::Fixed)]
+    service: Service,
+    /// Requests per second, in a tenth of it, that a worker survives; none collapses at 0.
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    collapse_rps: f64,
     /// At the start requests cost this share more; it fades exponentially.
     #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
     slow_start: f64,
     /// Seconds in which the slow start fades to 37 %.
     #[arg(long, default_value_t = 1.0, value_parser = not_negative)]
     slow_start_s: f64,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq)]
+enum Service {
+    Fixed,
+    Exponential,
 }
 
 fn not_negative(text: &str) -> Result<f64, String> {
@@ -131,6 +155,11 @@ struct Worker {
     /// What the thread's CPU clock shows when the current request is paid for.
     paid_ns: f64,
     began_ns: f64,
+    /// When the last of the requests that came will have been served.
+    served_ns: f64,
+    /// When the requests of the last tenth of a second came, if that matters.
+    arrivals: VecDeque<f64>,
+    collapsed: bool,
 }
 
 impl Worker {
@@ -141,6 +170,9 @@ impl Worker {
             resting: VecDeque::new(),
             paid_ns: clock_ns(ClockId::ThreadCPUTime),
             began_ns: clock_ns(ClockId::Monotonic),
+            served_ns: 0.0,
+            arrivals: VecDeque::new(),
+            collapsed: false,
         }
     }
 
@@ -156,18 +188,48 @@ impl Worker {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
-            let ready_ns = clock_ns(ClockId::Monotonic) + self.options.sleep_ms * 1e6;
+            let now_ns = clock_ns(ClockId::Monotonic);
             for event in events.drain(..) {
                 let name = event.data.u64();
                 if self.desk.read(name) {
+                    let ready_ns = self.ready_ns(now_ns);
                     self.resting.push_back((ready_ns, name));
                 }
             }
-            while let Some(name) = self.next_ready() {
+            // One at a time, so that others begin to rest while it is worked on.
+            if let Some(name) = self.next_ready() {
                 self.pay();
                 self.desk.answer(name);
             }
         }
+    }
+
+    /// When a request that has just come may be worked on.
+    fn ready_ns(&mut self, now_ns: f64) -> f64 {
+        let Options { service_us, sleep_ms, service, .. } = self.options;
+        if service_us == 0.0 {
+            return now_ns + sleep_ms * 1e6;
+        }
+        self.see_collapse(now_ns);
+        let times = match service {
+            Service::Fixed => 1.0,
+            Service::Exponential => -(1.0 - fastrand::f64()).ln(),
+        };
+        let slower = if self.collapsed { 10.0 } else { 1.0 };
+        self.served_ns = self.served_ns.max(now_ns) + service_us * 1e3 * times * slower;
+        self.served_ns
+    }
+
+    fn see_collapse(&mut self, now_ns: f64) {
+        if self.options.collapse_rps == 0.0 {
+            return;
+        }
+        self.arrivals.push_back(now_ns);
+        while self.arrivals.front().is_some_and(|came_ns| *came_ns < now_ns - SEEN_NS) {
+            self.arrivals.pop_front();
+        }
+        self.collapsed |=
+            self.arrivals.len() as f64 * NS_PER_S / SEEN_NS > self.options.collapse_rps;
     }
 
     /// Gives how long there is nothing to do; for ever when nothing rests.

@@ -12,7 +12,8 @@ from rig import lab
 from rig.lab import Outcome, append, read
 from rig.process import BenchError
 from webdyno.definitions import Catalogue
-from webdyno.model.judgement import Interval, Verdict
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Verdict
 
 
 def outcome(

@@ -7,8 +7,8 @@ import duckdb
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
-from webdyno.cli import app_for
-from webdyno.model.experiment import Measure
+from webdyno.cli import app
+from webdyno.model.measure import Measure
 from webdyno.run.folder import RunFolder
 
 AS_BEFORE, SLOWER, BROKEN = (
@@ -47,7 +47,7 @@ def swept(run: SimulatedRun, levels: list[int]) -> SimulatedRun:
 def webdyno(*arguments: str | Path) -> int:
     """Run a command in this process and give its exit code."""
     words = [str(each) for each in arguments]
-    return int(app_for(words)(words, result_action="return_value"))
+    return int(app()(words, result_action="return_value"))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from webdyno.cli import measure
+from webdyno.cli.flags import RunFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
@@ -34,5 +35,5 @@ def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPat
     catalogue = Catalogue.load()
     experiment = read_experiment(CommandLine(VARIED, {}), [], catalogue)
     with pytest.raises(Mistake, match="nobody agreed, yes=False"):
-        measure.measure("name", experiment, catalogue, None, yes=False)
+        measure.measure("name", experiment, catalogue, None, RunFlags())
     assert asked == [{"nginx", "lighttpd", "nginx-phpfpm", "caddy"}, {"static", "hello-php"}]

@@ -8,6 +8,7 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from webdyno.cli.exits import Exit
+from webdyno.cli.flags import RunFlags
 from webdyno.cli.studies import _decide_more
 from webdyno.model.study import Claim, Study
 from webdyno.run.folder import RunFolder
@@ -34,8 +35,8 @@ def test_a_round_that_brings_nothing_is_not_made_again(
             folder.append(record)
     asked: list[Mapping[int, int]] = []
 
-    def measure_on(path: Path, more_s: None, blocks: Mapping[int, int], *, yes: bool) -> Exit:
-        assert (path, more_s, yes) == (tmp_path / "x", None, True)
+    def measure_on(path: Path, run: RunFlags, more_s: None, blocks: Mapping[int, int]) -> Exit:
+        assert (path, more_s, run.yes) == (tmp_path / "x", None, True)
         asked.append(blocks)
         return Exit.OK
 

@@ -48,7 +48,7 @@ def catalogue() -> Catalogue:
         ("arms.nginx.knobs.workers=nan", "not nan"),
         ("arms.nginx.knobs.workers=[1]", "or text, not [1]"),
         ("arms.nginx.memory=-5", "from 1 B"),
-        ("arms.nginx.cpus=true", "should be a whole number, not true"),
+        ("arms.nginx.cpus=true", "should be a number, not true"),
         ("bench.server_cores=1.4", "should be a whole number, not 1.4"),
         ("load={connections=3}", "name the key inside the table"),
         ("load.connections=16\nload.keepalive=1", "line break"),

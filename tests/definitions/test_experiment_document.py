@@ -11,7 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.model.experiment import Experiment, Load
+from webdyno.model.experiment import Experiment
+from webdyno.model.load import Load
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "experiment.md").read_text(encoding="utf-8")
@@ -39,6 +40,7 @@ def models_in(hint: Any) -> set[type[BaseModel]]:  # noqa: ANN401 (any annotatio
     return set().union(*map(models_in, get_args(hint)))
 
 
+BY_ARM = {"arms", "interventions"}
 FREE = {
     "factors",
     "load.headers",
@@ -50,6 +52,8 @@ FREE = {
     "arms.NAME.bench",
     "gate.worse_than",
     "workload",
+    "tuning.settings",
+    "design.levels",
 }
 """Tables whose keys are named elsewhere, or by nobody."""
 
@@ -58,7 +62,7 @@ def keys_of(data: dict[str, Any], table: str = "") -> set[str]:
     """Dotted keys of an example, arms by any name."""
     found = set()
     for name, value in data.items():
-        key = f"{table}.{'NAME' if table == 'arms' else name}".lstrip(".")
+        key = f"{table}.{'NAME' if table in BY_ARM else name}".lstrip(".")
         found.add(key)
         for inner in value if isinstance(value, list) else [value]:
             if isinstance(inner, dict) and key not in FREE:
@@ -75,7 +79,8 @@ def test_every_model_of_an_experiment_has_its_table(maker: ModuleType) -> None:
 
 
 def test_every_key_stands_in_an_example_and_no_other(maker: ModuleType) -> None:
-    shown = set().union(*map(keys_of, EXAMPLES)) - {"arms.NAME"}
+    by_arm = {f"{table}.NAME" for table in BY_ARM}
+    shown = set().union(*map(keys_of, EXAMPLES)) - by_arm
     assert shown == set(maker.keys())
 
 
@@ -91,5 +96,6 @@ def test_every_example_holds(
         assert Load.model_validate(example["load"]).slow_readers
     monkeypatch.chdir(tmp_path)
     (tmp_path / "avatar.png").write_bytes(b"\x89PNG")
+    (tmp_path / "traffic.replay").write_text("0 1\n0.5 2\n2 1\n")
     experiment = read_experiment(CommandLine(whole, {}), [], catalogue)
     assert experiment.title

@@ -107,7 +107,8 @@ def run_blocks(blocks: int, *arguments: str, folder: Path) -> str:
 
     For what one block shows as well as a whole run; a verdict needs the run's own end.
     """
-    with started_webdyno(*arguments, "--out=run", folder=folder) as process:
+    quicker = ["--no-report"] * ("resume" not in arguments[:1])
+    with started_webdyno(*arguments, "--out=run", *quicker, folder=folder) as process:
         _wait_for_blocks(blocks, folder / "run/slots.jsonl", process)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=PATIENCE_S)

@@ -116,7 +116,7 @@ def test_each_request_of_the_project_is_asked_by_itself(repository: Path) -> Non
     assert run.head.experiment.factors == {"endpoint": ["POST /", "twice"]}
     slots = [it for it in run.records() if isinstance(it, SlotRecord)]
     assert {it.point for it in slots} == {0, 1}
-    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots)
+    assert {code for it in slots for code in it.load.by_status} == {"200"}
     (repository / "webdyno.toml").write_text(
         '[app]\nstart = "true"\n[[requests]]\npath = "/"\nmetod = "POST"\n'
     )

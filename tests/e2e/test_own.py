@@ -91,6 +91,11 @@ def slots(folder: Path) -> list[SlotRecord]:
     return [it for it in records if isinstance(it, SlotRecord)]
 
 
+def statuses(folder: Path) -> set[str]:
+    """The status codes of all answers; a short slot on a busy machine may have had none."""
+    return {code for it in slots(folder) for code in it.load.by_status}
+
+
 def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(home: Path) -> None:
     (home / "inner").mkdir()
     (home / "two.toml").write_text(
@@ -138,7 +143,7 @@ def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
 @pytest.mark.parametrize(
     ("stack", "says"),
     [
-        ("cmd:", "behind cmd: there is nothing"),
+        ("cmd:", "nothing stands behind cmd:"),
         ("url:http://127.0.0.1:1", "doesn't answer http://127.0.0.1:1/: start it first"),
         ("url:ftp://127.0.0.1:1", "begins with http:// or https://"),
         ("url:https://127.0.0.1:1", "can't be asked over http but over https, h2"),
@@ -446,7 +451,7 @@ def test_a_configuration_is_moved_and_measured(
     assert f"conf:mine.conf, as {name} runs it here:" in told
     for change in says:
         assert change in told
-    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
+    assert statuses(home) == {"200"}
     kept = [*(home / "run/catalog/services").glob("conf-mine*/*[!l]")]
     assert kept
     assert all(it.stat().st_mode & 0o077 == 0 for it in kept)
@@ -480,7 +485,7 @@ def test_a_configuration_is_measured_over_tls(open_folder: Path, name: str, prot
     words = ("duel", arm, arm, *root, *FEW, f"--set=load.protocol={protocol}")
     told = run_blocks(1, *words, folder=home)
     assert "(the run's own)" in told
-    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
+    assert statuses(home) == {"200"}
 
 
 @pytest.mark.parametrize("name", ["caddy", "haproxy"])
@@ -496,7 +501,7 @@ def test_a_certificate_that_can_be_read_is_kept(open_folder: Path, name: str) ->
     arm, root = f"conf:{name}:mine.conf", ("--root=public",) if name == "caddy" else ()
     words = ("duel", arm, arm, *root, *FEW, "--set=load.protocol=https")
     assert "the run's own" not in run_blocks(1, *words, folder=home)
-    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
+    assert statuses(home) == {"200"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
@@ -556,7 +561,7 @@ def test_a_command_may_listen_on_a_unix_socket(home: Path) -> None:
     (home / "unix.py").write_text(UNIX)
     by_socket = f"cmd:{sys.executable} unix.py $SOCKET"
     run_blocks(1, "duel", by_socket, CMD, *FEW, folder=home)
-    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
+    assert statuses(home) == {"200"}
     elsewhere = CMD.replace("$PORT", "18124 $SOCKET")
     done = webdyno("duel", elsewhere, CMD, "--ready-within=1s", folder=home)
     assert "listens on 127.0.0.1:18124 and not on /" in done.stderr
@@ -589,7 +594,7 @@ def test_commands_and_revisions_are_asked_over_tls(repository: Path) -> None:
     commit(repository)
     secure = (*FEW, "--set=load.protocol=https")
     run_blocks(1, "duel", f"cmd:{start}", "rev:main", *secure, folder=repository)
-    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(repository))
+    assert statuses(repository) == {"200"}
     done = webdyno("duel", CMD, f"cmd:{start}", "--ready-within=1s", *secure, folder=repository)
     assert done.returncode == 3
     assert "speaks http on its port, and not https as load.protocol asks for" in done.stderr
@@ -612,7 +617,7 @@ def test_what_runs_already_is_asked_over_tls(home: Path, open_folder: Path) -> N
             run_blocks(1, "duel", url, url, *FEW, "--set=load.protocol=https", folder=home)
         finally:
             process.kill()
-    assert all(it.load.by_status == {"200": it.load.requests.completed} for it in slots(home))
+    assert statuses(home) == {"200"}
 
 
 def test_a_system_of_ones_own_can_be_looked_at(home: Path) -> None:

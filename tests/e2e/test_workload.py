@@ -5,11 +5,14 @@ from urllib.request import urlopen
 
 import pytest
 
+from e2e.commands import QUICK, run_blocks, webdyno
 from webdyno.bench import Bench
-from webdyno.cli import app_for
+from webdyno.cli import app
 from webdyno.definitions import Catalogue
+from webdyno.model.records import SlotRecord
+from webdyno.run.folder import RunFolder
 from webdyno.stack import start_stack
-from workload.made import line
+from workload.made import BEGIN_S, line
 
 SIZES = {
     "/": 10,
@@ -26,7 +29,7 @@ def test_every_path_of_the_log_is_answered(stack: str, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("".join(line(it, size=SIZES[it]) for it in SIZES))
     given = ("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin")
     words = [str(it) for it in given]
-    assert app_for(words)(words, result_action="return_value") == 0
+    assert app()(words, result_action="return_value") == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
     site = catalogue.site("twin")
     sizes = {path: page.body_bytes for path, page in site.paths.items()}
@@ -38,3 +41,30 @@ def test_every_path_of_the_log_is_answered(stack: str, tmp_path: Path) -> None:
             with urlopen(f"{running.url}{path}", timeout=5) as answer:  # noqa: S310 (our server)
                 assert answer.status == 200, path
                 assert len(answer.read()) == size, path
+
+
+def test_a_log_is_asked_again_as_it_was_of_all_arms_alike(tmp_path: Path) -> None:
+    """Of ten paths one is asked for in each second, three hundred times."""
+    told = [line(f"/{second % 10}", time_s=BEGIN_S + second) * 300 for second in range(60)]
+    (tmp_path / "a.log").write_text("".join(told))
+    given = ("a.log", "-o", "t.toml", "--twin", "twin", "--replay", "t.replay", "--speed", "10")
+    done = webdyno("workload", *given, folder=tmp_path)
+    assert "--vary load.arrivals=poisson,replay" in done.stderr
+    words = (
+        "--catalog=twin",
+        "--site=twin",
+        "--requests=t.toml",
+        "--set=load.arrivals=replay",
+        "--yes",
+    )
+    said = run_blocks(1, "duel", "nginx", "apache-event", *words, *QUICK, folder=tmp_path)
+    assert "block 1" in said
+    records = [it for it in RunFolder.open(tmp_path / "run").records() if it.kind == "slot"]
+    slots = [it for it in records if isinstance(it, SlotRecord) and it.block == 1]
+    offered = {
+        arm: [it.load.offered_rps for it in slots if it.arm == arm]
+        for arm in ("nginx", "apache-event")
+    }
+    assert offered["nginx"] == offered["apache-event"]
+    for slot in slots:  # each path is asked for in a tenth of a second, which a slot takes
+        assert sum(it.completed > 0 for it in slot.load.endpoints) in {1, 2, 3}

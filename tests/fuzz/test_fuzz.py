@@ -24,13 +24,15 @@ from fuzz import nasty
 from fuzz.driver import Said, each_case, no_hang, says
 from webdyno.cli.exits import Exit
 from webdyno.definitions.catalogue import BUILT_IN, Catalogue
-from webdyno.model.experiment import Arm, Experiment, Load, Measure
+from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.load import Load
+from webdyno.model.measure import Measure
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts, plan_points
 from webdyno.run.folder import RunFolder
 
 SEED = int(os.environ.get("WEBDYNO_FUZZ_SEED", "1"))
-EXPERIMENTS, FLAGS, CATALOGUES, RUNS, PROCESSES = 800, 600, 300, 300, 5
+EXPERIMENTS, FLAGS, CATALOGUES, RUNS, PROCESSES = 400, 300, 150, 200, 5
 
 KEYS = [
     key

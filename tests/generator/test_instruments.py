@@ -15,7 +15,8 @@ from webdyno.generator import (
     program,
 )
 from webdyno.generator.wrk import Wrk
-from webdyno.model.experiment import Experiment, GeneratorName, Load
+from webdyno.model.experiment import Experiment, GeneratorName
+from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 
 CPU = max(os.sched_getaffinity(0))

@@ -20,7 +20,7 @@ from webdyno.generator import (
     find_loadgen,
 )
 from webdyno.generator.loadgen import order_json
-from webdyno.model.experiment import Load, SlowReaders
+from webdyno.model.load import Load, SlowReaders
 from webdyno.model.mistake import Mistake
 
 SCHEMAS = Path(__file__).parents[2] / "loadgen/schema"

@@ -9,7 +9,7 @@ import pytest
 import webdyno.generator
 from webdyno.definitions import Catalogue, settings
 from webdyno.generator import Expectation, LoadOrder, Request, program, programs
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 
 BENCH = '''
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from webdyno.generator.instrument import Done, Instrument, only_closed
 from webdyno.generator.interface import LoadOrder
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.load_result import Failures, KeepAliveResult, LoadResult, Requests
 from webdyno.readers.facts import Facts, Tool, patterns
 from webdyno.readers.output import Output

@@ -23,8 +23,8 @@ from webdyno.judge.validity.client import WAITING_LIMIT
 from webdyno.judge.validity.host import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
 from webdyno.judge.verdict import Question, answer
-from webdyno.model.experiment import FIRST_SLOTS, Measure
 from webdyno.model.judgement import Verdict
+from webdyno.model.measure import FIRST_SLOTS, Measure
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from webdyno.judge.comparison import ALPHA, DELTA, shown_estimate
 from webdyno.judge.interval import Logs, sign_flip_p
 from webdyno.judge.stop import OUTNUMBERED
 from webdyno.judge.verdict import Question, answer, blocks_needed
-from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Verdict
+from webdyno.model.measure import Measure
 
 MEASURE = Measure()
 FEWEST = MEASURE.min_blocks

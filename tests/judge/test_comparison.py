@@ -9,8 +9,8 @@ from webdyno.judge.comparison import compare_arms, fewest_blocks, log_ratios, sh
 from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.judge.sentences import headline
-from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Comparison, Judgement, Verdict
+from webdyno.model.measure import Measure
 from webdyno.model.metrics import MetricRule, metric_rule
 
 RATE, SWITCHES = metric_rule("rate_rps"), metric_rule("context_switches")

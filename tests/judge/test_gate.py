@@ -4,8 +4,9 @@ from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.gate import judge_gate
 from webdyno.judge.gate_sentences import worse_range
 from webdyno.judge.stop import decide, fails_gate
-from webdyno.model.experiment import Experiment, Measure
+from webdyno.model.experiment import Experiment
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement, GateSettings
+from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
 
 BLOCKS = 10

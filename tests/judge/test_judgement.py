@@ -12,8 +12,8 @@ from judge.validity.broken import readings_with
 from webdyno.judge import decide, judge, ratios_so_far
 from webdyno.judge.runs import compare_runs
 from webdyno.judge.sentences import sentence
-from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Judgement, Verdict
+from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import StopRecord

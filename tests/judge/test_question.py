@@ -17,8 +17,8 @@ from webdyno.judge.question import (
     excluded_difference,
     look_level,
 )
-from webdyno.model.experiment import tolerance_of
-from webdyno.model.judgement import Interval
+from webdyno.model.interval import Interval
+from webdyno.model.measure import tolerance_of
 
 RUNS = 4_000
 

@@ -7,18 +7,21 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, pilot_record, simulated_run
 from judge.validity.broken import readings_with
+from webdyno.judge import judge
 from webdyno.judge.measured import Measured
 from webdyno.judge.remedies import due_remedy
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.usage import counting_share
-from webdyno.model.experiment import Measure
 from webdyno.model.gate import GateSettings
+from webdyno.model.judgement import Verdict
 from webdyno.model.load_result import Times, Window
+from webdyno.model.measure import Measure
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm("apache-event", rate_rps=20_000)}
 BUDGET_S = 1000.0
+RESPONSE_S = 0.0015
 
 
 def measured(measure: Measure | None = None, blocks: int = 4) -> SimulatedRun:
@@ -57,6 +60,7 @@ def test_windows_are_alike_for_all_arms_and_what_comes_before_is_each_arms_own()
         warmup_s={"nginx": 0.1, "apache": 0.7},
         lead_in_s={"nginx": 0.3, "apache": 0.1},
         window_s=1.5,
+        phase_s={"nginx": RESPONSE_S, "apache": RESPONSE_S},
     )
 
 
@@ -68,6 +72,20 @@ def test_equal_arms_and_those_of_a_gate_get_what_the_one_needs_that_needs_most()
     assert settings.lead_in_s == {"nginx": 0.3, "apache": 0.3}
     gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
     assert slot_settings(PILOTS, gate).warmup_s == {"nginx": 0.7, "apache": 0.7}
+
+
+def test_windows_begin_anywhere_in_an_arms_cycle_unless_the_user_says_where() -> None:
+    slow = pilot("nginx", 0.1, 0.3, 0.5).model_copy(update={"response_s": 0.3})
+    experiment = measured().head.experiment
+    assert slot_settings([slow, PILOTS[1]], experiment).phase_s == {
+        "nginx": 0.3,
+        "apache": RESPONSE_S,
+    }
+    own = measured(Measure(lead_in_s=0.2)).head.experiment
+    assert slot_settings([slow, PILOTS[1]], own).phase_s == {"nginx": 0.0, "apache": 0.0}
+    equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+    alike = slot_settings([slow, PILOTS[1]], equal.head.experiment).phase_s
+    assert alike == {"nginx": 0.3, "apache": 0.3}
 
 
 def test_a_lead_in_on_record_without_an_arm_is_that_of_all() -> None:
@@ -204,13 +222,13 @@ def test_a_trend_of_disturbed_slots_is_the_neighbours() -> None:
     assert due(replace(run, records=disturbed)) is None
 
 
-def climbing(windows: float, noise: float, rate_rps: float) -> SimulatedRun:
+def climbing(windows: float, noise: float, rate_rps: float, sd: float = 0.01) -> SimulatedRun:
     """Thirteen blocks; the rate of one arm climbs in each slot, in some more than in others."""
     run = simulated_run(
         {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=rate_rps)},
         blocks=13,
         measure=Measure(seed=1),
-        slot_sd=0.01,
+        slot_sd=sd,
     )
 
     def change(record: Record) -> Record:
@@ -237,6 +255,16 @@ def test_a_late_trend_is_remedied_where_its_bound_takes_the_verdict_away() -> No
 
 def test_a_late_trend_that_takes_no_verdict_away_is_left_to_its_bound() -> None:
     assert due(climbing(0.09, 0.08, rate_rps=10_000)) is None
+
+
+def test_a_late_trend_is_remedied_where_its_bound_takes_away_what_is_excluded() -> None:
+    """Equal servers: without the bound no more than 5 % was possible, with it 38 %."""
+    run = climbing(0.09, 0.08, rate_rps=40_000, sd=0.02)
+    found = judge(run.head, run.records).comparisons[0]
+    assert found.as_measured is found.verdict is Verdict.UNDECIDED
+    remedy = due(run)
+    assert remedy is not None
+    assert remedy.rule == "slot-trend"
 
 
 def test_a_rule_is_remedied_twice_at_most() -> None:

@@ -7,8 +7,8 @@ from scipy import stats
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.interval import welch
 from webdyno.judge.runs import compare_runs
-from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Verdict
+from webdyno.model.measure import Measure
 from webdyno.model.request import Request
 from webdyno.model.run_comparison import Change, RunComparison
 

@@ -6,21 +6,23 @@ import pytest
 
 from judge.simulation import GATE_WORLDS, World, coverage, experiments, shares
 from judge.survival_simulation import misled
-from webdyno.model.experiment import Measure
 from webdyno.model.judgement import Verdict
+from webdyno.model.measure import Measure
 
 COUNT = 2_000
+FEWER = 1_000
+"""Where each experiment takes the most blocks, or is judged to its end."""
 MEASURE = Measure()
 
 
-def chance(share: float) -> float:
-    """Two standard errors of a share that is counted in COUNT experiments."""
-    return 2 * sqrt(share * (1 - share) / COUNT)
+def chance(share: float, count: int) -> float:
+    """Two standard errors of a share that is counted in so many experiments."""
+    return 2 * sqrt(share * (1 - share) / count)
 
 
 def test_a_difference_of_five_per_cent_is_found_and_without_one_seldom_any() -> None:
     """At the worst noise, which serves twice: 5 % is too small to be why a run stops by itself."""
-    noisy = list(experiments(World(1.05, 0.05, 0.05), COUNT, Measure(patience=1)))
+    noisy = list(experiments(World(1.05, 0.05, 0.05), FEWER, Measure(patience=1)))
     by = shares(noisy, MEASURE)
     assert 0.93 <= coverage(noisy, 1.05) <= 0.97
     assert by[Verdict.FASTER] >= 0.90
@@ -28,7 +30,7 @@ def test_a_difference_of_five_per_cent_is_found_and_without_one_seldom_any() -> 
     alike = [outcome.moved(-log(1.05)) for outcome in noisy]
     by = shares(alike, MEASURE)
     assert 0.93 <= coverage(alike, 1.0) <= 0.97
-    assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + chance(0.05)
+    assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + chance(0.05, FEWER)
 
 
 def test_patience_with_what_is_hard_to_tell_seldom_misleads() -> None:
@@ -38,7 +40,7 @@ def test_patience_with_what_is_hard_to_tell_seldom_misleads() -> None:
     assert sum(outcome.blocks for outcome in outcomes) / count > 35
     by = shares(outcomes, MEASURE)
     assert coverage(outcomes, 1.0) >= 0.92
-    assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + 2 * sqrt(0.05 * 0.95 / count)
+    assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + chance(0.05, count)
 
 
 @pytest.mark.parametrize("noise", [0.015, 0.025])
@@ -62,13 +64,14 @@ def test_choosing_the_slots_keeps_the_coverage(restart_sd: float, slot_sd: float
 )
 def test_what_both_arms_had_alike_below_a_limit_costs_no_coverage(world: World) -> None:
     """Only what one arm had more of it than the other counts there."""
-    outcomes = list(experiments(world, 1_000, MEASURE, seed=3))
+    outcomes = list(experiments(world, FEWER, MEASURE, seed=3))
     assert coverage(outcomes, world.ratio) >= 0.93
 
 
 def test_going_on_until_a_verdict_survives_its_bounds_seldom_misleads() -> None:
     """Although a disturbance took all of its bound, which is the worst case."""
-    assert misled(0.02, 0.05, runs=500, seed=4) <= 0.05 + 2 * sqrt(0.05 * 0.95 / 500)
+    runs = 500
+    assert misled(0.02, 0.05, runs, seed=4) <= 0.05 + chance(0.05, runs)
 
 
 def test_equal_arms_become_equivalent_when_asked_for_enough_precision() -> None:

@@ -17,7 +17,7 @@ from webdyno.judge.variance import (
     random_effects,
     slots_per_arm,
 )
-from webdyno.model.experiment import FIRST_SLOTS, Measure
+from webdyno.model.measure import FIRST_SLOTS, Measure
 from webdyno.model.records import BlockRecord, Record
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import SimulatedArm, simulated_run
-from webdyno.model.command import as_called, called_as, command, repeat_command
+from webdyno.model.command import as_called, called_as, command
 
 HEAD = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
 
@@ -54,9 +54,9 @@ def test_on_the_path_the_plain_name_will_do(
 
 
 def test_a_sweep_is_repeated_at_all_of_its_levels() -> None:
-    assert repeat_command(Path("r"), HEAD).endswith(" run r/experiment.toml --catalog r/catalog")
+    assert HEAD.repeat_command(Path("r")).endswith(" run r/experiment.toml --catalog r/catalog")
     factors = {"load.connections": [1, 2]}
     swept = HEAD.model_copy(
         update={"experiment": HEAD.experiment.model_copy(update={"factors": factors})}
     )
-    assert repeat_command(Path("r"), swept).endswith("--catalog r/catalog --full")
+    assert swept.repeat_command(Path("r")).endswith("--catalog r/catalog --full")

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from webdyno.model import format as text
 from webdyno.model.format import MISSING
-from webdyno.model.judgement import Interval
+from webdyno.model.interval import Interval
 
 SENSIBLE = st.floats(min_value=1e-4, max_value=1e9)
 

@@ -12,10 +12,10 @@ from webdyno.judge import judge
 from webdyno.judge.measured import Block, Measured
 from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.validity import left_out_slots
-from webdyno.model.experiment import Measure
 from webdyno.model.histogram import Histogram
 from webdyno.model.judgement import Metric, Verdict
 from webdyno.model.load_result import Bytes, Client, Failures, Requests, Whole, Window
+from webdyno.model.measure import Measure
 from webdyno.model.metrics import (
     METRICS,
     MetricRule,

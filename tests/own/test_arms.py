@@ -32,6 +32,96 @@ def test_a_command_becomes_a_stack(tmp_path: Path) -> None:
     assert service.own.folder == str(tmp_path)
 
 
+def test_a_command_has_the_knobs_that_are_declared_for_it(tmp_path: Path) -> None:
+    knobs: dict[str, Any] = {
+        "workers": {"type": "whole", "min": 1, "max": 16},
+        "fast": {"type": "switch", "default": True},
+    }
+    arms = {
+        "a": {
+            "stack": f"{CMD} --workers $WORKERS",
+            "knobs": {**knobs, "log_level": {"type": "choice", "choices": ["info", "off"]}},
+        },
+        "b": {"stack": f"{CMD} --workers $WORKERS", "knobs": knobs},
+    }
+    draft, catalogue = resolved(tmp_path, arms)
+    experiment = draft.checked(catalogue)
+    assert experiment.arms["a"].knobs == {}
+    service = catalogue.stack(experiment.arms["a"].stack).services["web"].service
+    workers, level = service.knobs["workers"], service.knobs["log_level"]
+    assert (workers.default, level.default) == (1, "info")
+    assert workers.tune
+    assert service.environment["WORKERS"] == "{{ knobs['workers'] }}"
+    assert service.environment["LOG_LEVEL"] == "{{ knobs['log_level'] }}"
+    assert "lower" in service.environment["FAST"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nginx.conf", "worker_processes ${knobs.workers};\nhttp { server { listen 80; } }\n"),
+        ("apache.conf", "<VirtualHost *:80>\nThreadsPerChild ${knobs.workers}\n</VirtualHost>\n"),
+        ("haproxy.cfg", "global\n nbthread ${knobs.workers}\nfrontend f\n bind :80\n mode http\n"),
+    ],
+)
+def test_a_configuration_has_places_for_the_knobs_that_are_declared_for_it(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    knobs = {"workers": {"type": "whole", "min": 1, "max": 16, "default": 2}}
+    arms = {"a": {"stack": f"conf:{name}", "knobs": knobs}, "b": {"stack": "nginx"}}
+    draft, catalogue = resolved(tmp_path, arms, site="static")
+    arm = draft.checked(catalogue).arms["a"]
+    service = next(iter(catalogue.stack(arm.stack).services.values())).service
+    assert service.knobs["workers"].default == 2
+    template = (service.folder / next(iter(service.files.values()))).read_text()
+    assert "{{ knobs['workers'] }}" in template
+    assert "${knobs" not in template
+
+
+@pytest.mark.parametrize(
+    ("place", "knobs", "says"),
+    [
+        ("1", {"workers": {"type": "whole", "min": 1, "max": 9}}, "has no place in"),
+        ("${knobs.workers}", {"x": {"type": "switch"}}, "no such knob is declared"),
+    ],
+)
+def test_knobs_and_places_belong_together(
+    tmp_path: Path, place: str, knobs: dict[str, Any], says: str
+) -> None:
+    (tmp_path / "n.conf").write_text(f"worker_processes {place};\nhttp {{ server {{ }} }}\n")
+    arms = {"a": {"stack": "conf:n.conf", "knobs": knobs}, "b": {"stack": "nginx"}}
+    with pytest.raises(Mistake, match=says):
+        resolved(tmp_path, arms, site="static")
+
+
+def test_declared_knobs_are_turned_like_others(tmp_path: Path) -> None:
+    workers = {"type": "whole", "min": 1, "max": 16}
+    arms = {
+        "a": {"stack": CMD, "knobs": {"workers": workers}},
+        "b": {"stack": "nginx", "knobs": {"workers": 3}},
+    }
+    draft, catalogue = resolved(tmp_path, arms, site="static")
+    assert draft.checked(catalogue).arms["b"].knobs == {"workers": 3}
+
+
+@pytest.mark.parametrize(
+    ("stack", "knob", "says"),
+    [
+        (CMD, {"workers": {"type": "whole"}}, "min"),
+        (CMD, {"port": {"type": "whole", "min": 1, "max": 2}}, "PORT has a meaning already"),
+        (CMD, {"Workers": {"type": "whole", "min": 1, "max": 2}}, "Workers"),
+        (CMD, {"mode": {"type": "word"}}, "type"),
+        ("image:app", {"n": {"type": "switch"}}, "knobs can be declared for a command"),
+    ],
+)
+def test_a_declaration_that_is_wrong_is_told(
+    stack: str, knob: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Mistake, match=says):
+        resolved(tmp_path, {"a": {"stack": stack, "knobs": knob}, "b": {"stack": CMD}})
+
+
 def test_the_catalogue_and_own_systems_stand_side_by_side(tmp_path: Path) -> None:
     draft, catalogue = resolved(
         tmp_path, {"a": {"stack": "nginx"}, "b": {"stack": CMD}}, site="static"

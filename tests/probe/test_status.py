@@ -11,8 +11,8 @@ import pytest
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
 from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
-from webdyno.model.experiment import Load
 from webdyno.model.knob import KnobValue
+from webdyno.model.load import Load
 from webdyno.model.readings import ServerStatus
 from webdyno.probe.status import read_status
 from webdyno.stack import RunningStack, start_stack
@@ -25,6 +25,12 @@ SETTLE_S = 0.2
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
     return Catalogue.load()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside other tests a server that answers at once may have to wait for a CPU."""
+    monkeypatch.setattr("webdyno.probe.status.WITHIN_S", 10.0)
 
 
 def start(

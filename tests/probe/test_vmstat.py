@@ -11,7 +11,7 @@ import pytest
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
 from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
 from webdyno.model.readings import HostUse
 from webdyno.probe import SlotProbe

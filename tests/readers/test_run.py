@@ -48,6 +48,13 @@ def test_a_missing_figure_is_told(tool: Tool, name: str, line: str, missing: str
         read_run(tool, text, needed)
 
 
+def test_ab_prints_no_rate_where_nothing_was_answered() -> None:
+    kept = ("Rate", "Requests per second", "Time per request", "Transfer rate", "  ")
+    lines = recorded("ab-404.txt").replace("requests:      1000", "requests:      0").splitlines()
+    run = read_run(AB, "\n".join(it for it in lines if not it.startswith(kept)))
+    assert (run.requests, run.rate_rps) == (0, 0.0)
+
+
 def test_figures_that_contradict_each_other_are_told() -> None:
     text = recorded("ab-404.txt").replace(
         "Complete requests:      1000", "Complete requests:      1000\nComplete requests:      2000"

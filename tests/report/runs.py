@@ -4,13 +4,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 
-from builders import SimulatedArm, SimulatedRun, pilot_record, service_use, simulated_run
+from builders import START, SimulatedArm, SimulatedRun, pilot_record, service_use, simulated_run
 from judge.validity.broken import quiet_readings, readings_with
 from webdyno.judge.sweep import judge_sweep
-from webdyno.model.experiment import Level
+from webdyno.model.experiment import LEAGUE, Level
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.readings import HostSample, ServiceUse
-from webdyno.model.records import BlockRecord, Record, RemedyRecord, SlotRecord
+from webdyno.model.records import BlockRecord, IncidentRecord, Record, RemedyRecord, SlotRecord
+from webdyno.model.run import RunHead
+from webdyno.model.tuning import KnobShare, TunedSide, TuningStep
 from webdyno.report.view import RunView, run_view
 
 NGINX = SimulatedArm(rate_rps=77_000, server_cpu_us=11.3, response_p50_us=780)
@@ -149,6 +151,76 @@ def piloted() -> SimulatedRun:
     return SimulatedRun(run.head, [*pilots, *before, remedy, *after])
 
 
+@cache
+def league() -> SimulatedRun:
+    """Five arms of which two share the first places; the server of one died."""
+    rates = {"nginx": 77_000, "lighttpd": 76_000, "caddy": 41_000, LONG_NAME: 20_000, "node": 9_000}
+    arms = {name: SimulatedArm(stack=name, rate_rps=rate) for name, rate in rates.items()}
+    run = simulated_run(arms, blocks=12, title="A league of 5")
+    died = IncidentRecord(block=3, arm="node", happened_at=START, what="node died of signal 9")
+    kept = [
+        it
+        for it in run.records
+        if not (isinstance(it, SlotRecord) and it.arm == "node" and it.block >= 3)
+    ]
+    return _racing(run.head, [*kept, died])
+
+
+@cache
+def tuned() -> SimulatedRun:
+    """Two stacks as they are and tuned; of one nothing better was found."""
+    rates = {"nginx (default)": 50_000, "nginx (tuned)": 60_000, "node (default)": 9_000}
+    arms = {name: SimulatedArm(stack=name[:5], rate_rps=rate) for name, rate in rates.items()}
+    run = _racing(*_parts(simulated_run(arms, blocks=12, title="nginx and node (tuned)")))
+    sides = [
+        TunedSide(
+            name="nginx",
+            arm="nginx (tuned)",
+            default_arm="nginx (default)",
+            stack="nginx",
+            knobs=["workers", "open_file_cache"],
+            settings={"workers": 4, "open_file_cache": True},
+            used_s=881.0,
+            tried=61,
+            blocks=28,
+            measurements=160,
+            steps=[TuningStep(used_s=100.0 * n, gain=1 + 0.03 * n) for n in range(1, 8)],
+            shares=[
+                KnobShare(knob="workers", share=0.8, low=0.6, high=0.93),
+                KnobShare(knob="open_file_cache", share=0.2, low=0.07, high=0.4),
+            ],
+        ),
+        TunedSide(
+            name="node",
+            arm="node (tuned)",
+            default_arm="node (default)",
+            stack="node",
+            knobs=["processes"],
+            settings={},
+            used_s=874.0,
+            tried=16,
+            blocks=27,
+            measurements=158,
+            steps=[TuningStep(used_s=110.0 * n, gain=1.0) for n in range(1, 7)],
+            shares=[],
+        ),
+    ]
+    known = run.head.experiment.arms
+    better = {"nginx (tuned)": known["nginx (tuned)"].with_knobs({"workers": 4})}
+    changes = {"tuning": sides, "arms": known | better}
+    experiment = run.head.experiment.model_copy(update=changes)
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+
+
+def _parts(run: SimulatedRun) -> tuple[RunHead, list[Record]]:
+    return run.head, run.records
+
+
+def _racing(head: RunHead, records: list[Record]) -> SimulatedRun:
+    experiment = head.experiment.model_copy(update={"race": LEAGUE})
+    return SimulatedRun(head.model_copy(update={"experiment": experiment}), records)
+
+
 def _with_readings(record: Record) -> Record:
     if not isinstance(record, SlotRecord):
         return record
@@ -241,6 +313,8 @@ SWEEPS = (connections, two_factors, names, broken_point, hostile_markup)
 """Runs of experiments with factors."""
 
 ALL = (
+    league,
+    tuned,
     decided,
     probed,
     disturbed,

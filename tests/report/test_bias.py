@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from report import runs
-from webdyno.model.judgement import Bias, Comparison, Interval
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Bias, Comparison
 from webdyno.report import bias
 from webdyno.report.view import ratio_and_interval
 

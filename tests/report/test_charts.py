@@ -9,7 +9,7 @@ from judge.validity.broken import readings_with
 from report import runs
 from webdyno.judge import judge
 from webdyno.model.calibration import Ceiling
-from webdyno.model.judgement import Interval
+from webdyno.model.interval import Interval
 from webdyno.model.records import SlotRecord
 from webdyno.report.drawing import Figure
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows

@@ -14,7 +14,7 @@ from webdyno.judge.gate import gate_answer
 from webdyno.judge.gate_sentences import headline
 from webdyno.model.baseline import Baseline
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
-from webdyno.model.judgement import Interval
+from webdyno.model.interval import Interval
 from webdyno.report.ci import (
     SIGNS,
     annotations,

@@ -4,7 +4,8 @@ from builders import SimulatedRun, machine
 from judge.validity.broken import load_with, readings_with, run_with
 from report import runs
 from webdyno.judge import judge
-from webdyno.model.experiment import Arm, Experiment, Load, SlowReaders
+from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.load import Load, SlowReaders
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import SlotRecord
 from webdyno.model.request import Request

@@ -1,6 +1,8 @@
 """The report in the terminal: the same text for plain runs and sweeps."""
 
 import re
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -38,6 +40,8 @@ def test_lines_are_never_longer_than_the_terminal_or_100_columns(
         runs.decided,
         runs.disturbed,
         runs.piloted,
+        runs.league,
+        runs.tuned,
         runs.two_factors,
         runs.invalid,
         runs.broken_point,
@@ -119,3 +123,11 @@ def test_markup_in_names_is_text() -> None:
     told = printed(runs.hostile_markup())
     for text in runs.MARKUP:
         assert text in told.replace("\n", "")
+
+
+def test_what_draws_charts_is_not_imported_for_the_terminal() -> None:
+    program = "import sys, webdyno.report.terminal; print('altair' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "False\n"

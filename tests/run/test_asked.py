@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
 from webdyno.generator import Expectation
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import IncidentRecord
 from webdyno.model.request import Request

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.definitions import Catalogue
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.pilot import SlotSettings
 from webdyno.run.block import block_order, block_rng, plan_slots
 from webdyno.run.point import plan_arms

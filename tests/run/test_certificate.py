@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from webdyno.generator import Expectation
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.run import certificate
 from webdyno.run.asked import Asked
 from webdyno.run.certificate import Undecodable, ask, decoded

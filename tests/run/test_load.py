@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from builders import SimulatedArm, simulated_run
-from webdyno.model.experiment import Arm, Experiment, Measure
+from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.gate import GateSettings
+from webdyno.model.measure import Measure
 from webdyno.run.pilot import WINDOW_S, _by_window, _cold, _needs, _Seen, looked_at, needs_pilot
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}

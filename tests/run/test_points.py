@@ -2,6 +2,7 @@
 
 from math import prod
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from builders import SimulatedArm, run_head, simulated_run
 from webdyno.cli.progress import RunProgress
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import Point, plan_points
+from webdyno.run import session
 from webdyno.run.folder import RunFolder
 from webdyno.run.point import MeasuredPoint
 
@@ -91,3 +93,33 @@ def test_a_point_is_measured_until_it_has_the_blocks_asked_for_however_precise_i
         )
         at.ask_for(blocks)
         assert at.stops() is stops
+
+
+def test_the_time_of_pilots_is_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulated = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=0)
+    now_s = [0.0]
+
+    def run_pilots(at: MeasuredPoint) -> None:
+        now_s[0] += 7
+        at.used_s += 7
+
+    def run_block(at: MeasuredPoint, number: int) -> None:
+        now_s[0] += 3
+        at.has_stopped = number == 1
+
+    monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(session, "run_pilots", run_pilots)
+    monkeypatch.setattr(session, "run_block", run_block)
+    with RunFolder.create(tmp_path / "run", simulated.head) as folder:
+        at = MeasuredPoint(
+            point=Point(number=0, levels={}),
+            experiment=simulated.head.experiment,
+            arms=[],
+            benches={},
+            folder=folder,
+            progress=RunProgress(simulated.head),
+        )
+        session._take_turns([at], seed=1)
+    assert at.used_s == 10

@@ -13,7 +13,7 @@ from webdyno.generator import find_loadgen, program
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import Point
 from webdyno.model.records import IncidentRecord, RemedyRecord
-from webdyno.run.block import start_arm
+from webdyno.run.arm import start_arm
 from webdyno.run.point import ArmBench, MeasuredPoint, plan_arms
 from webdyno.run.session import begin_run
 from webdyno.stack import layout

@@ -13,7 +13,8 @@ from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.definitions.foreign import foreign_parts
 from webdyno.definitions.toml_file import TomlFile
-from webdyno.model.experiment import Experiment, Measure
+from webdyno.model.experiment import Experiment
+from webdyno.model.measure import Measure
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import BlockRecord, SessionRecord, StopRecord
 from webdyno.run.folder import RunFolder

@@ -12,8 +12,11 @@ from webdyno.definitions import Catalogue
 from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.generator import generator_fault
 from webdyno.judge import judge
-from webdyno.model.judgement import Bias, Comparison, Interval, Verdict
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Bias, Comparison, Verdict
+from webdyno.model.load_result import Bytes
 from webdyno.model.point import plan_points
+from webdyno.model.records import SlotRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome
 from webdyno.run.budget import need_s, thinned
 from webdyno.studies import judge_claim, markdown, next_round
@@ -188,6 +191,23 @@ def test_a_claim_with_too_few_blocks_gets_those_it_lacks() -> None:
     due = next_round(lacking, 100.0, [])
     assert due is not None
     assert (due.blocks, due.more) == (6, 2)
+
+
+@pytest.mark.parametrize(("blocks", "told_of", "more"), [(8, 0, 0), (4, 0, 6), (8, 3, 8)])
+def test_blocks_that_tell_nothing_are_not_measured_again_and_again(
+    blocks: int, told_of: int, more: int
+) -> None:
+    """As where a load generator doesn't count bytes."""
+    simulated = run(SimulatedArm(rate_rps=40_000), blocks=blocks)
+    silent = [
+        it.model_copy(update={"load": it.load.model_copy(update={"bytes": Bytes()})})
+        if isinstance(it, SlotRecord) and it.arm == "nginx" and it.block >= told_of
+        else it
+        for it in simulated.records
+    ]
+    of = claim(above=1.0).model_copy(update={"metric": "answer_bytes"})
+    lacking = further_blocks(of, simulated.head, silent)
+    assert [it.more for it in lacking] == ([more] if more else [])
 
 
 def test_levels_that_were_not_measured_are_told() -> None:

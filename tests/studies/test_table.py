@@ -6,7 +6,7 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 
-from webdyno.model.judgement import Interval
+from webdyno.model.interval import Interval
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 from webdyno.studies import claim_blocks, markdown
 

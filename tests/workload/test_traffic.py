@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.cli import app_for
-from webdyno.cli.flags import ExperimentFlags, TrafficFlags
+from webdyno.cli import app
+from webdyno.cli.experiment_flags import ExperimentFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
@@ -29,7 +29,7 @@ def experiment_with(file: Path, *set_: str) -> Experiment:
 
 def webdyno(*arguments: str | Path | int) -> int:
     words = [str(each) for each in arguments]
-    return int(app_for(words)(words, result_action="return_value"))
+    return int(app()(words, result_action="return_value"))
 
 
 def zipf_log(requests: int = 20_000) -> str:

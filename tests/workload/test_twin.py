@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.cli import app_for
-from webdyno.cli.flags import ExperimentFlags, TrafficFlags
+from webdyno.cli import app
+from webdyno.cli.experiment_flags import ExperimentFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import MadeFile, Site
@@ -53,7 +53,7 @@ def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(PLAIN + ODD)
     given = ["workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin"]
     words = [str(it) for it in given]
-    assert app_for(words)(words, result_action="return_value") == 0
+    assert app()(words, result_action="return_value") == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
     data = {
         "title": "t",

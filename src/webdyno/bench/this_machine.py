@@ -2,12 +2,14 @@
 
 import copy
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from socket import socket
 from types import TracebackType
 from typing import Literal, Self
 
 from webdyno.bench.control_group import ControlGroup
+from webdyno.bench.cpu_limit import CpuLimit
 from webdyno.bench.cpus import allowed_cpus, physical_cores, split_cpus
 from webdyno.bench.machine import describe_machine
 from webdyno.bench.memory import MemoryLimit
@@ -34,6 +36,8 @@ class Bench:
     def __init__(self, server_cores: int | None = None) -> None:
         """Split the CPUs; the servers get so many cores, by the usual rule unless given."""
         self.split = split_cpus(allowed_cpus(), physical_cores(), server_cores)
+        self.servers_cpu_time: float | None = None
+        """How much of their CPUs' time servers get, in CPUs; None: all of it."""
         self.user: ServerUser | None = server_user()
         """Whom servers run as; None when that is ourselves."""
 
@@ -59,18 +63,25 @@ class Bench:
         """Limit the memory of a stack; raise Trouble where the machine has no means to do it."""
         return MemoryLimit.impose(workspace.name, group, limit_bytes)
 
-    def with_server_cpus(self, count: int | None) -> "Bench":
-        """Give a bench whose servers have fewer CPUs; None leaves them all."""
+    def cpu_limit(self, workspace: Workspace, group: ControlGroup | None) -> CpuLimit | None:
+        """Limit the CPU time of a stack where its servers get a share; raise Trouble as that."""
+        if self.servers_cpu_time is None:
+            return None
+        return CpuLimit.impose(workspace.name, group, self.servers_cpu_time)
+
+    def with_server_cpus(self, count: float | None) -> "Bench":
+        """Give a bench whose servers have fewer CPUs, or a share of one; None leaves them all."""
         if count is None:
             return self
         if count > len(self.split.servers):
             raise Mistake(
-                f"{count} CPUs were asked for; the servers' share of this machine is "
+                f"{count:g} CPUs were asked for; the servers' share of this machine is "
                 f"{len(self.split.servers)}"
             )
         smaller = copy.copy(self)
-        servers = self.split.servers[:count]
+        servers = self.split.servers[: ceil(count)]
         smaller.split = self.split.model_copy(update={"servers": servers})
+        smaller.servers_cpu_time = None if count == len(servers) else count
         return smaller
 
     def with_user(self, user: ServerUser | None) -> "Bench":

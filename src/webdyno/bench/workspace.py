@@ -92,7 +92,7 @@ def others_running() -> list[OtherRun]:
 
     Between two blocks a run has none; the lock of a run's folder is for that run alone.
     """
-    locked = _locks_held()
+    locked = locks_held()
     pids: set[int] = set()
     for place in dict.fromkeys(_temporary_folders()):
         for lock in place.glob(f"webdyno-*/live/*/{LOCK}"):
@@ -202,7 +202,7 @@ def _sweep(live: Path) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _locks_held() -> dict[int, int]:
+def locks_held() -> dict[int, int]:
     """Give the process that holds a lock, by inode: proc_locks(5).
 
     Not by device as well, since some file systems tell another one here.

@@ -16,7 +16,7 @@ from webdyno.generator import Loadgen
 from webdyno.judge.validity.client import BUSY_LIMIT
 from webdyno.judge.validity.network import LINK_LIMIT
 from webdyno.model.calibration import Lag, Limit, MeasuredCeiling
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import counted_answers
 from webdyno.model.mistake import Trouble

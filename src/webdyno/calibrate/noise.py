@@ -12,7 +12,8 @@ from webdyno.calibrate.null_server import NullServer, null_server
 from webdyno.generator import Loadgen
 from webdyno.judge.interval import t_quantile
 from webdyno.model.calibration import Noise
-from webdyno.model.experiment import Load, Measure
+from webdyno.model.load import Load
+from webdyno.model.measure import Measure
 from webdyno.model.mistake import Trouble
 from webdyno.probe.cpu import tree_cpu
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from webdyno.bench import Bench, ServerProcess
 from webdyno.bench.users import uid_of
 from webdyno.generator import Expectation, LoadOrder, Request, find_loadgen
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.mistake import Trouble
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.ports import free_port

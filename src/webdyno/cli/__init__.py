@@ -7,12 +7,12 @@ from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 
-from cyclopts import App
+from cyclopts import App, Group
 
 from webdyno.cli.console import printable
 from webdyno.cli.exits import Exit
 from webdyno.cli.interrupts import end_by_signals
-from webdyno.model.command import COMMANDS, as_called
+from webdyno.model.command import COMMANDS_FOR, as_called
 from webdyno.model.mistake import Mistake, Trouble
 
 STDOUT, STANDARD_STREAMS = 1, 3
@@ -44,17 +44,19 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="replace")
 
 
-def app_for(words: Sequence[str]) -> App:
-    """Give the command line: with the one command that is called, or all for help and mistakes."""
+def app() -> App:
+    """Give the command line; a command is imported when it is called."""
     app = App(
         name="webdyno",
         help="A dynamometer for web stacks: which one is faster, by how much, how sure, and why.",
         help_epilogue=EPILOGUE,
         version_flags=["--version"],
     )
-    called = words[0] if words else ""
-    for name in (called,) if called in COMMANDS else COMMANDS:
-        app.command(getattr(import_module(f"webdyno.cli.{name}"), name))
+    for place, (wanted, commands) in enumerate(COMMANDS_FOR.items()):
+        group = Group(wanted, sort_key=place)
+        for rank, (name, does) in enumerate(commands.items()):
+            path = f"webdyno.cli.{name}:{name}"
+            app.command(path, name=name, help=does, group=group, sort_key=rank)
     return app
 
 
@@ -63,7 +65,7 @@ def run_command(words: Sequence[str]) -> int:
     try:
         if words and words[0] == "load":  # the engine reads its own flags, --help among them
             import_module("webdyno.cli.load").load(*words[1:])
-        code: int = app_for(words)(words, result_action="return_int_as_exit_code_else_zero")
+        code: int = app()(words, result_action="return_int_as_exit_code_else_zero")
         if sys.stdout:
             sys.stdout.flush()
     except Mistake as mistake:

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from webdyno.cli.console import plain_console
-from webdyno.cli.flags import THIS_BENCH, BenchFlags, Budget
+from webdyno.cli.experiment_flags import THIS_BENCH, BenchFlags
+from webdyno.cli.flags import Budget
 from webdyno.cli.quantities import parse_connections, parse_duration_s, parse_size
 from webdyno.model.calibration import Calibration
 

@@ -11,15 +11,17 @@ from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
+from webdyno.cli.experiment_flags import THIS_BENCH, BenchFlags
 from webdyno.cli.flags import (
-    THIS_BENCH,
-    BenchFlags,
+    AS_USUAL,
     Budget,
     CatalogDirs,
     Ignore,
     Out,
     Report,
+    RunFlags,
     Settings,
+    Telling,
     Yes,
     ignored,
 )
@@ -82,6 +84,7 @@ def gate(
     catalog: CatalogDirs = (),
     yes: Yes = False,
     report: Report = True,
+    telling: Telling = AS_USUAL,
 ) -> Exit:
     """Tell whether head is worse than base by more than is tolerated, and nothing else.
 
@@ -132,7 +135,8 @@ def gate(
         leave_behind(answer.model_copy(update={"notes": [*answer.notes, *beside]}), ci)
         return code
 
-    return measure("gate", experiment, catalogue, out, yes=yes, show=show)
+    how = RunFlags(yes=yes, telling=telling)
+    return measure("gate", experiment, catalogue, out, how, show=show)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
+from webdyno.cli.flags import RunFlags, Telling
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
@@ -33,34 +34,34 @@ def measure(
     experiment: Experiment,
     catalogue: Catalogue,
     out: Path | None,
+    run: RunFlags,
     blocks: Blocks | None = None,
     *,
-    yes: bool,
-    fail_on: Sequence[str] = (),
-    report: bool = True,
     show: Show | None = None,
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
-    limits = _limits(fail_on, experiment)
-    _provide(experiment, catalogue, yes=yes)
+    limits = _limits(run.fail_on, experiment)
+    _provide(experiment, catalogue, yes=run.yes)
     from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
 
-    tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
+    if not run.telling.quiet:
+        tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
     return _measure_in(
         lambda: begin_run(name, experiment, catalogue, out),
+        run.telling,
         blocks=blocks,
-        show=show or partial(show_result, fail_on=limits, report=report),
+        show=show or partial(show_result, fail_on=limits, report=run.report),
     )
 
 
 def measure_on(
     path: Path,
+    run: RunFlags,
     more_s: float | None = None,
     blocks: Blocks | None = None,
     *,
-    yes: bool,
-    report: bool = True,
+    show: Show | None = None,
 ) -> Exit:
     """Go on with a run where it was interrupted, or for so many seconds from now on.
 
@@ -70,9 +71,9 @@ def measure_on(
     from webdyno.run.session import resume_run
 
     experiment = RunFolder.open(path).head.experiment
-    _provide(experiment, kept_catalogue(path), yes=yes)
-    show = partial(show_result, report=report)
-    return _measure_in(lambda: resume_run(path), more_s, blocks, show=show)
+    _provide(experiment, kept_catalogue(path), yes=run.yes)
+    shown = show or partial(show_result, report=run.report)
+    return _measure_in(lambda: resume_run(path), run.telling, more_s, blocks, show=shown)
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
@@ -121,6 +122,7 @@ def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
 
 def _measure_in(
     opened: Callable[[], RunFolder],
+    telling: Telling,
     more_s: float | None = None,
     blocks: Blocks | None = None,
     *,
@@ -135,9 +137,11 @@ def _measure_in(
             longer = command("resume", folder.path, "--budget", "60s")
             tell(f"this run has come to its end; to measure for longer: {longer}")
         try:
-            with RunProgress(folder.head) as progress:
+            with RunProgress(folder.head, telling) as progress:
                 measure_blocks(folder, progress, more_s, blocks)
         except KeyboardInterrupt:
+            if _has_enough(folder):
+                show(folder)
             tell(f"\ninterrupted; {_what_is_kept(folder)}")
             return Exit.INTERRUPTED
         except Trouble as trouble:
@@ -146,6 +150,18 @@ def _measure_in(
         if not is_finished(folder.head, folder.records()):
             tell(f"a server died; {_what_is_kept(folder)}")
         return code
+
+
+def _has_enough(folder: RunFolder) -> bool:
+    """Whether an interrupted run has blocks enough for an answer; a gate has its own."""
+    from webdyno.judge.stop import blocks_for_an_answer
+    from webdyno.judge.sweep import runs_by_point
+
+    points = runs_by_point(folder.head, folder.records())
+    return folder.head.experiment.gate is None and all(
+        sum(it.kind == "block" for it in at.records) >= blocks_for_an_answer(at.head.experiment)
+        for at in points
+    )
 
 
 def _what_is_kept(folder: RunFolder) -> str:

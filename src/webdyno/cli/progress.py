@@ -1,46 +1,63 @@
-"""Progress of a run on standard error: a live line on a terminal, a line per block elsewhere."""
+"""Progress of a run on standard error: a live view on a terminal, a line per block elsewhere."""
 
 from collections import Counter
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.live import Live
 
 from webdyno.cli.console import plain_console
+from webdyno.cli.flags import AS_USUAL, Telling
 from webdyno.cli.interrupts import interrupt_again
+from webdyno.cli.live import LiveView
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, duration, factor_names, level, ratio_range, times
+from webdyno.model.format import (
+    count,
+    duration,
+    factor_names,
+    level,
+    number,
+    percent,
+    ratio_range,
+    significant,
+    times,
+)
 from webdyno.model.point import Point
 from webdyno.model.records import BlockRecord, PilotRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
+
+DRAWN_PER_S = 2
+"""How often the live view is drawn: it must not cost what is measured beside it."""
 
 
 class RunProgress:
     """Shows where a run is and how sure the answer is so far."""
 
-    def __init__(self, head: RunHead) -> None:
+    def __init__(self, head: RunHead, telling: Telling = AS_USUAL) -> None:
         """Begin with nothing measured."""
+        self._telling = telling
         self._factors = list(factor_names(head.experiment.factors).values())
         self._console = plain_console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[doing]}", markup=False),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
+        self._view = LiveView(head)
+        self._live = (
+            Live(
+                self._view,
+                console=self._console,
+                transient=True,
+                refresh_per_second=DRAWN_PER_S,
+            )
+            if self._console.is_terminal and not telling.quiet
+            else None
         )
-        self._task = self._progress.add_task("", doing="", total=None)
         self._block = ""
-        self._so_far = ""
 
     def __enter__(self) -> Self:
         """Begin to show."""
-        if self._factors:
+        if self._factors and not self._telling.quiet:
             self.notice(f"each line: {', '.join(self._factors)} · block")
-        self._progress.start()
+        if self._live:
+            self._live.start()
         return self
 
     def __exit__(
@@ -49,21 +66,20 @@ class RunProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Take the live line away."""
-        self._progress.stop()
+        """Take the live view away."""
+        if self._live:
+            self._live.stop()
 
     def pilot_begins(self, point: Point, arm: str) -> None:
         """Show that an arm is looked at alone."""
         interrupt_again()
-        levels = ", ".join(map(level, point.levels.values()))
-        self._progress.update(
-            self._task, description=levels or "pilot", doing=f"{arm} alone: what times it needs"
-        )
+        self._view.point = ", ".join(map(level, point.levels.values()))
+        self._view.doing = f"{arm} alone: what times it needs"
 
     def pilot_ends(self, record: PilotRecord) -> None:
         """Tell what was found."""
         found = record.found
-        if not self._console.is_terminal:
+        if not self._live and not self._telling.quiet:
             self.notice(
                 f"{record.arm} alone ({record.took_s:.1f} s): warm-up {duration(found.warmup_s)}, "
                 f"lead-in {duration(found.lead_in_s)}, slots of {duration(found.window_s)}"
@@ -73,23 +89,19 @@ class RunProgress:
         """Show the new block."""
         interrupt_again()
         self._block = block_name(point, block)
-        self._progress.update(
-            self._task,
-            description=self._block,
-            total=slots,
-            completed=0,
-            doing=f"starting servers {self._so_far}",
-        )
+        self._view.point = ", ".join(map(level, point.levels.values()))
+        self._view.block_begins(block, slots)
 
     def slot_begins(self, arm: str, phase: str) -> None:
         """Show which arm is under load."""
         interrupt_again()
-        doing = f"warming up {arm}" if phase == "warmup" else arm
-        self._progress.update(self._task, doing=f"{doing} {self._so_far}")
+        self._view.doing = f"warming up {arm}" if phase == "warmup" else arm
 
-    def slot_ends(self, record: SlotRecord) -> None:  # noqa: ARG002 (the run's interface)
-        """Move the bar on."""
-        self._progress.advance(self._task)
+    def slot_ends(self, record: SlotRecord) -> None:
+        """Move the bars on."""
+        self._view.slot_ends(record)
+        if self._telling.verbose:
+            self.notice(f"  {slot_words(record)}")
 
     def notice(self, text: str) -> None:
         """Tell what the user should read."""
@@ -98,9 +110,22 @@ class RunProgress:
     def block_ends(self, block: BlockRecord, experiment: Experiment, records: list[Record]) -> None:
         """Tell how sure the answer is by now."""
         so_far = so_far_words(experiment, records)
-        self._so_far = f"· {so_far}"
-        if not self._console.is_terminal:
+        if self._live:
+            self._view.block_ends(so_far, experiment, records)
+        elif not self._telling.quiet:
             self.notice(f"{self._block} ({block.took_s:.1f} s): {so_far}")
+
+
+def slot_words(record: SlotRecord) -> str:
+    """Tell of a slot in one line."""
+    load, failed = record.load, record.load.failures.total
+    cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
+    words = (
+        f"{record.arm}, {record.phase}: {number(load.rate_rps)} requests/s, "
+        f"{significant(cpu_us)} µs of the servers' CPU time each, "
+        f"client {percent(load.client.busy)} busy"
+    )
+    return f"{words}, {count(failed, 'failure')}" if failed else words
 
 
 def block_name(point: Point, block: int) -> str:
@@ -113,6 +138,8 @@ def so_far_words(experiment: Experiment, records: Sequence[Record]) -> str:
     """Give the ratios on the deciding metric in one short line, or say why there are none."""
     from webdyno.judge.judgement import ratios_so_far
 
+    if experiment.race is not None:
+        return _race_words(experiment, records)
     compared = ratios_so_far(experiment, records)
     told = [
         f"{found.a} ÷ {found.b} {times(found.ratio)} ({ratio_range(found.ratio)})"
@@ -120,6 +147,17 @@ def so_far_words(experiment: Experiment, records: Sequence[Record]) -> str:
         if found.ratio
     ]
     return ", ".join(told) or _why_none(records, min(len(found.by_block) for found in compared))
+
+
+def _race_words(experiment: Experiment, records: Sequence[Record]) -> str:
+    """Say how many arms were in the last block, and when it is first seen who leaves."""
+    from webdyno.judge.stop import blocks_for_an_answer
+
+    first_look = blocks_for_an_answer(experiment)
+    blocks = [it for it in records if isinstance(it, BlockRecord)]
+    if len(blocks) < first_look:
+        return f"who leaves the race is seen after block {first_look}"
+    return f"{len(set(blocks[-1].order))} of {len(experiment.arms)} were in the race"
 
 
 def _why_none(records: Sequence[Record], valid: int) -> str:

@@ -4,7 +4,7 @@ from pydantic import TypeAdapter
 
 from webdyno.definitions.refusal import read_value
 from webdyno.definitions.value import written_value
-from webdyno.model.experiment import Connections
+from webdyno.model.load import Connections
 from webdyno.model.quantities import Budget, Size
 
 _BUDGET: TypeAdapter[float] = TypeAdapter(Budget)

@@ -1,22 +1,111 @@
 """`webdyno report`: verdict and report made again from a run's folder."""
 
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.result import show_result
+from webdyno.cli.result import Seen, see, show_result
+from webdyno.model.mistake import Trouble
+from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PRINTED_WITHIN_S = 120.0
 
 
 def report(
     run: Annotated[Path, Parameter(help="The run's folder, as named at the end of the run.")],
+    *,
+    markdown: Annotated[
+        Path | None, Parameter(help="Write a summary for a pull request or a wiki to this file.")
+    ] = None,
+    json: Annotated[
+        Path | None, Parameter(help="Write the judgement of each point to this file.")
+    ] = None,
+    charts: Annotated[
+        Path | None, Parameter(help="Write each chart as SVG and PNG to this folder.")
+    ] = None,
+    pdf: Annotated[
+        Path | None,
+        Parameter(help="Print the report to this file, by the Chromium that is installed."),
+    ] = None,
 ) -> Exit:
     """Judge a run again and write its report anew; nothing is measured.
 
     For example
 
         webdyno report runs/2026-11-21-093000-static-hello
+
+        webdyno report runs/2026-11-21-093000-static-hello --pdf report.pdf --charts figures
+
+        webdyno report runs/2026-11-21-093000-static-hello --markdown summary.md --json result.json
     """
-    return show_result(RunFolder.open(run))
+    folder = RunFolder.open(run)
+    seen = see(folder)
+    code = show_result(folder, seen=seen)
+    written: list[Path] = []
+    try:
+        if markdown or charts or json:
+            written += _write(seen, markdown, json, charts)
+        if pdf is not None:
+            _print(run / PAGE_FILE, pdf)
+            written.append(pdf)
+    except OSError as error:
+        raise Trouble(f"{error.filename}: can't be written: {error.strerror}") from error
+    for file in written:
+        tell(f"written: {file}")
+    return code
+
+
+def _write(seen: Seen, markdown: Path | None, json: Path | None, charts: Path | None) -> list[Path]:
+    from webdyno.report.markdown import summary
+    from webdyno.report.pictures import write_charts
+
+    judged, view = seen
+    written = []
+    if markdown is not None:
+        markdown.write_text(summary(view), encoding="utf-8")
+        written.append(markdown)
+    if json is not None:
+        json.write_text(judged.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        written.append(json)
+    if charts is not None:
+        written += write_charts(charts, view)
+    return written
+
+
+def _print(page: Path, pdf: Path) -> None:
+    """Have a browser print the page; raise Trouble where there is none, or it doesn't."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise Trouble(
+            f"printing takes a browser, and none of {', '.join(BROWSERS)} is installed "
+            f"(Debian: apt-get install chromium); or open {page} and print it from there"
+        )
+    pdf.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix="webdyno-print-") as profile:
+        try:
+            done = subprocess.run(
+                [
+                    *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
+                    *("--no-pdf-header-footer", f"--user-data-dir={profile}"),
+                    f"--print-to-pdf={pdf.absolute()}",
+                    page.absolute().as_uri(),
+                ],
+                capture_output=True,
+                text=True,
+                timeout=PRINTED_WITHIN_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise Trouble(
+                f"{browser} had not printed {page} within {PRINTED_WITHIN_S:g} s"
+            ) from None
+    if not pdf.exists():
+        raise Trouble(f"{browser} didn't print {page}: {done.stderr.strip()[-300:]}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
@@ -12,8 +13,35 @@ from webdyno.model.limits import Limit, answers
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.model.point import SweepJudgement
+    from webdyno.report.view import RunView
 
-def show_result(folder: RunFolder, fail_on: Sequence[Limit] = (), *, report: bool = True) -> Exit:
+
+class Seen(NamedTuple):
+    """A run as it was judged, and how it is shown."""
+
+    judged: "SweepJudgement"
+    view: "RunView"
+
+
+def see(folder: RunFolder) -> Seen:
+    """Judge a run."""
+    from webdyno.judge.sweep import judge_sweep
+    from webdyno.report.view import run_view
+
+    records = folder.records()
+    judged = judge_sweep(folder.head, records)
+    return Seen(judged, run_view(folder.head, records, judged))
+
+
+def show_result(
+    folder: RunFolder,
+    fail_on: Sequence[Limit] = (),
+    *,
+    report: bool = True,
+    seen: Seen | None = None,
+) -> Exit:
     """Judge a run, print the answer, write `report.html` and `summary.csv` into its folder.
 
     Those two not without `report`.
@@ -23,16 +51,12 @@ def show_result(folder: RunFolder, fail_on: Sequence[Limit] = (), *, report: boo
     points, which is printed alone.
     """
     from webdyno.judge.gate import judge_gate
-    from webdyno.judge.sweep import judge_sweep
     from webdyno.report.terminal import print_report
-    from webdyno.report.view import run_view
 
-    records = folder.records()
-    judged = judge_sweep(folder.head, records)
-    view = run_view(folder.head, records, judged)
+    judged, view = seen or see(folder)
     page = folder.path / PAGE_FILE if report else None
     if folder.head.experiment.gate:
-        code = show_gate(judge_gate(folder.head, records), page)
+        code = show_gate(judge_gate(folder.head, folder.records()), page)
     else:
         print_report(plain_console(), view, str(page or command("report", folder.path)))
         code = _exit(fail_on, [at.judgement for at in judged.points])

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import Report, Yes
+from webdyno.cli.flags import AS_USUAL, Report, RunFlags, Telling, Yes
 from webdyno.cli.measure import measure_on
 from webdyno.cli.quantities import parse_duration_s
 
@@ -20,6 +20,7 @@ def resume(
     ] = None,
     yes: Yes = False,
     report: Report = True,
+    telling: Telling = AS_USUAL,
 ) -> Exit:
     """Go on with a run after Ctrl-C, a crash or a full disk; finished blocks aren't repeated.
 
@@ -33,4 +34,4 @@ def resume(
         webdyno resume runs/2026-11-21-093000-static-hello --budget 5m
     """
     more_s = parse_duration_s(budget, "--budget") if budget is not None else None
-    return measure_on(run, more_s, yes=yes, report=report)
+    return measure_on(run, RunFlags(yes=yes, report=report, telling=telling), more_s)

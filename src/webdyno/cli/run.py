@@ -7,7 +7,8 @@ from cyclopts import Parameter
 
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import AS_WRITTEN, CatalogDirs, ExperimentFlags, FailOn, Out, Report, Yes
+from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
+from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.definitions import Catalogue, Draft
@@ -33,10 +34,7 @@ def run(
         ),
     ] = False,
     out: Out = None,
-    catalog: CatalogDirs = (),
-    yes: Yes = False,
-    fail_on: FailOn = (),
-    report: Report = True,
+    how: RunFlags = PLAIN_RUN,
 ) -> Exit:
     """Run an experiment: start its stacks, load them in turns, judge, and write a report.
 
@@ -56,14 +54,14 @@ def run(
 
         webdyno run static-hello --vary load.connections=1,8,64 --budget 10m
     """
-    catalogue = Catalogue.load(catalog)
+    catalogue = Catalogue.load(how.catalog)
     file = catalogue.experiment_file(experiment)
     draft = Draft.of(TomlFile(file), flags.overrides())
-    wanted, catalogue = checked_with_own(draft, catalogue, file.parent, yes=yes)
+    wanted, catalogue = checked_with_own(draft, catalogue, file.parent, yes=how.yes)
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
     name = Path(experiment).stem
-    return measure(name, wanted, catalogue, out, yes=yes, fail_on=fail_on, report=report)
+    return measure(name, wanted, catalogue, out, how)
 
 
 def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:

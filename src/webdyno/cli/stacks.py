@@ -10,7 +10,7 @@ from rich.text import Text
 from webdyno.cli.console import plain_console
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
-from webdyno.model.knob import KnobValue
+from webdyno.model.knob import Knob, KnobValue, NumberKnob
 from webdyno.model.stack import Stack
 
 
@@ -54,16 +54,26 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
     console.print(f"packages  {', '.join(packages_of(stack))}")
     console.print(f"sites     {', '.join(_sites(catalogue, stack))}\n")
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("knob", "values", "default", "what it does"):
+    for heading in ("knob", "values", "default", "tuned", "what it does"):
         table.add_column(heading, overflow="fold")
     for name, target in stack.exposed_knobs().items():
         knob = target.knob
-        table.add_row(name, knob.range(), _shown(knob.default), knob.help)
+        table.add_row(name, knob.range(), _shown(knob.default), _tuned(knob), knob.help)
     console.print(table)
 
 
 def _sites(catalogue: Catalogue, stack: Stack) -> list[str]:
     return [site.name for site in catalogue.sites_for(stack)]
+
+
+def _tuned(knob: Knob) -> str:
+    """Say where `webdyno tune` looks."""
+    if knob.tune is None:
+        return ""
+    if not isinstance(knob, NumberKnob):
+        return ", ".join(knob.tune.choices or ["yes"])
+    low, high = knob.tuned_range
+    return f"{low:g} to {high:g}"
 
 
 def _shown(default: KnobValue) -> str:

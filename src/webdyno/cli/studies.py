@@ -14,7 +14,7 @@ from rich.table import Table
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import Yes
+from webdyno.cli.flags import RunFlags, Yes
 from webdyno.cli.measure import measure, measure_on
 from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Catalogue
@@ -181,7 +181,7 @@ def _decide_more(
             f"undecided; {duration(left_s)} are left"
         )
         blocks = {due.point: due.blocks}
-        measuring = partial(measure_on, folder / due.experiment, None, blocks, yes=yes)
+        measuring = partial(measure_on, folder / due.experiment, RunFlags(yes=yes), None, blocks)
         if not _went_on(due.experiment, measuring, failures):
             return False
         further[due.experiment] = [] if due.experiment in failures else foreseen(due.experiment)
@@ -252,8 +252,8 @@ def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) ->
     points = [each.point.number for each in plan_points(experiment)]
     blocks = dict.fromkeys(points, blocks_needed(experiment))
     if plan.begun:
-        return measure_on(plan.run, None, blocks, yes=yes)
-    return measure(plan.name, experiment, catalogue, plan.run, blocks, yes=yes)
+        return measure_on(plan.run, RunFlags(yes=yes), None, blocks)
+    return measure(plan.name, experiment, catalogue, plan.run, RunFlags(yes=yes), blocks)
 
 
 def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow]:

@@ -1,7 +1,8 @@
 """`webdyno workload`: the traffic of a log as a load."""
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -35,6 +36,13 @@ def workload(
         Parameter(
             help="A folder to write a catalogue to with a twin of the site: made-up files with the "
             "log's paths and sizes, for --catalog FOLDER --site twin."
+        ),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        Parameter(
+            help="A file to write the log's own timetable to, for loads that ask again just what "
+            "was asked, when it was: --set load.arrivals=replay."
         ),
     ] = None,
     loop: Annotated[
@@ -84,6 +92,11 @@ def workload(
         webdyno duel nginx apache-event --catalog copy --site twin --requests traffic.toml
 
         webdyno workload access.log.gz --from 2026-11-22T18:00 --to 2026-11-22T19:00 --speed 10
+
+        webdyno workload access.log --replay traffic.replay
+
+        webdyno duel conf:new.conf conf:old.conf --root public --requests traffic.toml --vary
+        load.arrivals=poisson,replay
     """
     from webdyno.workload import (
         NAME,
@@ -95,8 +108,11 @@ def workload(
         write_twin,
     )
 
-    if output.exists() and not force:
-        raise Mistake(f"{output} is there already; --force writes over it")
+    for written in (output, replay):
+        if written is not None and written.exists() and not force:
+            raise Mistake(f"{written} is there already; --force writes over it")
+    if replay is not None and loop == "closed":
+        raise Mistake("--replay: a timetable is an open loop's; leave out --loop closed")
     if not SLOWEST <= speed <= FASTEST:
         raise Mistake(f"--speed {speed:g}: should be from {SLOWEST:g} to {FASTEST:g}")
     wanted = Wanted(
@@ -109,11 +125,11 @@ def workload(
     if not log.is_file():
         raise Mistake(f"{log}: there is no such file")
     read = read_log(log, wanted, Privacy(queries, path_parts))
-    traffic = traffic_of(read, Manner(loop, speed), twin=twin is not None)
-    try:
-        output.write_text(traffic.text, encoding="utf-8")
-    except OSError as error:
-        raise Trouble(f"{output}: can't be written: {error.strerror}") from None
+    named = None if replay is None else os.path.relpath(replay, output.parent)
+    traffic = traffic_of(read, Manner(loop, speed), twin=twin is not None, replay_file=named)
+    _write(output, [traffic.text])
+    if replay is not None and traffic.replay is not None:
+        _write(replay, traffic.replay.written())
     served: list[str] = []
     if twin is not None and traffic.twin is not None:
         write_twin(twin, traffic.twin)
@@ -123,7 +139,18 @@ def workload(
     _print(traffic.workload)
     duel = command("duel", "A", "B", *served, "--requests", str(output))
     tell(f"{output} has the load: {duel}")
+    if replay is not None:
+        both = "--vary load.arrivals=poisson,replay"
+        tell(f"{replay} has the log's own timetable; to measure with both: {duel} {both}")
     return Exit.OK
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise Trouble(f"{path}: can't be written: {error.strerror}") from None
 
 
 def _methods(given: str) -> list[str]:

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from webdyno.definitions.bodies import with_bodies
+from webdyno.definitions.contents import with_contents
 from webdyno.definitions.fit import check_fit, check_headers, check_knob, check_protocol
 from webdyno.definitions.near import nearest
 from webdyno.definitions.override import FACTORS, Override, overridden, with_value
@@ -15,7 +15,8 @@ from webdyno.definitions.toml_file import KeyPath
 from webdyno.generator import generator_fault, programs
 from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import changed_data
-from webdyno.model.experiment import Arm, Experiment, Level, Load
+from webdyno.model.experiment import Arm, Experiment, Level
+from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import Point, key_parts
 from webdyno.model.site import Site
@@ -82,7 +83,7 @@ class Draft:
         """Apply overrides; raise Mistake for one that is about nothing."""
         origin = {override.key: override.flag for override in overrides}
         written = cls(source, overridden(source.data, overrides), origin)
-        data = with_bodies(written.data, source.folder, written.place)
+        data = with_contents(written.data, source.folder, written.place)
         _check_arm_names(source.data, data, origin)
         return cls(source, data, origin)
 

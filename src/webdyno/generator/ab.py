@@ -11,8 +11,8 @@ from webdyno.generator.instrument import (
     whole_seconds,
 )
 from webdyno.generator.interface import LoadOrder
-from webdyno.model.experiment import Load
 from webdyno.model.headers import may_be_compressed, with_headers
+from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Bytes,
     Failures,

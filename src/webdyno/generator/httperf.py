@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from webdyno.generator.instrument import Done, Instrument, only_plain, us
 from webdyno.generator.interface import LoadOrder
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Connections,
     Failures,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from webdyno.generator.interface import Generator, GeneratorError, LoadOrder
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.load_result import Client, LoadResult, Times
 from webdyno.model.mistake import Trouble
 from webdyno.model.request import SECRET, Request

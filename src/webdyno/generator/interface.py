@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from webdyno.model.experiment import Load
 from webdyno.model.headers import may_be_compressed
+from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
+from webdyno.model.replay import Stretch
 from webdyno.model.request import Request as WrittenRequest
 from webdyno.model.service import Need
 
@@ -68,6 +69,8 @@ class LoadOrder:
     window unless given."""
     count: int | None = None
     """The slot ends when so many requests were answered; then `duration_s` is the longest."""
+    replay: Stretch | None = None
+    """When which of the requests is due, instead of what the load says of it."""
 
     def headers_of(self, request: Request) -> Mapping[str, str]:
         """Give all headers that a request is sent with."""
@@ -77,6 +80,16 @@ class LoadOrder:
     def load_s(self) -> float:
         """How long the load goes on, the last answers left out."""
         return self.lead_in_s + self.duration_s
+
+    def offered_rps(self, last_s: float | None = None) -> float | None:
+        """Give what is due per second of the window, or of its last seconds; None in a closed loop.
+
+        Of a timetable that is drawn it is the rate that it is drawn with.
+        """
+        if self.replay is None:
+            return self.load.offered_rps
+        of_s = self.duration_s if last_s is None else last_s
+        return self.replay.due_between(self.load_s - of_s, self.load_s) / of_s
 
 
 class Generator(Protocol):

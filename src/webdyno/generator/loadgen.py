@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, Request
 from webdyno.model.bench import is_in_own_network
-from webdyno.model.experiment import OWN_GENERATOR, Load
+from webdyno.model.experiment import OWN_GENERATOR
+from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request as WrittenRequest
@@ -29,14 +30,15 @@ ROUNDING_S = 1e-6
 
 
 def find_loadgen() -> Path:
-    """Find the engine: $WEBDYNO_LOADGEN, then this checkout's build, then the PATH."""
+    """Find the engine: $WEBDYNO_LOADGEN, this checkout's build, the wheel's, then the PATH."""
     if named := os.environ.get("WEBDYNO_LOADGEN"):
         if os.access(named, os.X_OK):
             return Path(named)
         raise Mistake(f"WEBDYNO_LOADGEN names {named}, which is not a program; correct or unset it")
-    built = Path(__file__).parents[3] / "loadgen/target/release/loadgen"
-    if built.exists():
-        return built
+    package = Path(__file__).parents[1]
+    for built in (package.parents[1] / "loadgen/target/release/loadgen", package / "bin/loadgen"):
+        if built.exists():
+            return built
     if found := shutil.which("loadgen"):
         return Path(found)
     raise Mistake(
@@ -111,15 +113,15 @@ class Loadgen:
             found = json.loads(answer)
             if "error" in found:
                 raise GeneratorError(f"the load engine refused slot {order.id}: {found['error']}")
-            return LoadResult.model_validate(found | {"offered_rps": order.load.offered_rps})
+            return LoadResult.model_validate(found | _offered(order))
         except (json.JSONDecodeError, ValidationError) as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
             ) from error
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:
-        # In a network of our own nobody else can be reached, whatever its addresses look like.
-        ours = self._entry or all(is_in_own_network(it.url) for it in order.requests)
+        # In a network of our own nobody else can be reached.
+        ours = all(is_in_own_network(it.url) for it in order.requests)
         return order_json(order) | ({"allow_remote": True} if ours else {})
 
     def _read_line(self, process: subprocess.Popen[bytes], patience_s: float) -> bytes:
@@ -143,6 +145,13 @@ class Loadgen:
         return GeneratorError(f"the load engine ended unexpectedly (exit code {process.wait()})")
 
 
+def _offered(order: LoadOrder) -> dict[str, float | None]:
+    offered = {"offered_rps": order.offered_rps()}
+    if order.replay is None:
+        return offered
+    return offered | {"last_offered_rps": order.offered_rps(order.duration_s / 3)}
+
+
 def order_json(order: LoadOrder) -> dict[str, Any]:
     """Give the order in the form of the engine's contract, version 1."""
     asked: dict[str, Any] = {
@@ -160,7 +169,10 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["window_s"] = order.part_s
     elif order.count is None and SHORTEST_WINDOW_S <= third_s <= LONGEST_WINDOW_S:
         asked["window_s"] = third_s
-    if order.load.zipf is not None:
+    if order.replay is not None:
+        asked["sequence"] = order.replay.numbers
+        asked["load"]["arrivals"] = {"times_s": order.replay.times_s}
+    elif order.load.zipf is not None:
         asked["zipf"] = order.load.zipf
     return asked
 
@@ -173,7 +185,7 @@ def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
         asked["headers"] = dict(headers)
     if request.body is not None:
         asked["body"] = _body_json(request.body)
-    if order.load.zipf is None and request.weight != 1.0:
+    if order.load.zipf is None and order.replay is None and request.weight != 1.0:
         asked["weight"] = request.weight
     if request.endpoint is not None:
         asked["endpoint"] = request.endpoint
@@ -206,7 +218,7 @@ def _load_json(load: Load) -> dict[str, Any]:
     }
     if load.loop == "open":
         asked["arrivals"] = {
-            "process": load.arrivals,
+            "process": "constant" if load.arrivals == "constant" else "poisson",
             "stages": [{"rate_per_s": load.rate_per_s}],
             "unit": load.due,
         }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from webdyno.generator.instrument import Done, Instrument, only_closed, times
 from webdyno.generator.interface import GeneratorError, LoadOrder
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Failures,
     KeepAliveResult,

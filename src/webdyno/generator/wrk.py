@@ -10,7 +10,7 @@ from webdyno.generator.instrument import (
     whole_seconds,
 )
 from webdyno.generator.interface import LoadOrder
-from webdyno.model.experiment import Load
+from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Failures,
     KeepAliveResult,

@@ -3,7 +3,17 @@
 Nothing here touches a process, a clock or a file. docs/method.md has the formulas and sources.
 """
 
+from webdyno.judge.foresight import Foresight, foresee
 from webdyno.judge.judgement import judge, ratios_so_far
 from webdyno.judge.stop import ELSEWHERE, Stop, decide, fails_gate
 
-__all__ = ["ELSEWHERE", "Stop", "decide", "fails_gate", "judge", "ratios_so_far"]
+__all__ = [
+    "ELSEWHERE",
+    "Foresight",
+    "Stop",
+    "decide",
+    "fails_gate",
+    "foresee",
+    "judge",
+    "ratios_so_far",
+]

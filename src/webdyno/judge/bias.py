@@ -26,6 +26,7 @@ from webdyno.judge.bounds import (
     when_settling,
 )
 from webdyno.judge.measured import Measured
+from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.judge.validity.client import (
     CLIENT_BOUND,
     CLIENT_CEILING,
@@ -263,6 +264,8 @@ def _turned(bounds: Sequence[Bound]) -> list[Bound]:
 def limited_by(measured: Measured, arm: str, rule: MetricRule) -> LimitedBy | None:
     """Tell what kept an arm from being faster, client or link, if its rate is a lower bound."""
     mine = measured.of_arm(arm)
+    if rule.kind == "capacity" and mine:
+        return "client" if client_was_the_limit(measured, arm) else None
     if rule.kind != "rate" or not mine:
         return None
     held = [slot for slot in mine if CLIENT_BOUND.broken(slot) or CLIENT_CEILING.broken(slot)]

@@ -20,20 +20,21 @@ from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.question import ask_within, excluded, excluded_difference, question_of
 from webdyno.judge.verdict import Question, answer, answer_within, blocks_needed, different
-from webdyno.model.experiment import Experiment, Measure
+from webdyno.model.experiment import Experiment
 from webdyno.model.format import ratio, ratio_range
+from webdyno.model.interval import Interval
 from webdyno.model.judgement import (
     ArmValue,
     Bias,
     Comparison,
     Finding,
-    Interval,
     LimitedBy,
     Metric,
     OneSidedAnswer,
     QuantileRange,
     Verdict,
 )
+from webdyno.model.measure import Measure
 from webdyno.model.metrics import MetricRule
 
 ALPHA = 0.05
@@ -42,12 +43,14 @@ SEQUENTIAL_FACTOR = 1.08
 """Widening of intervals that are narrow enough to stop at. A run that stops when its interval looks
 narrow stops rather too early than too late; without this, 95 % intervals cover the truth in 92.5 %
 of runs at the worst noise (docs/method.md, "The stop rule")."""
-RELATIVE_PRECISION = 0.1
+RELATIVE_PRECISION = 1 / 8
 """Share of a difference (ln) up to which its interval needn't be any narrower: 4.0 is told well
-enough by 3.5 to 4.6."""
+enough by 3.4 to 4.8."""
 KNOWN_TO, KNOWN_TO_SHARE = 0.025, 0.25
 """To how much, or what share of the difference (ln), a ratio has to be known at least, lest a run
 takes longer than its budget: of equal arms one can then tell that they differ by 5 % at most."""
+MOST_EXCLUDED = 0.05
+"""An undecided comparison answers something where it excludes larger differences than this."""
 WITHOUT_DIFFERENCE = {Verdict.UNDECIDED, Verdict.EQUIVALENT}
 WORTH_EXCLUDING = 1.0
 """Differences, as a share, beyond which nobody asks whether they are excluded."""
@@ -130,34 +133,34 @@ def compare_arms(
 ) -> list[Comparison]:
     """Compare every arm with the first one."""
     baseline, *others = arms
-    asked = [(arm, rule) for arm in others]
-    return compare_family(measured, baseline, asked, measure, delta=delta)
+    asked = [(arm, baseline, rule) for arm in others]
+    return compare_family(measured, asked, measure, delta=delta)
 
 
 def compare_family(
     measured: Measured,
-    baseline: str,
-    asked: Sequence[tuple[str, MetricRule]],
+    asked: Sequence[tuple[str, str, MetricRule]],
     measure: Measure,
     *,
     delta: float = DELTA,
+    alpha: float = ALPHA,
 ) -> list[Comparison]:
-    """Compare arms with the baseline, each on a metric, so that all comparisons hold together.
+    """Compare arms with others, each pair on a metric, so that all comparisons hold together.
 
-    Holm's step-down: the clearest difference must hold at 5 % / m, the next one at 5 % / (m - 1)
-    and so on; after the first that doesn't hold, the rest are asked at its level.
+    Holm's step-down: the clearest difference must hold at alpha / m, the next one at
+    alpha / (m - 1) and so on; after the first that doesn't hold, the rest are asked at its level.
     """
-    pairs = [_pair_of(measured, arm, baseline, rule) for arm, rule in asked]
+    pairs = [_pair_of(measured, arm, other, rule) for arm, other, rule in asked]
     p = [sign_flip_p(pair.d) for pair in pairs]
     compared: dict[int, Comparison] = {}
     left, all_hold = len(pairs), True
     for at in sorted(range(len(pairs)), key=p.__getitem__):
-        pair, (arm, rule) = pairs[at], asked[at]
+        pair, (arm, baseline, rule) = pairs[at], asked[at]
         question = Question(
             better=rule.metric.better,
             delta=delta,
-            alpha=ALPHA / left,
-            fewest_blocks=fewest_blocks(measure, len(pairs)),
+            alpha=alpha / left,
+            fewest_blocks=fewest_blocks(measure, len(pairs), alpha),
             floor=floor_share(rule.metric, pair.a, pair.b),
             floor_text=floor_text(rule.metric),
         )
@@ -266,6 +269,18 @@ def excludes(bounded: Interval | None) -> str | None:
     return excluded(bounded)
 
 
+def tells_enough(comparison: Comparison, *, bounded: bool = True) -> bool:
+    """Whether it says something: a verdict, or that differences of more than 5 % are excluded.
+
+    `bounded`: with all bounds of bias counted, as the verdict has them, or as measured.
+    """
+    verdict = comparison.verdict if bounded else comparison.as_measured
+    interval = comparison.sure if bounded else comparison.ratio
+    if verdict is Verdict.UNDECIDED:
+        return interval is not None and excluded_difference(interval) <= MOST_EXCLUDED
+    return verdict not in {None, Verdict.INVALID}
+
+
 def _factor(log_factor: float) -> float | None:
     return exp(log_factor) if isfinite(log_factor) and log_factor < LARGEST_LOG else None
 
@@ -305,13 +320,13 @@ def _pair(arm: str, a: Values, b: Values) -> LogRatios:
     return LogRatios(arm, blocks, within_floats(d))
 
 
-def fewest_blocks(measure: Measure, comparisons: int) -> int:
+def fewest_blocks(measure: Measure, comparisons: int, alpha: float = ALPHA) -> int:
     """Give how many blocks a verdict needs: the exact test must be able to confirm it.
 
-    n blocks reach p = 2^(1-n) at best; Holm's first step asks for 5 % / comparisons.
+    n blocks reach p = 2^(1-n) at best; Holm's first step asks for alpha / comparisons.
     """
     able = 1
-    while 2.0 ** (1 - able) > ALPHA / comparisons:
+    while 2.0 ** (1 - able) > alpha / comparisons:
         able += 1
     return max(measure.min_blocks, able)
 
@@ -323,9 +338,13 @@ def shown_estimate(d: Logs, measure: Measure, confidence: float) -> tuple[Estima
     """
     raw = estimate(d, confidence)
     wide = raw.widened(SEQUENTIAL_FACTOR) if len(d) > measure.min_blocks else raw
-    wanted = max(log1p(measure.precision), RELATIVE_PRECISION * abs(wide.centre))
-    precise = wide.half_width <= wanted
+    precise = wide.half_width <= wanted_half_width(wide.centre, measure)
     return (wide if precise or _is_known(wide) else raw), precise
+
+
+def wanted_half_width(centre: float, measure: Measure) -> float:
+    """Give how narrow (ln) an interval around that ratio (ln) has to be for a run to stop."""
+    return max(log1p(measure.precision), RELATIVE_PRECISION * abs(centre))
 
 
 def hard_to_tell(d: Logs, confidence: float) -> bool:
@@ -364,6 +383,24 @@ def interval_of(logs: Estimate | None, confidence: float) -> Interval | None:
         exp(min(max(end, -LARGEST_LOG), LARGEST_LOG)) for end in (logs.low, logs.centre, logs.high)
     )
     return Interval(low=low, estimate=centre, high=high, confidence=confidence)
+
+
+def inverted(comparison: Comparison) -> Comparison:
+    """Give it with its ratios the other way round; the rest stays."""
+    return comparison.model_copy(
+        update={
+            "ratio": _inverse(comparison.ratio),
+            "bounded": _inverse(comparison.bounded),
+            "by_block": [1 / it for it in comparison.by_block],
+        }
+    )
+
+
+def _inverse(ratio: Interval | None) -> Interval | None:
+    if ratio is None:
+        return None
+    ends = {"low": 1 / ratio.high, "estimate": 1 / ratio.estimate, "high": 1 / ratio.low}
+    return ratio.model_copy(update=ends)
 
 
 def floor_share(metric: Metric, a: Values, b: Values) -> float:

@@ -36,8 +36,8 @@ def judge_endpoints(measured: Measured, experiment: Experiment) -> list[Endpoint
     by_arm = [_names(measured.of_arm(arm)) for arm in experiment.arms]
     names = [name for name in by_arm[0] if all(name in each for each in by_arm[1:])]
     rules = {name: _rule(name) for name in names}
-    asked = [(arm, rules[name]) for name in names for arm in others]
-    compared = compare_family(measured, baseline, asked, experiment.measure)
+    asked = [(arm, baseline, rules[name]) for name in names for arm in others]
+    compared = compare_family(measured, asked, experiment.measure)
     return [
         EndpointJudgement(
             endpoint=name,

@@ -22,15 +22,16 @@ from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.comparison import evidence_of, floor_share, log_ratios
 from webdyno.judge.gate_sentences import headline
 from webdyno.judge.interval import Estimate, Logs, estimate
-from webdyno.judge.judgement import spoils
 from webdyno.judge.measured import Measured
 from webdyno.judge.question import RISK, OneSided, OneSidedAnswer, ask_within
 from webdyno.judge.sweep import PointRun, runs_by_point
 from webdyno.judge.validity import findings_of, left_out_slots, valid_for
-from webdyno.model.experiment import Experiment, Measure
+from webdyno.model.experiment import Experiment
 from webdyno.model.format import level, percent
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
-from webdyno.model.judgement import Finding, Interval
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Finding
+from webdyno.model.measure import Measure
 from webdyno.model.metrics import MetricRule, metric_rule
 from webdyno.model.records import BlockRecord, PilotRecord, Record
 from webdyno.model.run import RunHead
@@ -248,7 +249,7 @@ def _spoiling(findings: Sequence[Finding], claim: Claim, arms: Sequence[str]) ->
     """Give what spoils a claim; one that isn't asked has nothing to spoil."""
     if claim.limited:
         return None
-    return next((it for it in findings if spoils(it, claim.rule.name, arms)), None)
+    return next((it for it in findings if it.spoils(claim.rule.name, arms)), None)
 
 
 def _told(answered: Answered, spoilt: Finding | None, among: int) -> GateClaim:

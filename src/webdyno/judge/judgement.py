@@ -1,6 +1,6 @@
 """The whole judgement of a run: comparisons on every metric, findings, one sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from webdyno.judge.comparison import (
@@ -9,9 +9,13 @@ from webdyno.judge.comparison import (
     compare_with_baseline,
     same_arm_findings,
 )
+from webdyno.judge.effects import effects
+from webdyno.judge.elasticity import elasticities
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
+from webdyno.judge.explanation import explain, explain_by_samples
+from webdyno.judge.league import judge_league, verdict_on
 from webdyno.judge.measured import Measured
-from webdyno.judge.sentences import headline, with_verdict
+from webdyno.judge.sentences import headline, league_headline, with_verdict
 from webdyno.judge.validity import (
     findings_of,
     left_out_slots,
@@ -21,7 +25,9 @@ from webdyno.judge.validity import (
 from webdyno.judge.validity.network import both_filled_link
 from webdyno.judge.validity.rule import WORK
 from webdyno.judge.variance import variance_splits
+from webdyno.model.design import Effect
 from webdyno.model.experiment import Experiment
+from webdyno.model.explanation import Explanation
 from webdyno.model.judgement import (
     ArmFacts,
     ArmValue,
@@ -44,14 +50,41 @@ WEIGHT = (
     Verdict.EQUIVALENT,
 )
 """With several arms the run's verdict is the first of these that any comparison has."""
+CPU_TIME = "server_cpu_us"
 CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
 def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
     """Judge a run, finished or not."""
-    experiment, measured = head.experiment, Measured.of(records)
+    measured = Measured.of(records)
+    judging = _judge_league if head.experiment.is_league else _judge
+    return judging(head, measured, findings_of(head, measured))
+
+
+def _judge_league(head: RunHead, measured: Measured, findings: Sequence[Finding]) -> Judgement:
+    """Judge places; beside them, each arm is compared with the first one of these."""
+    experiment = head.experiment
+    league, compared = judge_league(measured, experiment, findings)
+    first = compared[0].b
+    arms = {first: experiment.arms[first]} | experiment.arms
+    first_first = experiment.model_copy(update={"arms": arms})
+    judged = _judge(head.model_copy(update={"experiment": first_first}), measured, findings)
     decide_on = experiment.measure.decide_on
-    findings = findings_of(head, measured)
+    beside = [it for it in judged.comparisons if it.metric != decide_on]
+    return judged.model_copy(
+        update={
+            "verdict": verdict_on(league, compared),
+            "headline": league_headline(league, decide_on),
+            "comparisons": [*compared, *beside],
+            "league": league,
+        }
+    )
+
+
+def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judgement:
+    experiment = head.experiment
+    decide_on = experiment.measure.decide_on
+    findings = list(broken)
     left_out = left_out_slots(measured)
     arms: list[ArmValue] = []
     comparisons: list[Comparison] = []
@@ -65,8 +98,7 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
         judged = [_unless_invalid(comparison, findings) for comparison in compared]
         comparisons += [_with_reason(comparison, findings) for comparison in judged]
     comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
-    deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
-    asked = [_by_cpu_time(comparison, comparisons) for comparison in asked_about(deciding)]
+    asked = decisive(comparisons, decide_on)
     apart = judge_endpoints(valid_for(measured, left_out, JUDGED_BY), experiment)
     return Judgement(
         verdict=min((it.verdict for it in asked), key=WEIGHT.index),
@@ -81,9 +113,26 @@ def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
         left_out=left_out,
         facts=[_facts(measured, arm) for arm in experiment.arms] if measured.blocks else [],
         endpoints=[_endpoint_unless_invalid(it, findings) for it in apart],
+        explanations=list(_explanations(comparisons, valid_for(measured, left_out, CPU_TIME))),
+        effects=_effects(valid_for(measured, left_out, decide_on), experiment),
+        elasticities=list(elasticities(experiment, comparisons)),
         stopped_because=measured.stop.why if measured.stop else None,
         blocks=len(measured.blocks),
     )
+
+
+def _effects(valid: Measured, experiment: Experiment) -> list[Effect]:
+    if experiment.design is None:
+        return []
+    return effects(valid, experiment.design, metric_rule(experiment.measure.decide_on))
+
+
+def _explanations(comparisons: Sequence[Comparison], valid: Measured) -> Iterator[Explanation]:
+    """Say what each difference of CPU time is made of, where there is one that can be believed."""
+    for it in comparisons:
+        if it.metric == CPU_TIME and it.ratio and it.verdict is not Verdict.INVALID:
+            told = (explain(valid, it.a, it.b), explain_by_samples(valid, it.a, it.b))
+            yield from filter(None, told)
 
 
 def _with_all_slots(
@@ -116,6 +165,12 @@ def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[F
     ]
 
 
+def decisive(comparisons: Sequence[Comparison], decide_on: str) -> list[Comparison]:
+    """Give the comparisons that the verdict and the headline are about."""
+    deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
+    return [_by_cpu_time(comparison, comparisons) for comparison in asked_about(deciding)]
+
+
 def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> Comparison:
     """Where the client was the limit of both arms, give the comparison by CPU time instead.
 
@@ -131,7 +186,7 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
         (
             it.model_copy(update={"reason": reason})
             for it in all_of_them
-            if (it.metric, it.a, it.b) == ("server_cpu_us", comparison.a, comparison.b)
+            if (it.metric, it.a, it.b) == (CPU_TIME, comparison.a, comparison.b)
         ),
         comparison,
     )
@@ -171,19 +226,10 @@ def ratios_so_far(experiment: Experiment, records: Sequence[Record]) -> list[Com
     return compare_with_baseline(valid, experiment, rule)
 
 
-def spoils(finding: Finding, metric: str, arms: Sequence[str]) -> bool:
-    """Tell whether a finding makes figures of some arms on a metric invalid."""
-    return (
-        finding.severity == "invalid"
-        and (not finding.metrics or metric in finding.metrics)
-        and finding.arm in {None, *arms}
-    )
-
-
 def _unless_invalid(comparison: Comparison, findings: Sequence[Finding]) -> Comparison:
     """Withdraw the verdict when a finding spoils its metric in either arm."""
     for finding in findings:
-        if spoils(finding, comparison.metric, (comparison.a, comparison.b)):
+        if finding.spoils(comparison.metric, (comparison.a, comparison.b)):
             return comparison.model_copy(
                 update={
                     "verdict": Verdict.INVALID,

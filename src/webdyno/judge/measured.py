@@ -68,7 +68,7 @@ class Measured:
                     attempt.append(record)
                 case BlockRecord():
                     attempt = open_slots.pop(record.block, [])
-                    measured = tuple(slot for slot in attempt if slot.phase == "measure")
+                    measured = tuple(slot for slot in attempt if slot.phase != "warmup")
                     blocks[record.block] = Block(record, measured)
                     stop = None
                 case CertificateRecord():

@@ -25,7 +25,7 @@ WINDOW_IN_RESPONSES = 20
 LEAD_IN_RESPONSES = 2
 """The first answers of a closed loop come a response time after its beginning, all at once."""
 WINDOW_IN_PERIODS = 2
-SHORTEST_WINDOW_S = 0.6
+SHORTEST_WINDOW_S = 0.55
 """Shorter ones would be lost among starts, lead-ins and readings of counters."""
 LEAST_SLOT_S = 0.8
 """Lead-in and shortest window together, whatever the budget; less where the lead-in is shorter."""

@@ -21,9 +21,9 @@ from scipy.special import ndtr, stdtr, stdtrit
 
 from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import TINY, Logs, within_floats
-from webdyno.model.experiment import Measure, tolerance_of
 from webdyno.model.format import percent
-from webdyno.model.judgement import Interval
+from webdyno.model.interval import Interval
+from webdyno.model.measure import Measure, tolerance_of
 
 RISK = 0.05
 SPENT = 0.92

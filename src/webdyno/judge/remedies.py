@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import expm1
 from statistics import fmean
 
-from webdyno.judge.comparison import asked_about, compare_with_baseline
+from webdyno.judge.comparison import asked_about, compare_with_baseline, tells_enough
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.settings import slot_settings, slots_per_arm
@@ -23,6 +23,7 @@ from webdyno.judge.validity import (
 )
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
+from webdyno.model.judgement import Comparison
 from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import Record, RemedyRecord
@@ -57,7 +58,7 @@ def due_remedy(
     to see than a verdict takes is bounded, unless there is no verdict within that bound.
     """
     measured = Measured.of(records)
-    if not measured.blocks:
+    if not measured.blocks or experiment.capacity:
         return None
     tried = [record.rule for record in records if isinstance(record, RemedyRecord)]
     measure = experiment.measure
@@ -164,16 +165,23 @@ def _left_over(
 
 
 def _hangs_on_a_trend(measured: Measured, experiment: Experiment) -> bool:
-    """Whether there is a verdict as measured, and the bound of a trend takes it away."""
+    """Whether there is an answer as measured, and the bound of a trend takes it away."""
     valid = valid_for(measured, left_out_slots(measured), experiment.measure.decide_on)
     if min((len(valid.of_arm(arm)) for arm in experiment.arms), default=0) < 2:
         return False
     rule = metric_rule(experiment.measure.decide_on)
     trends = {rule.name for rule in trend.RULES}
     return any(
-        it.verdict is not it.as_measured and any(bias.cause in trends for bias in it.biases)
+        any(bias.cause in trends for bias in it.biases) and _takes_away(it)
         for it in asked_about(compare_with_baseline(valid, experiment, rule))
     )
+
+
+def _takes_away(comparison: Comparison) -> bool:
+    """Whether its bounds leave less of an answer than there was as measured."""
+    if comparison.verdict is not comparison.as_measured:
+        return True
+    return tells_enough(comparison, bounded=False) and not tells_enough(comparison)
 
 
 def _trends(

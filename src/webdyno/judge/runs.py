@@ -10,7 +10,7 @@ import numpy as np
 from webdyno.judge.comparison import ALPHA, DELTA, floor_share, floor_text, interval_of
 from webdyno.judge.differences import differences, mismatches
 from webdyno.judge.interval import Logs, welch
-from webdyno.judge.judgement import judge, spoils
+from webdyno.judge.judgement import judge
 from webdyno.judge.sweep import PointRun, runs_by_point
 from webdyno.judge.verdict import by_interval
 from webdyno.model.experiment import Level
@@ -177,7 +177,7 @@ def _values(judgement: Judgement, metric: str, arm: str) -> dict[int, float]:
 
 
 def _spoiling(judgement: Judgement, metric: Metric, subject: Subject) -> Finding | None:
-    spoiling = (it for it in judgement.findings if spoils(it, metric.name, subject.arms))
+    spoiling = (it for it in judgement.findings if it.spoils(metric.name, subject.arms))
     return next(spoiling, None)
 
 

@@ -3,14 +3,39 @@
 from collections.abc import Sequence
 from math import ceil, floor
 
-from webdyno.model.format import TIMES, count, minutes, number, percent, ratio, ratio_range
-from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.format import DASH, TIMES, count, minutes, number, percent, ratio, ratio_range
+from webdyno.model.judgement import Comparison, League, Place, Verdict
 from webdyno.model.metrics import metric_rule
+
+MOST_PLACES_SAID = 4
+"""After the first ones; the table has them all."""
 
 
 def headline(deciding: Sequence[Comparison]) -> str:
     """Say the comparisons on the deciding metric; a reason that several share is said once."""
     return "; ".join(dict.fromkeys(with_verdict(comparison) for comparison in deciding))
+
+
+def league_headline(league: League, metric: str) -> str:
+    """Say who comes first, and the places of those after them."""
+    by = f"by {metric_rule(metric).metric.label}"
+    first = [it.arm for it in league.places if it.best == 1]
+    then = [it for it in league.places if it.best != 1]
+    if not first:
+        return f"no arm has a place {by}"
+    of = f"of {len(league.places)} {by}"
+    said = f"{first[0]} comes first {of}"
+    if len(first) > 1:
+        said = f"{', '.join(first[:-1])} and {first[-1]} share the first places {of}"
+    shown = [f"{it.arm} ({place_words(it)})" for it in then[:MOST_PLACES_SAID]]
+    if left := len(then) - len(shown):
+        shown.append(f"{left} more")
+    return f"{said}; then {', '.join(shown)}" if shown else said
+
+
+def place_words(place: Place) -> str:
+    """Give the places that an arm may have: `2`, or `2–4`."""
+    return str(place.best) if place.best == place.worst else f"{place.best}{DASH}{place.worst}"
 
 
 def sentence(comparison: Comparison) -> str:

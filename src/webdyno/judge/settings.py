@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from webdyno.judge.measured import Measured
 from webdyno.judge.variance import PILOT_BLOCKS
 from webdyno.judge.variance import slots_per_arm as chosen_slots_per_arm
-from webdyno.model.experiment import Experiment
+from webdyno.model.experiment import HALVING, Experiment
 from webdyno.model.pilot import Pilot, SlotSettings
 from webdyno.model.records import PilotRecord, Record, RemedyRecord
 
@@ -24,18 +24,25 @@ def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSett
 
 
 def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
-    """Give arms that are defined alike, and all arms of a gate, what the one needs that needs most.
+    """Give arms that are defined alike what the one needs that needs most.
+
+    So with all arms of a gate, and with the settings of one stack that tuning tries.
 
     A pilot may find that one of two equal servers has to warm up, and the other not. Measured so,
     they differ: a JIT compiler's warm-up made two equal bases of a gate differ by 38 %.
     """
     arms = experiment.arms
-    alike = {arm: [*arms] if experiment.gate else experiment.alike(arm) for arm in arms}
-    warmup_s, lead_in_s = (
-        {arm: max(times.get(it, 0.0) for it in others) for arm, others in alike.items()}
-        for times in (settings.warmup_s, settings.lead_in_s)
-    )
-    return settings.model_copy(update={"warmup_s": warmup_s, "lead_in_s": lead_in_s})
+    one_stack = experiment.gate is not None or experiment.race == HALVING
+    alike = {arm: [*arms] if one_stack else experiment.alike(arm) for arm in arms}
+    evened = {
+        what: {arm: max(times.get(it, 0.0) for it in others) for arm, others in alike.items()}
+        for what, times in {
+            "warmup_s": settings.warmup_s,
+            "lead_in_s": settings.lead_in_s,
+            "phase_s": settings.phase_s,
+        }.items()
+    }
+    return settings.model_copy(update=evened)
 
 
 def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
@@ -64,8 +71,21 @@ def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSe
             for arm, of_arm in by_arm.items()
         },
         window_s=_given(measure.slot_s, [it.window_s for it in found.values()], WINDOW_S),
+        phase_s=_phases(records) if measure.lead_in_s is None else {},
         slots_per_arm=measure.slots_per_arm,
     )
+
+
+def _phases(records: Sequence[Record]) -> dict[str, float]:
+    """Give the cycle of each arm: connections that wait for answers come around once in each.
+
+    Servers that answer all connections in a batch, rest, and begin again give so many batches in a
+    window, always the same number if it always begins at the same moment of the cycle: no noise,
+    and off by up to a batch. A random start is what systematic sampling asks for (Cochran,
+    "Sampling Techniques", 1977, section 8.1).
+    """
+    looked_at = (record for record in records if isinstance(record, PilotRecord))
+    return {it.arm: it.response_s or 0.0 for it in looked_at}
 
 
 def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:

@@ -17,12 +17,15 @@ from webdyno.judge.comparison import (
 from webdyno.judge.endpoints import together
 from webdyno.judge.gate import answer_at
 from webdyno.judge.interval import estimate
+from webdyno.judge.league import blocks_to_a_look, is_look
 from webdyno.judge.measured import Measured
+from webdyno.judge.race import still_racing
 from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
-from webdyno.model.experiment import Experiment, Measure
+from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, percent
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Comparison
+from webdyno.model.measure import Measure
 from webdyno.model.metrics import metric_rule
 from webdyno.model.records import Record, StopReason
 
@@ -48,6 +51,10 @@ class Stop:
 
 def blocks_for_an_answer(experiment: Experiment) -> int:
     """Give how many blocks an experiment needs at least; a gate asks for no exact test."""
+    if experiment.is_league:
+        return blocks_to_a_look(experiment)
+    if experiment.race is not None:
+        return 1
     measure = experiment.measure
     return measure.min_blocks if experiment.gate else fewest_blocks(measure, together(experiment))
 
@@ -64,16 +71,18 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     """
     measure = experiment.measure
     measured = Measured.of(records)
+    if experiment.race is not None:
+        return _race_over(records, experiment, elapsed_s)
     finished = len(measured.blocks)
     valid = valid_for(measured, left_out_slots(measured), measure.decide_on)
     if finished >= HOPELESS_AFTER:
-        lasting = left_out_slots(measured, LASTING_RULES)
-        counting = {slot.arm for slot in valid_for(measured, lasting, measure.decide_on).slots}
+        counting = _counting(measured, experiment)
         for arm in experiment.arms:
             if arm not in counting:
-                why = f"arm {arm} has no valid slot in {count(finished, 'block')}"
+                what = "capacity" if experiment.capacity else "valid slot"
+                why = f"arm {arm} has no {what} in {count(finished, 'block')}"
                 return Stop("nothing-valid", why)
-    pairs = _pairs(valid, experiment)
+    pairs = deciding_pairs(valid, experiment)
     fewest = blocks_for_an_answer(experiment)
     judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
@@ -88,6 +97,31 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
         return ended
     return _used_up(measured, measure, elapsed_s, measure.patience)
+
+
+def _race_over(records: Sequence[Record], experiment: Experiment, elapsed_s: float) -> Stop | None:
+    """Stop where nobody is left to race, or, not before a league's first look, time is used up."""
+    measured = Measured.of(records)
+    blocks = len(measured.blocks)
+    if experiment.is_league:
+        # Comparing each two arms takes a while: only where it can have changed.
+        if is_look(blocks, experiment) and len(still_racing(records, experiment)) < 2:
+            return Stop("precision", "every place is settled")
+    elif blocks and len(still_racing(records, experiment)) <= 2:
+        return Stop("precision", "no more than one arm is left beside the baseline")
+    if blocks < blocks_for_an_answer(experiment):
+        return None
+    return _used_up(measured, experiment.measure, elapsed_s)
+
+
+def _counting(measured: Measured, experiment: Experiment) -> set[str]:
+    """Name the arms that have anything to show, passing disturbances left aside."""
+    decide_on = experiment.measure.decide_on
+    if experiment.capacity:
+        rule = metric_rule(decide_on)
+        return {arm for arm in experiment.arms if measured.values(arm, rule)}
+    lasting = left_out_slots(measured, LASTING_RULES)
+    return {slot.arm for slot in valid_for(measured, lasting, decide_on).slots}
 
 
 def _used_up(
@@ -142,7 +176,7 @@ def _known(valid: Measured, experiment: Experiment, fewest: int) -> Stop | None:
     ):
         return None
     if not unsettled:
-        return Stop("precision", _how_well(_pairs(valid, experiment), measure))
+        return Stop("precision", _how_well(deciding_pairs(valid, experiment), measure))
     if any(_may_settle(it, blocks, fewest, measure) for it in unsettled):
         return None
     why = " ".join(it.why for it in unsettled)
@@ -156,7 +190,7 @@ def _asked(valid: Measured, experiment: Experiment) -> list[Comparison]:
 
 def _unsettled(valid: Measured, experiment: Experiment, fewest: int) -> list[Comparison] | None:
     """Give the verdicts that don't survive their bounds; None while ratios aren't known well."""
-    pairs = _pairs(valid, experiment)
+    pairs = deciding_pairs(valid, experiment)
     enough = min(len(pair.d) for pair in pairs) >= fewest
     if not enough or not _precise(pairs, experiment.measure):
         return None
@@ -176,13 +210,14 @@ def _may_settle(comparison: Comparison, blocks: int, fewest: int, measure: Measu
 
 
 def _how_well(pairs: Sequence[LogRatios], measure: Measure) -> str:
-    """Say how well the ratios are known: as asked for, or a large one to a tenth of itself."""
+    """Say how well the ratios are known: as asked for, or a large one to an eighth of itself."""
     if all(estimate(pair.d, 1 - ALPHA).half_width <= log1p(measure.precision) for pair in pairs):
         return f"the ratio is known to ±{percent(measure.precision)}"
-    return "the ratio is known to a tenth of the difference, in logarithms"
+    return "the ratio is known to an eighth of the difference, in logarithms"
 
 
-def _pairs(valid: Measured, experiment: Experiment) -> list[LogRatios]:
+def deciding_pairs(valid: Measured, experiment: Experiment) -> list[LogRatios]:
+    """Give each arm's ratios to the baseline on the deciding metric, by block."""
     rule = metric_rule(experiment.measure.decide_on)
     return log_ratios({arm: valid.values(arm, rule) for arm in experiment.arms})
 

@@ -44,10 +44,28 @@ def judge_sweep(head: RunHead, records: Sequence[Record]) -> SweepJudgement:
         PointJudgement(point=run.point, judgement=judge(run.head, run.records))
         for run in runs_by_point(head, records)
     ]
+    if head.experiment.is_league:
+        tables = [f"{at.point.label}: {at.judgement.headline}" for at in judged]
+        return SweepJudgement(sentences=tables, points=judged)
     arms = list(head.experiment.arms)
     decide_on = head.experiment.measure.decide_on
-    return SweepJudgement(
-        sentences=[_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]], points=judged
+    sentences = [_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]]
+    if {"replay"} < set(head.experiment.factors.get("load.arrivals", [])):
+        sentences += [_beside_the_log(arm, decide_on, judged) for arm in arms[1:]]
+    return SweepJudgement(sentences=sentences, points=judged)
+
+
+def _beside_the_log(arm: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
+    """Say whether a log's own timetable and the load that was made of it give the same verdict."""
+    verdicts = [_comparison(arm, decide_on, at).verdict for at in judged]
+    by_load: dict[bool, list[Verdict]] = {}
+    for at, verdict in zip(judged, verdicts, strict=True):
+        by_load.setdefault(at.point.levels["load.arrivals"] == "replay", []).append(verdict)
+    if set(by_load[True]) == set(by_load[False]):
+        return f"{arm}: the log replayed gives the verdict that the load made of it gives"
+    return (
+        f"{arm}: the log replayed and the load made of it give different verdicts; the replay has "
+        "the log's bursts and order, and is the one to go by"
     )
 
 

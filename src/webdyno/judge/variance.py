@@ -14,8 +14,9 @@ import numpy as np
 from webdyno.judge.interval import Logs
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import left_out_slots, valid_for
-from webdyno.model.experiment import FIRST_SLOTS, Experiment
+from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import VarianceSplit
+from webdyno.model.measure import FIRST_SLOTS
 from webdyno.model.metrics import MetricRule, metric_rule
 from webdyno.model.records import Record, SlotRecord
 

@@ -2,15 +2,25 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from webdyno.model.base import Model
+from webdyno.model.knob import Knob
 from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
 from webdyno.model.service import Text, Variable
 
 PROJECT_FILE = "webdyno.toml"
 """Lies at the top of a repository, or of the part of it that is the program."""
+
+
+KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class DeclaredKnobs(Model):
+    """Settings of a user's program that may be turned, and tuned."""
+
+    knobs: dict[KnobName, Knob]
 
 
 class App(Model):
@@ -28,3 +38,6 @@ class App(Model):
     """It is ready once this path is answered with a status of 2xx or 3xx."""
     ready_within: Seconds | None = None
     """It has so long to become ready; 20 s unless given."""
+    knobs: dict[str, JsonValue] = {}
+    """Settings that arms may turn and `webdyno tune` tunes, as `workers = { type = "whole", min =
+    1, max = 16 }`; `start` finds the value in `$WORKERS`."""

@@ -7,28 +7,57 @@ import shutil
 import sys
 from pathlib import Path
 
-from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, RunHead
-
 NAME = "webdyno"
-COMMANDS = (
-    "audit",
-    "calibrate",
-    "compare",
-    "doctor",
-    "duel",
-    "export",
-    "gate",
-    "init",
-    "load",
-    "report",
-    "resume",
-    "run",
-    "setup",
-    "stacks",
-    "studies",
-    "up",
-    "workload",
-)
+COMMANDS_FOR = {
+    "Which is faster": {
+        "run": "Run an experiment: start its stacks, load them in turns, judge, and write a "
+        "report.",
+        "duel": "Compare two stacks: both serve the same site under the same load, and take turns.",
+        "league": "Rank stacks: each against every other, with the places that are sure.",
+        "gate": "Tell whether head is worse than base by more than is tolerated, and nothing else.",
+    },
+    "How much can it take, how fast can it be": {
+        "capacity": "Find the highest load that each of two stacks carries while objectives hold.",
+        "tune": "Look for better settings of one or two stacks, then compare default and tuned "
+        "afresh.",
+    },
+    "Your own": {
+        "init": "Look at a folder and write a webdyno.toml that says how its application starts.",
+        "workload": "Make a load of the traffic in a log, and say how well the two agree.",
+        "up": "Start one stack, print its URL, and keep it up until Ctrl-C.",
+    },
+    "What others measured": {
+        "audit": "Say what can't be believed about a benchmark, why, and how to measure it "
+        "instead.",
+        "studies": "List the studies, or repeat some and judge their claims.",
+    },
+    "What was measured": {
+        "report": "Judge a run again and write its report anew; nothing is measured.",
+        "compare": "Say what changed between two runs of the same experiment; nothing is measured.",
+        "export": "Write a run's slots as one Parquet table: a row for each slot, warm-ups "
+        "included.",
+        "serve": "Show the runs of a folder on a local page: live, compared, exported; begin duels "
+        "from it.",
+        "resume": "Go on with a run after Ctrl-C, a crash or a full disk; finished blocks aren't "
+        "repeated.",
+    },
+    "Why is it so": {
+        "why": "Find what limits the arms of a run: each is measured beside itself with less of "
+        "one thing.",
+    },
+    "This machine": {
+        "doctor": "Look at this machine: cores, limits, packages, and what they mean for results.",
+        "setup": "Install the packages that stacks, and all sites they can serve, need.",
+        "stacks": "List all stacks, or show one with its knobs and the sites that it can serve.",
+        "calibrate": "Measure what this client can do at most against a server that does nothing, "
+        "and the noise.",
+        "completion": "Print what lets a shell complete commands and flags.",
+        "load": "Put load on a URL; flags are the engine's, see `webdyno load --help`.",
+    },
+}
+"""By what people want, each with what it does: what the list of commands shows, which imports none
+of them."""
+COMMANDS = tuple(name for names in COMMANDS_FOR.values() for name in names)
 TOLD = re.compile(rf"(?<![\w./-]){NAME}(?= (?:{'|'.join(COMMANDS)})\b)")
 """Where a text tells one of webdyno's commands."""
 
@@ -45,13 +74,6 @@ def as_called(text: str) -> str:
     """
     called = shlex.quote(called_as())
     return TOLD.sub(lambda _: called, text)
-
-
-def repeat_command(folder: Path, head: RunHead) -> str:
-    """Give the command that repeats a run from its folder alone, at all of its points."""
-    every_level = ["--full"] if head.experiment.factors else []
-    catalogue = ("--catalog", folder / CATALOGUE_FOLDER)
-    return command("run", folder / EXPERIMENT_FILE, *catalogue, *every_level)
 
 
 def called_as() -> str:

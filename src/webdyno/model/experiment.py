@@ -6,136 +6,35 @@ What is said of each key here is what `docs/experiment.md` says.
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue, Strict, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
+from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes, changed
+from webdyno.model.design import Design
 from webdyno.model.gate import GateSettings
-from webdyno.model.headers import Headers, accepted_encodings, may_be_compressed
 from webdyno.model.ignored import Ignored
+from webdyno.model.intervention import Intervention
 from webdyno.model.knob import KnobValue
-from webdyno.model.metrics import DecidingMetric
+from webdyno.model.load import Load
+from webdyno.model.measure import Measure
+from webdyno.model.metrics import CAPACITY
 from webdyno.model.names import Name, OneLine
 from webdyno.model.paths import WrittenPaths
-from webdyno.model.quantities import SHARE, SIZE, Budget, Lag, Pause, Quantity, Seconds, Size
+from webdyno.model.quantities import Seconds, Size
+from webdyno.model.replay import unpacked
 from webdyno.model.request import Request, WrittenRequests, endpoints_of
+from webdyno.model.tuning import TunedSide
 
-FIRST_SLOTS = 4
-MOST_CONNECTIONS = 1_000_000
+CAPACITY_BUDGET_S = 600.0
+"""What searches take: half a minute to a minute in each block."""
+LEAGUE_BUDGET_S, LEAGUE_BLOCKS = 900.0, 400
+"""Of a league, whose later blocks are short: fewer and fewer arms are in them."""
+LEAGUE, HALVING = "league", "halving"
+FEWEST_IN_RACE = 3
 MOST_POINTS = 1_000
 """Combinations of levels in one experiment."""
-
-Connections = Annotated[int, Strict(), Field(ge=1, le=MOST_CONNECTIONS)]
-Requests = Annotated[int, Field(ge=1, le=1_000_000_000)]
-
-KeepAlive = Literal["always", "never"] | Requests
-"""Whether connections are reused; a number closes each connection after that many requests."""
-
-
-class SlowReaders(Model):
-    """Clients beside the load that take their answers in slowly, as mobile phones do."""
-
-    connections: Connections
-    """How many."""
-    bytes_per_s: Annotated[int, Quantity(SIZE, 1, 4 * 10**9)]
-    """What each of them reads per second."""
-
-
-class Load(Model):
-    """What the clients do during a slot."""
-
-    paths: WrittenPaths = ["/"]
-    """Asked for in equal shares; `/many/{1..2000}.txt` stands for many. An arm may have its own."""
-    zipf: Annotated[float, Field(ge=0, le=10)] | None = None
-    """Ask for the paths by Zipf's law with this exponent instead, the first one most often."""
-    headers: Headers = {}
-    """Sent with each request; `${env:NAME}` stands for a secret. With `Accept-Encoding` answers may
-    come compressed: bodies are then looked at before the load, decoded; under load only their
-    status counts."""
-    loop: Literal["closed", "open"] = "closed"
-    """closed: each connection sends its next request when the last one was answered.
-    open: requests are due at a rate, whether or not the server keeps up."""
-    rate_per_s: Annotated[float, Field(ge=0.001, le=100_000_000)] | None = None
-    """Open loop: what is due per second, in units of `due`."""
-    due: Literal["request", "connection"] = "request"
-    """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
-    arrivals: Literal["poisson", "constant"] = "poisson"
-    """Open loop: times between what is due, random as of independent users, or all the same."""
-    send_lag_budget: Lag = 0.0
-    """Open loop: requests may be sent so much later than they are due, several at a time, and
-    answers are timed by when the kernel got them: that costs the client less. 0 is exact, as on
-    Unix sockets always."""
-    think_s: Pause = 0.0
-    """Closed loop: mean pause between an answer and the connection's next request."""
-    connections: Connections = 64
-    """Connections over all client threads; in an open loop the most that may be in use."""
-    keepalive: KeepAlive = "always"
-    """Whether connections are reused; a number closes each after that many requests."""
-    protocol: Literal["http", "https", "h2", "h2c"] = "http"
-    """http: HTTP/1.1. https: the same over TLS. h2: HTTP/2 over TLS. h2c: HTTP/2 without TLS. The
-    servers' certificate is made for the run."""
-    streams: Annotated[int, Field(ge=1, le=100)] = 1
-    """HTTP/2: requests at a time on each connection."""
-    tls_resumption: bool = True
-    """Whether new connections resume TLS sessions of earlier ones."""
-    timeout_s: Seconds = 5.0
-    """A request that isn't answered within this time is a failure."""
-    requests: Requests | None = None
-    """Closed loop: a slot ends when so many requests were answered, as with `ab -n`, instead of
-    after its time. `measure.slot_s` is then the longest that it may take, 60 s unless given."""
-    idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
-    """Connections held open beside the load, without a request."""
-    slow_readers: SlowReaders | None = None
-    """Clients beside the load that take their answers in slowly, as mobile phones do."""
-
-    @model_validator(mode="after")
-    def _loop_fits(self) -> "Load":
-        if self.loop == "open" and self.rate_per_s is None:
-            raise ValueError("an open loop needs rate_per_s, what is due per second")
-        if self.loop == "closed" and self.rate_per_s is not None:
-            raise ValueError('rate_per_s needs loop = "open"; a closed loop has no rate of its own')
-        if self.loop == "closed" and self.send_lag_budget:
-            raise ValueError('send_lag_budget needs loop = "open"; in a closed loop nothing is due')
-        if self.loop == "open" and self.think_s:
-            raise ValueError('think_s needs loop = "closed"; an open loop has its timetable')
-        if self.loop == "open" and self.requests:
-            raise ValueError('requests needs loop = "closed"; an open loop has its timetable')
-        if self.due == "connection" and not isinstance(self.keepalive, int):
-            raise ValueError('due = "connection" needs keepalive = N, the requests on each')
-        beside = self.idle_connections or self.slow_readers
-        if beside and self.protocol != "http":
-            raise ValueError(
-                "idle_connections and slow_readers are there for plain HTTP/1.1 only; leave them "
-                'out, or protocol = "http"'
-            )
-        if self.streams > 1 and self.protocol not in {"h2", "h2c"}:
-            raise ValueError('streams needs HTTP/2: protocol = "h2" or "h2c"')
-        return self
-
-    def shares(self, paths: int) -> list[float]:
-        """Give how often each of so many paths is asked for, as shares that add up to 1."""
-        weights = [rank ** -(self.zipf or 0.0) for rank in range(1, paths + 1)]
-        total = sum(weights)
-        return [weight / total for weight in weights]
-
-    @property
-    def offered_rps(self) -> float | None:
-        """Requests due per second; None in a closed loop."""
-        if self.rate_per_s is None:
-            return None
-        per_connection = self.due == "connection" and isinstance(self.keepalive, int)
-        return self.rate_per_s * (int(self.keepalive) if per_connection else 1)
-
-    @property
-    def accepted_encodings(self) -> set[str]:
-        """Encodings of bodies that requests accept; none unless a header says so."""
-        return accepted_encodings(self.headers)
-
-    @property
-    def may_be_compressed(self) -> bool:
-        """Whether answers may come compressed, so that bytes on the wire aren't the page's."""
-        return may_be_compressed(self.headers)
 
 
 class State(Model):
@@ -171,8 +70,9 @@ class Arm(Model):
     """Settings of the stack and its site, see `webdyno stacks NAME`; their own defaults else."""
     memory: Size | None = None
     """Limit for all its services together; none unless given."""
-    cpus: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """How many of the servers' CPUs it gets; all of them unless given."""
+    cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
+    """How many of the servers' CPUs it gets, all of them unless given; 0.8 is 80 % of one's time.
+    """
 
     @model_validator(mode="after")
     def _paths_once(self) -> "Arm":
@@ -180,92 +80,14 @@ class Arm(Model):
             raise ValueError("paths is short for load.paths; give one of them")
         return self
 
+    def with_knobs(self, knobs: Mapping[str, KnobValue]) -> "Arm":
+        """Give it with some knobs turned otherwise."""
+        return self.model_copy(update={"knobs": {**self.knobs, **knobs}})
+
     @property
     def load_changes(self) -> Changes:
         """All that the load has of its own here."""
         return {**self.load, "paths": [*self.paths]} if self.paths else self.load
-
-
-FASTER_QUESTION, NOT_SLOWER_QUESTION = "faster", "not-slower-by"
-
-
-def tolerance_of(question: str) -> float:
-    """Read `faster` or `not-slower-by 5%`; give the share by which it may be slower.
-
-    Raises ValueError.
-    """
-    word, _, amount = question.strip().partition(" ")
-    if word == FASTER_QUESTION and not amount:
-        return 0.0
-    tolerance = SHARE.read(amount) if word == NOT_SLOWER_QUESTION else None
-    if tolerance is None or not 0 < tolerance < 1:
-        raise ValueError(
-            f"{question!r} is no question; there are two, 'faster' and 'not-slower-by 5%' (any "
-            "share between 0% and 100%)"
-        )
-    return tolerance
-
-
-def _question(text: str) -> str:
-    tolerance_of(text)
-    return text.strip()
-
-
-class Measure(Model):
-    """How the comparison is made: blocks, slots and the stop rule of the method."""
-
-    decide_on: DecidingMetric = "rate_rps"
-    """The metric that the verdict is about; the others are shown beside it."""
-    slot_s: Seconds | None = None
-    """The part of a slot that counts: one stretch of load on one arm. Unless given, a pilot finds
-    it; 0.5 s with load generators other than webdyno's own, which know no pilot."""
-    lead_in_s: Pause | None = None
-    """Load at the beginning of each slot that doesn't count. Unless given, a pilot finds it for
-    each arm; none where slots and warm-up are given, or with load generators other than webdyno's
-    own."""
-    slots_per_arm: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
-    """Slots of each arm in a block; even, so that ABBA order is balanced. Unless given, the
-    first six blocks have 2 (4 without a pilot); then it is chosen from the noise, up to 8."""
-    warmup_s: Pause | None = None
-    """Load on each arm after its start before anything counts. Unless given, a pilot finds it for
-    each arm; 1 s with other load generators than webdyno's own."""
-    precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
-    """Stop when the interval of the ratio is at most this far to each side of the estimate."""
-    question: Annotated[str, AfterValidator(_question)] | None = None
-    """A one-sided question, `faster` or `not-slower-by 5%`: stop as soon as it is answered instead
-    of when the interval is narrow."""
-    budget_s: Budget = 90.0
-    """Stop after this much time all the same, though never before `min_blocks` blocks."""
-    min_blocks: Annotated[int, Field(ge=6, le=10_000)] = 6
-    """Six blocks are the fewest for which an exact two-sided test can reach p < 0.05."""
-    max_blocks: Annotated[int, Field(ge=6, le=10_000)] = 30
-    """Stop after as many blocks, however wide the interval is."""
-    patience: Annotated[float, Field(ge=1, le=100)] = 4.0
-    """Take as many times the budget and the most blocks, at most, while a ratio isn't even known to
-    2.5 % or a quarter of the difference; 1 where `budget_s` or `max_blocks` are given."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
-    """Seed of all random orders; drawn and recorded when it isn't given."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _what_is_given_counts(cls, given: object) -> object:
-        if isinstance(given, dict) and {"budget_s", "max_blocks"} & given.keys():
-            return {"patience": 1.0, **given}
-        return given
-
-    @model_validator(mode="after")
-    def _most_is_most(self) -> "Measure":
-        if self.min_blocks > self.max_blocks:
-            raise ValueError(
-                f"min_blocks = {self.min_blocks} is more than max_blocks = {self.max_blocks}; "
-                "raise max_blocks as well"
-            )
-        return self
-
-    @property
-    def first_slots_per_arm(self) -> int:
-        """Slots of each arm in the first blocks, before anything is known of the noise."""
-        return self.slots_per_arm or FIRST_SLOTS
 
 
 GeneratorName = str
@@ -348,9 +170,83 @@ class Experiment(Model):
     workload: dict[str, JsonValue] = {}
     """What `webdyno workload` found in the log that load and requests are made of. Nothing is done
     with it; it is kept with the run."""
+    tuning: list[TunedSide] = []
+    """What `webdyno tune` did to find the arms' settings. Nothing is done with it; it is kept with
+    the run."""
+    interventions: dict[Name, Intervention] = {}
+    """By arm: what `webdyno why` took from it, to see whether that limits the baseline."""
+    design: Design | None = None
+    """Of the arms that `webdyno why --settings` made: which settings each of them has."""
+    profile: bool = False
+    """Sample what the servers' CPUs do in each slot, by `perf`, as `webdyno why --profile` asks."""
+    capacity: CapacitySettings | None = None
+    """Makes the question which arm can take more: in each block the highest rate of an open loop is
+    searched for at which the objectives hold. `load` says what is asked for, over how many
+    connections at most."""
+    race: Literal["league", "halving"] | None = None
+    """Makes it a race of three arms or more, which arms leave while it goes on. league: each is
+    compared with every other, what is told are places, and whose place is settled leaves. halving:
+    after each block the worse half of those that aren't the baseline leaves, as in tuning."""
     gate: GateSettings | None = None
     """Makes it a gate, as `webdyno gate` does: is the third arm worse than the first two, which are
     alike?"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_measure(cls, given: object) -> object:
+        """Have a search for the capacity decided by it; give it, and a league, their time."""
+        if not isinstance(given, dict):
+            return given
+        usual: dict[str, object] = {}
+        if given.get("race") == LEAGUE:
+            usual |= {"budget_s": LEAGUE_BUDGET_S, "max_blocks": LEAGUE_BLOCKS}
+        if given.get("capacity") is not None:
+            usual |= {"decide_on": CAPACITY, "budget_s": CAPACITY_BUDGET_S}
+        measure = given.get("measure", {})
+        if isinstance(measure, Model):
+            measure = measure.model_dump(exclude_unset=True)
+        if not usual or not isinstance(measure, dict):
+            return given
+        return {**given, "measure": {**usual, **measure}}
+
+    @model_validator(mode="after")
+    def _capacity_fits(self) -> "Experiment":
+        decides = self.measure.decide_on == CAPACITY
+        if self.capacity is None and decides:
+            raise ValueError(
+                f'decide_on = "{CAPACITY}" needs a table [capacity] with slo = ["p99<50ms"]'
+            )
+        if self.capacity is None:
+            return self
+        loads = [self.load_of(arm) for arm in self.arms]
+        faults = {
+            f'decide_on = "{self.measure.decide_on}"': not decides,
+            f'generator = "{self.generator}"': self.generator != OWN_GENERATOR,
+            'loop = "open"': any(load.loop == "open" for load in loads),
+            "think_s": any(load.think_s for load in loads),
+            "requests in [load]": any(load.requests for load in loads),
+            "[gate]": self.gate is not None,
+        }
+        if found := [what for what, is_there in faults.items() if is_there]:
+            raise ValueError(
+                f"[capacity] searches for the rate of an open loop by itself, with webdyno's own "
+                f"load generator: leave out {found[0]}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _race_fits(self) -> "Experiment":
+        if self.race and len(self.arms) < FEWEST_IN_RACE:
+            raise ValueError("a race has three arms at least; two are compared without it")
+        if self.race and (self.gate or self.measure.question):
+            other = "[gate]" if self.gate else "measure.question"
+            raise ValueError(f"a race asks who comes first, {other} something else: leave one out")
+        return self
+
+    @property
+    def is_league(self) -> bool:
+        """Whether its answer is a table of places."""
+        return self.race == LEAGUE
 
     @model_validator(mode="after")
     def _arms_of_a_gate(self) -> "Experiment":
@@ -370,6 +266,19 @@ class Experiment(Model):
         if self.load.zipf is not None and len({it.weight for it in self.requests}) > 1:
             raise ValueError(
                 "load.zipf and the requests' weights both say how often; leave one out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _replay_fits(self) -> "Experiment":
+        if self.load.replay is None:
+            return self
+        if self.endpoint is not None or any(len(it.paths) > 1 for it in self.requests):
+            raise ValueError("a replay asks for all of the [[requests]], each with one path")
+        if max(unpacked(self.load.replay).numbers) >= len(self.requests):
+            raise ValueError(
+                f"the replay asks for more than the {len(self.requests)} [[requests]]; they are in "
+                "the file that was written with it"
             )
         return self
 

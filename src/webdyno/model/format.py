@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from math import ceil, floor, isfinite, log10
 
 from webdyno.model.experiment import Level
-from webdyno.model.judgement import Interval
+from webdyno.model.interval import Interval
 
 TIMES = "×"
 DASH = "–"

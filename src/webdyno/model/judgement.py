@@ -1,9 +1,14 @@
 """What the judge says of a run: verdicts, always with their evidence."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
 from webdyno.model.base import Model
+from webdyno.model.design import Effect
+from webdyno.model.explanation import Explanation
+from webdyno.model.interval import Interval
+from webdyno.model.intervention import Elasticity
 
 
 class Verdict(StrEnum):
@@ -14,15 +19,6 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     UNDECIDED = "undecided"
     INVALID = "invalid"
-
-
-class Interval(Model):
-    """An estimate with its confidence interval."""
-
-    low: float
-    estimate: float
-    high: float
-    confidence: float = 0.95
 
 
 class Metric(Model):
@@ -156,6 +152,14 @@ class Finding(Model):
     metrics: list[str] = []
     """The metrics that it spoils; all of them when empty."""
 
+    def spoils(self, metric: str, arms: Sequence[str]) -> bool:
+        """Tell whether it makes figures of some arms on a metric invalid."""
+        return (
+            self.severity == "invalid"
+            and (not self.metrics or metric in self.metrics)
+            and self.arm in {None, *arms}
+        )
+
 
 class LeftOutSlot(Model):
     """A measured slot that broke a validity rule: kept in the records, left out of comparisons."""
@@ -214,6 +218,29 @@ class EndpointJudgement(Model):
     """Of all endpoints and arms together the chance of a false difference is 5 % (Holm)."""
 
 
+class Place(Model):
+    """Where an arm stands in a league: between these places, of which 1 is the best."""
+
+    arm: str
+    best: int
+    """One more than there are arms that are surely better."""
+    worst: int
+    """The number of arms less those that are surely worse."""
+
+
+class League(Model):
+    """The places of all arms; with 95 % confidence all of them hold together."""
+
+    places: list[Place]
+    """The best first."""
+    out: dict[str, str] = {}
+    """Arms without a place, and why."""
+    pairs: list[Comparison] = []
+    """Each two arms, both ways round."""
+    looks: int
+    """How often the places were looked at."""
+
+
 class Judgement(Model):
     """The whole answer to the experiment's question."""
 
@@ -233,6 +260,14 @@ class Judgement(Model):
     """By arm; empty before there is a block."""
     endpoints: list[EndpointJudgement] = []
     """Where several were asked for, each by itself."""
+    league: League | None = None
+    """Where places were asked for. The comparisons are then against the first of them."""
+    explanations: list[Explanation] = []
+    """What differences of CPU time per request are made of."""
+    effects: list[Effect] = []
+    """What each setting does, where arms have them in a design's combinations."""
+    elasticities: list[Elasticity] = []
+    """What limits the baseline, where arms have less of something."""
     stopped_because: str | None = None
     """Why no more was measured, in words; None where measuring was interrupted or goes on."""
     blocks: int

@@ -14,6 +14,24 @@ SERVER_CPUS = "server-cpus"
 """Default of a whole-number knob that follows the number of CPUs which the servers get."""
 
 
+class Tuned(Model):
+    """Where tuning looks for a better value of a knob, one that changes nothing of the question."""
+
+    vendor: str
+    """Address of the vendor's documentation of the setting."""
+    min: int | float | None = None
+    max: int | float | None = None
+    """Of a number: the range that is searched; its own where that is left out."""
+    choices: list[str] | None = None
+    """Of a choice: those that are tried; all where that is left out."""
+
+    @property
+    def bounds(self) -> list[KnobValue]:
+        """What has to be values of the knob."""
+        ends = [end for end in (self.min, self.max) if end is not None]
+        return [*ends, *(self.choices or [])]
+
+
 class _Knob(Model):
     help: str
     """What it does, in a sentence."""
@@ -21,6 +39,8 @@ class _Knob(Model):
     """Values of other knobs of the same service with which it has an effect."""
     needs_header: str | None = None
     """The header without which requests don't feel it, such as Accept-Encoding."""
+    tune: Tuned | None = None
+    """Where tuning looks; None: it leaves it as it is."""
 
     def idle(self, fixed: Mapping[str, KnobValue]) -> bool:
         """Whether it has no effect, given the knobs that are fixed."""
@@ -32,6 +52,10 @@ class SwitchKnob(_Knob):
 
     type: Literal["switch"]
     default: bool
+
+    @model_validator(mode="after")
+    def _default_fits(self) -> "SwitchKnob":
+        return _with_right_default(self)
 
     def fault(self, value: KnobValue) -> str | None:
         """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
@@ -49,6 +73,14 @@ class NumberKnob(_Knob):
     min: int | float
     max: int | float
     default: int | float | Literal["server-cpus"]
+
+    @property
+    def tuned_range(self) -> tuple[float, float]:
+        """The range that tuning searches."""
+        tune = self.tune
+        low = self.min if tune is None or tune.min is None else tune.min
+        high = self.max if tune is None or tune.max is None else tune.max
+        return low, high
 
     @model_validator(mode="after")
     def _default_fits(self) -> "NumberKnob":
@@ -72,12 +104,15 @@ class NumberKnob(_Knob):
         return f"{self.min} to {self.max}"
 
 
-K = TypeVar("K", bound="NumberKnob | ChoiceKnob")
+K = TypeVar("K", bound="SwitchKnob | NumberKnob | ChoiceKnob")
 
 
 def _with_right_default(knob: K) -> K:
     if fault := knob.fault(knob.default):
         raise ValueError(f"default {fault}, not {knob.default!r}")
+    for value in knob.tune.bounds if knob.tune else []:
+        if fault := knob.fault(value):
+            raise ValueError(f"tune {fault}, not {value!r}")
     return knob
 
 

@@ -195,6 +195,8 @@ class LoadResult(Foreign):
     """Completed and valid answers per second."""
     offered_rps: Amount | None = None
     """The rate that was asked for; None in a closed loop."""
+    last_offered_rps: Amount | None = None
+    """That of the slot's last third, where a replay says what was due."""
     response_time_us: Times = Times()
     service_time_us: Times = Times()
     connect_time_us: Times = Times()

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from webdyno.model.capacity import capacity_of
 from webdyno.model.judgement import Metric
 from webdyno.model.load_result import LoadResult
 from webdyno.model.records import SlotRecord
@@ -16,8 +17,10 @@ from webdyno.model.records import SlotRecord
 BlockValue = Callable[[Sequence[SlotRecord]], float | None]
 """One arm's slots in one block -> the metric's value; None when they can't tell it."""
 
-Kind = Literal["rate", "response time", "work", "memory", "size"]
+Kind = Literal["rate", "response time", "work", "memory", "size", "capacity"]
 """What a metric is about; validity rules say by kind which metrics they spoil."""
+
+CAPACITY = "capacity_rps"
 
 CLOCK_TICK_S = 1e-9
 """Nothing lasts less by any clock here; a record that says so is damaged."""
@@ -32,9 +35,9 @@ class MetricRule:
     block_value: BlockValue
     saying: str
     """With {a}, {ratio} and {b} to be filled in."""
-    needs: Literal["load", "times", "probes"] = "load"
+    needs: Literal["load", "times", "probes", "trials"] = "load"
     """What must have been at work: any load generator, one that tells a distribution of response
-    times, or the probes."""
+    times, the probes, or a search for the capacity, of which nothing else is told."""
     decides: bool = True
     """Whether a verdict can be about it; what is only a side effect can't."""
     quantile: float | None = None
@@ -137,6 +140,11 @@ def answer_bytes(slots: Sequence[SlotRecord]) -> float | None:
     return total / answered if answered and total else None
 
 
+def capacity_rps(slots: Sequence[SlotRecord]) -> float | None:
+    """Requests per second up to which the objectives hold, by the trials of one search."""
+    return capacity_of([slot.trial for slot in slots if slot.trial is not None])
+
+
 def _response_time(name: str, share: float, words: str, floor_us: float) -> MetricRule:
     """Make the metric "response time that this share of the requests stays below"."""
 
@@ -223,6 +231,13 @@ METRICS: dict[str, MetricRule] = {
             saying="{a} sends {ratio}× as many bytes per answer as {b}",
             decides=False,
         ),
+        MetricRule(
+            Metric(name=CAPACITY, label="capacity", unit="requests/s", better="higher"),
+            kind="capacity",
+            block_value=capacity_rps,
+            saying="{a} can take {ratio}× as many requests per second as {b}",
+            needs="trials",
+        ),
     )
 }
 """By name, in the order in which they are shown."""
@@ -242,12 +257,15 @@ def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricR
     """Give the metrics that load generator and probes of these slots tell.
 
     The deciding one is always among them, told or not: a verdict on it was asked for. Without any
-    slots all are.
+    slots all are, but the capacity; where that is searched for, it is the only one.
     """
+    if any(slot.trial for slot in slots):
+        return [METRICS[CAPACITY]]
     told = {
         "load": True,
         "times": not slots or any(slot.load.response_time_us.histogram for slot in slots),
         "probes": not slots or any(slot.readings for slot in slots),
+        "trials": False,
     }
     return [rule for rule in METRICS.values() if told[rule.needs] or rule.name == decide_on]
 

@@ -52,6 +52,9 @@ class SlotSettings(Model):
     """By arm: load at the beginning of each slot that doesn't count."""
     window_s: Amount
     """The part of each slot that counts; the same for all arms."""
+    phase_s: dict[str, Amount] = {}
+    """By arm: each lead-in is longer by a random time up to this, so that windows begin anywhere in
+    the cycles of an arm that answers in batches."""
     rest_s: Amount = 0.0
     """Before each slot it is waited until all servers rest, but no longer."""
     slots_per_arm: int | None = None

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from webdyno.model.base import Amount, Count, Model
+from webdyno.model.capacity import Trial
 from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import Machine
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot, SlotSettings
@@ -61,12 +62,16 @@ class SlotRecord(Model):
     slot: Count
     """Position within the block, from 0, warm-ups included."""
     arm: str
-    phase: Literal["warmup", "measure"]
+    phase: Literal["warmup", "measure", "trial"]
     started_at: datetime
     load: LoadResult
+    trial: Trial | None = None
+    """What it tells of the objectives, where the capacity is searched for."""
     servers: ServerUse
     readings: Readings | None = None
     """What the probes read; None when none were at work."""
+    profile: dict[str, Amount] | None = None
+    """CPU seconds of the servers' CPUs by what was done, where that was sampled."""
 
 
 class Answer(Model):

@@ -1,12 +1,15 @@
 """The head of a run's folder: what was run, by what, where; written before any measurement."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 import tomli_w
 
 from webdyno.model.base import Model
 from webdyno.model.calibration import Calibration
+from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 
@@ -18,6 +21,17 @@ EXPERIMENT_FILE = "experiment.toml"
 PAGE_FILE = "report.html"
 CATALOGUE_FOLDER = "catalog"
 """What a run's folder holds so that the run can be repeated elsewhere."""
+BLOCKS_FOLDER = "blocks"
+
+
+def block_path(folder: Path, point: int, block: int) -> Path:
+    """Give the folder of a block: what its servers were started with, and what they said."""
+    return folder / BLOCKS_FOLDER / f"{point:03d}-{block:03d}"
+
+
+def arm_folder(arm: str) -> str:
+    """Name an arm's folder in a block: it stays inside that, whatever the arm is called."""
+    return quote(arm, safe=" ").replace(".", "%2E") if arm.startswith(".") else quote(arm, safe=" ")
 
 
 class RunHead(Model):
@@ -39,3 +53,9 @@ class RunHead(Model):
     def experiment_toml(self) -> str:
         """Give the resolved experiment as a file that `webdyno run` takes."""
         return tomli_w.dumps(self.experiment.model_dump(mode="json", exclude_none=True))
+
+    def repeat_command(self, folder: Path) -> str:
+        """Give the command that repeats a run from its folder alone, at all of its points."""
+        every_level = ["--full"] if self.experiment.factors else []
+        catalogue = ("--catalog", folder / CATALOGUE_FOLDER)
+        return command("run", folder / EXPERIMENT_FILE, *catalogue, *every_level)

@@ -4,7 +4,8 @@ from typing import Literal
 
 from webdyno.model.base import Model
 from webdyno.model.experiment import Level
-from webdyno.model.judgement import Interval, Verdict
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Verdict
 
 
 class Difference(Model):

@@ -93,6 +93,12 @@ class Stack(Model):
         return self.services[self.front].service.runs_already
 
     @property
+    def has_containers(self) -> bool:
+        """Whether a part of it runs in containers, which have control groups of their own."""
+        owns = (it.service.own for it in self.services.values())
+        return any(own is not None and own.container_port is not None for own in owns)
+
+    @property
     def is_own(self) -> bool:
         """Whether it is a user's own system, of which nobody has said that it works."""
         return self.services[self.front].service.own is not None

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.experiment import GeneratorName, Level
-from webdyno.model.judgement import Interval
+from webdyno.model.interval import Interval
 from webdyno.model.metrics import MetricName
 
 

@@ -19,7 +19,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
 from webdyno.model.service import Service
 from webdyno.model.site import ANYTHING
-from webdyno.own import command, configuration, image, revision, url
+from webdyno.own import command, configuration, image, knobs, revision, url
 from webdyno.own.kind import Asked, Made, OwnKeys, Provide, Tell
 
 KINDS: dict[str, Callable[[Asked], Made]] = {
@@ -31,6 +31,9 @@ KINDS: dict[str, Callable[[Asked], Made]] = {
 }
 """By the word before the colon."""
 
+DECLARING = {"cmd", "rev", "conf"}
+"""Kinds whose command finds the values of knobs in its environment, or whose file has places for
+them."""
 OWN_SITE = "own"
 """The site of arms of which nobody knows what they serve."""
 
@@ -76,7 +79,8 @@ def resolve(
             place = draft.place(("arms", name, "stack"))
             own = {"stack": resolver.name(arm["stack"], arm, keys, place)}
             kept = {key: value for key, value in arm.items() if key not in OwnKeys.model_fields}
-            new_arms[name] = {**kept, **own}
+            declared, turned = knobs.split(arm.get("knobs"))
+            new_arms[name] = {**kept, **({"knobs": turned} if declared else {}), **own}
     if resolver.made is None:
         return draft, catalogue
     data = {**draft.data, "arms": new_arms, **({"factors": new_factors} if factors else {})}
@@ -144,7 +148,7 @@ class _Resolver:
         kind, _, text = stack.partition(":")
         if not text.strip():
             raise Mistake(
-                f"{place}: behind {kind}: there is nothing; docs/own.md shows what can be"
+                f"{place.rstrip(':')}: nothing stands behind {kind}:, docs/own.md shows what can"
             )
         if kind == "url" and (fixed := {"memory", "cpus"}.intersection(arm)):
             raise Mistake(
@@ -159,6 +163,12 @@ class _Resolver:
         if keys.root and kind != "conf":
             raise Mistake(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
         folder = self._folder_of(keys, place)
+        declared, _ = knobs.split(arm.get("knobs"))
+        if declared and kind not in DECLARING:
+            raise Mistake(
+                f"{place}: knobs can be declared for a command or a configuration (cmd:, rev:, "
+                f"conf:), and this is {stack}"
+            )
         asked = Asked(
             written=stack,
             text=text.strip(),
@@ -170,6 +180,7 @@ class _Resolver:
             bench=self.bench,
             provide=self.provide,
             protocol=_protocol_in(arm) or self.protocol,
+            knobs=knobs.read(declared, lambda where: f"{place}: knobs.{'.'.join(map(str, where))}"),
         )
         return self._keep(kind, KINDS[kind](asked), text)
 

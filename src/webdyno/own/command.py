@@ -1,5 +1,6 @@
 """`cmd:COMMAND`: a command that serves HTTP on `$PORT`."""
 
+from webdyno.own import knobs
 from webdyno.own.kind import Asked, Made, protocol_knob, users_environment, verbatim
 
 SHELL = "/bin/sh"
@@ -27,8 +28,11 @@ def served_by(asked: Asked, start: str) -> dict[str, object]:
         "title": asked.written,
         "protocol": "http",
         "start": [SHELL, "-c", verbatim(start)],
-        "knobs": protocol_knob("http", "https", "h2", "h2c"),
-        "environment": {key: verbatim(it) for key, it in environment.items()} | LISTENING,
+        "knobs": protocol_knob("http", "https", "h2", "h2c")
+        | {name: it.model_dump(exclude_none=True) for name, it in asked.knobs.items()},
+        "environment": {key: verbatim(it) for key, it in environment.items()}
+        | LISTENING
+        | knobs.environment_of(asked.knobs),
         "own": {
             "written": asked.written,
             "folder": str(asked.folder),

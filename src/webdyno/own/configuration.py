@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webdyno.bench.users import caller, server_user
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.own import apache_file, caddy_file, haproxy_file, lighttpd_file, nginx_file
+from webdyno.own import apache_file, caddy_file, haproxy_file, knobs, lighttpd_file, nginx_file
 from webdyno.own.kind import Asked, Made, protocol_knob, users_environment, verbatim
 from webdyno.own.moved import (
     CERTIFICATE,
@@ -36,6 +36,8 @@ READERS: dict[str, Callable[[Wanted], Moved]] = {
     "haproxy": haproxy_file.moved,
 }
 """By the name of the catalogue's service."""
+
+KNOB_PLACE = re.compile(r"\$\{knobs\.([^}\s]+)\}")
 
 NEEDED = ("binary", "modules")
 """Of what the catalogue's services need."""
@@ -80,7 +82,7 @@ def make(asked: Asked) -> Made:
     for change in changes:
         asked.tell(f"  {change}")
     head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
-    told, template = verbatim("\n".join(head)), _template(moved)
+    told, template = verbatim("\n".join(head)), _template(moved, asked)
     files = (
         {moved.name: told + template}
         if moved.knows_comments
@@ -107,7 +109,8 @@ def _service(
         "start": moved.start,
         "environment": moved.environment
         | {name: verbatim(value) for name, value in keys.environment.items()},
-        "knobs": protocol_knob("https", "h2") if wanted.is_secure else protocol_knob("http", "h2c"),
+        "knobs": protocol_knob(*(("https", "h2") if wanted.is_secure else ("http", "h2c")))
+        | {name: it.model_dump(exclude_none=True) for name, it in asked.knobs.items()},
         "own": {
             "written": asked.written,
             "folder": str(asked.folder),
@@ -118,9 +121,9 @@ def _service(
     }
 
 
-def _template(moved: Moved) -> str:
-    """Turn the text into a template in which nothing but our own marks is filled in."""
-    marks = {
+def _template(moved: Moved, asked: Asked) -> str:
+    """Turn the text into a template in which nothing but our own marks and knobs is filled in."""
+    marks = _places_of_knobs(moved.text, asked) | {
         FOLDER: "{{ server.folder }}",
         PORT: "{{ server.port }}",
         MODULES: "{{ needs.modules }}",
@@ -128,8 +131,25 @@ def _template(moved: Moved) -> str:
         KEY: "{{ server.key }}",
         KEY_AND_CERTIFICATE: "{{ server.key_and_certificate }}",
     }
-    parts = re.split(f"({'|'.join(marks)})", moved.text)
+    parts = re.split(f"({'|'.join(map(re.escape, marks))})", moved.text)
     return "".join(marks.get(part) or verbatim(part) for part in parts)
+
+
+def _places_of_knobs(text: str, asked: Asked) -> dict[str, str]:
+    """Give the marks of declared knobs, as templates; raise Mistake for one without the other."""
+    there = set(KNOB_PLACE.findall(text))
+    for name in sorted(there - asked.knobs.keys()):
+        raise Mistake(
+            f"{asked.place}: {asked.text} has a place ${{knobs.{name}}}, and no such knob is "
+            f"declared; say what it may be, as knobs.{name} = "
+            '{ type = "whole", min = 1, max = 16 }'
+        )
+    for name in sorted(asked.knobs.keys() - there):
+        raise Mistake(
+            f"{asked.place}: the knob {name} is declared and has no place in {asked.text}; write "
+            f"${{knobs.{name}}} where its value belongs"
+        )
+    return {f"${{knobs.{name}}}": knobs.value_of(name, it) for name, it in asked.knobs.items()}
 
 
 def _read(file: Path, place: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from webdyno.bench.users import caller, home_of, name_of
 from webdyno.model.base import Model
+from webdyno.model.knob import Knob
 from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
 from webdyno.model.service import Need, Service, Text, Variable
@@ -55,6 +56,8 @@ class Asked:
     """The kind of the experiment's bench, as it is written."""
     provide: Provide
     """Sees to it that programs are there."""
+    knobs: Mapping[str, Knob] = field(default_factory=dict)
+    """Declared for its command."""
     protocol: str = "http"
     """What clients will speak with it: http, https, h2 or h2c."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from webdyno.model.app import PROJECT_FILE
 from webdyno.model.mistake import Mistake
+from webdyno.own import knobs
 from webdyno.own.command import served_by
 from webdyno.own.kind import Asked, Made, users_environment
 from webdyno.own.project import LEAST, Project
@@ -37,5 +38,6 @@ def make(asked: Asked) -> Made:
             "ready_within": asked.keys.ready_within or app.ready_within,
         }
     )
-    here = replace(asked, keys=keys, folder=folder.resolve())
+    declared = knobs.read(app.knobs, lambda where: project.file.place(("app", "knobs", *where)))
+    here = replace(asked, keys=keys, folder=folder.resolve(), knobs={**declared, **asked.knobs})
     return Made({**served_by(here, app.start), "version": revision.text})

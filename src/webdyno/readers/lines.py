@@ -33,6 +33,7 @@ def read_lines(stream: BufferedReader) -> Iterator[Line]:
         yield Line(number, plain(raw))
         while not raw.endswith("\n") and (raw := text.readline(LONGEST_LINE)):
             pass
+    text.detach()  # the stream is the caller's to close
 
 
 def plain(raw: str) -> str:

@@ -1,7 +1,7 @@
 """Strict reading, for the lab: it knows which tool it ran, and takes no missing figure for zero."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webdyno.readers.facts import Facts, Tool
 from webdyno.readers.lines import Line, plain
@@ -40,6 +40,8 @@ def read_run(tool: Tool, text: str, needed: Iterable[str] = ()) -> Run:
     output = tool.output(facts)
     if output is None:
         raise Unreadable("it has no figures")
+    if output.requests == 0 and output.rate_rps is None:  # ab has none of nothing
+        output = replace(output, rate_rps=0.0)
     requests, duration_s, rate_rps = output.requests, output.duration_s, output.rate_rps
     missing = [
         name

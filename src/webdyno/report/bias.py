@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from webdyno.model import format as text
-from webdyno.model.judgement import Bias, Comparison, Interval
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Bias, Comparison
 
 ENDLESS = 1e9
 """A ratio beyond that has no bound."""

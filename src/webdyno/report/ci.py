@@ -14,6 +14,7 @@ from webdyno.judge.gate_sentences import worse_range
 from webdyno.model.format import duration, percent
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.metrics import metric_rule
+from webdyno.report.markdown import plain
 
 SIGNS = {
     GateAnswer.PASS: "✅ pass",
@@ -28,23 +29,22 @@ LEVELS = {
     GateAnswer.CANT_TELL: "warning",
     GateAnswer.INVALID: "warning",
 }
-MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~@])")
 XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def markdown(gate: GateJudgement) -> str:
     """Give a comment that is read in ten seconds: the answer, one line of why, one table."""
-    lines = [f"### {SIGNS[gate.answer]}: {_plain(gate.headline)}", ""]
+    lines = [f"### {SIGNS[gate.answer]}: {plain(gate.headline)}", ""]
     if gate.claims:
         metrics = list(dict.fromkeys(claim.metric for claim in gate.claims))
         heads = [f"{metric_rule(name).metric.label}, worse by" for name in metrics]
         lines += [f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
         for endpoint in dict.fromkeys(claim.endpoint for claim in gate.claims):
             cells = [_cell(gate, endpoint, metric) for metric in metrics]
-            lines.append(f"| {_plain(endpoint)} | {' | '.join(cells)} |")
+            lines.append(f"| {plain(endpoint)} | {' | '.join(cells)} |")
         lines.append("")
-    lines += [f"- {_plain(note)}" for note in gate.notes] + [""] * bool(gate.notes)
-    lines.append(_plain(small_print(gate)))
+    lines += [f"- {plain(note)}" for note in gate.notes] + [""] * bool(gate.notes)
+    lines.append(plain(small_print(gate)))
     return "\n".join(lines) + "\n"
 
 
@@ -70,11 +70,6 @@ def _cell(gate: GateJudgement, endpoint: str, metric: str) -> str:
         return "not asked"
     noise = f" (noise ±{percent(claim.noise)})" if claim.noise is not None else ""
     return f"{worse_range(claim)}{noise}{MARKS[claim.answer]}"
-
-
-def _plain(text: str) -> str:
-    """Keep text from being read as markup or as a mention of somebody."""
-    return MARKUP.sub(r"\\\1", text.replace("\n", " "))
 
 
 def annotations(gate: GateJudgement) -> str:

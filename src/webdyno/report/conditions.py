@@ -6,10 +6,13 @@ from datetime import datetime
 from math import prod
 from statistics import median
 
+from webdyno.judge.league import blocks_to_a_look
 from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
-from webdyno.model.experiment import Arm, Experiment, Load, Measure
+from webdyno.model.capacity import CapacitySettings
+from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.judgement import Judgement
+from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.quantities import TIME, memory_words
@@ -49,13 +52,14 @@ def how_measured(
     measure = head.experiment.measure
     slots = [slot for slot in records if isinstance(slot, SlotRecord) and slot.phase == "measure"]
     return [
-        ("Blocks", _blocks(sum(it.blocks for it in judged), records, measure)),
+        ("Blocks", _blocks(sum(it.blocks for it in judged), records, head.experiment)),
+        *_told("Objectives", _objectives(head.experiment.capacity)),
         *_told("Paths", _paths(head.experiment)),
-        ("Load", load_words(head.experiment.load) + _but(head.experiment, "load.")),
+        ("Load", load_words(_load(head.experiment)) + _but(head.experiment, "load.")),
         *_told("Load with", list(_load_with(head.experiment))),
         *_told("Arms", arm_words(head.experiment)),
         ("CPUs", cpu_split(head.machine.split)),
-        ("Stop rule", _stop_rule(measure)),
+        ("Stop rule", _stop_rule(head.experiment)),
         *_told("Stopped", _stops(judged)),
         *_told("Time that counts", _time_that_counts(counting)),
         *_told("Noise", _noise(judged)),
@@ -69,10 +73,20 @@ def _told(term: str, said: Sequence[str]) -> Facts:
     return [(term, "; ".join(said))] if said else []
 
 
-def _blocks(counted: int, records: Sequence[Record], measure: Measure) -> str:
+def _objectives(capacity: CapacitySettings | None) -> list[str]:
+    return list(capacity.slo) if capacity else []
+
+
+def _load(experiment: Experiment) -> Load:
+    """Give what the clients do; in a search for the capacity the rate is left open."""
+    found, searched = experiment.load, experiment.capacity
+    return found.model_copy(update=searched.of_load) if searched else found
+
+
+def _blocks(counted: int, records: Sequence[Record], experiment: Experiment) -> str:
     blocks = [record for record in records if isinstance(record, BlockRecord)]
     had = {len(block.order) // len(set(block.order)) for block in blocks}
-    slots = " or ".join(map(str, sorted(had or {measure.first_slots_per_arm})))
+    slots = " or ".join(map(str, sorted(had or {experiment.measure.first_slots_per_arm})))
     chosen = " (chosen from the noise seen)" if len(had) > 1 else ""
     measured = [record for record in records if isinstance(record, SlotRecord)]
     if not measured:
@@ -81,6 +95,12 @@ def _blocks(counted: int, records: Sequence[Record], measure: Measure) -> str:
     ran_before = list(dict.fromkeys(arm for it in certificates for arm in it.ran_before))
     left_out = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
     warmed_up = any(slot.phase == "warmup" for slot in measured)
+    if experiment.capacity is not None:
+        return (
+            f"{text.count(counted, 'block')} counted, each a fresh start of every arm{left_out} "
+            f"and a search of its own, in trials of {_lengths(measured, 'trial')} in which the "
+            "arms take turns"
+        )
     return (
         f"{text.count(counted, 'block')} counted, each a fresh start of every arm{left_out}; in "
         "each, "
@@ -129,13 +149,15 @@ def _first_of(paths: Sequence[str]) -> str:
     return f"{named} and {text.number(more)} more" if more > 0 else named
 
 
-def _stop_rule(measure: Measure) -> str:
-    patience = measure.patience
+def _stop_rule(experiment: Experiment) -> str:
+    measure, patience = experiment.measure, experiment.measure.patience
+    enough, fewest = f"interval within ±{text.percent(measure.precision)}", measure.min_blocks
+    if experiment.is_league:
+        enough, fewest = "every place settled", blocks_to_a_look(experiment)
     longer = f"; up to {patience:g} times as much while it is hard to tell" if patience > 1 else ""
     return (
-        f"interval within ±{text.percent(measure.precision)}, or "
-        f"{text.count(measure.max_blocks, 'block')}, or {text.duration(measure.budget_s)}; "
-        f"never before {text.count(measure.min_blocks, 'block')}{longer}"
+        f"{enough}, or {text.count(measure.max_blocks, 'block')}, or "
+        f"{text.duration(measure.budget_s)}; never before {text.count(fewest, 'block')}{longer}"
     )
 
 
@@ -189,15 +211,22 @@ def _send_lag(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
 
 
 def _own_counts(slots: Sequence[SlotRecord]) -> Iterator[str]:
-    """Set what servers counted beside what was sent to them; nothing where none of them counts."""
-    counts = {slot.arm: [0, 0] for slot in slots if counted_by_front(slot) is not None}
+    """Set what servers counted beside what was sent to them, in slots of which both are known."""
+    counts: dict[str, tuple[int, int]] = {}
     for slot in slots:
-        if (counted := counted_by_front(slot)) is not None:
-            counts[slot.arm][0] += counted
-            counts[slot.arm][1] += slot.load.all_of_it.sent or 0
+        counted, sent = counted_by_front(slot), slot.load.all_of_it.sent
+        if counted is not None and sent:
+            before = counts.get(slot.arm, (0, 0))
+            counts[slot.arm] = (before[0] + counted, before[1] + sent)
     for arm, (counted, sent) in counts.items():
-        if sent:
-            yield f"{arm} counted {text.number(counted)} of {text.count(sent, 'request')} sent"
+        yield f"{arm} counted {text.number(counted)} of {text.count(sent, 'request')} sent"
+
+
+ARRIVALS = {
+    "poisson": "at random (Poisson)",
+    "constant": "evenly spaced",
+    "replay": "as in stretches of the log",
+}
 
 
 def load_words(load: Load) -> str:
@@ -208,7 +237,7 @@ def load_words(load: Load) -> str:
 def _load_parts(load: Load) -> Iterator[str]:
     yield f"{load.loop} loop"
     if load.rate_per_s is not None:
-        arrivals = "at random (Poisson)" if load.arrivals == "poisson" else "evenly spaced"
+        arrivals = ARRIVALS[load.arrivals]
         yield f"{load.rate_per_s:,g} {load.due}s due per second, {arrivals}"
     if load.send_lag_budget:
         yield f"sent up to {TIME.words(load.send_lag_budget)} later"
@@ -244,7 +273,7 @@ def _arm_parts(arm: Arm) -> Iterator[str]:
     if arm.memory is not None:
         yield f"at most {memory_words(arm.memory)} of memory"
     if arm.cpus is not None:
-        yield f"on {text.count(arm.cpus, 'CPU')}"
+        yield "on 1 CPU" if arm.cpus == 1 else f"on {arm.cpus:g} CPUs"
     if arm.site is not None:
         yield f"site {arm.site}"
     for table, changes in (("load", arm.load), ("bench", arm.bench)):

@@ -57,7 +57,8 @@ def factor_figures(view: RunView) -> list[Figure]:
     axis = factor_axis(view.head.experiment)
     metrics = [view.deciding[0].metric]
     metrics += [table.metric for table in next(it.beside for it in view.points if it.deciding)]
-    found = [_ratios_along(view, axis), *(_metric_along(view, axis, each) for each in metrics)]
+    ratios = None if view.placed else _ratios_along(view, axis)  # each point has its own first arm
+    found = [ratios, *(_metric_along(view, axis, each) for each in metrics)]
     return [figure for figure in found if figure]
 
 

@@ -31,7 +31,9 @@ PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
 
 
 def latency_figure(point: PointView) -> Figure | None:
-    """Percentile curves of the response times, all slots of an arm merged."""
+    """Percentile curves of the response times, all slots of an arm merged; not of a search."""
+    if point.head.experiment.capacity is not None:
+        return None
     arms = list(point.head.experiment.arms)
     rows = latency_rows(point.records, arms)
     if not rows:

@@ -9,16 +9,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from webdyno.model import format as text
-from webdyno.model.command import command, repeat_command
+from webdyno.model.command import command
 from webdyno.model.mistake import Trouble
 from webdyno.model.run import PAGE_FILE
 from webdyno.report import view as words
 from webdyno.report.conditions import machine_facts, when
+from webdyno.report.configurations import differences
 from webdyno.report.drawing import DARK, FONT, LIGHT, Figure, marks
+from webdyno.report.effects import sentences as what_settings_do
+from webdyno.report.elasticity import sentences as what_limits
+from webdyno.report.explanation import sentence as because
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.point_charts import point_figures
 from webdyno.report.ratio_charts import ratio_figure
 from webdyno.report.summary import summary_csv
+from webdyno.report.tuning import gains, settings_toml, side_facts
 from webdyno.report.view import PointView, RunView
 
 SUMMARY_FILE = "summary.csv"
@@ -62,10 +67,17 @@ def html_page(folder: Path, view: RunView) -> str:
             view=view,
             figures=_result_figures(view),
             machine=machine_facts(head.machine),
-            repeat=repeat_command(folder, head),
+            configurations=differences(folder, view),
+            repeat=head.repeat_command(folder),
             marks=marks(head.experiment.arms),
         )
     )
+
+
+def all_figures(view: RunView) -> list[Figure]:
+    """Give every chart of the page, in its order."""
+    of_points = [figure for point in view.points for figure in _figures_of(point, view)]
+    return [*_result_figures(view), *of_points]
 
 
 def _result_figures(view: RunView) -> list[Figure]:
@@ -96,11 +108,19 @@ def _environment() -> Environment:
         "dark": DARK,
         "font": FONT,
         "figures_of": _figures_of,
+        "gains": gains,
+        "side_facts": side_facts,
+        "settings_toml": settings_toml,
         "text": text,
         "words": words,
         "when": when,
     }
-    environment.filters |= {"prose": prose}
+    environment.filters |= {
+        "prose": prose,
+        "because": because,
+        "limits": what_limits,
+        "effects": what_settings_do,
+    }
     return environment
 
 

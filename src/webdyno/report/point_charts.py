@@ -11,6 +11,7 @@ from webdyno.model.command import command
 from webdyno.model.judgement import Judgement
 from webdyno.model.metrics import rate_rps
 from webdyno.model.records import Record, SlotRecord
+from webdyno.report.capacity_chart import capacity_figure
 from webdyno.report.drawing import (
     GROUPED,
     TOLD,
@@ -23,6 +24,7 @@ from webdyno.report.drawing import (
     variable,
 )
 from webdyno.report.latency_chart import latency_figure
+from webdyno.report.tuning_chart import tuning_figure
 from webdyno.report.view import PointView
 
 CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
@@ -247,6 +249,8 @@ def host_rows(records: Sequence[Record]) -> Rows:
 
 
 FIGURES: tuple[Callable[[PointView], Figure | None], ...] = (
+    capacity_figure,
+    tuning_figure,
     latency_figure,
     slots_figure,
     cpu_figure,

@@ -13,10 +13,15 @@ from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
 from webdyno.report import bias
 from webdyno.report.conditions import Facts
+from webdyno.report.effects import sentences as what_settings_do
+from webdyno.report.elasticity import sentences as what_limits
+from webdyno.report.explanation import sentence as because
 from webdyno.report.fairness import Line
 from webdyno.report.findings import FindingGroup
 from webdyno.report.pilots import COLD, SETTINGS, PilotView
+from webdyno.report.tuning import gains, side_facts
 from webdyno.report.view import (
+    ABOUT_PLACES,
     SIGNS,
     Answer,
     PointView,
@@ -71,11 +76,15 @@ def _parts(view: RunView, report: str, width: int) -> Iterator[RenderableType]:
     if view.deciding:
         yield Text(view.deciding[0].title, style="bold")
         yield _deciding_table(view, width)
+        if view.placed:
+            yield Text()
+            yield _lines(ABOUT_PLACES, width, "dim")
     else:
         yield Text(why_nothing(view.points))
     yield Text()
     if not view.several:
         yield from _only_point(view.points[0], width)
+    yield from _tuning(view, width)
     yield from _remedies(view, width)
     yield from _unlike(view.points)
     yield _facts(view.how, width)
@@ -132,10 +141,11 @@ def _deciding_table(view: RunView, width: int) -> Padding:
     Where there is too little room the arms' own intervals are left out, then those with all bounds.
     """
     levels = view.factors if view.several else []
-    heads = [*levels, "", "value", "95 % interval", "ratio"]
+    places = ["place"] if any(table.placed for table in view.deciding) else []
+    heads = [*levels, *places, "", "value", "95 % interval", "ratio"]
     heads += [f"{confidence(view.deciding)} interval", "all bounds", "verdict"]
     rows = [[Text(head, style="dim") for head in heads], *_deciding_rows(view)]
-    words = len(levels) + 1
+    words = len(levels) + len(places) + 1
     bounded = any(table.bounded for table in view.deciding)
     rows = rows if bounded else _without(rows, -2)
     for column in (words + 1, -2)[: 1 + bounded]:
@@ -156,7 +166,8 @@ def _deciding_rows(view: RunView) -> Iterator[list[Text]]:
         levels = [Text(level) for level in point.level_words] if view.several else []
         for row in point.deciding.rows:
             wide = bias.beside(row.comparison) if row.comparison else ""
-            yield [*levels, Text(row.arm), *_figures(row), Text(wide, "dim"), _verdict(row)]
+            place = [Text(row.place)] if point.deciding.placed else []
+            yield [*levels, *place, Text(row.arm), *_figures(row), Text(wide, "dim"), _verdict(row)]
             levels = [Text() for _ in levels]
 
 
@@ -175,10 +186,25 @@ def _verdict(row: Row) -> Text:
 
 
 def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
+    if point.judgement.league is not None:
+        return  # of so many arms the rest is in the report
     answered = reasons(point.deciding) if point.deciding else ()
     whys = [_lines(f"{who}: {why}", width) for who, why in answered]
     if whys:
         yield from (*whys, Text())
+    explained = [line for it in point.judgement.explanations if (line := because(it))]
+    for heading, told in (
+        ("What each setting does", what_settings_do(point.judgement.effects)),
+        (
+            "What limits it: by how many % the rate falls with 1 % less of it",
+            what_limits(point.judgement.elasticities),
+        ),
+        ("Why: where the servers' CPU time goes", explained),
+    ):
+        if lines := [_lines(it, width - INDENT) for it in told]:
+            yield Text(heading, style="bold")
+            yield from (Padding(it, (0, 0, 0, INDENT)) for it in lines)
+            yield Text()
     if point.endpoints:
         yield Text("Each request by itself, judged together", style="dim italic")
         yield from _beside(point.endpoints, width)
@@ -253,6 +279,19 @@ def _pilots(pilots: Sequence[PilotView], width: int) -> Iterator[RenderableType]
         yield _lined_up(rows, 1, _fitting(rows, 1, width))
     for pilot in pilots:
         yield Padding(_lines(f"{pilot.arm}: {pilot.why}", width - INDENT, "dim"), (0, 0, 0, INDENT))
+
+
+def _tuning(view: RunView, width: int) -> Iterator[RenderableType]:
+    """Say what tuning was worth, and what was done for it."""
+    for at, side in enumerate(view.head.experiment.tuning):
+        if at == 0:
+            yield Text("What tuning was worth", style="bold")
+            said = [line for point in view.points for line in gains(point)]
+            yield from (Padding(_lines(it, width - INDENT), (0, 0, 0, INDENT)) for it in said)
+            yield Text()
+        yield Text(f"How {side.name} was tuned", style="bold")
+        yield Padding(_facts(side_facts(side), width - INDENT), (0, 0, 0, INDENT))
+        yield Text()
 
 
 def _remedies(view: RunView, width: int) -> Iterator[RenderableType]:

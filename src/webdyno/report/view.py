@@ -11,7 +11,7 @@ from itertools import chain
 from statistics import median
 
 from webdyno.judge.comparison import asked_about
-from webdyno.judge.sentences import sentence
+from webdyno.judge.sentences import place_words, sentence
 from webdyno.judge.sweep import runs_by_point
 from webdyno.judge.usage import counting_share
 from webdyno.model import format as text
@@ -21,6 +21,7 @@ from webdyno.model.judgement import (
     Comparison,
     EndpointFigures,
     Judgement,
+    League,
     Metric,
     Verdict,
 )
@@ -43,6 +44,11 @@ SIGNS = {
     Verdict.INVALID: "✕",
 }
 """A verdict is never told by colour alone."""
+ABOUT_PLACES = (
+    "A place is a range where more than one is possible: it begins after all that are surely "
+    "better, and ends before all that are surely worse. With 95 % confidence all places hold "
+    "together. Ratios are to the arm that is shown first, with intervals that hold together, too."
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,8 @@ class Row:
     value: ArmValue | None
     comparison: Comparison | None
     """None for the baseline, and for all arms of a run that ended too early."""
+    place: str = ""
+    """In a league: where the arm stands, or may stand."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,11 @@ class Table:
     def of_times(self) -> bool:
         """Whether it is about a percentile, which a block's answers bound by themselves."""
         return any(row.value and row.value.within_blocks for row in self.rows)
+
+    @property
+    def placed(self) -> bool:
+        """Whether it is about places."""
+        return any(row.place for row in self.rows)
 
     @property
     def compared(self) -> list[Comparison]:
@@ -176,6 +189,11 @@ class RunView:
         return len(self.points) > 1
 
     @property
+    def placed(self) -> bool:
+        """Whether it is a league."""
+        return any(table.placed for table in self.deciding)
+
+    @property
     def undisturbed(self) -> bool:
         """Whether no rule fired, and nothing was there that could have moved what decides."""
         compared = chain.from_iterable(table.compared for table in self.deciding)
@@ -224,7 +242,8 @@ def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointVie
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
         beside=[it for it in tables if it.metric.name != decide_on and it.tells],
         endpoints=[
-            Table(it.metric, _rows(head, it.arms, it.comparisons)) for it in at.judgement.endpoints
+            Table(it.metric, _rows(head, it.arms, it.comparisons, at.judgement.league))
+            for it in at.judgement.endpoints
         ],
         pilots=pilot_views(records),
         remedies=list(remedies(records)),
@@ -243,6 +262,8 @@ def _tables(head: RunHead, judgement: Judgement) -> list[Table]:
                 head,
                 [value for value in judgement.arms if value.metric == metric.name],
                 [found for found in judgement.comparisons if found.metric == metric.name],
+                judgement.league,
+                decides=metric.name == head.experiment.measure.decide_on,
             ),
         )
         for metric in judgement.metrics
@@ -251,12 +272,28 @@ def _tables(head: RunHead, judgement: Judgement) -> list[Table]:
 
 
 def _rows(
-    head: RunHead, values: Sequence[ArmValue], comparisons: Sequence[Comparison]
+    head: RunHead,
+    values: Sequence[ArmValue],
+    comparisons: Sequence[Comparison],
+    league: League | None,
+    *,
+    decides: bool = False,
 ) -> list[Row]:
-    baseline = comparisons[0].b if comparisons else next(iter(head.experiment.arms))
-    arms = sorted(head.experiment.arms, key=lambda arm: arm == baseline)
+    """Give the arms in their order, the baseline last; those of a league in that of their places.
+
+    `decides`: whether it is what places are about.
+    """
     value_of = {value.arm: value for value in values}
     comparison_of = {found.a: found for found in comparisons}
+    if league is not None:
+        places = {it.arm: place_words(it) for it in league.places}
+        places |= dict.fromkeys(league.out, text.MISSING)
+        return [
+            Row(arm, value_of.get(arm), comparison_of.get(arm), place if decides else "")
+            for arm, place in places.items()
+        ]
+    baseline = comparisons[0].b if comparisons else next(iter(head.experiment.arms))
+    arms = sorted(head.experiment.arms, key=lambda arm: arm == baseline)
     return [Row(arm, value_of.get(arm), comparison_of.get(arm)) for arm in arms]
 
 
@@ -266,7 +303,15 @@ def _deciding(point: PointView) -> list[Comparison]:
 
 
 def _answers(point: PointView) -> Iterator[Answer]:
-    """Give an answer for each arm that was asked about; arms spoilt alike have one together."""
+    """Give an answer for each arm that was asked about; arms spoilt alike have one together.
+
+    A league has one for all, and one for those without a place.
+    """
+    if point.judgement.league is not None:
+        yield Answer(point.judgement.verdict, f"{point.judgement.headline}.")
+        told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
+        yield from (Answer(verdict, why) for verdict, why in told)
+        return
     told = {(it.verdict, sentence(it)): None for it in asked_about(_deciding(point))}
     yield from (Answer(verdict, said) for verdict, said in told)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from webdyno.generator import Expectation
 from webdyno.generator import Request as SentRequest
-from webdyno.model.experiment import Load
 from webdyno.model.headers import with_headers
+from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import SECRET, Request, endpoints_of
 from webdyno.model.site import Site

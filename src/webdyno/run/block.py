@@ -1,44 +1,30 @@
 """One block: a fresh start of all arms, the certificate, warm-ups, then slots in balanced order."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
-from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from webdyno.generator import Generator, GeneratorError, LoadOrder
+from webdyno.generator import GeneratorError, LoadOrder
 from webdyno.judge import Stop
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import certificate as fairness
-from webdyno.model.calibration import Ceiling
-from webdyno.model.headers import may_be_compressed
-from webdyno.model.load_result import LoadResult
+from webdyno.model.judgement import Finding
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import BlockRecord, CertificateRecord, RemedyRecord, SlotRecord
-from webdyno.probe import SlotProbe, server_cpu
+from webdyno.model.records import BlockRecord, CertificateRecord
+from webdyno.model.replay import unpacked
+from webdyno.run.arm import Phase, RunningBlock, load_order, wait_for_rest
+from webdyno.run.capacity import search_capacities
 from webdyno.run.certificate import ask
-from webdyno.run.point import MeasuredPoint, PlannedArm
-from webdyno.run.state import in_state
+from webdyno.run.point import MeasuredPoint, PlannedArm, prepared
 from webdyno.run.unlike import with_differences
-from webdyno.stack import RunningStack, StackDied, start_stack
-
-PORT_TAKEN = "address already in use"
-"""How the C library says it, and node as well."""
-
-LOOK_S = 0.05
-AT_REST = 0.02
-"""Share of a CPU that servers at rest may use all together."""
+from webdyno.stack import StackDied
 
 LONGEST_COUNT_S = 60.0
 """The longest that a slot takes that a number of requests ends, unless somebody says."""
-
-Phase = Literal["warmup", "measure"]
-Stacks = Mapping[str, RunningStack]
-"""The running servers, by arm."""
 
 
 class PlannedSlot(NamedTuple):
@@ -48,65 +34,68 @@ class PlannedSlot(NamedTuple):
     """In the block, from 0."""
     arm: PlannedArm
     phase: Phase
+    turn: int = 0
+    """Which of its arm's slots that count, from 0."""
 
 
 def run_block(at: MeasuredPoint, number: int) -> None:
     """Run one block; whatever fails is put on record.
 
     The point stops when the certificate shows answers that can't be compared (no load is made then)
-    and when a server died under load. Servers that don't start raise Trouble, a load generator that
-    fails GeneratorError.
+    and when a server died under load; a race goes on without such arms. Servers that don't start
+    raise Trouble, a load generator that fails GeneratorError.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
     rng = block_rng(at.experiment.measure.seed, at.point.number, number)
-    names = [arm.name for arm in at.arms]
-    order = block_order(names, slots_per_arm(at.records, at.experiment), rng)
+    arms = at.racing()
+    names = [arm.name for arm in arms]
+    searched = at.experiment.capacity
+    order = [] if searched else block_order(names, slots_per_arm(at.records, at.experiment), rng)
     times = slot_settings(at.records, at.experiment)
-    slots = plan_slots(at.arms, order, times, rng)
+    slots = [] if searched else plan_slots(arms, order, times, rng)
     at.progress.block_begins(at.point, number, len(slots))
-    stacks: dict[str, RunningStack] = {}
-    with ExitStack() as exits:
-        exits.enter_context(prepared(at, number))
-        for arm in rng.sample(at.arms, len(at.arms)):
-            stacks[arm.name] = exits.enter_context(start_arm(at, number, arm))
-        certificate = _certify(at, number, stacks)
+    with prepared(at, number), RunningBlock(at, number) as running:
+        for arm in rng.sample(arms, len(arms)):
+            running.start(arm)
+        certificate = _certify(arms, running)
         at.keep(certificate)
         if differences := fairness.differences(certificate, at.experiment):
-            at.keep_stop(Stop("different-answers", differences[0].what))
+            _give_up(at, number, differences)
             return
-        exits.callback(_ask_to_stop, stacks)
-        generators = {
-            it: exits.enter_context(it.new_generator()) for it in dict.fromkeys(at.benches.values())
-        }
-        rest_s = times.rest_s
-        for slot in slots:
-            generator = generators[at.benches[slot.arm.name]]
-            if rest_s and not wait_for_rest(stacks.values(), rest_s):
-                rest_s = 0.0  # what they do then isn't left of their load
-            try:
-                _measure(at, number, slot, times, stacks, generator)
-            except StackDied as death:
-                at.keep_incident(number, slot.arm.name, death)
-                at.has_stopped = True
-                return
-            except GeneratorError as failure:
-                at.keep_incident(number, None, failure)
-                raise
+        ready_s = {name: stack.ready_s for name, stack in running.stacks.items()}
+        try:
+            _measure(running, slots, times, rng)
+            if searched is not None:
+                order = search_capacities(running, arms, searched, times, rng)
+        except StackDied as death:
+            at.has_stopped = at.experiment.race is None
+            if at.experiment.race is not None:
+                at.progress.notice(f"{death.what}: the race goes on without it")
+            return
+        except GeneratorError as failure:
+            at.keep_incident(number, None, failure)
+            raise
     ended = BlockRecord(
         block=number,
         order=order,
         started_at=began_at,
         took_s=time.monotonic() - began,
-        ready_s={name: stack.ready_s for name, stack in stacks.items()},
+        ready_s=ready_s,
     )
     at.keep(ended)
     at.progress.block_ends(ended, at.experiment, at.records)
 
 
-def prepared(at: MeasuredPoint, number: int) -> AbstractContextManager[None]:
-    """Put the user's own things into the state that every block begins with, and back after it."""
-    log = at.folder.block_log(at.point.number, number, "state.log")
-    return in_state(at.experiment.state, log)
+def _give_up(at: MeasuredPoint, number: int, differences: Sequence[Finding]) -> None:
+    """Stop the point, or take the arms that answer otherwise out of a race of which enough stay."""
+    unlike = {it.arm: it.what for it in reversed(differences) if it.arm is not None}
+    staying = len(at.racing()) - len(unlike)
+    if at.experiment.race is None or staying < 2 or len(unlike) > staying:
+        at.keep_stop(Stop("different-answers", differences[0].what))
+        return
+    for arm, what in unlike.items():
+        at.keep_incident(number, arm, Trouble(what))
+        at.progress.notice(f"{what}: the race goes on without it")
 
 
 def block_rng(seed: int | None, point: int, block: int) -> Random:
@@ -147,44 +136,18 @@ def plan_slots(
         if times.warmup_s[arm.name] > _lead_in_s(arm, times)
     ]
     phases += [(by_name[name], "measure") for name in order]
-    return [PlannedSlot(place, arm, phase) for place, (arm, phase) in enumerate(phases)]
+    turns = [0] * (len(phases) - len(order)) + [
+        order[:place].count(name) for place, name in enumerate(order)
+    ]
+    return [
+        PlannedSlot(place, arm, phase, turn)
+        for place, ((arm, phase), turn) in enumerate(zip(phases, turns, strict=True))
+    ]
 
 
-def start_arm(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
-    """Start an arm anew; raise Trouble where it doesn't start, which is put on record.
-
-    Somebody may have taken a port between its choice and the server's start: then others are drawn.
-    """
-    try:
-        return _start(at, block, arm)
-    except Trouble as trouble:
-        if PORT_TAKEN not in str(trouble).lower():
-            at.keep_incident(block, arm.name, trouble)
-            raise
-    what = f"arm {arm.name}: somebody had taken its port; it was started with another one"
-    at.keep_remedy(
-        RemedyRecord(block=at.finished_blocks, rule="port-taken", arm=arm.name, what=what)
-    )
-    try:
-        return _start(at, block, arm)
-    except Trouble as trouble:
-        at.keep_incident(block, arm.name, trouble)
-        raise
-
-
-def _start(at: MeasuredPoint, block: int, arm: PlannedArm) -> RunningStack:
-    return start_stack(
-        arm.stack,
-        arm.knobs,
-        arm.site,
-        folder=at.folder.block_folder(at.point.number, block, arm.name),
-        bench=at.benches[arm.name].bench.with_server_cpus(arm.cpus),
-        memory_bytes=arm.memory_bytes,
-    )
-
-
-def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord:
+def _certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRecord:
     """Ask all arms the same before the load, where they speak HTTP."""
+    at, stacks = running.at, running.stacks
     answers = {
         arm.name: ask(
             stacks[arm.name].url,
@@ -193,121 +156,59 @@ def _certify(at: MeasuredPoint, block: int, stacks: Stacks) -> CertificateRecord
             at.benches[arm.name].bench.client_socket,
             at.experiment.ignore,
         )
-        for arm in at.arms
+        for arm in arms
         if arm.stack.protocol == "http"
     }
     return CertificateRecord(
-        block=block,
+        block=running.number,
         answers=with_differences(answers),
-        settings={arm.name: stacks[arm.name].settings() for arm in at.arms},
-        ran_before=[arm.name for arm in at.arms if arm.stack.runs_already],
+        settings={arm.name: stacks[arm.name].settings() for arm in arms},
+        ran_before=[arm.name for arm in arms if arm.stack.runs_already],
     )
-
-
-def wait_for_rest(stacks: Collection[RunningStack], most_s: float) -> bool:
-    """Wait until servers rest, all of them together; False where they don't in time."""
-    deadline = time.monotonic() + most_s
-    while time.monotonic() < deadline:
-        before_s = sum(server_cpu(stack).cpu_s for stack in stacks)
-        time.sleep(LOOK_S)
-        if sum(server_cpu(stack).cpu_s for stack in stacks) - before_s <= AT_REST * LOOK_S:
-            return True
-    return False
-
-
-def _ask_to_stop(stacks: Stacks) -> None:
-    """Have all servers stop at once: each takes a tenth of a second."""
-    for stack in stacks.values():
-        stack.ask_to_stop()
 
 
 def _measure(
-    at: MeasuredPoint,
-    block: int,
-    slot: PlannedSlot,
-    times: SlotSettings,
-    stacks: Stacks,
-    generator: Generator,
+    running: RunningBlock, slots: Sequence[PlannedSlot], times: SlotSettings, rng: Random
 ) -> None:
-    """Load one arm for one slot, and keep what was measured; raise StackDied if it died."""
-    name, stack = slot.arm.name, stacks[slot.arm.name]
-    at.progress.slot_begins(name, slot.phase)
-    started_at = datetime.now(UTC)
-    with SlotProbe(name, stacks, at.benches[name].bench, generator.pid) as probe:
-        result = put_load(generator, _slot_order(at, block, slot, times, stack), stack)
-    record = SlotRecord(
-        block=block,
-        slot=slot.position,
-        arm=name,
-        phase=slot.phase,
-        started_at=started_at,
-        load=result,
-        servers=probe.servers(),
-        readings=probe.readings().model_copy(update={"ceiling": _ceiling(at, slot.arm)}),
-    )
-    at.keep(record)
-    at.progress.slot_ends(record)
-    stack.check_alive()
+    """Load the arms, a slot each time."""
+    rest_s = times.rest_s
+    for slot in slots:
+        if rest_s and not wait_for_rest(running.stacks.values(), rest_s):
+            rest_s = 0.0  # what they do then isn't left of their load
+        order = _slot_order(running, slot, times, rng)
+        running.measure(slot.position, slot.arm, slot.phase, order)
 
 
 def _slot_order(
-    at: MeasuredPoint, block: int, slot: PlannedSlot, times: SlotSettings, stack: RunningStack
+    running: RunningBlock, slot: PlannedSlot, times: SlotSettings, rng: Random
 ) -> LoadOrder:
-    name, arm = f"block {block} slot {slot.position}", slot.arm
+    at, arm, stack = running.at, slot.arm, running.stacks[slot.arm.name]
+    name = f"block {running.number} slot {slot.position}"
     if slot.phase == "warmup":
         return load_order(arm, stack, name, times.warmup_s[arm.name])
     if arm.load.requests is not None:
         longest_s = at.experiment.measure.slot_s or LONGEST_COUNT_S
         return replace(load_order(arm, stack, name, longest_s), count=arm.load.requests)
-    return load_order(arm, stack, name, times.window_s, lead_in_s=_lead_in_s(arm, times))
+    lead_in_s = _lead_in_s(arm, times) + rng.uniform(0.0, times.phase_s.get(arm.name, 0.0))
+    order = load_order(arm, stack, name, times.window_s, lead_in_s=lead_in_s)
+    return replayed(order, f"{at.experiment.measure.seed}/{running.number}/{slot.turn}")
+
+
+def replayed(order: LoadOrder, seed: str) -> LoadOrder:
+    """Give an order with a stretch of the log that its load replays, if it does.
+
+    The seed draws it; arms that replay the same log have the same stretch in their windows.
+    """
+    load = order.load
+    if load.arrivals != "replay" or load.replay is None or load.rate_per_s is None:
+        return order
+    begin, lead_in_s = Random(seed).random(), order.lead_in_s
+    stretch = unpacked(load.replay).stretch(
+        begin, order.duration_s, load.rate_per_s, lead_in_s=lead_in_s
+    )
+    return replace(order, replay=stretch)
 
 
 def _lead_in_s(arm: PlannedArm, times: SlotSettings) -> float:
     """Give the lead-in of an arm's slots; those that a number of requests ends have none."""
     return 0.0 if arm.load.requests is not None else times.lead_in_s[arm.name]
-
-
-def load_order(
-    arm: PlannedArm,
-    stack: RunningStack,
-    name: str,
-    duration_s: float,
-    *,
-    lead_in_s: float = 0.0,
-    part_s: float | None = None,
-) -> LoadOrder:
-    """Give the order, by a name of its own, for one stretch of an arm's load."""
-    return LoadOrder(
-        id=name,
-        requests=tuple(asked.sent_to(stack.url, arm.load) for asked in arm.asked),
-        load=arm.load,
-        duration_s=duration_s,
-        lead_in_s=lead_in_s,
-        part_s=part_s,
-    )
-
-
-def put_load(generator: Generator, order: LoadOrder, stack: RunningStack) -> LoadResult:
-    """Load a stack; its death explains a failure of the load generator, and is raised instead."""
-    try:
-        return generator.slot(order)
-    except GeneratorError:
-        stack.check_alive()
-        raise
-
-
-def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
-    """Give what the client can do at most with answers like the arm's, where that is known."""
-    load, calibration = arm.load, at.benches[arm.name].calibration
-    lengths = [asked.expect.body_bytes for asked in arm.asked]
-    known = [length for length in lengths if length is not None]
-    plain = load.protocol == "http" and not load.think_s
-    calibrated = at.experiment.generator == "loadgen" and plain
-    if any(may_be_compressed(asked.headers or {}) for asked in arm.asked) or len(known) < len(
-        lengths
-    ):
-        return None
-    if calibration is None or not calibrated:
-        return None
-    body_bytes = fmean(known, arm.shares)
-    return calibration.ceiling(body_bytes, load.connections, load.keepalive)

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from webdyno.definitions import Catalogue
 from webdyno.judge import settings
 from webdyno.judge.stop import blocks_for_an_answer
-from webdyno.model.experiment import Experiment, Level, Load
+from webdyno.model.experiment import Experiment, Level
 from webdyno.model.format import count, duration
+from webdyno.model.load import Load
 from webdyno.model.point import plan_points
 from webdyno.run.pilot import looked_at, needs_pilot
 
@@ -27,8 +28,10 @@ for nginx or Apache, 0.4 s for PHP with MariaDB, with one CPU for the servers.""
 PILOT_S = 2.4
 """What it takes to look at an arm alone, its start left out, about."""
 
-USUAL = (0.1, 0.6, 0.02)
+USUAL = (0.1, 0.55, 0.02)
 """Lead-in, window and warm-up that a pilot usually finds, in seconds."""
+SEARCH_TRIALS = 10
+"""What a search for the capacity takes in all, in times of its longest trials, about."""
 WITHOUT_PILOT = (settings.LEAD_IN_S, settings.WINDOW_S, settings.WARMUP_S)
 
 TOLERANCE = 0.1
@@ -55,6 +58,9 @@ def point_s(experiment: Experiment, catalogue: Catalogue) -> float:
             (measure.lead_in_s, measure.slot_s, measure.warmup_s), usual, strict=True
         )
     )
+    if experiment.capacity is not None:
+        searches_s = len(experiment.arms) * SEARCH_TRIALS * experiment.capacity.deciding_s
+        return blocks_needed(experiment) * searches_s
     first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_arm
     slots = measure.slots_per_arm or first
     loads_s = sum(

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlsplit
 
-from webdyno.model.experiment import Load
 from webdyno.model.headers import accepted_encodings, header
+from webdyno.model.load import Load
 from webdyno.model.records import Answer
 from webdyno.run.asked import Asked
 from webdyno.run.unlike import without_ignored

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from urllib.parse import quote
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -20,12 +19,11 @@ from pydantic_core import from_json
 from webdyno.definitions.refusal import first_fault
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import RECORD, BlockRecord, Record
-from webdyno.model.run import FORMAT, READABLE, RunHead
+from webdyno.model.run import FORMAT, READABLE, RunHead, arm_folder, block_path
 from webdyno.run.hidden import line_of
 
 HEAD_FILE = "run.json"
 RECORDS_FILE = "slots.jsonl"
-BLOCKS_FOLDER = "blocks"
 BLANK = b" \t\r\n\0"
 
 Write = Callable[[int, bytes], int]
@@ -167,21 +165,16 @@ class RunFolder:
 
     def block_log(self, point: int, block: int, name: str) -> Path:
         """Give the path of something that a block keeps beside its arms."""
-        return self.path / BLOCKS_FOLDER / f"{point:03d}-{block:03d}" / name
+        return block_path(self.path, point, block) / name
 
     def block_folder(self, point: int, block: int, arm: str) -> Path:
         """Give the folder of an arm in a block (configs, error logs), made if it isn't there."""
-        folder = self.block_log(point, block, _file_name(arm))
+        folder = self.block_log(point, block, arm_folder(arm))
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Trouble(f"{folder}: can't be made: {_cause(error)}") from error
         return folder
-
-
-def _file_name(arm: str) -> str:
-    """Give a name that stays inside its folder, whatever the arm is called."""
-    return quote(arm, safe=" ").replace(".", "%2E") if arm.startswith(".") else quote(arm, safe=" ")
 
 
 def _parse_head(file: Path, text: str) -> RunHead:

@@ -17,15 +17,15 @@ from webdyno.generator import Generator, GeneratorError, program
 from webdyno.judge.pilot import Needs, Step, next_step, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots
 from webdyno.judge.steady import Series, windows_to_join
-from webdyno.model.experiment import Experiment
+from webdyno.model.experiment import HALVING, Experiment
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
 from webdyno.probe import server_cpu
 from webdyno.probe.scene import Sampler
-from webdyno.run.block import load_order, prepared, put_load, start_arm
-from webdyno.run.point import MeasuredPoint, PlannedArm
+from webdyno.run.arm import load_order, put_load, start_arm
+from webdyno.run.point import MeasuredPoint, PlannedArm, prepared
 from webdyno.stack import RunningStack, StackDied
 
 WINDOW_S = 0.025
@@ -35,7 +35,7 @@ LONGEST_SHARE = 1 / 30
 """… for this share of the budget at most, or one piece."""
 FRESH_STARTS = 2
 """So many at most: another one where a change was seen late. docs/method.md: what it is worth."""
-LOAD_STARTS = 3
+LOAD_STARTS = 2
 LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
 PAUSE_S = 0.05
 PLANNED_SHARE = 1 / 4
@@ -79,16 +79,23 @@ class _Seen:
 def needs_pilot(experiment: Experiment) -> bool:
     """Tell whether a pilot can find something that isn't set.
 
-    For the lead-in alone it isn't worth its time: who sets slots and warm-up has none without.
+    For the lead-in alone it isn't worth its time: who sets slots and warm-up has none without. A
+    search for the capacity begins at the rate that it saw.
     """
     measure = experiment.measure
     asked = (measure.slot_s, measure.warmup_s)
-    return None in asked and program(experiment.generator).tells_windows
+    finds = None in asked or experiment.capacity is not None
+    return finds and program(experiment.generator).tells_windows
 
 
 def looked_at(experiment: Experiment) -> list[str]:
-    """Name the arms that have pilots: all; of the base of a gate, which is two arms, the first."""
+    """Name the arms that have pilots: all, unless others speak for them.
+
+    Of the base of a gate, which is two arms, the first; of settings of one stack the baseline.
+    """
     arms = list(experiment.arms)
+    if experiment.race == HALVING:
+        return arms[:1]
     return [arms[0], *arms[2:]] if experiment.gate else arms
 
 
@@ -96,12 +103,12 @@ def run_pilots(at: MeasuredPoint) -> None:
     """Look at each arm that has no pilot on record, in an order drawn once.
 
     Servers that don't start raise Trouble, a load generator that fails GeneratorError; a server
-    that dies stops the point.
+    that dies stops the point, unless that is a race's, which goes on without it.
     """
     if not needs_pilot(at.experiment):
         return
     order = Random(f"{at.experiment.measure.seed}/{at.point.number}/pilot")
-    done, wanted = pilots(at.records), looked_at(at.experiment)
+    done, wanted = pilots(at.records), set(looked_at(at.experiment)) - at.failed
     for arm in order.sample(at.arms, len(at.arms)):
         if arm.name in done or arm.name not in wanted:
             continue
@@ -109,8 +116,11 @@ def run_pilots(at: MeasuredPoint) -> None:
             record = _look_at(at, arm)
         except StackDied as death:
             at.keep_incident(0, arm.name, death)
-            at.has_stopped = True
-            return
+            if at.experiment.race is None:
+                at.has_stopped = True
+                return
+            at.progress.notice(f"{death.what}: the race goes on without it")
+            continue
         except GeneratorError as failure:
             at.keep_incident(0, None, failure)
             raise

@@ -1,7 +1,8 @@
 """A point of an experiment while it is being measured: what every block there works with."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -10,11 +11,15 @@ from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
 from webdyno.generator import Generator
 from webdyno.judge import Stop, decide
+from webdyno.judge.league import is_look
+from webdyno.judge.measured import Measured
+from webdyno.judge.race import still_racing
 from webdyno.judge.remedies import due_remedy
 from webdyno.model.calibration import Calibration
-from webdyno.model.experiment import Arm, Experiment, Load
+from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.format import duration
 from webdyno.model.knob import KnobValue
+from webdyno.model.load import Load
 from webdyno.model.mistake import Trouble
 from webdyno.model.point import Point
 from webdyno.model.records import (
@@ -30,6 +35,7 @@ from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.run.asked import Asked, asked_for, secrets_of
 from webdyno.run.folder import RunFolder
+from webdyno.run.state import in_state
 from webdyno.stack import StackDied
 
 MOST_CERTIFIED = 20
@@ -51,7 +57,7 @@ class PlannedArm:
     secrets: frozenset[str]
     """What of it nothing on disk may show."""
     memory_bytes: int | None
-    cpus: int | None
+    cpus: float | None
 
     @property
     def certified(self) -> tuple[Asked, ...]:
@@ -138,11 +144,38 @@ class MeasuredPoint:
     has_stopped: bool = False
     """Whether nothing more is measured here in this session."""
     _patience_told: bool = field(default=False, init=False)
+    _racing: tuple[object, list[str]] = field(default=(None, []), init=False)
+    """Who is still in a race, and as of when."""
 
     @property
     def finished_blocks(self) -> int:
         """How many blocks came to their end."""
         return sum(isinstance(record, BlockRecord) for record in self.records)
+
+    @property
+    def failed(self) -> set[str]:
+        """Name the arms that a race goes on without: those that failed."""
+        incidents = (it for it in self.records if isinstance(it, IncidentRecord))
+        return {it.arm for it in incidents if it.arm is not None and self.experiment.race}
+
+    def goes_on_without(self, failed: Collection[str]) -> bool:
+        """Whether a race goes on when these have failed; tuning needs its baseline."""
+        baseline = next(iter(self.experiment.arms))
+        return bool(failed) and (self.experiment.is_league or baseline not in failed)
+
+    def racing(self) -> list[PlannedArm]:
+        """Give the arms of the next block: all, or those that are still in the race."""
+        asof = (self.finished_blocks, self.failed)
+        if self._racing[0] != asof:
+            self._racing = (asof, self._still_racing())
+        return [arm for arm in self.arms if arm.name in self._racing[1]]
+
+    def _still_racing(self) -> list[str]:
+        known, names = self._racing
+        blocks = len(Measured.of(self.records).blocks)
+        if known and self.experiment.is_league and not is_look(blocks, self.experiment):
+            return [name for name in names if name not in self.failed]
+        return still_racing(self.records, self.experiment)
 
     def stops(self) -> bool:
         """Tell whether another block would be in vain or isn't needed; put on record why."""
@@ -185,13 +218,20 @@ class MeasuredPoint:
     def ask_for(self, blocks: int) -> None:
         """Have so many blocks measured here in all, neither fewer nor more; 0 for no further one.
 
-        How precise the ratio is by then doesn't matter: the number was settled beforehand.
+        How precise the ratio is by then doesn't matter: the number was settled beforehand. Nor does
+        the time, but that remedies which need a new beginning have to find some.
         """
         self.has_stopped = not blocks
         if blocks:
-            exactly = {"min_blocks": blocks, "max_blocks": blocks, "patience": 1.0}
-            measure = self.experiment.measure.model_copy(update=exactly)
-            self.experiment = self.experiment.model_copy(update={"measure": measure})
+            measure = self.experiment.measure
+            exactly = {
+                "min_blocks": blocks,
+                "max_blocks": blocks,
+                "patience": 1.0,
+                "budget_s": self.used_s + measure.budget_s,
+            }
+            changed = measure.model_copy(update=exactly)
+            self.experiment = self.experiment.model_copy(update={"measure": changed})
 
     def keep(self, record: Record) -> None:
         """Write a record of this point to disk at once, and remember it."""
@@ -222,3 +262,9 @@ class MeasuredPoint:
             log_tail=died.log_tail if died else [],
         )
         self.keep(incident)
+
+
+def prepared(at: MeasuredPoint, number: int) -> AbstractContextManager[None]:
+    """Put the user's own things into the state that every block begins with, and back after it."""
+    log = at.folder.block_log(at.point.number, number, "state.log")
+    return in_state(at.experiment.state, log)

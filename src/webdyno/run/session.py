@@ -11,21 +11,22 @@ from pathlib import Path
 from random import Random
 
 from webdyno.bench import Bench, open_bench
+from webdyno.bench.control_group import forget_groups
+from webdyno.bench.cpu_limit import CpuLimit
 from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
 from webdyno.generator import GeneratorError, find_loadgen, program
 from webdyno.judge import ELSEWHERE, Stop, decide, fails_gate
 from webdyno.judge.differences import surroundings
 from webdyno.model.bench import BenchSettings
-from webdyno.model.command import repeat_command
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake
+from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.records import BlockRecord, PilotRecord, Record, SessionRecord, StopRecord
-from webdyno.model.run import RunHead
+from webdyno.model.run import BLOCKS_FOLDER, RunHead
 from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
-from webdyno.run.folder import BLOCKS_FOLDER, RunFolder
+from webdyno.run.folder import RunFolder
 from webdyno.run.hidden import hide_in_files
 from webdyno.run.pilot import run_pilots
 from webdyno.run.point import ArmBench, MeasuredPoint, PlannedArm, Progress, plan_arms
@@ -73,7 +74,7 @@ def resume_run(path: Path) -> RunFolder:
         lines = "\n".join(f"    {it.what}: {it.before} before, {it.after} now" for it in changed)
         raise Mistake(
             f"{path} can't go on here, as one verdict would rest on unequal things:\n{lines}"
-            f"\nTo measure the same experiment anew: {repeat_command(path, head)}"
+            f"\nTo measure the same experiment anew: {head.repeat_command(path)}"
         )
     folder.append(here)
     return folder
@@ -158,12 +159,21 @@ class _OpenBenches:
         key = (settings, generator)
         if key not in self._open:
             bench = self._bench(settings)
-            new_generator = partial(
-                program(generator).new, bench.split.client, bench.client_entry()
-            )
+            entry = [*self._with_cpu_time(settings, bench), *bench.client_entry()]
+            new_generator = partial(program(generator).new, bench.split.client, entry)
             calibration = self._calibrations[settings]
             self._open[key] = ArmBench(bench, new_generator, calibration)
         return self._open[key]
+
+    def _with_cpu_time(self, settings: BenchSettings, bench: Bench) -> list[str]:
+        """Give the words before a command that let it have the client's share of CPU time."""
+        if settings.client_cpus is None:
+            return []
+        workspace = self._exits.enter_context(bench.workspace())
+        self._exits.callback(forget_groups, workspace.name)
+        group = bench.control_group(workspace)
+        limit = CpuLimit.impose(workspace.name, group, settings.client_cpus)
+        return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', str(limit.folder / "cgroup.procs")]
 
     def _bench(self, settings: BenchSettings) -> Bench:
         if settings not in self._benches:
@@ -188,10 +198,12 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
         turn += 1
         for at in Random(f"{seed}/round {turn}").sample(going, len(going)):
             began, number = time.monotonic(), at.finished_blocks + 1
+            known_to_fail = at.failed
             try:
                 run_pilots(at)
                 if at.has_stopped:
                     continue
+                began = time.monotonic()  # what pilots took they have counted themselves
                 run_block(at, number)
                 at.remedy()
                 generator_failed = False
@@ -200,6 +212,10 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
                     raise
                 generator_failed = True
                 at.progress.notice(f"{failure}; block {number} is begun anew")
+            except Trouble as trouble:
+                if not at.goes_on_without(at.failed - known_to_fail):
+                    raise
+                at.progress.notice(f"{trouble}\nthe race goes on without it")
             took_s = time.monotonic() - began
             at.used_s += took_s
             if not any_block and at.finished_blocks == number:

@@ -14,6 +14,7 @@ from typing import Self
 from webdyno.bench import Bench, ServerProcess
 from webdyno.bench.control_group import ControlGroup, forget_groups, trees
 from webdyno.bench.copies import copy_own
+from webdyno.bench.cpu_limit import CpuLimit
 from webdyno.bench.found import FoundProcess
 from webdyno.bench.memory import MemoryLimit, MemoryReading
 from webdyno.bench.users import ServerUser, hand_over, make_private
@@ -130,12 +131,14 @@ class RunningStack:
         """The control group of all services, where the machine has such."""
         self.memory_limit: MemoryLimit | None = None
         """The limit of all services together, if there is one."""
+        self._cpu_limit: CpuLimit | None = None
         self._prepared: PreparedSite = prepared
         self._started: list[RunningService] = []
         self._workspace: Workspace = bench.workspace()
         try:
             if not stack.runs_already:
                 self.group = bench.control_group(self._workspace)
+            self._cpu_limit = self._limit_cpu()
             if memory_bytes is not None:
                 self.memory_limit = bench.memory_limit(self._workspace, self.group, memory_bytes)
             state = make_private(self._workspace.path / "_state")
@@ -249,7 +252,8 @@ class RunningStack:
         size = (
             f"{memory_words(limit.reading().limit_bytes)}, kept by {limit.means}" if limit else ""
         )
-        common = {"server CPUs": str(self._server_cpus), "memory limit": size or "none"}
+        cpus = self._bench.servers_cpu_time or self._server_cpus
+        common = {"server CPUs": f"{cpus:g}", "memory limit": size or "none"}
         if self.stack.runs_already:
             common = {"server CPUs": "as it was started", "memory limit": "as it was started"}
         return common | {
@@ -297,6 +301,15 @@ class RunningStack:
         self._workspace.remove()
         self._prepared.release()
 
+    def _limit_cpu(self) -> CpuLimit | None:
+        theirs = self.stack.has_containers or self.stack.runs_already
+        if theirs and self._bench.servers_cpu_time is not None:
+            raise Trouble(
+                f"{self.stack.name}: a share of a CPU can't be kept for containers, nor for what "
+                "runs already; give whole CPUs"
+            )
+        return self._bench.cpu_limit(self._workspace, self.group)
+
     def _killed_for_memory(self) -> str:
         memory = self.memory()
         kills = memory.oom_kills if memory else 0
@@ -306,7 +319,8 @@ class RunningStack:
         if service.is_container:
             return []
         own = [self.group.entry(service.role.name)] if self.group else []
-        return own + (self.memory_limit.entries() if self.memory_limit else [])
+        limits = [it for it in (self._cpu_limit, self.memory_limit) if it is not None]
+        return own + [entry for limit in limits for entry in limit.entries()]
 
     def _groups_made_by(self, service: RunningService) -> list[Path]:
         return trees(self._workspace.name) if service.is_container else []

@@ -6,16 +6,25 @@ point it holds when a ratio's whole interval lies between them, and doesn't when
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from webdyno.judge.judgement import judge, spoils
+from webdyno.judge.comparison import inverted
+from webdyno.judge.judgement import judge
 from webdyno.judge.sweep import runs_by_point
-from webdyno.model.experiment import OWN_GENERATOR, GeneratorName, Measure
+from webdyno.model.experiment import OWN_GENERATOR, GeneratorName
 from webdyno.model.format import count
-from webdyno.model.judgement import Comparison, Interval, Verdict
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.measure import Measure
 from webdyno.model.point import Point, PointJudgement
 from webdyno.model.records import BlockRecord, Record
 from webdyno.model.run import RunHead
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 
+RATE, CPU_TIME = "rate_rps", "server_cpu_us"
+JUDGED_BY_CPU = (
+    "the load generator was the limit of both, so by what the servers' CPU time per request allows"
+)
+Known = Mapping[tuple[str, str], Comparison]
+"""Comparisons by metric and arm."""
 FEWEST_BLOCKS = Measure().min_blocks
 """As many as any verdict needs."""
 
@@ -94,7 +103,7 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
         for value in judgement.arms:
             if value.metric != claim.metric or value.arm not in claim.arms:
                 continue
-            whys = [it.what for it in judgement.findings if spoils(it, value.metric, [value.arm])]
+            whys = [it.what for it in judgement.findings if it.spoils(value.metric, [value.arm])]
             spoilt += whys
             if value.interval is not None and not whys:
                 found.append(value.interval)
@@ -107,12 +116,22 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
 
 
 def comparisons_of(claim: Claim, at: PointJudgement) -> list[Comparison]:
-    """Give the comparisons that a claim is about at one point."""
-    return [
-        comparison
-        for comparison in at.judgement.comparisons
-        if comparison.metric == claim.metric and comparison.a in claim.arms
-    ]
+    """Give the comparisons that a claim is about at one point.
+
+    Where the load generator was the limit of both arms, neither could show its rate: then who needs
+    less of the servers' CPU time for a request could have the higher one, by as much.
+    """
+    known = {(it.metric, it.a): it for it in at.judgement.comparisons}
+    asked = [known[claim.metric, arm] for arm in claim.arms if (claim.metric, arm) in known]
+    return [_by_cpu_time(it, known) for it in asked]
+
+
+def _by_cpu_time(comparison: Comparison, known: Known) -> Comparison:
+    by_cpu = known.get((CPU_TIME, comparison.a))
+    both = list(comparison.limited_by.values()) == ["client", "client"]
+    if comparison.metric != RATE or not both or by_cpu is None or by_cpu.ratio is None:
+        return comparison
+    return inverted(by_cpu).model_copy(update={"reason": JUDGED_BY_CPU})
 
 
 def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:
@@ -165,6 +184,8 @@ def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparison
     if outcome is Outcome.FAILS and all(_no_difference(claim, each) for each in cause):
         return f"{share}there is no difference that matters{_excluded(cause)}"
     where = "inside" if outcome is Outcome.HOLDS else "outside"
+    if all(each.reason == JUDGED_BY_CPU for each in cause):
+        share += f"{JUDGED_BY_CPU}: "
     return f"{share}the interval lies {where} {bounds(claim)}{_limits(cause)}{_excluded(cause)}"
 
 

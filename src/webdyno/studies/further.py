@@ -8,7 +8,8 @@ from math import ceil, inf, log, log1p
 from statistics import fmean
 from typing import NamedTuple
 
-from webdyno.model.judgement import Comparison, Interval
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Comparison
 from webdyno.model.point import PointJudgement
 from webdyno.model.records import BlockRecord, Record
 from webdyno.model.run import RunHead
@@ -113,10 +114,12 @@ def _by_point(
         if len(it.by_block) >= FEWEST_BLOCKS and seems_to_fail(claim, it)
         if (more := blocks_to_decide(claim, it))
     ]
+    finished = {at.point.number: at.judgement.blocks for at in judged}
     for point, comparisons in lacking.items():
         valid = min((len(it.by_block) for it in comparisons), default=FEWEST_BLOCKS)
         if valid < FEWEST_BLOCKS:
-            yield point, FEWEST_BLOCKS - valid
+            if valid or finished[point] < FEWEST_BLOCKS:
+                yield point, _lacking(valid, finished[point])
         elif decides and refuting:
             if point == min(refuting)[1]:
                 yield point, min(refuting)[0]
@@ -124,6 +127,16 @@ def _by_point(
             needed = [blocks_to_decide(claim, it) or 0 for it in comparisons]
             if min(needed):
                 yield point, max(needed)
+
+
+def _lacking(valid: int, finished: int) -> int:
+    """Give the blocks without which there are fewer valid ones than a verdict needs.
+
+    As many of them are spoilt as were so far. Where none of enough blocks was valid, none will be,
+    as where a load generator doesn't tell the metric.
+    """
+    missing = FEWEST_BLOCKS - valid
+    return ceil(missing * finished / valid) if valid else missing
 
 
 def seems_to_fail(claim: Claim, comparison: Comparison) -> bool:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.format import MISSING, bounds, estimate, ratio_bounds, times
-from webdyno.model.judgement import Interval
+from webdyno.model.interval import Interval
 from webdyno.model.metrics import metric_rule
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 

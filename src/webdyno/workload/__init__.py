@@ -4,12 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from webdyno.model.replay import Replay
 from webdyno.model.workload import Workload
 from webdyno.workload.fidelity import fidelity
 from webdyno.workload.lines import moment_of
 from webdyno.workload.log import Log, Wanted, read_log
 from webdyno.workload.popularity import popularity
 from webdyno.workload.privacy import Privacy, Treatment
+from webdyno.workload.replayed import replay_of
 from webdyno.workload.rhythm import arrivals, sessions, spread
 from webdyno.workload.traffic import (
     Manner,
@@ -46,14 +48,19 @@ class Traffic(NamedTuple):
     """Entries of `[[requests]]`."""
     text: str
     """All of it as `traffic.toml`."""
+    replay: Replay | None
+    """When each request came, where that was asked for."""
     twin: dict[str, Any] | None
     """Its twin's `site.toml`, where there is one."""
 
 
-def traffic_of(log: Log, manner: Manner, *, twin: bool = False) -> Traffic:
+def traffic_of(
+    log: Log, manner: Manner, *, twin: bool = False, replay_file: str | None = None
+) -> Traffic:
     """Fit a workload to a log, and make a load of it, for a twin site or for the user's own.
 
-    Raise Mistake where a twin would be too large.
+    With the name of a file that its own timetable will be written to, as the load's text names it.
+    Raise Mistake where a twin would be too large, or the log can't be replayed.
     """
     paths = {path: number for number, path in enumerate(dict.fromkeys(it.path for it in log.asked))}
     path_id = np.array([paths[asked.path] for asked in log.asked])[log.asked_id]
@@ -77,8 +84,11 @@ def traffic_of(log: Log, manner: Manner, *, twin: bool = False) -> Traffic:
         fidelity=fidelity(log, chosen, when, visits),
     )
     load, requests = load_keys(workload, chosen, manner), request_entries(log, chosen)
+    replay = None
+    if replay_file is not None:
+        replay, load = replay_of(log, chosen), load | {"replay_file": replay_file}
     site = None
     if twin:
         site, requests = twin_of(log, requests)
     text = written(workload, load, requests, manner.speed)
-    return Traffic(workload, load, requests, text, site)
+    return Traffic(workload, load, requests, text, replay, site)

@@ -4,7 +4,7 @@ import pytest
 
 from builders import SimulatedRun
 from judge.validity.broken import found_in, load_with, readings_with, run_with
-from webdyno.model.experiment import SlowReaders
+from webdyno.model.load import SlowReaders
 from webdyno.model.readings import MemoryLimitUse, ServerStatus, StoppedUse
 from webdyno.model.records import SlotRecord
 

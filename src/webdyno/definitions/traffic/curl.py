@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from urllib.parse import quote_plus
 
-from webdyno.definitions.bodies import read_body
+from webdyno.definitions.contents import read_body
 from webdyno.definitions.traffic.parts import Entry, headers_of, path_of, with_body
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import JSON_TYPE, SECRET
@@ -86,7 +86,10 @@ def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[
     except ValueError as error:
         raise Mistake(f"{place}: can't be taken apart as a shell would: {error}") from None
     if not words or Path(words[0]).name != "curl":
-        raise Mistake(f"{place}: should begin with curl, as in --curl 'curl -X POST http://…'")
+        raise Mistake(
+            f"{place}: should begin with curl, as in --curl 'curl -X POST http://…', and not be "
+            f"{joined!r:.60}"
+        )
     try:
         found, addresses = getopt.gnu_getopt(words[1:], _SHORT, list(_LONG))
     except getopt.GetoptError as error:

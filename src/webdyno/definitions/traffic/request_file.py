@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from webdyno.definitions.bodies import read_body
+from webdyno.definitions.contents import read_body
 from webdyno.definitions.traffic.parts import Entry, headers_of, path_of, read_text, with_body
 from webdyno.model.mistake import Mistake
 

@@ -27,6 +27,10 @@ def read_workload_file(path: Path) -> dict[str, Any]:
     for number, entry in enumerate(requests):
         if not isinstance(entry, dict):
             raise Mistake(f"{file.place(('requests', number))}: should be a table, [[requests]]")
-    if not isinstance(file.data.get("load", {}), dict):
+    load = file.data.get("load", {})
+    if not isinstance(load, dict):
         raise Mistake(f"{file.place(('load',))}: load should be a table, [load]")
-    return file.data
+    if isinstance(replay := load.get("replay_file"), str):
+        # Named from where this file lies, wherever the experiment does.
+        load = {**load, "replay_file": str(path.parent.resolve() / replay)}
+    return {**file.data, "load": load}

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import (
     answers,
+    capacity,
     certificate,
     client,
     host,
@@ -46,6 +47,14 @@ RULES: tuple[Rule, ...] = (
     run.FEW_BLOCKS,
 )
 """All of them, in the order in which they are told."""
+CAPACITY_RULES: tuple[Rule, ...] = (
+    run.SESSIONS,
+    run.INCIDENT,
+    certificate.CERTIFICATE,
+    *capacity.RULES,
+    run.FEW_BLOCKS,
+)
+"""Those of a search for the capacity, whose trials ask for too much by intent."""
 
 
 def findings(head: RunHead, records: Sequence[Record]) -> list[Finding]:
@@ -55,7 +64,8 @@ def findings(head: RunHead, records: Sequence[Record]) -> list[Finding]:
 
 def findings_of(head: RunHead, measured: Measured) -> list[Finding]:
     """Apply every rule to what was measured; what makes it invalid comes first."""
-    found = [finding for rule in RULES for finding in rule.findings(measured, head)]
+    rules = CAPACITY_RULES if head.experiment.capacity else RULES
+    found = [finding for rule in rules for finding in rule.findings(measured, head)]
     return sorted(found, key=lambda finding: finding.severity != "invalid")
 
 

@@ -48,8 +48,10 @@ def differences(certificate: CertificateRecord, experiment: Experiment) -> list[
 
     Arms that are asked for other pages than the baseline are only held to what their site promises.
     """
-    by_arm = {arm: certificate.answers.get(arm, []) for arm in experiment.arms}
-    alike = {arm: by_arm[arm] for arm in asked_alike(experiment)}
+    by_arm = {
+        arm: certificate.answers[arm] for arm in experiment.arms if arm in certificate.answers
+    }
+    alike = {arm: by_arm[arm] for arm in asked_alike(experiment) if arm in by_arm}
     return [*_unlike_expected(by_arm), *_unlike_each_other(alike)]
 
 
@@ -177,6 +179,8 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
 
 def _unlike_each_other(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
     """Compare the arms' answers one by one, in the order in which the load asks for them."""
+    if not by_arm:
+        return
     baseline, *others = by_arm
     for arm in others:
         if len(by_arm[baseline]) != len(by_arm[arm]):

@@ -245,13 +245,11 @@ def _missed(slot: SlotRecord) -> bool:
         load.counted_windows[-1] if load.counted_windows else None,
         load.response_time_us.p50,
     )
-    return (
-        last is not None
-        and usual_us is not None
-        and last.at_s >= usual_us / 1e6
-        and last.completed < load.offered_rps * last.length_s
-        and _off(last.completed, load.offered_rps * last.length_s)
-    )
+    if last is None or usual_us is None or last.at_s < usual_us / 1e6:
+        return False
+    of_last = load.offered_rps if load.last_offered_rps is None else load.last_offered_rps
+    due = of_last * last.length_s
+    return last.completed < due and _off(last.completed, due)
 
 
 def _off(count: int, expected: float) -> bool:

@@ -70,9 +70,12 @@ class SlotRule:
     for the rate, which is "at least"."""
 
     def left_out(self, slots: Sequence[SlotRecord]) -> list[LeftOutSlot]:
-        """List the slots that break the rule and don't count for some metric."""
+        """List the slots that break the rule and don't count for some metric.
+
+        Trials of a search for the capacity all count: some of them ask for too much by intent.
+        """
         by_arm: dict[str, list[SlotRecord]] = {}
-        for slot in slots:
+        for slot in (slot for slot in slots if slot.trial is None):
             by_arm.setdefault(slot.arm, []).append(slot)
         return [
             LeftOutSlot(

@@ -45,8 +45,8 @@ def _incidents(measured: Measured, head: RunHead) -> Iterator[Finding]:
     An incident spoils its block. Where that was measured again from its start, the run is whole:
     unless it happens so often that what is left was chosen by luck.
     """
-    finished = {block.record.block for block in measured.blocks}
     for arm in (None, *head.experiment.arms):
+        finished = {block.record.block for block in measured.blocks if arm is None or block.of(arm)}
         mine = [incident for incident in measured.incidents if incident.arm == arm]
         if not mine:
             continue
@@ -88,9 +88,10 @@ def _few_samples(measured: Measured, head: RunHead) -> Iterator[Finding]:
         return  # the load generator gave no distribution of times
     quantiles = {rule.name: rule.quantile for rule in METRICS.values() if rule.quantile}
     for arm in head.experiment.arms:
-        fewest = min(
-            sum(slot.load.requests.completed for slot in block.of(arm)) for block in measured.blocks
-        )
+        by_block = [slots for block in measured.blocks if (slots := block.of(arm))]
+        if not by_block:
+            continue
+        fewest = min(sum(slot.load.requests.completed for slot in slots) for slots in by_block)
         short = {name: it for name, it in quantiles.items() if fewest < exceeded_by_largest(it)}
         if short:
             highest = max(short.values())

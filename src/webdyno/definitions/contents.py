@@ -1,4 +1,4 @@
-"""Reads the files that `[[requests]]` name for their bodies, so that a run keeps their content."""
+"""Reads the files that an experiment names, so that a run keeps their content."""
 
 import base64
 from collections.abc import Callable
@@ -7,14 +7,38 @@ from typing import Any
 
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.mistake import Mistake
+from webdyno.model.replay import Replay
 
 MOST_BODY_BYTES = 16 * 2**20
 
 
-def with_bodies(
+def with_contents(
     data: dict[str, Any], folder: Path, place: Callable[[KeyPath], str]
 ) -> dict[str, Any]:
-    """Give an experiment's data with the content of each `body_file` in its place."""
+    """Give an experiment's data with the content of each file in its place."""
+    return _with_replay(_with_bodies(data, folder, place), folder, place)
+
+
+def _with_replay(
+    data: dict[str, Any], folder: Path, place: Callable[[KeyPath], str]
+) -> dict[str, Any]:
+    load = data.get("load")
+    if not isinstance(load, dict) or not isinstance(load.get("replay_file"), str):
+        return data
+    where, path = place(("load", "replay_file")), folder / load["replay_file"]
+    try:
+        packed = Replay.read(path).packed()
+    except OSError as error:
+        raise Mistake(f"{where}: {path} can't be read: {error.strerror}") from None
+    except ValueError as error:
+        raise Mistake(f"{where}: {path}: {error}") from None
+    others = {key: value for key, value in load.items() if key != "replay_file"}
+    return {**data, "load": {**others, "replay": packed}}
+
+
+def _with_bodies(
+    data: dict[str, Any], folder: Path, place: Callable[[KeyPath], str]
+) -> dict[str, Any]:
     requests = data.get("requests")
     if not isinstance(requests, list):
         return data

@@ -1,0 +1,83 @@
+"""A limit on the CPU time of a group of processes, kept by the kernel's control groups."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from webdyno.bench.control_group import ControlGroup, mount_point, mounts
+from webdyno.model.mistake import Trouble
+
+PERIOD_US = 5_000
+"""The kernel counts anew so often. A short one: whoever has used up its share stands still until
+then, and nothing that is measured should be as long as that."""
+
+
+class CpuLimit(NamedTuple):
+    """A control group whose processes together get so much CPU time and no more.
+
+    It goes with the other groups of its name.
+    """
+
+    folder: Path
+    means: Literal["cgroup-v2", "cgroup-v1"]
+    """What keeps it."""
+
+    @classmethod
+    def impose(cls, name: str, group: ControlGroup | None, cpus: float) -> "CpuLimit":
+        """Limit a group to so many CPUs' time, or one that is made by that name.
+
+        Raise Trouble where this machine has no means to do it.
+        """
+        quota_us = str(round(cpus * PERIOD_US))
+        found = _by_version_2(group, quota_us) or _by_version_1(name, quota_us)
+        if found is None:
+            raise Trouble(
+                "a share of a CPU was asked for and can't be kept here: that takes root and the "
+                "kernel's control groups with the cpu controller; run as root, or ask for whole "
+                "CPUs"
+            )
+        return found
+
+    def entries(self) -> list[Path]:
+        """Give the files that a process writes "0" into so that the limit holds for it.
+
+        None where being in the stack's control group is enough.
+        """
+        return [self.folder / "cgroup.procs"] if self.means == "cgroup-v1" else []
+
+
+def _by_version_2(group: ControlGroup | None, quota_us: str) -> CpuLimit | None:
+    mount = mount_point()
+    if group is None or mount is None:
+        return None
+    try:
+        if "cpu" not in (mount / "cgroup.controllers").read_text().split():
+            return None
+        (mount / "cgroup.subtree_control").write_text("+cpu")
+        (group.path / "cpu.max").write_text(f"{quota_us} {PERIOD_US}")
+    except OSError:
+        return None
+    return CpuLimit(group.path, "cgroup-v2")
+
+
+def _by_version_1(name: str, quota_us: str) -> CpuLimit | None:
+    if os.geteuid() != 0:
+        return None
+    for mount in _version_1_mounts():
+        folder = mount / f"webdyno-{name}"
+        try:
+            folder.mkdir()
+            (folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (folder / "cpu.cfs_quota_us").write_text(quota_us)
+        except OSError:
+            with suppress(OSError):
+                folder.rmdir()
+            return None
+        return CpuLimit(folder, "cgroup-v1")
+    return None
+
+
+def _version_1_mounts() -> Iterator[Path]:
+    return (Path(it.path) for it in mounts() if it.kind == "cgroup" and "cpu" in it.options)

@@ -1,0 +1,59 @@
+"""`webdyno capacity`: how much each of two stacks can take while objectives hold."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arranged
+from webdyno.cli.exits import Exit
+from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags
+from webdyno.cli.measure import measure
+from webdyno.definitions import CommandLine
+
+USUAL_OBJECTIVES = ("p99<50ms",)
+
+
+def capacity(
+    stack: Annotated[
+        str,
+        Parameter(help="What the question is about: a stack, or a system of your own, as in duel."),
+    ],
+    baseline: Annotated[str, Parameter(help="What it is compared with, likewise.")],
+    *,
+    slo: Annotated[
+        Sequence[str],
+        Parameter(
+            help="What has to hold: a percentile of response times, as 'p99<50ms', or "
+            "'failures<0.1%'; may be given again, then all have to.",
+            negative=(),
+        ),
+    ] = USUAL_OBJECTIVES,
+    asked: AskedFlags = NOTHING_SAID,
+    out: Out = None,
+    run: RunFlags = PLAIN_RUN,
+) -> Exit:
+    """Find the highest load that each of two stacks carries while objectives hold.
+
+    Requests come as from independent users, whether or not the servers keep up. In each block the
+    servers are started anew, and each one's capacity is searched for anew: it takes a while.
+
+    For example
+
+        webdyno capacity nginx apache-event --slo 'p99<50ms'
+
+        webdyno capacity nginx-phpfpm apache-prefork-modphp --site wordpress --slo 'p99<500ms'
+
+        webdyno capacity node nginx --slo 'p99.9<100ms' --slo 'failures<0.1%' --budget 30m
+
+        webdyno capacity rev:. rev:main --slo 'p99<200ms'
+
+    A rate is tried over --set load.connections=N connections at most (64). Requests that wait for
+    one are late from when they were due.
+    """
+    more = CommandLine(
+        {"capacity": {"slo": list(slo)}},
+        {("capacity",): "--slo", ("capacity", "slo"): f"--slo {' --slo '.join(slo)}"},
+    )
+    name, experiment, catalogue = arranged([baseline, stack], asked, run, more)
+    return measure(name, experiment, catalogue, out, run)

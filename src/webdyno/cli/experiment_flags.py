@@ -1,0 +1,217 @@
+"""What of an experiment can be said on the command line: its bench, its traffic, its settings."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from webdyno.cli.console import tell
+from webdyno.cli.flags import Budget, Ignore, Settings, ignored
+from webdyno.definitions import Override, factors, settings
+from webdyno.definitions.refusal import build
+from webdyno.definitions.traffic import (
+    open_secrets,
+    read_curl,
+    read_har,
+    read_request_file,
+    read_workload_file,
+)
+from webdyno.definitions.value import written_value
+from webdyno.generator import programs
+from webdyno.model.bench import BenchSettings
+from webdyno.model.experiment import OWN_GENERATOR
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class BenchFlags:
+    """Where an experiment runs."""
+
+    bench: Annotated[
+        Literal["this-machine", "netns"] | None,
+        Parameter(help="netns: client and servers in network namespaces, joined by a cable."),
+    ] = None
+    server_cores: Annotated[
+        str | None,
+        Parameter(help="Cores for the servers; the client has the others. Half unless given."),
+    ] = None
+    link: Annotated[
+        str | None, Parameter(help="With --bench netns: what the cable carries, such as 100mbit.")
+    ] = None
+    delay: Annotated[
+        str | None, Parameter(help="With --bench netns: added to a round trip, such as 20ms.")
+    ] = None
+    loss: Annotated[
+        str | None, Parameter(help="With --bench netns: packets lost each way, such as 0.1%.")
+    ] = None
+
+    def overrides(self) -> list[Override]:
+        """Give the flags as settings of the experiment."""
+        return [
+            Override(("bench", key), value, self._flag(key)) for key, value in self._given().items()
+        ]
+
+    def settings(self) -> BenchSettings:
+        """Give the settings of a bench; raise Mistake, naming the flag, where there is one."""
+        return build(BenchSettings, self._given(), lambda where: self._flag(*where))
+
+    def _given(self) -> dict[str, object]:
+        cores = self.server_cores
+        flags: dict[str, object] = {
+            "kind": self.bench,
+            "server_cores": cores and written_value(cores, f"--server-cores {cores}"),
+            "link": self.link,
+            "delay": self.delay,
+            "loss": self.loss,
+        }
+        return {key: value for key, value in flags.items() if value is not None}
+
+    def _flag(self, key: str | int = "kind") -> str:
+        name = "bench" if key == "kind" else str(key).replace("_", "-")
+        return f"--{name} {self._given().get(str(key), 'this-machine')}"
+
+
+THIS_BENCH = BenchFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TrafficFlags:
+    """What is asked for, instead of what the experiment says: docs/requests.md."""
+
+    curl: Annotated[
+        Sequence[str],
+        Parameter(
+            help="A curl command, as browsers copy it: what is asked for, instead of paths; may be "
+            "given again.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = ()
+    har: Annotated[
+        Path | None, Parameter(help="A HAR file that a browser saved: what is asked for.")
+    ] = None
+    requests: Annotated[
+        Path | None,
+        Parameter(
+            help="A .http file, one with a JSON object a line, or what `webdyno workload` wrote: "
+            "what is asked for."
+        ),
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether there are any."""
+        return bool(self.curl or self.har or self.requests)
+
+    def overrides(self) -> list[Override]:
+        """Give the requests as a setting of the experiment."""
+        if not self.given:
+            return []
+        entries = [read_curl(command) for command in self.curl]
+        flags = ["--curl"] if self.curl else []
+        beside: list[Override] = []
+        if self.har is not None:
+            recorded, told = read_har(self.har)
+            entries += recorded
+            flags.append(f"--har {self.har}")
+            if told:
+                tell(told)
+        if self.requests is not None:
+            flag = f"--requests {self.requests}"
+            flags.append(flag)
+            if self.requests.suffix == ".toml":
+                traffic = read_workload_file(self.requests)
+                entries += traffic["requests"]
+                beside = _beside_requests(traffic, flag)
+            else:
+                entries += read_request_file(self.requests)
+        if names := open_secrets(entries):
+            tell(
+                f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
+                "place, filled from the environment, keeps it out"
+            )
+        return [Override(("requests",), entries, " ".join(flags)), *beside]
+
+
+def _beside_requests(traffic: dict[str, Any], flag: str) -> list[Override]:
+    """Give what a file of traffic says beside its requests."""
+    load = [Override(("load", key), value, flag) for key, value in traffic.get("load", {}).items()]
+    found = traffic.get("workload")
+    return load if found is None else [*load, Override(("workload",), found, flag)]
+
+
+NO_TRAFFIC = TrafficFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ExperimentFlags:
+    """What of an experiment can be said on the command line."""
+
+    budget: Budget = None
+    precision: Annotated[
+        str | None,
+        Parameter(help="Stop when the ratio is known this well, such as 2% (or 0.02) either way."),
+    ] = None
+    question: Annotated[
+        str | None,
+        Parameter(
+            help="Ask one thing of each arm, and stop when it is answered: 'faster', or "
+            "'not-slower-by 5%'."
+        ),
+    ] = None
+    generator: Annotated[
+        str | None,
+        Parameter(
+            help="What makes the load: webdyno's own loadgen, or an instrument of older studies: "
+            + ", ".join(name for name in programs() if name != OWN_GENERATOR)
+            + "."
+        ),
+    ] = None
+    bench: BenchFlags = THIS_BENCH
+    traffic: TrafficFlags = NO_TRAFFIC
+    set_: Settings = ()
+    ignore: Ignore = ()
+    vary: Annotated[
+        Sequence[str],
+        Parameter(
+            help="KEY=LEVEL,LEVEL…: compare at each of these levels of a setting; with several, "
+            "at every combination.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = ()
+
+    def overrides(self) -> list[Override]:
+        """Give the flags as settings of the experiment; raise Mistake where one is none.
+
+        What a flag sets by itself counts before what a file of traffic says.
+        """
+        own = [*settings(self.set_), *factors(self.vary)]
+        set_here = {override.sets for override in own}
+        traffic = self.traffic.overrides()
+        return [
+            *self._measuring(),
+            *self.bench.overrides(),
+            *(it for it in traffic if it.key[0] != "load" or it.sets not in set_here),
+            *ignored(self.ignore),
+            *own,
+        ]
+
+    def _measuring(self) -> Iterator[Override]:
+        if self.generator is not None:
+            yield Override(("generator",), self.generator, f"--generator {self.generator}")
+        if self.budget is not None:
+            yield Override(("measure", "budget_s"), self.budget, f"--budget {self.budget}")
+        if self.precision is not None:
+            given = f"--precision {self.precision}"
+            yield Override(("measure", "precision"), self.precision, given)
+        if self.question is not None:
+            given = f"--question {self.question}"
+            yield Override(("measure", "question"), self.question, given)
+
+
+AS_WRITTEN = ExperimentFlags()

@@ -1,0 +1,61 @@
+"""`webdyno league`: the places of several stacks, and how sure each of them is."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arranged
+from webdyno.cli.exits import Exit
+from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags
+from webdyno.cli.measure import measure
+from webdyno.definitions import Catalogue, CommandLine
+from webdyno.model.experiment import FEWEST_IN_RACE, LEAGUE
+from webdyno.model.mistake import Mistake
+
+USUAL_SITE = "static"
+
+
+def league(
+    *stacks: Annotated[
+        str,
+        Parameter(
+            help="Stacks of the catalogue, or systems of your own, as in duel; all stacks that can "
+            "serve the site ('static' unless given) when none is named."
+        ),
+    ],
+    asked: AskedFlags = NOTHING_SAID,
+    out: Out = None,
+    run: RunFlags = PLAIN_RUN,
+) -> Exit:
+    """Rank stacks: each against every other, with the places that are sure.
+
+    Stacks that can't be told apart share places: "2–4" is where one of them may stand. All places
+    hold together with 95 % confidence. Stacks whose place is settled leave the race, so that the
+    time goes where places are open. For several tasks there is a table each, and no total.
+
+    For example
+
+        webdyno league
+
+        webdyno league --site hello-php --budget 30m
+
+        webdyno league nginx lighttpd caddy apache-event --path /100KB.txt
+
+        webdyno league nginx node caddy --vary load.paths=/hello.txt,/100KB.txt
+
+        webdyno league nginx node caddy --set measure.decide_on=server_cpu_us
+    """
+    if not stacks:
+        served = asked.site or USUAL_SITE
+        known = Catalogue.load(run.catalog)
+        fitting = (it for it in known.stacks.values() if known.site(served) in known.sites_for(it))
+        stacks, asked = tuple(it.name for it in fitting), replace(asked, site=served)
+    if len(stacks) < FEWEST_IN_RACE:
+        raise Mistake(
+            f"a league has {FEWEST_IN_RACE} stacks at least, and these are "
+            f"{', '.join(stacks) or 'none'}; two are compared by `webdyno duel`"
+        )
+    more = CommandLine({"race": LEAGUE}, {("race",): "league"})
+    name, experiment, catalogue = arranged(stacks, asked, run, more)
+    return measure(name, experiment, catalogue, out, run)

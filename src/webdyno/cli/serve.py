@@ -1,0 +1,66 @@
+"""`webdyno serve`: the runs of a folder as a local page."""
+
+import socket
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from webdyno.cli.console import plain_console
+from webdyno.cli.exits import Exit
+from webdyno.cli.flags import CatalogDirs
+from webdyno.definitions import Catalogue
+from webdyno.model.mistake import Mistake, Trouble
+
+HIGHEST_PORT = 65_535
+
+
+def serve(
+    folder: Annotated[Path, Parameter(help="The folder whose runs are shown.")] = Path("runs"),
+    *,
+    port: Annotated[int, Parameter(help="The port; a free one unless given.")] = 0,
+    catalog: CatalogDirs = (),
+) -> Exit:
+    """Show the runs of a folder on a local page: live, compared, exported; begin duels from it.
+
+    It listens on 127.0.0.1 alone, and lets in who has the address that it prints, with a token in
+    it. Ctrl-C ends it, and a run that was begun from it.
+
+    For example
+
+        webdyno serve
+
+        webdyno serve results --port 8080
+    """
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise Trouble(
+            "the page takes Starlette and Uvicorn, an extra of webdyno: install 'webdyno[serve]', "
+            f"or in a checkout run .dyno/uv/bin/uv pip install --python {sys.executable} starlette "
+            "uvicorn python-multipart"
+        )
+    if not 0 <= port <= HIGHEST_PORT:
+        raise Mistake(f"--port {port}: should be from 0 to {HIGHEST_PORT}")
+    import uvicorn
+
+    from webdyno.serve import Starter, make_app
+    from webdyno.serve.runs import Runs
+
+    runs, token = Runs(folder), token_urlsafe(24)
+    starter = Starter(runs.root)
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise Trouble(f"--port {port}: can't be listened on: {error.strerror}") from None
+        port = listening.getsockname()[1]
+        app = make_app(runs, Catalogue.load(catalog), starter, token, port)
+        plain_console().print(f"http://127.0.0.1:{port}/?token={token}", soft_wrap=True)
+        try:
+            uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+        finally:
+            starter.end()
+    return Exit.OK

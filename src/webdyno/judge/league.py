@@ -1,0 +1,210 @@
+"""A league: every arm against every other, and the places that are sure.
+
+An arm's place lies between one after all arms that are surely better and one before all that are
+surely worse: a confidence set for its rank (Mogstad, Romano, Shaikh, Wilhelm, "Inference for ranks
+with applications to mobility across neighbourhoods and academic achievement across countries",
+Review of Economic Studies 2024). Since the differences of all pairs hold together at 95 % (Holm),
+so do all places.
+
+It is a race: arms whose place more blocks can't change leave it, so that the time goes where places
+are open (Maron & Moore, "Hoeffding races", NIPS 1993). Each look at the places is a chance to be
+wrong. So there are few, each after twice as many blocks as the one before, and the i-th spends
+1/2^i of the 5 %: all of them together spend no more than that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from math import log
+from statistics import fmean
+
+from webdyno.judge.comparison import ALPHA, DELTA, compare_family, fewest_blocks, inverted
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity import left_out_slots, valid_for
+from webdyno.model.experiment import Experiment
+from webdyno.model.judgement import Comparison, Finding, League, Place, Verdict
+from webdyno.model.metrics import MetricRule, metric_rule
+
+APART = {Verdict.FASTER, Verdict.SLOWER}
+OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
+NOTHING_COUNTS = "no slot of it counts"
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Standings:
+    """What is known of each two of a league's arms."""
+
+    arms: list[str]
+    """Those that can have a place."""
+    out: dict[str, str]
+    """Those that can't, and why."""
+    pairs: dict[Pair, Comparison]
+    """Each two arms, as of the look that told them apart, or else of the last one."""
+    looks: int
+
+    @property
+    def racing(self) -> list[str]:
+        """The arms that more blocks can tell something of."""
+        if not self.looks:
+            return self.arms
+        settled = APART | {Verdict.EQUIVALENT}
+        still_open = {
+            arm for pair, it in self.pairs.items() if it.verdict not in settled for arm in pair
+        }
+        return [arm for arm in self.arms if arm in still_open]
+
+    def against(self, arm: str, other: str) -> Comparison:
+        """Give the comparison of two arms as one of the first of them with the second."""
+        found = self.pairs.get((arm, other))
+        return found if found is not None else _turned(self.pairs[other, arm])
+
+    def place(self, arm: str) -> Place:
+        """Give the places that an arm may have."""
+        verdicts = [self.against(arm, other).verdict for other in self.arms if other != arm]
+        return Place(
+            arm=arm,
+            best=1 + verdicts.count(Verdict.SLOWER),
+            worst=len(self.arms) - verdicts.count(Verdict.FASTER),
+        )
+
+
+def blocks_to_a_look(experiment: Experiment) -> int:
+    """Give how many blocks it takes until the exact test can tell each two arms apart."""
+    arms = len(experiment.arms)
+    return fewest_blocks(experiment.measure, arms * (arms - 1) // 2, ALPHA / 2)
+
+
+def is_look(blocks: int, experiment: Experiment) -> bool:
+    """Whether the places are looked at after so many blocks; between looks nobody leaves."""
+    return blocks in _looks(blocks, blocks_to_a_look(experiment), to_the_end=False)
+
+
+def standings(
+    measured: Measured,
+    experiment: Experiment,
+    spoilt: Mapping[str, str] | None = None,
+    *,
+    to_the_end: bool = False,
+) -> Standings:
+    """Compare each two arms at each look up to now; `to_the_end` with a last one at what there is.
+
+    Arms whose servers failed are out, as are those `spoilt`, with the reason.
+    """
+    rule = metric_rule(experiment.measure.decide_on)
+    out = {it.arm: it.what for it in measured.incidents if it.arm is not None} | dict(spoilt or {})
+    looks = _looks(len(measured.blocks), blocks_to_a_look(experiment), to_the_end=to_the_end)
+    if looks:
+        last = _valid(measured, looks[-1], rule)
+        silent = [arm for arm in experiment.arms if not last.values(arm, rule)]
+        out = dict.fromkeys(silent, NOTHING_COUNTS) | out
+    arms = [arm for arm in experiment.arms if arm not in out]
+    left = list(combinations(arms, 2))
+    known: dict[Pair, Comparison] = {}
+    for number, blocks in enumerate(looks, start=1):
+        valid = _valid(measured, blocks, rule)
+        asked = [(arm, other, rule) for arm, other in left]
+        compared = compare_family(valid, asked, experiment.measure, alpha=ALPHA / 2**number)
+        for pair, found in zip(left, compared, strict=True):
+            # Those found to be equal may have left since, but are asked about as often as others.
+            was_even = pair in known and known[pair].verdict is Verdict.EQUIVALENT
+            if not was_even or found.verdict in APART:
+                known[pair] = found
+        left = [pair for pair in left if known[pair].verdict not in APART]
+    return Standings(arms, out, known, len(looks))
+
+
+def _looks(blocks: int, fewest: int, *, to_the_end: bool) -> list[int]:
+    """Give after how many blocks the places were looked at."""
+    looks, due = [], fewest
+    while due <= blocks:
+        looks.append(due)
+        due *= 2
+    if to_the_end and (not looks or blocks > looks[-1]):
+        looks.append(blocks)
+    return looks
+
+
+def _valid(measured: Measured, blocks: int, rule: MetricRule) -> Measured:
+    there = measured.first(blocks)
+    return valid_for(there, left_out_slots(there), rule.name)
+
+
+def judge_league(
+    measured: Measured, experiment: Experiment, findings: Sequence[Finding]
+) -> tuple[League, list[Comparison]]:
+    """Give the places, and the comparison of each arm with the one that is shown first."""
+    metric = experiment.measure.decide_on
+    spoilt = {
+        arm: finding.what
+        for arm in experiment.arms
+        for finding in reversed(findings)
+        if finding.spoils(metric, [arm])
+    }
+    found = standings(measured, experiment, spoilt, to_the_end=True)
+    typical = _typical_gains(measured, experiment)
+    places = sorted(
+        (found.place(arm) for arm in found.arms),
+        key=lambda it: (it.best + it.worst, -typical.get(it.arm, 0.0)),
+    )
+    pairs = [found.against(arm, other) for arm, other in permutations(found.arms, 2)]
+    league = League(places=places, out=found.out, pairs=pairs, looks=found.looks)
+    if not places:
+        first, *others = experiment.arms
+        return league, [_without_place(metric, arm, first, found.out[arm]) for arm in others]
+    first, *others = (it.arm for it in places)
+    compared = [found.against(arm, first) for arm in others]
+    without = [_without_place(metric, arm, first, why) for arm, why in found.out.items()]
+    return league, compared + without
+
+
+def verdict_on(league: League, compared: Sequence[Comparison]) -> Verdict:
+    """Say whether there is one that comes first; equal ones may do so together."""
+    if len(league.places) < 2:
+        return Verdict.INVALID
+    first = [it.arm for it in league.places if it.best == 1]
+    if len(first) == 1:
+        return Verdict.FASTER
+    beside = [it for it in compared if it.a in first]
+    alike = all(it.verdict is Verdict.EQUIVALENT for it in beside)
+    return Verdict.EQUIVALENT if alike else Verdict.UNDECIDED
+
+
+def _typical_gains(measured: Measured, experiment: Experiment) -> dict[str, float]:
+    """Give ln of each arm's value, the mean of its blocks, so that more is better."""
+    rule = metric_rule(experiment.measure.decide_on)
+    valid = _valid(measured, len(measured.blocks), rule)
+    sign = 1 if rule.metric.better == "higher" else -1
+    return {
+        arm: sign * fmean(map(log, values))
+        for arm in experiment.arms
+        if (values := [it for it in valid.values(arm, rule).values() if it > 0])
+    }
+
+
+def _without_place(metric: str, arm: str, first: str, why: str) -> Comparison:
+    return Comparison(
+        metric=metric,
+        a=arm,
+        b=first,
+        ratio=None,
+        by_block=[],
+        sign_flip_p=None,
+        delta=DELTA,
+        verdict=Verdict.INVALID,
+        why=f"{arm} has no place: {why}.",
+    )
+
+
+def _turned(found: Comparison) -> Comparison:
+    """Give a comparison as seen from its other arm."""
+    as_measured = found.as_measured
+    return inverted(found).model_copy(
+        update={
+            "a": found.b,
+            "b": found.a,
+            "verdict": OPPOSITE.get(found.verdict, found.verdict),
+            "as_measured": as_measured and OPPOSITE.get(as_measured, as_measured),
+        }
+    )

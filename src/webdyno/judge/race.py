@@ -1,0 +1,60 @@
+"""Who is in the next block: in a race arms leave while it goes on."""
+
+from collections.abc import Sequence
+from math import log
+from statistics import fmean
+
+from webdyno.judge.league import standings
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity import left_out_slots, valid_for
+from webdyno.model.experiment import Experiment
+from webdyno.model.metrics import metric_rule
+from webdyno.model.records import Record
+
+
+def still_racing(records: Sequence[Record], experiment: Experiment) -> list[str]:
+    """Name the arms of the next block, in their order; all of them where it is no race."""
+    if experiment.race is None:
+        return list(experiment.arms)
+    measured = Measured.of(records)
+    if experiment.is_league:
+        return standings(measured, experiment).racing
+    return _better_halves(measured, experiment)
+
+
+def _better_halves(measured: Measured, experiment: Experiment) -> list[str]:
+    """Name the baseline, and of the others the half that is better after each block so far.
+
+    Sequential halving: Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits",
+    ICML 2013. All that was measured of an arm counts, against the baseline of the same blocks.
+    """
+    baseline, *others = experiment.arms
+    failed = {it.arm for it in measured.incidents}
+    racing = [arm for arm in others if arm not in failed]
+    for blocks in range(1, len(measured.blocks) + 1):
+        gains = gains_on_baseline(measured.first(blocks), experiment)
+        known = [arm for arm in racing if arm in gains]
+        better = sorted(known, key=lambda arm: -fmean(gains[arm]))
+        racing = better[: -(-len(racing) // 2)]
+    return [arm for arm in experiment.arms if arm == baseline or arm in racing]
+
+
+def gains_on_baseline(measured: Measured, experiment: Experiment) -> dict[str, list[float]]:
+    """Give by how much each arm was better than the baseline, in ln, in each block of both.
+
+    Arms without such a block are left out.
+    """
+    rule = metric_rule(experiment.measure.decide_on)
+    valid = valid_for(measured, left_out_slots(measured), rule.name)
+    sign = 1 if rule.metric.better == "higher" else -1
+    baseline, *others = experiment.arms
+    known = valid.values(baseline, rule)
+    found = {
+        arm: [
+            sign * log(value / known[block])
+            for block, value in valid.values(arm, rule).items()
+            if block in known and value > 0 and known[block] > 0
+        ]
+        for arm in others
+    }
+    return {arm: gains for arm, gains in found.items() if gains}

@@ -1,0 +1,135 @@
+"""What a search for the capacity has to say for itself: its trials break other rules by intent."""
+
+from collections.abc import Iterable
+
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity import keepalive
+from webdyno.judge.validity.answers import NON_2XX, WRONG_BODY
+from webdyno.judge.validity.rule import RunRule, note
+from webdyno.model.capacity import is_at_least
+from webdyno.model.format import count, number
+from webdyno.model.judgement import Finding
+from webdyno.model.metrics import CAPACITY, capacity_rps
+from webdyno.model.records import SlotRecord
+from webdyno.model.run import RunHead
+
+REMARKABLE = 0.5
+"""Share of the blocks in which something has to be seen, to be a property of the arm."""
+
+
+def held(slot: SlotRecord) -> bool:
+    """Whether all objectives held in a trial."""
+    return slot.trial is not None and slot.trial.holds
+
+
+def client_was_the_limit(measured: Measured, arm: str) -> bool:
+    """Whether in more than half of the blocks the load generator ended an arm's search upwards."""
+    blocks = [[it.trial for it in block.of(arm) if it.trial] for block in measured.blocks]
+    ended = [is_at_least(trials) for trials in blocks if trials]
+    return sum(ended) > REMARKABLE * len(ended)
+
+
+def _kept_alike(measured: Measured, head: RunHead) -> Iterable[Finding]:
+    """Connections have to be kept as asked where the load can be carried."""
+    passing = _only_held(measured)
+    return [it for rule in keepalive.RULES for it in rule.findings(passing, head)]
+
+
+def _only_held(measured: Measured) -> Measured:
+    return measured.without((it.block, it.slot) for it in measured.slots if not held(it))
+
+
+def _nothing_holds(measured: Measured, head: RunHead) -> Iterable[Finding]:
+    """An arm whose answers are beyond the objectives at every rate has no capacity."""
+    asked = head.experiment.capacity
+    for arm in head.experiment.arms:
+        slots = measured.of_arm(arm)
+        if not slots or asked is None or any(map(held, slots)):
+            continue
+        lowest = min(slot.trial.rate_rps for slot in slots if slot.trial)
+        yield Finding(
+            rule="no-capacity",
+            severity="invalid",
+            arm=arm,
+            what=f"arm {arm}: {' and '.join(asked.slo)} did not hold at any rate that was tried, "
+            f"down to {number(lowest)} requests per second",
+            remedy="Ask for what the arm can do when nobody else is there (see its response times "
+            "in `webdyno load`), or look for errors with `webdyno up` and curl.",
+        )
+
+
+def _client_ends_it(measured: Measured, head: RunHead) -> Iterable[Finding]:
+    for arm in head.experiment.arms:
+        if measured.of_arm(arm) and client_was_the_limit(measured, arm):
+            yield note(
+                "client-bound",
+                arm,
+                "the load generator could not offer more in time: the capacity is at least what "
+                "was found",
+                "Give the client more CPUs, as with --server-cores 1 on a machine of several, or "
+                "let requests leave in groups: --set load.send_lag_budget=200us.",
+                [CAPACITY],
+            )
+
+
+def _wrong_answers(measured: Measured, head: RunHead) -> Iterable[Finding]:
+    """Wrong answers that the objectives let pass are told all the same."""
+    for arm in head.experiment.arms:
+        passing = [slot for slot in measured.of_arm(arm) if held(slot)]
+        for rule in (NON_2XX, WRONG_BODY):
+            if bad := [slot for slot in passing if rule.broken(slot)]:
+                yield note(
+                    rule.name, arm, f"{rule.what(bad)}, as the objectives allow", rule.remedy
+                )
+
+
+def _collapses(measured: Measured, head: RunHead) -> Iterable[Finding]:
+    """Tell servers that fail after an overload at a rate that they had carried before."""
+    for arm in head.experiment.arms:
+        tried = [slot for slot in measured.of_arm(arm) if _is_recovery(slot)]
+        down = [slot for slot in tried if not held(slot)]
+        if len(down) <= REMARKABLE * len(tried):
+            continue
+        yield note(
+            "does-not-come-back",
+            arm,
+            f"after an overload it failed at a rate that it had carried before, in "
+            f"{count(len(down), 'block')} of {len(tried)}; it was started anew after each overload",
+            "Its queue, its workers or its memory don't recover by themselves: limit what it "
+            "accepts at once, or shed load in front of it.",
+            [CAPACITY],
+        )
+
+
+def _is_recovery(slot: SlotRecord) -> bool:
+    return slot.trial is not None and slot.trial.purpose == "recovery"
+
+
+def _without_end(measured: Measured, head: RunHead) -> Iterable[Finding]:
+    """Blocks whose search came to no end have no value; say how many."""
+    for arm in head.experiment.arms:
+        without = [
+            block
+            for block in measured.blocks
+            if (slots := block.of(arm)) and any(map(held, slots)) and capacity_rps(slots) is None
+        ]
+        if without:
+            yield note(
+                "no-capacity-found",
+                arm,
+                f"the search came to no end in {count(len(without), 'block')}",
+                "What the arm carries changes all the time: look for what else runs here.",
+            )
+
+
+RULES = tuple(
+    RunRule(name, look)
+    for name, look in (
+        ("keep-alive", _kept_alike),
+        ("no-capacity", _nothing_holds),
+        ("client-bound", _client_ends_it),
+        ("wrong-answers", _wrong_answers),
+        ("does-not-come-back", _collapses),
+        ("no-capacity-found", _without_end),
+    )
+)

@@ -1,0 +1,234 @@
+"""Capacity: the highest rate of an open loop at which objectives still hold, and its trials."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from webdyno.model.base import Count, Model
+from webdyno.model.load_result import LoadResult
+from webdyno.model.quantities import SHARE, TIME, Lag, Seconds
+
+if TYPE_CHECKING:
+    from webdyno.model.histogram import Histogram
+
+FAILURES = "failures"
+EXAMPLES = "'p99<50ms' or 'failures<0.1%'"
+_WRITTEN = re.compile(r"(p\d{1,2}(?:\.\d{1,3})?|failures)\s*<\s*(.+)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What has to hold under a load: a percentile of response times, or the share of failures."""
+
+    text: str
+    within_s: float | None
+    """What the percentile has to stay below; None where failures are meant."""
+    allowed: float
+    """Share of the requests that may be beyond it."""
+
+    @property
+    def name(self) -> str:
+        """What it is about: `p99`, `failures`."""
+        return self.text.partition("<")[0].strip()
+
+    def beyond(self, load: LoadResult, times: "Histogram") -> int:
+        """Count the requests due in a slot's window that were beyond it.
+
+        An answer that is no right one is in no time a right one, however fast it came. Those that
+        timed out or were never sent are among the times, with how long they had waited.
+        """
+        if self.within_s is None:
+            return load.failures.total
+        return _later_than(times, self.within_s * 1e6) + _fast_failures(load)
+
+
+def objective(text: str) -> Objective:
+    """Read `p99<50ms` or `failures<0.1%`; raise ValueError for anything else."""
+    found = _WRITTEN.fullmatch(text.strip())
+    if not found:
+        raise ValueError(f"{text!r} is no objective; write {EXAMPLES}")
+    name, bound = found[1], found[2]
+    if name == FAILURES:
+        allowed = SHARE.read(bound)
+        if allowed is None or not 0 < allowed < 1:
+            raise ValueError(f"{bound!r} is no share between 0% and 100%; write 'failures<0.1%'")
+        return Objective(text.strip(), None, allowed)
+    quantile, within_s = float(name[1:]) / 100, TIME.read(bound)
+    if not 0 < quantile < 1:
+        raise ValueError(f"{name} is no percentile; write {EXAMPLES}")
+    if not within_s or bound.strip()[-1].isdigit():
+        raise ValueError(f"{bound!r} is no time with a unit; write 'p99<50ms'")
+    return Objective(text.strip(), within_s, round(1 - quantile, 9))
+
+
+def _read(text: str) -> str:
+    return objective(text).text
+
+
+TRIAL_S, TRIAL_WAITS = 4.0, 50.0
+
+
+class CapacitySettings(Model):
+    """How the capacity of each arm is searched for in each block."""
+
+    slo: Annotated[list[Annotated[str, AfterValidator(_read)]], Field(min_length=1, max_length=8)]
+    """The objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`."""
+    arrivals: Literal["poisson", "constant"] = "poisson"
+    """Times between requests, random as of independent users, or all the same."""
+    send_lag_budget: Lag = 0.0
+    """Requests may be sent so much later than they are due; see `load.send_lag_budget`."""
+    width: Annotated[float, Field(ge=0.002, le=0.5)] = 0.05
+    """A rate that passes and one that fails have to be so close before the trials that decide."""
+    longest_trial_s: Seconds | None = None
+    """Length of the trials that decide; those far from the capacity take a quarter of it. Unless
+    given, 4 s or 50 times the longest response time that is allowed."""
+
+    @property
+    def objectives(self) -> list[Objective]:
+        """The objectives, read."""
+        return [objective(text) for text in self.slo]
+
+    @property
+    def deciding_s(self) -> float:
+        """Length of the trials that decide. Queues take several times the longest wait to build."""
+        if self.longest_trial_s is not None:
+            return self.longest_trial_s
+        longest_wait_s = max(it.within_s or 0.0 for it in self.objectives)
+        return max(TRIAL_S, TRIAL_WAITS * longest_wait_s)
+
+    @property
+    def of_load(self) -> dict[str, object]:
+        """What trials change of a load; their rate comes with each of them."""
+        return {
+            "loop": "open",
+            "arrivals": self.arrivals,
+            "send_lag_budget": self.send_lag_budget,
+        }
+
+
+Purpose = Literal["search", "recovery"]
+"""Of a trial: to find the capacity; to see whether the servers come back after an overload."""
+
+
+class Trial(Model):
+    """What a slot at a rate of the search's choice tells of the objectives."""
+
+    purpose: Purpose = "search"
+    start: Count = 0
+    """Number of the servers' fresh start in this block; they are started anew after a collapse."""
+    rate_rps: Annotated[float, Field(gt=0)]
+    """What was due per second."""
+    length_s: float
+    """The part that counts."""
+    asked: Count
+    """Requests that were due in it."""
+    beyond: list[Count]
+    """By objective: how many of them were beyond it."""
+    allowed: list[float]
+    """By objective: share of them that may be."""
+    client_limited: bool = False
+    """Whether the load generator was too slow, so that what is beyond may be its doing."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether no more is beyond any objective than may be."""
+        return Level(self.rate_rps, (self,)).excess <= 1
+
+
+def trial_of(
+    load: LoadResult, rate_rps: float, objectives: list[Objective], *, client_limited: bool
+) -> Trial:
+    """Count what a slot's answers say of the objectives."""
+    from webdyno.model.histogram import Histogram  # numpy takes a while to import
+
+    times = Histogram.decode(load.response_time_us.histogram or "")
+    return Trial(
+        rate_rps=rate_rps,
+        length_s=load.measured_s,
+        asked=times.total + _fast_failures(load),
+        beyond=[it.beyond(load, times) for it in objectives],
+        allowed=[it.allowed for it in objectives],
+        client_limited=client_limited,
+    )
+
+
+def _later_than(times: "Histogram", limit_us: float) -> int:
+    """Count times above a limit; those of its bucket are taken as spread evenly."""
+    above = (times.low + times.width - limit_us) / times.width
+    return round(float((times.counts * above.clip(0, 1)).sum()))
+
+
+def _fast_failures(load: LoadResult) -> int:
+    """Count failures that are not among the times: all but those that timed out."""
+    return load.failures.total - (load.failures.timeout or 0)
+
+
+@dataclass(frozen=True)
+class Level:
+    """All trials at one rate."""
+
+    rate_rps: float
+    trials: tuple[Trial, ...]
+
+    @property
+    def length_s(self) -> float:
+        """How long the rate was tried, in all."""
+        return sum(trial.length_s for trial in self.trials)
+
+    @property
+    def excess(self) -> float:
+        """The share beyond an objective over what is allowed, of the worst objective."""
+        asked = max(sum(trial.asked for trial in self.trials), 1)
+        return max(
+            sum(trial.beyond[number] for trial in self.trials) / asked / share
+            for number, share in enumerate(self.trials[0].allowed)
+        )
+
+
+def levels(trials: list[Trial]) -> list[Level]:
+    """Group the trials of a search by rate, from the lowest to the highest."""
+    rates = sorted({trial.rate_rps for trial in trials})
+    return [
+        Level(rate, tuple(trial for trial in trials if trial.rate_rps == rate)) for rate in rates
+    ]
+
+
+def bracket(known: list[Level], passes: dict[float, bool]) -> tuple[Level | None, Level | None]:
+    """Give the highest rate that passes below the lowest one that doesn't, and that one."""
+    failing = next((it for it in known if passes.get(it.rate_rps) is False), None)
+    passing = [
+        it
+        for it in known
+        if passes.get(it.rate_rps) and (failing is None or it.rate_rps < failing.rate_rps)
+    ]
+    return (passing[-1] if passing else None), failing
+
+
+def capacity_of(trials: list[Trial]) -> float | None:
+    """Give the rate up to which all objectives hold; None where none was found.
+
+    Where no rate failed it is the highest one that passed: the capacity is at least that.
+    """
+    searched = [trial for trial in trials if trial.purpose == "search"]
+    known = levels(searched)
+    passing, failing = ends(known)
+    if passing is None or len(known) == 1:
+        return None
+    if failing is None:
+        return passing.rate_rps
+    from webdyno.model.crossing import crossing_rps  # numpy and scipy take a while to import
+
+    return crossing_rps(searched, passing.rate_rps, failing.rate_rps)
+
+
+def is_at_least(trials: list[Trial]) -> bool:
+    """Whether the load generator, not the servers, ended the search upwards."""
+    _, failing = ends(levels([trial for trial in trials if trial.purpose == "search"]))
+    return failing is None or any(trial.client_limited for trial in failing.trials)
+
+
+def ends(known: list[Level]) -> tuple[Level | None, Level | None]:
+    """Give the bracket by what was seen at each rate, however short."""
+    return bracket(known, {level.rate_rps: level.excess <= 1 for level in known})

@@ -1,0 +1,84 @@
+"""Where the trials of a search say that the capacity is."""
+
+from collections.abc import Sequence
+from math import exp, log, sqrt
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+
+class Tried(Protocol):
+    """What counts of a trial, as `Trial` in `capacity.py` has it."""
+
+    @property
+    def rate_rps(self) -> float:
+        """What was due per second."""
+
+    @property
+    def length_s(self) -> float:
+        """The part that counts."""
+
+    @property
+    def asked(self) -> int:
+        """Requests that were due in it."""
+
+    @property
+    def beyond(self) -> list[int]:
+        """By objective: how many of them were beyond it."""
+
+    @property
+    def allowed(self) -> list[float]:
+        """By objective: share of them that may be."""
+
+
+BELOW, ABOVE = 0.8, 1.1
+"""Trials count for where the share beyond crosses what is allowed from so far below the middle of
+the bracket to so far above it,"""
+LONG_ENOUGH = 0.45
+"""… if they are at least so long, as a share of the longest."""
+BEYOND_BRACKET = 0.03
+"""The capacity lies at most so far (ln) outside of the bracket."""
+STEEPEST, USUAL_STEEPNESS = 300.0, 30.0
+"""Slopes of ln(share beyond) over ln(rate): at a knee all is well, and 1 % more is too much."""
+CLUSTERS = 64.0
+"""Independent clusters of late answers in one of the longest trials, about: the dispersion."""
+
+
+def crossing_rps(trials: Sequence[Tried], passing_rps: float, failing_rps: float) -> float:
+    """Find where the share beyond an objective is what is allowed, of the objective hit first.
+
+    ln(share) rises with ln(rate) in a straight line, nearly, where it is small. Line and crossing
+    are fitted to the trials around the bracket by the likelihood of negative binomial counts
+    (Hilbe 2011, chapter 8), since late answers come in clusters.
+    """
+    middle_rps = sqrt(passing_rps * failing_rps)
+    longest_s = max(trial.length_s for trial in trials)
+    near = [
+        it
+        for it in trials
+        if it.length_s >= LONG_ENOUGH * longest_s
+        if BELOW * middle_rps <= it.rate_rps <= max(ABOVE * middle_rps, failing_rps)
+    ] or [it for it in trials if it.rate_rps in {passing_rps, failing_rps}]
+    x = np.log([it.rate_rps / middle_rps for it in near])
+    asked = np.array([it.asked for it in near], float)
+    clusters = CLUSTERS * np.array([it.length_s for it in near]) / longest_s
+    low, high = log(passing_rps / middle_rps), log(failing_rps / middle_rps)
+    bounds = [(low - BEYOND_BRACKET, high + BEYOND_BRACKET), (0.0, log(STEEPEST))]
+
+    def crossing(objective: int, allowed: float) -> float:
+        beyond = np.array([it.beyond[objective] for it in near], float)
+
+        def unlikely(at: NDArray[np.float64]) -> float:
+            share = np.exp(np.minimum(log(allowed) + np.exp(at[1]) * (x - at[0]), 0.0))
+            mean = asked * share
+            likely = beyond * np.log(mean / (mean + clusters)) - clusters * np.log(mean + clusters)
+            return float(0.05 * (at[1] - log(USUAL_STEEPNESS)) ** 2 - likely.sum())
+
+        begins = [(0.0, log(steepness)) for steepness in (5, 50)]
+        found = [minimize(unlikely, at, bounds=bounds, method="L-BFGS-B") for at in begins]
+        return float(min(found, key=lambda it: float(it.fun)).x[0])
+
+    shares = enumerate(near[0].allowed)
+    return middle_rps * exp(min(crossing(number, allowed) for number, allowed in shares))

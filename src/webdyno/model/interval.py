@@ -1,0 +1,12 @@
+"""An estimate with the range in which it lies."""
+
+from webdyno.model.base import Model
+
+
+class Interval(Model):
+    """An estimate with its confidence interval."""
+
+    low: float
+    estimate: float
+    high: float
+    confidence: float = 0.95

@@ -1,0 +1,31 @@
+"""An arm that has less of one thing than another one, to see whether that limits it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from webdyno.model.base import Model
+from webdyno.model.interval import Interval
+
+Resource = Literal["servers' CPU", "client's CPU", "link", "memory", "workers"]
+
+
+class Intervention(Model):
+    """What was taken from an arm that else is its baseline."""
+
+    resource: Resource
+    """Of what."""
+    share: Annotated[float, Field(gt=0, lt=1)]
+    """What was left of it."""
+
+
+class Elasticity(Model):
+    """By how many per cent a rate falls when there is one per cent less of a resource."""
+
+    arm: str
+    """The baseline, which is what this is said of."""
+    resource: Resource
+    share: float
+    """What was left of it where that was tried."""
+    found: Interval
+    """Near 1: that is the limit. Near 0: there is more of it than is needed."""

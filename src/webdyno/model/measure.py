@@ -1,0 +1,94 @@
+"""How a comparison is made: blocks, slots, the stop rule, the question.
+
+What is said of each key here is what `docs/experiment.md` says.
+"""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, model_validator
+
+from webdyno.model.base import Model
+from webdyno.model.metrics import DecidingMetric
+from webdyno.model.quantities import SHARE, Budget, Pause, Quantity, Seconds
+
+FIRST_SLOTS = 4
+FASTER_QUESTION, NOT_SLOWER_QUESTION = "faster", "not-slower-by"
+
+
+def tolerance_of(question: str) -> float:
+    """Read `faster` or `not-slower-by 5%`; give the share by which it may be slower.
+
+    Raises ValueError.
+    """
+    word, _, amount = question.strip().partition(" ")
+    if word == FASTER_QUESTION and not amount:
+        return 0.0
+    tolerance = SHARE.read(amount) if word == NOT_SLOWER_QUESTION else None
+    if tolerance is None or not 0 < tolerance < 1:
+        raise ValueError(
+            f"{question!r} is no question; there are two, 'faster' and 'not-slower-by 5%' (any "
+            "share between 0% and 100%)"
+        )
+    return tolerance
+
+
+def _question(text: str) -> str:
+    tolerance_of(text)
+    return text.strip()
+
+
+class Measure(Model):
+    """How the comparison is made: blocks, slots and the stop rule of the method."""
+
+    decide_on: DecidingMetric = "rate_rps"
+    """The metric that the verdict is about; the others are shown beside it."""
+    slot_s: Seconds | None = None
+    """The part of a slot that counts: one stretch of load on one arm. Unless given, a pilot finds
+    it; 0.5 s with load generators other than webdyno's own, which know no pilot."""
+    lead_in_s: Pause | None = None
+    """Load at the beginning of each slot that doesn't count. Unless given, a pilot finds it for
+    each arm; none where slots and warm-up are given, or with load generators other than webdyno's
+    own."""
+    slots_per_arm: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
+    """Slots of each arm in a block; even, so that ABBA order is balanced. Unless given, the
+    first six blocks have 2 (4 without a pilot); then it is chosen from the noise, up to 8."""
+    warmup_s: Pause | None = None
+    """Load on each arm after its start before anything counts. Unless given, a pilot finds it for
+    each arm; 1 s with other load generators than webdyno's own."""
+    precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
+    """Stop when the interval of the ratio is at most this far to each side of the estimate."""
+    question: Annotated[str, AfterValidator(_question)] | None = None
+    """A one-sided question, `faster` or `not-slower-by 5%`: stop as soon as it is answered instead
+    of when the interval is narrow."""
+    budget_s: Budget = 90.0
+    """Stop after this much time all the same, though never before `min_blocks` blocks."""
+    min_blocks: Annotated[int, Field(ge=6, le=10_000)] = 6
+    """Six blocks are the fewest for which an exact two-sided test can reach p < 0.05."""
+    max_blocks: Annotated[int, Field(ge=6, le=10_000)] = 30
+    """Stop after as many blocks, however wide the interval is."""
+    patience: Annotated[float, Field(ge=1, le=100)] = 4.0
+    """Take as many times the budget and the most blocks, at most, while a ratio isn't even known to
+    2.5 % or a quarter of the difference; 1 where `budget_s` or `max_blocks` are given."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    """Seed of all random orders; drawn and recorded when it isn't given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _what_is_given_counts(cls, given: object) -> object:
+        if isinstance(given, dict) and {"budget_s", "max_blocks"} & given.keys():
+            return {"patience": 1.0, **given}
+        return given
+
+    @model_validator(mode="after")
+    def _most_is_most(self) -> "Measure":
+        if self.min_blocks > self.max_blocks:
+            raise ValueError(
+                f"min_blocks = {self.min_blocks} is more than max_blocks = {self.max_blocks}; "
+                "raise max_blocks as well"
+            )
+        return self
+
+    @property
+    def first_slots_per_arm(self) -> int:
+        """Slots of each arm in the first blocks, before anything is known of the noise."""
+        return self.slots_per_arm or FIRST_SLOTS

@@ -1,0 +1,94 @@
+"""How the configurations of two arms differ: the files that their servers were started with."""
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import unified_diff
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.model.experiment import Experiment
+from webdyno.model.run import arm_folder, block_path
+from webdyno.report.view import PointView, RunView
+
+LARGEST_FILE_BYTES = 256 * 1024
+MOST_LINES = 400
+AROUND = 2
+"""Lines before and after one that differs."""
+_OF_THE_START = (
+    (re.compile(r"""(?:/[^\s"';,:]*)?/live/\w{8}(?=/|\b)"""), "RUN"),
+    (re.compile(r"(?i)(?<=:)\d{4,5}\b|(?<=listen )\d{4,5}\b|(?<=port = )\d{4,5}\b"), "PORT"),
+)
+"""What is another at each start: the folder that servers run in, and their ports."""
+_NO_CONFIGURATION = {"version.txt"}
+
+
+class Difference(NamedTuple):
+    """What of one file is other in an arm than in another one."""
+
+    arm: str
+    other: str
+    file: str
+    diff: str
+    """Unified, from the other arm's to the arm's."""
+
+
+def differences(folder: Path, view: RunView) -> list[Difference]:
+    """Compare the files of arms that were compared, where both have them; at the first point."""
+    point = view.points[0]
+    files = {arm: files_of(folder, point, arm) for arm in point.head.experiment.arms}
+    return [
+        found
+        for arm, other in _pairs(point.head.experiment)
+        for found in between(arm, files[arm], other, files[other])
+    ]
+
+
+def _pairs(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    if experiment.tuning:
+        found = (side for side in experiment.tuning if side.arm in experiment.arms)
+        yield from ((side.arm, side.default_arm) for side in found)
+    elif not experiment.is_league:
+        first, *others = experiment.arms
+        yield from ((arm, first) for arm in others)
+
+
+def files_of(folder: Path, point: PointView, arm: str) -> dict[str, str]:
+    """Give an arm's files by `role/file`, as of the last block that it was started in."""
+    last = max((it.block for it in point.records if it.block), default=0)
+    for block in range(last, 0, -1):
+        root = block_path(folder, point.number, block) / arm_folder(arm)
+        if root.is_dir():
+            return {
+                str(path.relative_to(root)): path.read_text(encoding="utf-8", errors="replace")
+                for path in sorted(root.glob("*/**/*"))
+                if path.is_file()
+                and path.name not in _NO_CONFIGURATION
+                and path.stat().st_size <= LARGEST_FILE_BYTES
+            }
+    return {}
+
+
+def between(
+    arm: str, files: Mapping[str, str], other: str, of_other: Mapping[str, str]
+) -> Iterator[Difference]:
+    """Give what differs in files that both have."""
+    for name in sorted(files.keys() & of_other.keys()):
+        lines = list(
+            unified_diff(
+                _settled(of_other[name]),
+                _settled(files[name]),
+                f"{other}: {name}",
+                f"{arm}: {name}",
+                n=AROUND,
+                lineterm="",
+            )
+        )
+        if lines:
+            more = ["…"] if len(lines) > MOST_LINES else []
+            yield Difference(arm, other, name, "\n".join(lines[:MOST_LINES] + more))
+
+
+def _settled(content: str) -> list[str]:
+    for volatile, name in _OF_THE_START:
+        content = volatile.sub(name, content)
+    return content.splitlines()

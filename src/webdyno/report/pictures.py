@@ -1,0 +1,47 @@
+"""The charts of a report as files of their own."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import vl_convert
+
+from webdyno.report.drawing import FONT, LIGHT, Mark, marks
+from webdyno.report.page import all_figures
+from webdyno.report.view import RunView
+
+VARIABLE = re.compile(r"var\(--([\w-]+)\)")
+SCALE = 2.0
+"""Of PNGs, for screens with small pixels."""
+
+
+def write_charts(folder: Path, view: RunView) -> list[Path]:
+    """Write each chart as SVG and PNG; give the files. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known = marks(view.head.experiment.arms)
+    written = []
+    for name, svg in _named(view):
+        drawn = standalone(svg, known)
+        for file, content in (
+            (folder / f"{name}.svg", drawn.encode()),
+            (folder / f"{name}.png", vl_convert.svg_to_png(drawn, scale=SCALE)),
+        ):
+            file.write_bytes(content)
+            written.append(file)
+    return written
+
+
+def _named(view: RunView) -> Iterator[tuple[str, str]]:
+    for figure in all_figures(view):
+        for panel in figure.panels:
+            yield panel.name, panel.svg
+
+
+def standalone(svg: str, known: list[Mark]) -> str:
+    """Give a page's chart the colours, font and background that it has from the page."""
+    colours = LIGHT | {mark.variable: LIGHT[mark.colour] for mark in known}
+    coloured = VARIABLE.sub(lambda found: colours.get(found[1], LIGHT["ink"]), svg)
+    begin = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" '
+    opened = coloured.replace("<svg ", begin, 1)
+    head, end, rest = opened.partition(">")
+    return f'{head}{end}<rect width="100%" height="100%" fill="{LIGHT["card"]}"/>{rest}'

@@ -1,0 +1,122 @@
+"""The search for each arm's capacity in a block: the arms take turns, a trial each."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from webdyno.judge.validity.client import CLIENT_BOUND, CLIENT_CEILING, SEND_LAG
+from webdyno.model.capacity import CapacitySettings, Trial, trial_of
+from webdyno.model.pilot import SlotSettings
+from webdyno.model.records import PilotRecord, Record, SlotRecord
+from webdyno.run.arm import RunningBlock, load_order, wait_for_rest
+from webdyno.run.point import PlannedArm
+from webdyno.search import FIRST_SHARE, Ask, next_trial
+
+LEAD_IN_SHARE = 0.25
+"""Of a trial's length, before what counts: a queue takes a while to become as long as it will."""
+SLOWEST_RPS = 1.0
+REST_S = 3.0
+"""So long an arm that was asked for too much may work on before another one's trial begins."""
+CLIENT_RULES = (CLIENT_BOUND, CLIENT_CEILING, SEND_LAG)
+"""What shows that a trial may have failed for the load generator's sake."""
+
+
+def search_capacities(
+    running: RunningBlock,
+    arms: Sequence[PlannedArm],
+    settings: CapacitySettings,
+    times: SlotSettings,
+    rng: Random,
+) -> list[str]:
+    """Search until each arm's capacity is known; give the arms in the order of their trials."""
+    tried: dict[str, list[Trial]] = {arm.name: [] for arm in arms}
+    closed = {arm.name: closed_rps(running.at.records, arm.name) for arm in arms}
+    starts = dict.fromkeys(tried, 0)
+    order, position = list[str](), 0
+    for arm in rng.sample(arms, len(arms)):
+        position += _warm_up(running, settings, times, arm, closed[arm.name], position)
+    going = list(arms)
+    while going:
+        for arm in rng.sample(going, len(going)):
+            trials = tried[arm.name]
+            ask = next_trial(trials, settings, closed[arm.name])
+            if ask is None:
+                going.remove(arm)
+                continue
+            if ask.fresh:
+                running.start(arm)
+                starts[arm.name] += 1
+                position += _warm_up(running, settings, times, arm, closed[arm.name], position)
+            trials.append(_try(running, settings, times, arm, ask, starts[arm.name], position))
+            if not trials[-1].holds:
+                wait_for_rest(running.stacks.values(), REST_S)
+            position += 1
+            order.append(arm.name)
+    return order
+
+
+def closed_rps(records: Sequence[Record], arm: str) -> float:
+    """Give what an arm answered in the second half of its pilot, in a closed loop."""
+    pilots = [it for it in records if isinstance(it, PilotRecord) and it.arm == arm]
+    if not pilots:
+        return SLOWEST_RPS
+    answers = pilots[-1].answers[len(pilots[-1].answers) // 2 :]
+    seen_s = len(answers) * pilots[-1].window_s
+    return max(sum(answers) / seen_s if seen_s else 0.0, SLOWEST_RPS)
+
+
+def _warm_up(
+    running: RunningBlock,
+    settings: CapacitySettings,
+    times: SlotSettings,
+    arm: PlannedArm,
+    closed_rps: float,
+    position: int,
+) -> int:
+    """Warm up an arm that was just started, where it needs that; count the slots.
+
+    Not in a closed loop: that asks for all that a server can do, which some don't survive.
+    """
+    warmup_s = times.warmup_s[arm.name]
+    if not warmup_s:
+        return 0
+    gentle = _at(arm, settings, closed_rps * FIRST_SHARE)
+    name = f"block {running.number} slot {position}"
+    order = load_order(gentle, running.stacks[arm.name], name, warmup_s)
+    running.measure(position, arm, "warmup", order)
+    return 1
+
+
+def _at(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> PlannedArm:
+    """Give an arm with the load of a trial at a rate."""
+    update = {**settings.of_load, "rate_per_s": rate_rps}
+    return replace(arm, load=arm.load.model_copy(update=update))
+
+
+def _try(
+    running: RunningBlock,
+    settings: CapacitySettings,
+    times: SlotSettings,
+    arm: PlannedArm,
+    ask: Ask,
+    start: int,
+    position: int,
+) -> Trial:
+    """Load an arm at the rate that is asked for, and count what is beyond the objectives."""
+    order = load_order(
+        _at(arm, settings, ask.rate_rps),
+        running.stacks[arm.name],
+        f"block {running.number} slot {position}",
+        ask.length_s,
+        lead_in_s=max(times.lead_in_s[arm.name], LEAD_IN_SHARE * ask.length_s),
+    )
+
+    def tell(record: SlotRecord) -> SlotRecord:
+        limited = any(rule.broken(record) for rule in CLIENT_RULES)
+        trial = trial_of(record.load, ask.rate_rps, settings.objectives, client_limited=limited)
+        purpose = {"purpose": ask.purpose, "start": start}
+        return record.model_copy(update={"trial": trial.model_copy(update=purpose)})
+
+    found = running.measure(position, arm, "trial", order, tell).trial
+    assert found  # noqa: S101 (`tell` put it there)
+    return found

@@ -1,0 +1,97 @@
+"""Arms that have some settings as in the one of two arms, and the others as in the other."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from webdyno.definitions.value import shown_value
+from webdyno.model.design import Design
+from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.knob import KnobValue
+from webdyno.model.mistake import Mistake
+from webdyno.model.quantities import memory_words
+from webdyno.search.design import MOST_SETTINGS, two_level_design
+
+UNSET = "its default"
+LONGEST_NAME = 60
+
+
+def asked_which(one: str, other: str, experiment: Experiment) -> Experiment:
+    """Give the experiment that tells which of two arms' settings make their difference.
+
+    Raise Mistake where they differ in nothing, in too much, or not in settings alone.
+    """
+    before, after = experiment.arms[one], experiment.arms[other]
+    _check(one, other, before, after)
+    changes = _changes(before, after)
+    if not 1 <= len(changes) <= MOST_SETTINGS:
+        raise Mistake(
+            f"{one} and {other} differ in {len(changes)} settings; 1 to {MOST_SETTINGS} can be "
+            "told apart"
+        )
+    names = list(changes)
+    arms, levels = dict[str, Arm](), dict[str, list[bool]]()
+    for number, row in enumerate(two_level_design(len(names))):
+        changed = [name for name, on in zip(names, row, strict=True) if on]
+        arm = f"{one} with {', '.join(changed)}" if changed else one
+        arm = arm if len(arm) <= LONGEST_NAME else f"{one}, combination {number}"
+        arms[arm] = _with(before, after, changed)
+        levels[arm] = list(row)
+    words = [f"{name}: {before_} → {after_}" for name, (before_, after_) in changes.items()]
+    return experiment.model_copy(
+        update={
+            "title": f"Which settings make {other} differ from {one}",
+            "question": f"What do {', '.join(names)} do to {one}?",
+            "arms": arms,
+            "design": Design(settings=words, levels=levels),
+            "interventions": {},
+            "race": None,
+            "gate": None,
+            "factors": {},
+            "tuning": [],
+        }
+    )
+
+
+def _check(one: str, other: str, before: Arm, after: Arm) -> None:
+    for key in ("stack", "site", "paths", "load", "bench"):
+        if getattr(before, key) != getattr(after, key):
+            raise Mistake(
+                f"{one} and {other} differ in their {key}, not in settings of one stack alone"
+            )
+
+
+def _changes(before: Arm, after: Arm) -> dict[str, tuple[str, str]]:
+    """Give what differs, by name, in words: what it is in the one, and in the other."""
+    knobs = sorted({*before.knobs, *after.knobs})
+    found = {
+        knob: (_shown(before.knobs, knob), _shown(after.knobs, knob))
+        for knob in knobs
+        if before.knobs.get(knob) != after.knobs.get(knob)
+    }
+    if before.memory != after.memory:
+        found["memory"] = (_memory(before), _memory(after))
+    if before.cpus != after.cpus:
+        found["cpus"] = (f"{before.cpus or 'all'}", f"{after.cpus or 'all'}")
+    return found
+
+
+def _shown(knobs: Mapping[str, KnobValue], knob: str) -> str:
+    return shown_value(knobs[knob]) if knob in knobs else UNSET
+
+
+def _memory(arm: Arm) -> str:
+    return memory_words(arm.memory) if arm.memory else "no limit"
+
+
+def _with(before: Arm, after: Arm, changed: list[str]) -> Arm:
+    """Give the one arm with what is named as in the other."""
+    knobs = dict(before.knobs)
+    update: dict[str, Any] = {"knobs": knobs}
+    for name in changed:
+        if name in {"memory", "cpus"} and name not in after.knobs and name not in before.knobs:
+            update[name] = getattr(after, name)
+        elif name in after.knobs:
+            knobs[name] = after.knobs[name]
+        else:
+            knobs.pop(name, None)
+    return before.model_copy(update=update)

@@ -1,0 +1,148 @@
+"""Where the capacity is: short trials first, then halving, then long ones that decide.
+
+The search is that of MLRsearch (RFC 9971): external search until one rate passes and one fails,
+internal search in logarithms, trials that grow longer as it narrows. Three things are other. A
+trial passes, fails, or leaves the rate open by a binomial bound on the share beyond an objective.
+The capacity is where a line through the trials near it crosses what is allowed, not the lower end
+of a bracket: shares of trials are skewed, so that most of them pass where the mean share fails
+(docs/capacity.md). And servers that don't come back after an overload are started anew after each
+one, since else only the first could be found.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log, sqrt
+
+from webdyno.model.capacity import (
+    CapacitySettings,
+    Level,
+    Purpose,
+    Trial,
+    bracket,
+    capacity_of,
+    levels,
+)
+
+FIRST_SHARE = 0.8
+"""Of the rate of a closed loop, where an open one begins."""
+FIRST_STEP = 1.25
+"""The first step upwards; each further one is its square."""
+LOWEST_SHARE = 1e-3
+"""Of that beginning: where not even this passes, nothing does."""
+SHORT = 0.25
+"""Length of trials far from the capacity, as a share of what decides about a rate."""
+NEAR = 1.3
+"""Bounds that are so close are halved by longer trials,"""
+LONGER = 0.5
+"""… of this share."""
+DECIDING = 4
+"""Trials of full length, each where the capacity seems to be by all before it."""
+MOST_LENGTH_S = 60.0
+RISK = 0.05
+"""Of calling a rate passing, or failing, by chance, before it was tried for as long as decides."""
+MOST_TRIALS = 60
+"""A search that hasn't ended by then never will: what it measures changes all the time."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A trial to make."""
+
+    rate_rps: float
+    length_s: float
+    purpose: Purpose = "search"
+    fresh: bool = False
+    """Whether the servers have to be started anew before."""
+
+
+def next_trial(
+    trials: Sequence[Trial], settings: CapacitySettings, closed_rps: float
+) -> Ask | None:
+    """Say what to try next; None when the capacity is known, or can't be.
+
+    `closed_rps`: what the arm answers in a closed loop, a place to begin.
+    """
+    searched = [trial for trial in trials if trial.purpose == "search"]
+    if not searched:
+        return _ask(closed_rps * FIRST_SHARE, SHORT, settings)
+    if len(trials) >= MOST_TRIALS:
+        return None
+    known = levels(searched)
+    passes = {it.rate_rps: _passes(it, settings) for it in known}
+    unclear = next((it for it in known if passes[it.rate_rps] is None), None)
+    collapsed = any(it.purpose == "recovery" and not it.holds for it in trials)
+    fresh = collapsed and not trials[-1].holds
+    if unclear is not None:
+        return _ask(unclear.rate_rps, LONGER, settings, fresh=fresh)
+    passing, failing = bracket(known, {rate: bool(it) for rate, it in passes.items()})
+    if failing is None:
+        step = FIRST_STEP ** (2 ** (len(known) - 1))
+        return _ask(known[-1].rate_rps * min(step, 4.0), SHORT, settings)
+    if passing is None:
+        lower = failing.rate_rps / 2
+        given_up = lower < closed_rps * FIRST_SHARE * LOWEST_SHARE
+        return None if given_up else _ask(lower, SHORT, settings, fresh=True)
+    if not any(it.purpose == "recovery" for it in trials) and not trials[-1].holds:
+        return _ask(passing.rate_rps, SHORT, settings, purpose="recovery")
+    return _narrow(searched, passing, failing, settings, fresh=fresh)
+
+
+def _narrow(
+    trials: list[Trial], passing: Level, failing: Level, settings: CapacitySettings, *, fresh: bool
+) -> Ask | None:
+    apart = failing.rate_rps / passing.rate_rps
+    if apart > 1 + settings.width:
+        share = SHORT if apart > NEAR else LONGER
+        middle_rps = sqrt(passing.rate_rps * failing.rate_rps)
+        return _ask(middle_rps, share, settings, fresh=fresh)
+    decided = sum(it.length_s >= _decides_s(it.rate_rps, settings) for it in trials)
+    crossing_rps = capacity_of(trials) if decided < DECIDING else None
+    return _ask(crossing_rps, 1.0, settings, fresh=fresh) if crossing_rps else None
+
+
+def _ask(
+    rate_rps: float,
+    share: float,
+    settings: CapacitySettings,
+    *,
+    purpose: Purpose = "search",
+    fresh: bool = False,
+) -> Ask:
+    """Ask for a trial of a share of the time that decides; no shorter than can pass."""
+    least_s = _least_answers(settings) / rate_rps
+    length_s = max(share * settings.deciding_s, min(least_s, MOST_LENGTH_S))
+    return Ask(rate_rps, length_s, purpose, fresh)
+
+
+def _decides_s(rate_rps: float, settings: CapacitySettings) -> float:
+    """Give how long a rate has to be tried until what was seen there counts as it is."""
+    least_s = _least_answers(settings) / rate_rps
+    return 0.99 * max(settings.deciding_s, min(least_s, MOST_LENGTH_S))
+
+
+def _least_answers(settings: CapacitySettings) -> int:
+    """Give the fewest answers of which all have to be right for a rate to pass."""
+    allowed = min(it.allowed for it in settings.objectives)
+    return ceil(log(RISK) / log(1 - allowed))
+
+
+def _passes(level: Level, settings: CapacitySettings) -> bool | None:
+    """Tell whether all objectives hold at a rate; None where that isn't clear yet.
+
+    It is clear by the bounds of Clopper and Pearson (1934) at `RISK`, or once the rate was tried
+    for long enough. Answers of one trial depend on each other, so the bounds are too narrow;
+    they only save time where the capacity is far away.
+    """
+    from scipy.special import betaincinv
+
+    asked = sum(trial.asked for trial in level.trials)
+    beyond = [sum(of_all) for of_all in zip(*(it.beyond for it in level.trials), strict=True)]
+    allowed = level.trials[0].allowed
+    if level.length_s >= _decides_s(level.rate_rps, settings):
+        return level.excess <= 1
+    pairs = list(zip(beyond, allowed, strict=True))
+    if any(k and betaincinv(k, asked - k + 1, RISK) > share for k, share in pairs):
+        return False
+    if all(k < asked and betaincinv(k + 1, asked - k, 1 - RISK) <= share for k, share in pairs):
+        return True
+    return None

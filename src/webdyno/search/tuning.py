@@ -1,0 +1,220 @@
+"""Which settings to try next, and which of those tried is the best.
+
+The first ones are spread evenly (a scrambled Sobol sequence), those after them are drawn where good
+ones were found (tree-structured Parzen estimators over all knobs together: Bergstra et al.,
+"Algorithms for hyper-parameter optimization", NIPS 2011, as Optuna has them). How blocks sort out
+the bad ones of each round is `judge/race.py`. All is a function of what is on record and the seed,
+so that an interrupted search goes on as it would have.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from webdyno.model.knob import ChoiceKnob, Knob, KnobValue, NumberKnob
+from webdyno.model.tuning import KnobShare
+
+if TYPE_CHECKING:  # it takes a second to import
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+Settings = Mapping[str, KnobValue]
+Space = Mapping[str, Knob]
+
+WIDE = 10
+"""A range whose end is so many times its beginning is searched in logarithms."""
+ASKS = 8
+"""Times as many as are wanted: most of a small space has been tried soon."""
+CARRIED_ON = 1.0
+"""Standard errors by which settings are taken to be worse than they look, since the best of many
+look better than they are."""
+DRAWS, TREES, ENDS = 20, 16, (5, 95)
+FEWEST_FOR_SHARES = 24
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Settings, and by how much they were better than the default, in ln, block by block."""
+
+    settings: Settings
+    gains: tuple[float, ...]
+
+    @property
+    def gain(self) -> float:
+        """The mean over its blocks."""
+        return fmean(self.gains)
+
+
+def space_of(knobs: Mapping[str, Knob], fixed: Settings) -> dict[str, Knob]:
+    """Keep the knobs that tuning may turn, have an effect, and aren't fixed by the user."""
+    return {
+        name: knob
+        for name, knob in knobs.items()
+        if knob.tune is not None and name not in fixed and not knob.idle(fixed)
+    }
+
+
+def key_of(settings: Settings) -> tuple[tuple[str, KnobValue], ...]:
+    """Give settings as something to compare by."""
+    return tuple(sorted(settings.items()))
+
+
+def next_settings(
+    space: Space, tried: Sequence[Tried], wanted: int, seed: int
+) -> list[dict[str, KnobValue]]:
+    """Give settings that weren't tried yet, as many as are wanted unless there are fewer."""
+    known = {key_of(it.settings) for it in tried}
+    source = _likely(space, tried, wanted * ASKS, seed) if tried else _spread(space, wanted, seed)
+    found: dict[tuple[tuple[str, KnobValue], ...], dict[str, KnobValue]] = {}
+    for settings in source:
+        if key_of(settings) not in known:
+            found.setdefault(key_of(settings), settings)
+        if len(found) == wanted:
+            break
+    return list(found.values())
+
+
+def best_of(tried: Sequence[Tried]) -> Tried | None:
+    """Give the best settings, doubt counted against them; None where none beat the default.
+
+    Few blocks say little of their own noise, so that of all settings counts.
+    """
+    spreads = [stdev(it.gains) for it in tried if len(it.gains) > 1]
+    noise = float(np.sqrt(np.mean(np.square(spreads)))) if spreads else 0.0
+
+    def surely(it: Tried) -> float:
+        return it.gain - CARRIED_ON * noise / float(len(it.gains) ** 0.5)
+
+    best = max(tried, key=surely, default=None)
+    return best if best is not None and surely(best) > 0 else None
+
+
+def shares_of(space: Space, tried: Sequence[Tried], seed: int) -> list[KnobShare]:
+    """Tell how much each knob explains, the largest first; nothing of a few settings.
+
+    Hutter, Hoos, Leyton-Brown, "An efficient approach for assessing hyperparameter importance",
+    ICML 2014 (fANOVA: over the whole space, wherever the search looked); ranges by the bootstrap.
+    """
+    if len(tried) < FEWEST_FOR_SHARES or len(space) < 2:
+        return []
+    from optuna.importance import FanovaImportanceEvaluator, get_param_importances
+
+    rng = np.random.default_rng(seed)
+    draws: list[dict[str, float]] = []
+    for _ in range(DRAWS):
+        drawn = [tried[at] for at in rng.integers(len(tried), size=len(tried))]
+        study = _study(space, drawn, seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            draws.append(
+                get_param_importances(
+                    study, evaluator=FanovaImportanceEvaluator(n_trees=TREES, seed=seed)
+                )
+            )
+    shares = {knob: np.array([draw.get(knob, 0.0) for draw in draws]) for knob in space}
+    found = [
+        KnobShare(
+            knob=knob,
+            share=float(of_knob.mean()),
+            low=float(np.percentile(of_knob, ENDS[0])),
+            high=float(np.percentile(of_knob, ENDS[1])),
+        )
+        for knob, of_knob in shares.items()
+    ]
+    return sorted(found, key=lambda it: -it.share)
+
+
+def _spread(space: Space, wanted: int, seed: int) -> Iterator[dict[str, KnobValue]]:
+    from scipy.stats.qmc import Sobol
+
+    sequence = Sobol(d=len(space), scramble=True, rng=np.random.default_rng(seed))
+    size = 1 << (wanted * ASKS - 1).bit_length()  # it is even only over powers of two
+    for point in sequence.random(size):
+        yield {
+            name: _at(knob, float(share))
+            for (name, knob), share in zip(space.items(), point, strict=True)
+        }
+
+
+def _at(knob: Knob, share: float) -> KnobValue:
+    """Give the value of a knob at a share, from 0 up to 1, of its range."""
+    if not isinstance(knob, NumberKnob):
+        values = values_of(knob)
+        return values[int(share * len(values))]
+    low, high = knob.tuned_range
+    if is_wide(knob):
+        value = exp(log(low) + share * (log(high) - log(low)))
+    else:
+        value = low + share * (high - low)
+    return round(value) if knob.type == "whole" else value
+
+
+def values_of(knob: Knob) -> list[KnobValue]:
+    """Give the values of a knob that has a few."""
+    if isinstance(knob, ChoiceKnob):
+        return list((knob.tune and knob.tune.choices) or knob.choices)
+    return [False, True]
+
+
+def is_wide(knob: NumberKnob) -> bool:
+    """Whether its range is searched in logarithms."""
+    low, high = knob.tuned_range
+    return low > 0 and high / low >= WIDE
+
+
+def _likely(
+    space: Space, tried: Sequence[Tried], most: int, seed: int
+) -> Iterator[dict[str, KnobValue]]:
+    distributions = _distributions(space)
+    study = _study(space, tried, seed)
+    for _ in range(most):
+        trial = study.ask(distributions)
+        yield dict(trial.params)
+
+
+def _study(space: Space, tried: Sequence[Tried], seed: int) -> "Study":
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.TPESampler(
+            seed=seed, n_startup_trials=1, multivariate=True, constant_liar=True
+        )
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study.add_trials([_trial(space, it) for it in tried])
+    return study
+
+
+def _trial(space: Space, tried: Tried) -> "FrozenTrial":
+    from optuna.trial import create_trial
+
+    return create_trial(
+        params=dict(tried.settings), distributions=_distributions(space), value=tried.gain
+    )
+
+
+def _distributions(space: Space) -> "dict[str, BaseDistribution]":
+    from optuna.distributions import (
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    found: dict[str, BaseDistribution] = {}
+    for name, knob in space.items():
+        if not isinstance(knob, NumberKnob):
+            found[name] = CategoricalDistribution(values_of(knob))
+            continue
+        low, high = knob.tuned_range
+        if knob.type == "whole":
+            found[name] = IntDistribution(int(low), int(high), log=is_wide(knob))
+        else:
+            found[name] = FloatDistribution(low, high, log=is_wide(knob))
+    return found

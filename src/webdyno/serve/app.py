@@ -1,0 +1,215 @@
+"""The pages and what they ask for."""
+
+from collections.abc import Callable, Sequence
+from io import StringIO
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from rich.console import Console
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from webdyno.definitions import Catalogue
+from webdyno.judge.runs import compare_sweeps
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.report.conditions import when
+from webdyno.report.markdown import summary
+from webdyno.report.run_comparison import print_comparison
+from webdyno.report.summary import summary_csv
+from webdyno.report.view import SIGNS
+from webdyno.serve.guard import REPORTS, Guard
+from webdyno.serve.live import events
+from webdyno.serve.runs import Runs, page_of, seen, state_of
+from webdyno.serve.starting import Starter
+
+ASKED = ("stack", "baseline", "site", "path", "budget")
+OWN = ("rev:", "conf:", "url:")
+"""Systems of the user's own that may be named on a page; commands and images may not."""
+COLUMNS = 100
+
+Answer = Callable[[Request], Any]
+
+
+def make_app(
+    runs: Runs, catalogue: Catalogue, starter: Starter, token: str, port: int
+) -> Starlette:
+    """Make the application that serves the runs of a folder at a port of this machine."""
+    pages = _Pages(runs, catalogue, starter)
+    return Starlette(
+        routes=[
+            Route("/", pages.list),
+            Route("/new", pages.new),
+            Route("/begin", pages.begin, methods=["POST"]),
+            Route("/stop", pages.stop, methods=["POST"]),
+            Route("/compare", pages.compare),
+            Route("/verdict/{name:path}", pages.verdict),
+            Route("/live/{name:path}", pages.live),
+            Route("/events/{name:path}", pages.events),
+            Route("/report/{name:path}", pages.report),
+            Route("/export/{kind}/{name:path}", pages.export),
+            Mount("/static", StaticFiles(packages=[("webdyno.serve", "static")])),
+        ],
+        middleware=[Middleware(Guard, token=token, port=port)],
+        exception_handlers={
+            Mistake: pages.refused,
+            Trouble: pages.refused,
+            HTTPException: pages.refused,
+        },
+    )
+
+
+class _Pages:
+    def __init__(self, runs: Runs, catalogue: Catalogue, starter: Starter) -> None:
+        self._runs = runs
+        self._catalogue = catalogue
+        self._starter = starter
+        self._templates = Environment(
+            loader=PackageLoader("webdyno.serve"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def _page(self, template: str, status: int = 200, **given: object) -> HTMLResponse:
+        made = self._templates.get_template(template).render(
+            root=self._runs.root, when=when, **given
+        )
+        return HTMLResponse(made, status)
+
+    def refused(self, _: Request, error: Exception) -> Response:
+        """Tell what is wrong."""
+        if isinstance(error, HTTPException):
+            return self._page("message.html", error.status_code, said=error.detail)
+        return self._page(
+            "message.html", 400 if isinstance(error, Mistake) else 500, said=str(error)
+        )
+
+    async def list(self, _: Request) -> Response:
+        """Show all runs."""
+        rows = await run_in_threadpool(self._runs.rows)
+        return self._page("runs.html", rows=rows, starter=self._starter)
+
+    async def new(self, _: Request) -> Response:
+        """Ask what is to be compared."""
+        return self._page(
+            "new.html",
+            stacks=list(self._catalogue.stacks),
+            sites=list(self._catalogue.sites),
+            starter=self._starter,
+        )
+
+    async def begin(self, request: Request) -> Response:
+        """Begin a duel."""
+        async with request.form() as form:
+            given = {key: str(form.get(key, "")).strip() for key in ASKED}
+        begun = self._starter.begin(self._duel(given))
+        return RedirectResponse(f"/live/{begun.name}", 303)
+
+    def _duel(self, given: dict[str, str]) -> Sequence[str]:
+        for key in ("stack", "baseline"):
+            name = given[key]
+            if name not in self._catalogue.stacks and not name.startswith(OWN):
+                raise Mistake(
+                    f"{name!r:.60}: the catalogue has no such stack; of your own a page may name "
+                    f"{', '.join(OWN)}, whatever else `webdyno duel` can"
+                )
+        if given["path"] and not given["path"].startswith("/"):
+            raise Mistake(f"the path {given['path']!r:.60} should begin with /")
+        words = ["duel", given["stack"], given["baseline"]]
+        return words + [f"--{key}={given[key]}" for key in ASKED[2:] if given[key]]
+
+    async def stop(self, _: Request) -> Response:
+        """End the run that was begun here with what there is."""
+        self._starter.interrupt()
+        return RedirectResponse("/", 303)
+
+    async def compare(self, request: Request) -> Response:
+        """Show what changed between two runs of one experiment."""
+        names = request.query_params.getlist("run")
+        if len(names) != 2:
+            raise Mistake("choose two runs of the same experiment to compare them")
+        folders = sorted(map(self._runs.open, names), key=lambda it: it.head.started_at)
+        told = await run_in_threadpool(_compared, folders)
+        return self._page("compare.html", names=[str(it.path.name) for it in folders], told=told)
+
+    async def verdict(self, request: Request) -> Response:
+        """Give a run's verdict and headline."""
+        folder = self._runs.open(request.path_params["name"])
+        judged, _ = await run_in_threadpool(seen, folder)
+        verdicts = list(dict.fromkeys(at.judgement.verdict for at in judged.points))
+        return JSONResponse(
+            {
+                "verdicts": [{"sign": SIGNS[it], "word": it.value} for it in verdicts],
+                "headline": " ".join(
+                    judged.sentences[:1]
+                    if len(judged.points) > 1
+                    else [judged.points[0].judgement.headline]
+                ),
+            }
+        )
+
+    async def live(self, request: Request) -> Response:
+        """Show a run while it goes on; one that has ended shows its report."""
+        name = request.path_params["name"]
+        last = self._starter.last
+        begun = last if last is not None and last.name == name else None
+        try:
+            folder = self._runs.open(name)
+        except Mistake:
+            if begun is None:
+                raise
+            going = self._starter.is_busy
+            return self._page("starting.html", name=name, said=begun.said, going=going)
+        if state_of(folder.path) == "ended" and not (begun and self._starter.is_busy):
+            return RedirectResponse(f"/report/{name}", 303)
+        return self._page("live.html", name=name, head=folder.head, is_ours=begun is not None)
+
+    async def events(self, request: Request) -> Response:
+        """Send what is new of a run."""
+        folder = self._runs.open(request.path_params["name"])
+        return StreamingResponse(events(folder), media_type="text/event-stream")
+
+    async def report(self, request: Request) -> Response:
+        """Give a run's report."""
+        page = await run_in_threadpool(page_of, self._runs.open(request.path_params["name"]))
+        return FileResponse(page, headers={"content-security-policy": REPORTS})
+
+    async def export(self, request: Request) -> Response:
+        """Give a run as a file."""
+        kind = request.path_params["kind"]
+        folder = self._runs.open(request.path_params["name"])
+        judged, view = await run_in_threadpool(seen, folder)
+        kinds: dict[str, tuple[Callable[[], str], str]] = {
+            "csv": (lambda: summary_csv(view), "text/csv"),
+            "md": (lambda: summary(view), "text/markdown"),
+            "json": (lambda: judged.model_dump_json(indent=2), "application/json"),
+        }
+        if kind not in kinds:
+            raise Mistake(f"{kind!r:.20}: there are {', '.join(kinds)}")
+        make, media = kinds[kind]
+        name = f'attachment; filename="{folder.path.name}.{kind}"'
+        return PlainTextResponse(
+            await run_in_threadpool(make), media_type=media, headers={"content-disposition": name}
+        )
+
+
+def _compared(folders: Sequence[Any]) -> str:
+    console = Console(width=COLUMNS, record=True, file=StringIO(), markup=False)
+    first, second = [(it.head, it.records()) for it in folders]
+    print_comparison(console, folders[1].head, compare_sweeps(first, second))
+    return console.export_text()

@@ -1,0 +1,93 @@
+"""Begins runs as their own processes, which end with the page's server."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.model.mistake import Mistake
+
+PR_SET_PDEATHSIG = 1
+END_WITHIN_S = 30.0
+LOG_BYTES = 4_000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Begun(NamedTuple):
+    """A run that was begun from the page."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def said(self) -> str:
+        """The end of what it said."""
+        with suppress(OSError):
+            return self.log.read_bytes()[-LOG_BYTES:].decode(errors="replace")
+        return ""
+
+
+class Starter:
+    """One run at a time: two on one machine measure each other."""
+
+    def __init__(self, root: Path) -> None:
+        """Begin runs in that folder."""
+        self._root = root
+        self.last: Begun | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a run that was begun here goes on."""
+        return self.last is not None and self.last.process.poll() is None
+
+    def begin(self, words: Sequence[str]) -> Begun:
+        """Begin a run by webdyno's command line; raise Mistake while another one goes on."""
+        if self.is_busy:
+            raise Mistake("a run goes on already, and two would measure each other: wait for it")
+        self._root.mkdir(parents=True, exist_ok=True)
+        name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{words[0]}"
+        log = self._root / f".{name}.log"
+        with log.open("wb") as told:
+            process = subprocess.Popen(
+                [
+                    *(sys.executable, "-c", "from webdyno.cli import main; main()"),
+                    *(*words, f"--out={self._root / name}"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=told,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_end_with_parent,
+            )
+        self.last = Begun(name, process, log)
+        return self.last
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C: the run ends with what there is."""
+        if self.last is not None and self.is_busy:
+            self.last.process.send_signal(signal.SIGINT)
+
+    def end(self) -> None:
+        """Interrupt what goes on and wait for it to clean up."""
+        if self.last is None:
+            return
+        self.interrupt()
+        with suppress(subprocess.TimeoutExpired):
+            self.last.process.wait(END_WITHIN_S)
+        if self.last.process.poll() is None:
+            self.last.process.kill()
+            self.last.process.wait()
+
+
+def _end_with_parent() -> None:
+    parent = os.getppid()
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)

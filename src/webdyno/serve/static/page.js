@@ -1,0 +1,82 @@
+"use strict";
+
+function all(selector) { return Array.from(document.querySelectorAll(selector)); }
+
+// Verdicts take a moment each: they are asked for one after the other, once the list is there.
+async function verdicts() {
+  for (const place of all("[data-verdict]")) {
+    try {
+      const told = await (await fetch(place.dataset.verdict)).json();
+      place.textContent = told.verdicts.map((it) => `${it.sign} ${it.word}`).join(", ");
+      place.title = told.headline;
+    } catch {
+      place.textContent = "can't be judged";
+    }
+    filter();
+  }
+}
+
+function filter() {
+  const field = document.getElementById("filter");
+  if (!field) return;
+  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const row of all("#runs tbody tr")) {
+    const text = row.textContent.toLowerCase();
+    row.hidden = !words.every((word) => text.includes(word));
+  }
+}
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  made.textContent = text ?? "";
+  if (className) made.className = className;
+  return made;
+}
+
+// The interval on a scale that shrinks with it; the band is as wide as it may be for the run to stop.
+function scale(point) {
+  const widest = Math.max(point.half_width, 3 * point.wanted_half_width);
+  const box = element("div", "", "scale");
+  box.setAttribute("role", "img");
+  box.setAttribute("aria-label", `known to ±${point.known}, asked for are ±${point.wanted}`);
+  for (const [name, half] of [["band", point.wanted_half_width], ["interval", point.half_width]]) {
+    const part = element("span", "", name);
+    part.style.left = `${50 - (50 * half) / widest}%`;
+    part.style.width = `${(100 * half) / widest}%`;
+    box.append(part);
+  }
+  box.append(element("span", "", "centre"));
+  return box;
+}
+
+function shown(point) {
+  const part = element("div", "", "point");
+  const blocks = point.expected ? `${point.blocks} of about ${point.expected} blocks, ${point.left} left` : `${point.blocks} blocks`;
+  part.append(element("p", [point.label, blocks].filter(Boolean).join(" · ")));
+  for (const ratio of point.ratios ?? []) part.append(element("p", ratio, "ratio"));
+  if (point.known) {
+    part.append(scale(point));
+    part.append(element("p", `known to ±${point.known}, asked for are ±${point.wanted}`, "soft small"));
+  }
+  if (point.left_out) part.append(element("p", `slots left out: ${point.left_out}`, "warning small"));
+  return part;
+}
+
+function follow(place) {
+  const source = new EventSource(place.dataset.events);
+  source.onmessage = (event) => {
+    const told = JSON.parse(event.data);
+    if (!told.running) {
+      source.close();
+      location.href = place.dataset.report;
+      return;
+    }
+    document.getElementById("doing").textContent = told.doing;
+    document.getElementById("points").replaceChildren(...told.points.map(shown));
+  };
+}
+
+document.getElementById("filter")?.addEventListener("input", filter);
+all("[data-events]").forEach(follow);
+all("[data-reload]").forEach((place) => setTimeout(() => location.reload(), Number(place.dataset.reload)));
+verdicts();

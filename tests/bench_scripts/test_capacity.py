@@ -1,0 +1,95 @@
+"""The search for a capacity on real servers, whose capacity is known; and the bench's table."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import capacity
+import truth
+from rig import lab
+from rig.queues import capacity_of_mm1
+from webdyno.cli.progress import RunProgress
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.model.capacity import Trial, capacity_of
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Verdict
+from webdyno.model.records import SlotRecord
+from webdyno.run.folder import RunFolder
+from webdyno.run.session import begin_run, measure
+
+SERVICE_US, COLLAPSE_RPS = 500, 1_000
+
+
+class OneBlock(RunProgress):
+    """Somebody presses Ctrl-C after the first block."""
+
+    def block_ends(self, *_: object) -> None:
+        """Press it."""
+        raise KeyboardInterrupt
+
+
+@pytest.mark.measures
+def test_a_block_finds_the_capacity_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trials are short, so that only gross mistakes are seen: a tenth, or a server left down."""
+    fixed = {"service_us": SERVICE_US, "cost_us": 0, "workers": 1}
+    told = {
+        "title": "t",
+        "question": "q?",
+        "site": "dialled",
+        "arms": {
+            "lasting": {"stack": "dialled", "knobs": fixed},
+            "collapsing": {"stack": "dialled", "knobs": fixed | {"collapse_rps": COLLAPSE_RPS}},
+        },
+        "capacity": {"slo": ["p99<5ms"], "arrivals": "constant", "longest_trial_s": 0.5},
+        "load": {"timeout_s": 1.0},
+        "measure": {"seed": 1, "budget_s": 20.0},
+    }
+    with truth.own_program() as program:
+        monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+        catalogue = Catalogue.load([truth.CATALOGUE])
+        experiment = read_experiment(CommandLine(told, {}), [], catalogue)
+        with (
+            begin_run("capacity", experiment, catalogue, tmp_path / "run") as folder,
+            suppress(KeyboardInterrupt),
+        ):
+            measure(folder, OneBlock(folder.head))
+    lasting, collapsing = (trials(folder, arm) for arm in ("lasting", "collapsing"))
+    assert capacity_of(lasting) == pytest.approx(1e6 / SERVICE_US, rel=0.1)
+    assert capacity_of(collapsing) == pytest.approx(COLLAPSE_RPS, rel=0.1)
+    assert {it.start for it in lasting} == {0}
+    assert max(it.start for it in collapsing) > 0
+
+
+def trials(folder: RunFolder, arm: str) -> list[Trial]:
+    """What was tried with an arm."""
+    slots = [it for it in folder.records() if isinstance(it, SlotRecord) and it.arm == arm]
+    return [slot.trial for slot in slots if slot.trial]
+
+
+def outcome(case: str, **values: Interval) -> lab.Outcome:
+    return lab.Outcome(
+        case=case,
+        at=datetime(2026, 11, 23, tzinfo=UTC),
+        machine="here",
+        commit="1",
+        took_s=300.0,
+        verdict=Verdict.FASTER,
+        values=values,
+    )
+
+
+def test_the_table_counts_what_holds() -> None:
+    true_rps = capacity_of_mm1(1e-4, capacity.WITHIN_S, capacity.ALLOWED)
+    right = Interval(low=true_rps * 0.98, estimate=true_rps * 1.01, high=true_rps * 1.03)
+    wrong = right.model_copy(update={"high": true_rps * 0.99, "estimate": true_rps * 0.95})
+    runs = [outcome("M/M/1", base=right), outcome("M/M/1", base=wrong)]
+    assert [capacity.held(run) for run in runs] == [[True], [False]]
+    assert capacity.errors(runs[0]) == pytest.approx([0.01])
+    console = Console(record=True, width=100)
+    console.print(capacity.table(runs))
+    assert "1 of 2" in console.export_text()

@@ -1,0 +1,82 @@
+"""What a terminal shows while a run goes on."""
+
+from io import StringIO
+from math import log
+
+import pytest
+from rich.console import Console
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from report import runs
+from webdyno.cli.live import LiveView, interval_scale
+from webdyno.cli.progress import so_far_words
+from webdyno.model.records import SlotRecord
+
+
+def drawn(view: LiveView, width: int = 100) -> list[str]:
+    output = StringIO()
+    Console(file=output, width=width, force_terminal=True, color_system=None).print(view)
+    return output.getvalue().splitlines()
+
+
+def view_of(run: SimulatedRun) -> LiveView:
+    view = LiveView(run.head)
+    view.block_begins(3, 4)
+    for record in run.records:
+        if isinstance(record, SlotRecord):
+            view.slot_ends(record)
+    so_far = so_far_words(run.head.experiment, run.records)
+    view.block_ends(so_far, run.head.experiment, run.records)
+    return view
+
+
+@pytest.mark.parametrize("width", [100, 60])
+def test_it_tells_where_the_run_is_and_how_sure_it_is(width: int) -> None:
+    lines = drawn(view_of(runs.undecided()), width)
+    assert "block 3 of about" in lines[0]
+    told = "\n".join(lines)
+    assert "servers" in told
+    assert "client" in told
+    assert "asked for are ±2" in told.replace("\n", " ")
+    assert "●" in told
+
+
+def test_before_anything_is_measured_it_says_what_is_done() -> None:
+    view = LiveView(runs.decided().head)
+    assert "starting" in "\n".join(drawn(view))
+
+
+def test_slots_that_are_left_out_are_told() -> None:
+    wrong = SimulatedArm(wrong_status=404)
+    told = "\n".join(
+        drawn(view_of(simulated_run({"nginx": runs.NGINX, "apache": wrong}, blocks=4)))
+    )
+    assert "slots left out: non-2xx" in told
+
+
+def test_names_are_no_markup() -> None:
+    told = "\n".join(drawn(view_of(runs.hostile_markup())))
+    assert "[/]" in told
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "scale"),
+    [
+        (-0.01, 0.01, "0.94×              ░░░░░░├──●──┤░░░░░             1.06×"),
+        (-9.0, 9.0, f"0.25× ├{19 * '─'}●{19 * '─'}┤ 4.00×"),
+    ],
+)
+def test_the_scale_shows_the_interval_beside_what_is_asked_for(
+    low: float, high: float, scale: str
+) -> None:
+    found = interval_scale(low, high, 0.02).plain
+    assert found.split()[0] == scale.split()[0]
+    assert found.split()[-1] == scale.split()[-1]
+    assert len(found) == len("0.25× ") + 41 + len(" 4.00×")
+    assert found[len("0.25× ") + 20] == "●"
+    assert found.count("├") == found.count("┤") == 1
+
+
+def test_a_scale_is_never_shorter_than_its_interval() -> None:
+    found = interval_scale(-log(2), log(2), log(1.02)).plain
+    assert found.startswith("0.50× ├")

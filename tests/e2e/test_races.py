@@ -1,0 +1,114 @@
+"""`webdyno league` and `webdyno tune`, on real servers."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import (
+    INTERRUPTED,
+    left_behind,
+    started_webdyno,
+    wait_for,
+    webdyno,
+    webdyno_here,
+)
+from webdyno.judge import judge
+from webdyno.judge.league import blocks_to_a_look
+from webdyno.model.records import BlockRecord
+from webdyno.run.folder import RunFolder
+
+SHORT = ("--set=measure.slot_s=0.1", "--set=measure.warmup_s=0", "--set=measure.slots_per_arm=2")
+
+DIES_UNDER_LOAD = """
+import http.server, itertools, os, sys
+
+asked = itertools.count()
+
+class Mortal(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        if next(asked) == 200:
+            os._exit(1)
+        super().do_GET()
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Mortal).serve_forever()
+"""
+"""More requests than are made to get ready and to compare answers."""
+
+
+def test_a_league_gives_places_and_its_arms_leave_it(tmp_path: Path) -> None:
+    stacks = ("nginx", "apache-prefork", "lighttpd")
+    done = webdyno(
+        *("league", *stacks, *SHORT, "--budget=1s", "--out=run", "--no-report"), folder=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "place" in done.stdout
+    folder = RunFolder.open(tmp_path / "run")
+    records = folder.records()
+    found = judge(folder.head, records)
+    assert found.league
+    places = {it.arm: it for it in found.league.places}
+    assert set(places) == set(stacks)
+    assert places["nginx"].best < places["apache-prefork"].worst
+    blocks = [it for it in records if isinstance(it, BlockRecord)]
+    look = blocks_to_a_look(folder.head.experiment)
+    assert {len(set(it.order)) for it in blocks[:look]} == {len(stacks)}
+    assert left_behind(tmp_path) == []
+
+
+def test_a_server_that_dies_is_out_of_the_league(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("Hello")
+    alive = "python3 -m http.server --bind 127.0.0.1 $PORT"
+    (tmp_path / "mortal.py").write_text(DIES_UNDER_LOAD)
+    stacks = [f"cmd:{alive}", f"cmd:exec {alive}", "cmd:python3 mortal.py $PORT"]
+    done = webdyno(
+        *("league", *stacks, "--path=/index.html", "--set=load.connections=4"),
+        *(*SHORT[1:], "--set=measure.slot_s=0.4", "--budget=6s", "--out=run", "--no-report"),
+        folder=tmp_path,
+    )
+    assert "the race goes on without it" in done.stderr
+    assert "has no place" in done.stdout
+    league = judge((run := RunFolder.open(tmp_path / "run")).head, run.records()).league
+    assert league
+    assert [it.split()[0] for it in league.out] == ["cmd:python3-2"]
+    assert left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("league", "nginx", "node"), "a league has 3 stacks at least"),
+        (("league", "--site", "nowhere"), "there is no site named 'nowhere'"),
+        (("league", "nginx", "node", "rdis"), "rdis"),
+        (("tune", "haproxy-front", "--set=arms.haproxy-front.knobs.threads=wide"), "threads"),
+        (("tune", "cmd:./server --port $PORT"), "no knob to tune"),
+        (("tune", "nginx", "--vary", "load.connections=1,2"), "--vary"),
+        (("tune", "nginx", "--each", "soon"), "--each"),
+    ],
+)
+def test_what_can_be_neither_ranked_nor_tuned_is_told(
+    arguments: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    done = webdyno_here(*arguments, "--yes", folder=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path) -> None:
+    command = ("tune", "nginx", "--each=1s", "--budget=1s", *SHORT, "--out=t")
+    with started_webdyno(*command, folder=tmp_path) as process:
+        wait_for(tmp_path / "t/nginx-01/slots.jsonl", 25)
+        process.send_signal(signal.SIGINT)
+        told, _ = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED, told
+    assert "the same command with --out t goes on" in told
+    done = webdyno(*command, "--no-report", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "settings tried" in done.stderr
+    if (tmp_path / "t/final").exists():
+        (side,) = RunFolder.open(tmp_path / "t/final").head.experiment.tuning
+        assert set(side.settings) == {"workers", "sendfile", "open_file_cache"}
+        assert side.tried >= 8
+        assert "What tuning was worth" in done.stdout
+    assert left_behind(tmp_path) == []

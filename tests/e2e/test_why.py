@@ -1,0 +1,64 @@
+"""What limits an arm, found by real limits on real servers."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import left_behind, run_blocks, webdyno, webdyno_here
+from webdyno.cli.exits import Exit
+
+SERVER = """
+import http.server, sys, time
+
+class Slow(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        end = time.thread_time() + 0.002
+        while time.thread_time() < end:
+            pass
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_): pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Slow).serve_forever()
+"""
+CMD = f"cmd:{sys.executable} server.py $PORT"
+FEW = (
+    "--set=load.connections=4",
+    "--set=measure.slot_s=0.3",
+    "--set=measure.warmup_s=0",
+    "--set=measure.slots_per_arm=2",
+    "--budget=8s",
+)
+
+
+@pytest.mark.measures
+@pytest.mark.skipif(os.geteuid() != 0, reason="control groups take root")
+def test_servers_that_work_all_the_time_are_limited_by_their_cpu(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    run_blocks(1, "duel", CMD, CMD, *FEW, folder=tmp_path)
+    done = webdyno("why", "run", f"--arm={CMD} (A)", "--no-report", folder=tmp_path)
+    assert done.returncode == Exit.OK, done.stderr
+    last = done.stdout.splitlines()[-1:]
+    told = " ".join(done.stdout.split())
+    assert "the servers' CPU limits it (" in told, last
+    assert "the client's CPU doesn't limit it (" in told, last
+    assert left_behind(tmp_path) == []
+
+
+def test_what_no_rate_can_tell_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    opened = ("--set=load.loop=open", "--set=load.rate_per_s=50")
+    run_blocks(1, "duel", CMD, CMD, *FEW, *opened, folder=tmp_path)
+    done = webdyno_here("why", "run", folder=tmp_path)
+    assert done.returncode == Exit.MISTAKE
+    assert "an open loop's rate is given" in done.stderr
+    done = webdyno_here("why", "run", "--arm=x", folder=tmp_path)
+    assert "the run has no such arm" in done.stderr

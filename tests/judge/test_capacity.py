@@ -1,0 +1,180 @@
+"""Searches for the capacity, judged: planted trials, and what is said of them."""
+
+from dataclasses import dataclass
+from math import exp
+from random import Random
+
+import pytest
+from pydantic import ValidationError
+
+from builders import START, SimulatedRun, load_result, run_head, server_use
+from webdyno.judge import decide, judge
+from webdyno.model.capacity import CapacitySettings, Purpose, Trial
+from webdyno.model.experiment import Experiment
+from webdyno.model.judgement import Verdict
+from webdyno.model.load_result import Connections, KeepAliveResult
+from webdyno.model.measure import Measure
+from webdyno.model.metrics import CAPACITY
+from webdyno.model.records import BlockRecord, Record, SlotRecord
+from webdyno.model.run import RunHead
+
+BLOCKS, ASKED = 8, 2_000
+STEPS = (0.7, 0.9, 0.97, 1.03, 1.1, 1.3)
+"""Rates that are tried, in capacities."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """How an arm behaves at its limit."""
+
+    capacity_rps: float
+    client_rps: float = 1e9
+    comes_back: bool = True
+    holds: bool = True
+    server_closes: bool = False
+
+
+def searched(**arms: Arm) -> SimulatedRun:
+    """A run in whose blocks a trial passes below the capacity and fails above it."""
+    head = run_head(dict.fromkeys(arms, "nginx"), measure=Measure(seed=1))
+    settings = head.experiment.model_dump(exclude_unset=True)
+    asked = {"capacity": {"slo": ["p99<50ms"]}, "measure": {"seed": 1}}
+    experiment = Experiment.model_validate(settings | asked)
+    random, records = Random(1), list[Record]()
+    for block in range(1, BLOCKS + 1):
+        order: list[str] = []
+        for name, arm in arms.items():
+            limit_rps = min(arm.capacity_rps, arm.client_rps) * exp(random.gauss(0, 0.02))
+            tried: list[tuple[float, Purpose]] = [(limit_rps * step, "search") for step in STEPS]
+            tried.append((limit_rps * STEPS[0], "recovery"))
+            for rate_rps, purpose in tried:
+                late = rate_rps > limit_rps or not arm.holds
+                late = late or (purpose == "recovery" and not arm.comes_back)
+                trial = Trial(
+                    purpose=purpose,
+                    rate_rps=rate_rps,
+                    length_s=4.0,
+                    asked=ASKED,
+                    beyond=[ASKED // 2 if late else 0],
+                    allowed=[0.01],
+                    client_limited=rate_rps > arm.client_rps,
+                )
+                records.append(slot(block, len(order), name, trial, arm))
+                order.append(name)
+        records.append(
+            BlockRecord(block=block, order=order, started_at=START, took_s=60.0, ready_s={})
+        )
+    return SimulatedRun(head.model_copy(update={"experiment": experiment}), records)
+
+
+def slot(block: int, position: int, name: str, trial: Trial, arm: Arm) -> SlotRecord:
+    """The record of a trial."""
+    load = load_result(duration_s=trial.length_s).model_copy(update={"loop": "open"})
+    if arm.server_closes:
+        closed = load.requests.completed
+        load = load.model_copy(
+            update={
+                "keepalive": KeepAliveResult(asked="always", server_closed=closed),
+                "connections": Connections(opened=closed, reused_requests=0),
+            }
+        )
+    return SlotRecord(
+        block=block,
+        slot=position,
+        arm=name,
+        phase="trial",
+        started_at=START,
+        load=load,
+        trial=trial,
+        servers=server_use(1.0),
+    )
+
+
+def rules(run: SimulatedRun) -> dict[str, str]:
+    """What is found, by rule: how bad."""
+    return {it.rule: it.severity for it in judge(run.head, run.records).findings}
+
+
+def test_the_larger_capacity_wins_by_its_ratio() -> None:
+    judged = judge(*_of(searched(apache=Arm(15_000), nginx=Arm(50_000))))
+    assert judged.verdict is Verdict.FASTER
+    assert [metric.name for metric in judged.metrics] == [CAPACITY]
+    ratio = judged.comparisons[0].ratio
+    assert ratio
+    assert ratio.estimate == pytest.approx(50 / 15, rel=0.03)
+    assert judged.headline.startswith("nginx can take 3.3")
+    assert judged.findings == []
+
+
+def test_equal_capacities_are_not_told_apart() -> None:
+    judged = judge(*_of(searched(a=Arm(15_000), b=Arm(15_000))))
+    assert judged.verdict in {Verdict.EQUIVALENT, Verdict.UNDECIDED}
+
+
+def test_beyond_the_client_it_is_at_least() -> None:
+    run = searched(apache=Arm(15_000), nginx=Arm(50_000, client_rps=30_000))
+    judged = judge(*_of(run))
+    assert judged.verdict is Verdict.FASTER
+    assert judged.comparisons[0].limited_by == {"nginx": "client"}
+    assert "at least" in judged.headline
+    assert rules(run) == {"client-bound": "note"}
+
+
+def test_servers_that_do_not_come_back_are_told() -> None:
+    run = searched(apache=Arm(15_000, comes_back=False), nginx=Arm(50_000))
+    assert rules(run) == {"does-not-come-back": "note"}
+
+
+def test_without_any_rate_that_holds_there_is_no_verdict() -> None:
+    run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
+    assert judge(*_of(run)).verdict is Verdict.INVALID
+    assert rules(run)["no-capacity"] == "invalid"
+
+
+def test_it_stops_early_where_an_arm_never_holds() -> None:
+    run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
+    stop = decide(run.records, run.head.experiment, elapsed_s=100.0)
+    assert stop
+    assert (stop.reason, stop.why) == ("nothing-valid", "arm apache has no capacity in 8 blocks")
+
+
+def test_keep_alive_on_one_side_only_is_caught() -> None:
+    run = searched(apache=Arm(15_000, server_closes=True), nginx=Arm(50_000))
+    assert judge(*_of(run)).verdict is Verdict.INVALID
+    assert rules(run)["keep-alive"] == "invalid"
+
+
+def test_a_search_has_the_time_that_it_takes_and_decides() -> None:
+    experiment = searched(a=Arm(1), b=Arm(2)).head.experiment
+    assert experiment.measure.decide_on == CAPACITY
+    assert experiment.measure.budget_s == 600
+    assert experiment.capacity
+    assert experiment.capacity.deciding_s == 4.0
+    assert CapacitySettings(slo=["p99<1s", "p50<10ms"]).deciding_s == 50.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"load": {"loop": "open", "rate_per_s": 10.0}}, 'loop = "open"'),
+        ({"load": {"think_s": 1.0}}, "think_s"),
+        ({"generator": "ab"}, "generator"),
+        ({"measure": {"decide_on": "rate_rps"}}, "decide_on"),
+        ({"capacity": {"slo": ["p99>1s"]}}, "is no objective"),
+    ],
+)
+def test_what_does_not_fit_a_search_is_refused(changes: dict[str, object], said: str) -> None:
+    head = run_head({"a": "nginx", "b": "apache-event"})
+    given = head.experiment.model_dump(exclude_unset=True) | {"measure": {}}
+    with pytest.raises(ValidationError, match=said):
+        Experiment.model_validate(given | {"capacity": {"slo": ["p99<50ms"]}} | changes)
+
+
+def test_a_capacity_needs_objectives() -> None:
+    given = run_head({"a": "nginx", "b": "caddy"}).experiment.model_dump(exclude_unset=True)
+    with pytest.raises(ValidationError, match=r"needs a table \[capacity\]"):
+        Experiment.model_validate(given | {"measure": {"decide_on": CAPACITY}})
+
+
+def _of(run: SimulatedRun) -> tuple[RunHead, list[Record]]:
+    return run.head, run.records

@@ -1,0 +1,69 @@
+"""Who is in the next block."""
+
+import pytest
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from webdyno.judge import decide
+from webdyno.judge.measured import Measured
+from webdyno.judge.race import gains_on_baseline, still_racing
+from webdyno.judge.stop import blocks_for_an_answer
+from webdyno.model.records import IncidentRecord, Record
+from webdyno.model.run import RunHead
+
+RATES = {"default": 10.0, "a": 5.0, "b": 20.0, "c": 40.0, "d": 10.0, "e": 15.0}
+
+
+def halving(blocks: int) -> SimulatedRun:
+    arms = {name: SimulatedArm(rate_rps=1_000 * rate) for name, rate in RATES.items()}
+    run = simulated_run(arms, blocks=blocks)
+    experiment = run.head.experiment.model_copy(update={"race": "halving"})
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+
+
+def racing(head: RunHead, records: list[Record]) -> set[str]:
+    return set(still_racing(records, head.experiment))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "left"),
+    [
+        (0, set(RATES)),
+        (1, {"default", "b", "c", "e"}),
+        (2, {"default", "b", "c"}),
+        (3, {"default", "c"}),
+    ],
+)
+def test_the_worse_half_goes_after_each_block(blocks: int, left: set[str]) -> None:
+    run = halving(blocks)
+    assert racing(run.head, run.records) == left
+
+
+def test_the_race_is_over_when_one_is_left_beside_the_baseline() -> None:
+    two, three = halving(2), halving(3)
+    assert decide(two.records, two.head.experiment, 1.0) is None
+    stop = decide(three.records, three.head.experiment, 1.0)
+    assert stop
+    assert stop.reason == "precision"
+    assert blocks_for_an_answer(two.head.experiment) == 1
+
+
+def test_an_arm_that_failed_is_out_at_once() -> None:
+    run = halving(0)
+    died = IncidentRecord(block=1, arm="c", happened_at=run.head.started_at, what="c died")
+    assert racing(run.head, [*run.records, died]) == set(RATES) - {"c"}
+
+
+def test_without_a_race_all_arms_are_in_each_block() -> None:
+    run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm(rate_rps=1e5)}, blocks=12)
+    assert still_racing(run.records, run.head.experiment) == ["a", "b"]
+
+
+def test_gains_are_told_block_by_block_against_the_baseline() -> None:
+    run = halving(3)
+    gains = gains_on_baseline(Measured.of(run.records), run.head.experiment)
+    assert {arm: len(it) for arm, it in gains.items()} == dict.fromkeys("abcde", 3)
+    assert gains["c"] == pytest.approx([1.386] * 3, abs=0.1)
+    cheaper = run.head.experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})
+    by_cpu = run.head.experiment.model_copy(update={"measure": cheaper})
+    gains = gains_on_baseline(Measured.of(run.records), by_cpu)
+    assert gains["c"] == pytest.approx([0.0] * 3, abs=0.1)

@@ -1,0 +1,75 @@
+"""What differs in the files that two arms' servers were started with."""
+
+from pathlib import Path
+
+import pytest
+
+from report import runs
+from webdyno.model.run import arm_folder, block_path
+from webdyno.report.configurations import between, differences, files_of
+from webdyno.report.page import html_page
+
+NGINX = """\
+pid /tmp/webdyno-0/live/{live}/nginx/nginx.pid;
+worker_processes {workers};
+events {{ }}
+http {{ server {{ listen 127.0.0.1:{port}; root /srv/a; }} }}
+"""
+
+
+def written(folder: Path, arm: str, block: int, **given: object) -> None:
+    place = block_path(folder, 0, block) / arm_folder(arm) / "nginx"
+    place.mkdir(parents=True)
+    (place / "nginx.conf").write_text(NGINX.format(**given))
+    (place / "version.txt").write_text(f"{arm} {block}")
+    (place.parent / "nginx.log").write_text("said\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run whose second arm has four workers in the second block."""
+    written(tmp_path, "nginx", 1, live="0whim_ni", workers=1, port=20458)
+    written(tmp_path, "apache-event", 1, live="z4yvne4m", workers=2, port=20459)
+    written(tmp_path, "nginx", 2, live="0whim_nx", workers=1, port=20460)
+    written(tmp_path, "apache-event", 2, live="z4yvne4x", workers=4, port=20461)
+    return tmp_path
+
+
+def test_what_differs_is_told_and_nothing_else(folder: Path) -> None:
+    view = runs.seen(runs.decided())
+    (found,) = differences(folder, view)
+    changed = [
+        it for it in found.diff.splitlines() if it[0] in "+-" and it[:3] not in {"+++", "---"}
+    ]
+    assert sorted(changed) == ["+worker_processes 4;", "-worker_processes 1;"] or sorted(
+        changed
+    ) == [
+        "+worker_processes 1;",
+        "-worker_processes 4;",
+    ]
+    assert found.file == "nginx/nginx.conf"
+    page = html_page(folder, view)
+    assert "How the configurations differ" in page
+    assert "-worker_processes" in page
+
+
+def test_without_files_there_is_no_such_section(tmp_path: Path) -> None:
+    view = runs.seen(runs.decided())
+    assert differences(tmp_path, view) == []
+    assert "How the configurations differ" not in html_page(tmp_path, view)
+
+
+def test_logs_and_versions_are_no_configuration(folder: Path) -> None:
+    view = runs.seen(runs.decided())
+    assert [*files_of(folder, view.points[0], "nginx")] == ["nginx/nginx.conf"]
+
+
+def test_only_files_that_both_have_are_compared() -> None:
+    assert [*between("a", {"x/x.conf": "1"}, "b", {"y/y.conf": "2"})] == []
+    assert [*between("a", {"x/x.conf": "listen 20001;"}, "b", {"x/x.conf": "listen 20002;"})] == []
+
+
+def test_a_long_difference_is_cut() -> None:
+    (found,) = between("a", {"f": "a\n" * 3_000}, "b", {"f": "b\n" * 3_000})
+    assert found.diff.endswith("…")
+    assert found.diff.count("\n") <= 400

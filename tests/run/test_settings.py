@@ -1,0 +1,79 @@
+"""Which arms tell what settings do, and what can be taken from an arm."""
+
+import pytest
+
+from builders import run_head
+from webdyno.definitions import Catalogue
+from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.mistake import Mistake
+from webdyno.run.interventions import asked_why, interventions
+from webdyno.run.settings import asked_which
+
+
+def experiment(**arms: Arm) -> Experiment:
+    made = run_head({"a": "nginx", "b": "nginx"}).experiment
+    return made.model_copy(update={"arms": arms})
+
+
+def test_arms_have_each_setting_as_in_the_one_or_the_other() -> None:
+    before = Arm(stack="nginx", knobs={"workers": 1, "sendfile": True})
+    after = Arm(stack="nginx", knobs={"workers": 4, "access_log": True}, memory=2**26)
+    asked = asked_which("a", "b", experiment(a=before, b=after))
+    assert asked.design is not None
+    assert asked.design.settings == [
+        "access_log: its default → true",
+        "sendfile: true → its default",
+        "workers: 1 → 4",
+        "memory: no limit → 64 MiB",
+    ]
+    assert len(asked.arms) == 8
+    assert asked.arms["a"] == before
+    for name, arm in asked.arms.items():
+        log, sendfile, workers, memory = asked.design.levels[name]
+        assert arm.knobs.get("access_log") == (True if log else None)
+        assert arm.knobs.get("sendfile") == (None if sendfile else True)
+        assert arm.knobs["workers"] == (4 if workers else 1)
+        assert arm.memory == (2**26 if memory else None)
+    Experiment.model_validate(asked.model_dump(exclude_none=True))
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (Arm(stack="nginx"), "differ in 0 settings"),
+        (Arm(stack="caddy"), "differ in their stack"),
+        (Arm(stack="nginx", knobs={f"k{n}": n for n in range(16)}), "differ in 16 settings"),
+    ],
+)
+def test_what_settings_alone_do_not_tell_apart_is_refused(after: Arm, said: str) -> None:
+    with pytest.raises(Mistake, match=said):
+        asked_which("a", "b", experiment(a=Arm(stack="nginx"), b=after))
+
+
+def test_what_there_is_can_be_taken() -> None:
+    head = run_head({"a": "nginx", "b": "nginx"})
+    arm = Arm(stack="nginx", knobs={"workers": 4}, memory=2**30, bench={"link": 1e8})
+    bench = head.experiment.bench.model_copy(update={"kind": "netns"})
+    made = head.experiment.model_copy(update={"arms": {"a": arm, "b": arm}, "bench": bench})
+    found = {
+        it.resource: (it.share, changed)
+        for it, changed in interventions("a", made, Catalogue.load(), head.machine.split)
+    }
+    assert set(found) == {"servers' CPU", "client's CPU", "link", "memory", "workers"}
+    assert found["servers' CPU"][1].cpus == pytest.approx(0.8 * len(head.machine.split.servers))
+    assert found["client's CPU"][1].bench["client_cpus"] == pytest.approx(
+        0.8 * len(head.machine.split.client)
+    )
+    assert found["link"][1].bench["link"] == pytest.approx(8e7)
+    assert found["memory"][1].memory == round(0.8 * 2**30)
+    assert found["workers"][0] == 0.5
+    assert found["workers"][1].knobs["workers"] == 2
+
+
+def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
+    head = run_head({"a": "nginx", "b": "nginx"})
+    asked = asked_why("b", head.experiment, Catalogue.load(), head.machine.split)
+    assert list(asked.arms) == ["b", "b, less servers' CPU", "b, less client's CPU"]
+    assert asked.interventions["b, less servers' CPU"].resource == "servers' CPU"
+    assert asked.arms["b"] == head.experiment.arms["b"]
+    Experiment.model_validate(asked.model_dump(exclude_none=True))

@@ -1,0 +1,71 @@
+"""Queues, simulated as the trials of a search would see them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webdyno.model.capacity import CapacitySettings, Trial
+from webdyno.search import Ask, next_trial
+
+Times = NDArray[np.float64]
+LEAD_IN = 0.25
+
+
+@dataclass
+class Queue:
+    """One server, Poisson arrivals, first come, first served."""
+
+    service_s: float
+    exponential: bool
+    rng: np.random.Generator
+    slower: Callable[[], float] = lambda: 1.0
+    """By what factor it is slower in a trial: the noise of its machine."""
+    collapses_at: float | None = None
+    """Requests per second after which it serves ten times as slowly, until it is started anew."""
+    collapsed: bool = field(default=False, init=False)
+
+    def sojourns_s(self, rate_rps: float, length_s: float) -> Times:
+        """Give response times of the requests that are due in a window, a lead-in before it."""
+        lead_s = LEAD_IN * length_s
+        asked = self.rng.poisson(rate_rps * (lead_s + length_s))
+        arrivals = np.sort(self.rng.uniform(0, lead_s + length_s, asked))
+        if self.collapses_at is not None and rate_rps > self.collapses_at:
+            self.collapsed = True
+        service = self.rng.exponential(1, asked) if self.exponential else np.ones(asked)
+        service *= self.service_s * self.slower() * (10 if self.collapsed else 1)
+        # Lindley: each leaves a service after the later of its arrival and the one before's leave.
+        done = np.cumsum(service)
+        leaves = done + np.maximum.accumulate(arrivals - (done - service))
+        return (leaves - arrivals)[arrivals > lead_s]
+
+
+def tried(queue: Queue, ask: Ask, settings: CapacitySettings, client_rps: float) -> Trial:
+    """Make a trial; from `client_rps` on the load generator is too slow."""
+    if ask.fresh:
+        queue.collapsed = False
+    times = queue.sojourns_s(ask.rate_rps, ask.length_s)
+    limited = ask.rate_rps > client_rps
+    if limited:
+        times += 1e3
+    beyond = [int(np.sum(times > it.within_s)) for it in settings.objectives if it.within_s]
+    return Trial(
+        purpose=ask.purpose,
+        rate_rps=ask.rate_rps,
+        length_s=ask.length_s,
+        asked=len(times),
+        beyond=beyond,
+        allowed=[it.allowed for it in settings.objectives],
+        client_limited=limited,
+    )
+
+
+def search(
+    queue: Queue, settings: CapacitySettings, closed_rps: float, client_rps: float = 1e9
+) -> list[Trial]:
+    """Search once."""
+    trials: list[Trial] = []
+    while ask := next_trial(trials, settings, closed_rps):
+        trials.append(tried(queue, ask, settings, client_rps))
+    return trials

@@ -1,0 +1,111 @@
+"""The search for a capacity against queues whose capacity is known."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from rig.queues import capacity_of_md1, capacity_of_mm1, stays_longer_in_md1
+from search.queues import Queue, search
+from webdyno.model.capacity import CapacitySettings, Trial, capacity_of, is_at_least, objective
+from webdyno.search import next_trial
+
+SLO = CapacitySettings(slo=["p99<5ms"])
+SERVICE_S = 1e-4
+WITHIN_S, ALLOWED = 0.005, 0.01
+SEARCHES = 16
+TRUTH = capacity_of_mm1(SERVICE_S, WITHIN_S, ALLOWED)
+
+
+def found(trials: list[Trial]) -> float:
+    """The capacity, which there is."""
+    rate_rps = capacity_of(trials)
+    assert rate_rps
+    return rate_rps
+
+
+@pytest.mark.parametrize("exponential", [True, False])
+def test_what_is_found_is_the_truth_on_average(exponential: bool) -> None:
+    truth = (capacity_of_mm1 if exponential else capacity_of_md1)(SERVICE_S, WITHIN_S, ALLOWED)
+    errors = []
+    for seed in range(SEARCHES):
+        queue = Queue(SERVICE_S, exponential, np.random.default_rng(seed))
+        errors.append(log(found(search(queue, SLO, closed_rps=1 / SERVICE_S)) / truth))
+    assert abs(np.mean(errors)) < 0.01
+    assert np.std(errors) < 0.025
+
+
+def test_a_queue_of_known_times() -> None:
+    """At a low rate hardly anybody waits; the series' first terms by hand."""
+    assert stays_longer_in_md1(10.0, 1e-3, 0.9999e-3 + 1e-3) == pytest.approx(
+        1 - (1 - 0.01) * exp(0.01 * 0.9999), rel=1e-6
+    )
+
+
+def test_a_knee_is_found() -> None:
+    """Where the share beyond jumps from nothing to all."""
+    queue = Queue(SERVICE_S, False, np.random.default_rng(1))
+    trials = search(queue, CapacitySettings(slo=["p99<50ms"]), closed_rps=1 / SERVICE_S)
+    assert found(trials) == pytest.approx(1 / SERVICE_S, rel=0.03)
+
+
+@pytest.mark.parametrize("closed_rps", [1.0, 50.0, 700.0, 30_000.0])
+def test_it_begins_anywhere(closed_rps: float) -> None:
+    errors = [
+        log(
+            found(search(Queue(SERVICE_S, True, np.random.default_rng(n)), SLO, closed_rps)) / TRUTH
+        )
+        for n in range(4)
+    ]
+    assert abs(np.mean(errors)) < 0.03
+
+
+def test_servers_that_do_not_come_back_are_started_anew_after_each_overload() -> None:
+    errors = []
+    for seed in range(4):
+        queue = Queue(SERVICE_S, False, np.random.default_rng(seed), collapses_at=7000)
+        trials = search(queue, SLO, closed_rps=1 / SERVICE_S)
+        recovery = [it for it in trials if it.purpose == "recovery"]
+        assert [it.beyond[0] > 0.01 * it.asked for it in recovery] == [True]
+        errors.append(log(found(trials) / 7000))
+    assert np.max(np.abs(errors)) < 0.02
+
+
+def test_beyond_the_client_it_is_at_least() -> None:
+    queue = Queue(SERVICE_S, True, np.random.default_rng(1))
+    trials = search(queue, SLO, closed_rps=1 / SERVICE_S, client_rps=5000)
+    assert is_at_least(trials)
+    assert found(trials) == pytest.approx(5000, rel=0.05)
+    plain = search(Queue(SERVICE_S, True, np.random.default_rng(1)), SLO, 1 / SERVICE_S)
+    assert not is_at_least(plain)
+
+
+def test_where_nothing_holds_there_is_no_capacity() -> None:
+    queue = Queue(0.03, False, np.random.default_rng(1))
+    trials = search(queue, SLO, closed_rps=30)
+    assert capacity_of(trials) is None
+    assert next_trial(trials, SLO, 30) is None
+
+
+def test_slow_pages_are_tried_for_long_enough_to_pass() -> None:
+    """At 5 requests per second p99 takes a minute to tell."""
+    queue = Queue(0.1, False, np.random.default_rng(1))
+    trials = search(queue, CapacitySettings(slo=["p99<1s"]), closed_rps=10)
+    assert found(trials) == pytest.approx(capacity_of_md1(0.1, 1.0, 0.01), rel=0.15)
+    assert max(it.length_s for it in trials) > 30
+
+
+@pytest.mark.parametrize(
+    ("text", "within_s", "allowed"),
+    [("p99<50ms", 0.05, 0.01), ("p99.9 < 1s", 1.0, 0.001), ("failures<0.1%", None, 0.001)],
+)
+def test_objectives_are_read(text: str, within_s: float | None, allowed: float) -> None:
+    read = objective(text)
+    assert read.within_s == within_s
+    assert read.allowed == pytest.approx(allowed)
+
+
+@pytest.mark.parametrize("text", ["p99", "p99>50ms", "p99<50", "p0<1s", "rate<5", "failures<2"])
+def test_what_is_no_objective_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="write"):
+        objective(text)
