@@ -17,7 +17,7 @@ from rig import lab, machine
 from rig.lab import Outcome
 from rig.options import count
 from rig.script import Script, progress
-from webdyno.judge.comparison import WITHOUT_DIFFERENCE
+from webdyno.judge.comparison import MOST_EXCLUDED, WITHOUT_DIFFERENCE
 from webdyno.judge.question import excluded_difference
 from webdyno.model.judgement import Verdict
 from webdyno.report.bias import between
@@ -32,7 +32,6 @@ EXAMPLES = """\
 """
 
 RESULTS = Path("bench/results/decisive.jsonl")
-MOST_EXCLUDED = 0.05
 
 DUELS = (
     "nginx apache-event",

@@ -21,8 +21,8 @@ from rig.options import count
 from rig.script import Script
 from webdyno.judge.gate import Claim, answer_claims, gate_answer
 from webdyno.judge.interval import Logs
-from webdyno.model.experiment import Measure
 from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
+from webdyno.model.measure import Measure
 from webdyno.model.metrics import metric_rule
 
 EXAMPLES = """\

@@ -28,11 +28,12 @@ from rich.table import Table
 from rig import lab, machine, programs
 from rig.lab import Outcome
 from rig.neighbour import bursts, throttled
-from rig.options import count, some_of
+from rig.options import some_of
 from rig.script import Script, progress
 from webdyno.bench import Bench
 from webdyno.judge.comparison import DELTA
-from webdyno.model.judgement import Interval, Verdict
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Verdict
 
 EXAMPLES = """\
   everything, once (60 runs: an hour and a half)
@@ -146,16 +147,8 @@ def script() -> Script:
         "--ratios", type=some_of(RATIOS), default=list(RATIOS), help=f"some of {','.join(RATIOS)}"
     )
     made.add_choice("--neighbours", NEIGHBOURS)
-    made.add_argument(
-        "--rounds",
-        type=lambda text: 0 if text == "0" else count(text),
-        default=1,
-        help="runs of each case (1); 0 shows the table only",
-    )
+    made.add_growing(RESULTS)
     made.add_argument("--budget", help="webdyno's --budget (its own default)")
-    made.add_argument(
-        "--results", type=Path, default=RESULTS, help=f"the file that grows ({RESULTS})"
-    )
     return made
 
 

@@ -15,7 +15,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from rig import machine
 from rig.process import BenchError
 from webdyno.judge import judge
-from webdyno.model.judgement import Comparison, Interval, Judgement, Verdict
+from webdyno.judge.judgement import decisive
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.run.folder import RunFolder
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
@@ -55,6 +57,8 @@ class Outcome(Kept):
     """By metric, of the second arm and the baseline, as measured."""
     bounded: dict[str, Interval] = {}
     """The same with all bounds of bias counted against the verdict, which rests on these."""
+    values: dict[str, Interval] = {}
+    """By arm: the deciding metric itself."""
     findings: list[str] = []
 
     @property
@@ -107,12 +111,16 @@ def _found(folder: Path, said: str) -> dict[str, object]:
         return {"problem": said[-500:] or "webdyno left no run behind"}
     run = RunFolder.open(folder)
     judgement = judge(run.head, run.records())
-    metric = run.head.experiment.measure.decide_on
+    decide_on = run.head.experiment.measure.decide_on
+    asked = decisive(judgement.comparisons, decide_on)
     return {
         "verdict": judgement.verdict,
-        "metric": metric,
+        "metric": asked[0].metric if asked else decide_on,
         "ratios": {it.metric: it.ratio for it in _of_second_arm(judgement) if it.ratio},
         "bounded": {it.metric: it.bounded for it in _of_second_arm(judgement) if it.bounded},
+        "values": {
+            it.arm: it.interval for it in judgement.arms if it.metric == decide_on and it.interval
+        },
         "headline": judgement.headline,
         "findings": [f"{it.rule} ({it.severity}): {it.what}" for it in judgement.findings],
         "blocks": judgement.blocks,

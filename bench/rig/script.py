@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from rich.console import Console
 
@@ -47,6 +48,18 @@ class Script(argparse.ArgumentParser):
             default=0.0,
             metavar="SECONDS",
             help="before each sample wait at most so long until other programs leave its cores (0)",
+        )
+
+    def add_growing(self, results: Path) -> None:
+        """Add the flags of a script that adds to a file of results, and shows all of it."""
+        self.add_argument(
+            "--rounds",
+            type=lambda text: 0 if text == "0" else count(text),
+            default=1,
+            help="runs of each case (1); 0 shows the table only",
+        )
+        self.add_argument(
+            "--results", type=Path, default=results, help=f"the file that grows ({results})"
         )
 
     def run(self, work: Work) -> int:

@@ -1,0 +1,165 @@
+"""Does tuning find what is there, and only that? Servers whose best settings are known.
+
+webdyno runs as a user runs it, on real processes and sockets. The requests of one server cost the
+less CPU time the nearer two of its settings are to their best values; three more have no effect.
+It is tuned well where its requests cost at most 5 % more than they could. Another server has only
+settings without an effect: there "tuned" must not come out as faster. Each run adds a line to the
+file of results; the table is made of all of them.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from rig import lab, machine
+from rig.script import Script, progress
+from truth import CATALOGUE, own_program
+from webdyno.judge import judge
+from webdyno.model.judgement import Verdict
+from webdyno.model.knob import KnobValue
+from webdyno.run.folder import RunFolder
+
+EXAMPLES = """\
+  each server ten times (two hours)
+    .venv/bin/python bench/tuning.py --rounds 10
+  only the table of what is there
+    .venv/bin/python bench/tuning.py --rounds 0
+"""
+
+RESULTS = Path("bench/results/tuning.jsonl")
+BEST_SIZE, BEST_MODE = 64, "fast"
+GOOD = 1.05
+"""Of the least cost: what is tuned well."""
+TUNED_WITHIN_S = 3600.0
+
+
+class Tuned(lab.Kept):
+    """One call of `webdyno tune`."""
+
+    settings: dict[str, KnobValue] = {}
+    cost: float | None = None
+    """Of a request with these settings, as a multiple of the least one."""
+    verdict: Verdict | None = None
+    """On tuned against default, by the final blocks; None where nothing better was found."""
+    tried: int = 0
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--cases", ["planted", "idle"])
+    made.add_growing(RESULTS)
+    made.add_argument("--each", default="3m", help="webdyno's --each (3m)")
+    made.add_argument("--budget", default="90s", help="webdyno's --budget, of the final run (90s)")
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what was asked for, then show all that is known."""
+    if options.rounds:
+        with own_program() as program:
+            for _ in range(options.rounds):
+                for name in options.cases:
+                    found = tune(name, options, program.parent)
+                    lab.append(options.results, found)
+                    progress.print(line(found), markup=False)
+    console.print(table(lab.read_as(options.results, Tuned)))
+
+
+def tune(name: str, options: Namespace, programs: Path) -> Tuned:
+    """Tune a server; tell what was found."""
+    at, began_s = datetime.now(UTC), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
+        folder = Path(scratch) / "tuned"
+        done = subprocess.run(
+            [
+                *(str(lab.WEBDYNO), "tune", name, "--yes", f"--catalog={CATALOGUE}"),
+                *(f"--each={options.each}", f"--budget={options.budget}", f"--out={folder}"),
+            ],
+            env=lab.with_programs(programs),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TUNED_WITHIN_S,
+            check=False,
+        )
+        kept = lab.Kept(
+            case=name,
+            at=at,
+            machine=machine.describe(),
+            commit=lab.commit(),
+            took_s=time.monotonic() - began_s,
+            problem="" if done.returncode == 0 else done.stderr.strip()[-500:],
+        )
+        return Tuned(**{**dict(kept), **_found(folder / "final")})
+
+
+def _found(final: Path) -> dict[str, object]:
+    if not (final / "slots.jsonl").exists():
+        return {}
+    run = RunFolder.open(final)
+    judgement = judge(run.head, run.records())
+    side = run.head.experiment.tuning[0]
+    return {
+        "settings": side.settings,
+        "cost": cost_of(side.settings),
+        "verdict": judgement.verdict,
+        "headline": judgement.headline,
+        "blocks": judgement.blocks,
+        "tried": side.tried,
+    }
+
+
+def cost_of(settings: dict[str, KnobValue]) -> float | None:
+    """Give what a request costs, as a multiple of the least; as in the service's definition."""
+    size = settings.get("size")
+    if not isinstance(size, int):
+        return None
+    off = max(size / BEST_SIZE, BEST_SIZE / size)
+    return (0.75 + 0.25 * off) * (1 if settings["mode"] == BEST_MODE else 1.25)
+
+
+def line(found: Tuned) -> str:
+    """Tell one run."""
+    if found.problem:
+        return f"{found.case}: {found.problem}"
+    said = found.headline or "nothing better than the default"
+    cost = f", {found.cost:.2f} times the least cost" if found.cost else ""
+    return f"{found.case}: {said}{cost}, {found.tried} tried, {found.took_s:.0f} s"
+
+
+def table(outcomes: Sequence[Tuned]) -> Table:
+    """Show what came of all runs, server by server."""
+    made = Table(title="tuning", caption=machine.describe(), width=lab.TABLE_WIDTH)
+    made.add_column("server")
+    headings = ("runs", "tuned\nwell", "cost, times\nthe least", "tuned is\nfaster", "tried", "s")
+    for heading in headings:
+        made.add_column(heading, justify="right")
+    for name in ("planted", "idle"):
+        runs = [it for it in outcomes if it.case == name]
+        if not runs:
+            continue
+        costs = sorted(it.cost for it in runs if it.cost is not None)
+        well = sum(cost <= GOOD for cost in costs)
+        made.add_row(
+            name,
+            str(len(runs)),
+            str(well) if name == "planted" else "–",
+            f"{costs[0]:.2f} to {costs[-1]:.2f}" if costs else "–",
+            str(sum(it.verdict is Verdict.FASTER for it in runs)),
+            f"{sum(it.tried for it in runs) / len(runs):.0f}",
+            f"{sum(it.took_s for it in runs) / len(runs):.0f}",
+        )
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))
