@@ -19,13 +19,19 @@ from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
 from webdyno.model.bench import BenchSettings
+from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
-from webdyno.model.experiment import Arm, Experiment, Level, Load, Measure, SlowReaders, State
+from webdyno.model.design import Design
+from webdyno.model.experiment import Arm, Experiment, Level, State
 from webdyno.model.gate import GateSettings
+from webdyno.model.intervention import Intervention
 from webdyno.model.knob import KnobValue
+from webdyno.model.load import Load, SlowReaders
+from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
 from webdyno.model.request import Request
+from webdyno.model.tuning import KnobShare, TunedSide, TuningStep
 
 DOCUMENT = Path(__file__).with_name("experiment.md")
 
@@ -38,7 +44,13 @@ TABLES: dict[str, type[BaseModel]] = {
     "arms.NAME": Arm,
     "measure": Measure,
     "bench": BenchSettings,
+    "capacity": CapacitySettings,
     "gate": GateSettings,
+    "tuning": TunedSide,
+    "tuning.steps": TuningStep,
+    "tuning.shares": KnobShare,
+    "interventions.NAME": Intervention,
+    "design": Design,
 }
 """By the name of its table in TOML; the first stands at the top of the file."""
 
