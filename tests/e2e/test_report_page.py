@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from report import runs
@@ -112,6 +113,45 @@ def check_page(visit: Visit, page: Path, kind: str) -> None:
     }
     if kind in expected:
         assert visit.drawn() == expected[kind]
+    assert visit.page.locator("section.verdict .headline").first.inner_text()
+    assert serious_faults(visit.page) == []
+    visit.page.context.close()
+
+
+def serious_faults(page: Page) -> list[str]:
+    """What keeps people from using a page who don't see, or don't see well; axe-core's rules."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{it['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
+        for it in found
+        if it["impact"] in {"serious", "critical"}
+        for node in it["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("kind", ["decided", "two_factors", "invalid"])
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(
+    browser: Browser, pages: Pages, kind: str
+) -> None:
+    visit = Visit(browser, pages[kind], 1280, "light")
+    usable = "a[href], button, summary, [tabindex='0']"
+    wanted = visit.page.locator(usable).locator("visible=true").count()
+    assert wanted > 0
+    reached = set()
+    for _ in range(wanted):
+        visit.page.keyboard.press("Tab")
+        number, outline = visit.page.evaluate(
+            """usable => {
+                const it = document.activeElement
+                const all = [...document.querySelectorAll(usable)]
+                return [all.indexOf(it), getComputedStyle(it).outlineStyle]
+            }""",
+            usable,
+        )
+        assert outline != "none"
+        reached.add(number)
+    assert -1 not in reached
+    assert len(reached) == wanted
     visit.page.context.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from e2e.commands import left_behind, started_webdyno
-from e2e.test_report_page import ARGUMENTS, CHROMIUM
+from e2e.test_report_page import ARGUMENTS, CHROMIUM, serious_faults
 from report import runs
 from webdyno.run.folder import RunFolder
 
@@ -45,6 +45,7 @@ def test_runs_are_listed_compared_and_read(browser: Browser, address: str) -> No
     page = _opened(browser, address, said)
     assert "token" not in page.url
     expect(page.locator("[data-verdict]").last).to_contain_text("faster", timeout=30_000)
+    assert serious_faults(page) == []
     page.get_by_label("Filter").fill("after")
     assert page.locator("#runs tbody tr:visible").count() == 1
     page.get_by_label("Filter").fill("")
@@ -52,6 +53,7 @@ def test_runs_are_listed_compared_and_read(browser: Browser, address: str) -> No
         page.get_by_label(f"Compare {name}").check()
     page.get_by_role("button", name="Compare the two").click()
     assert "after against before" in page.inner_text("h1")
+    assert serious_faults(page) == []
     page.goto(f"{address.partition('?')[0]}report/before")
     assert page.locator("svg").count() > 0
     assert said == []
@@ -61,6 +63,7 @@ def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> No
     said: list[str] = []
     page = _opened(browser, address, said)
     page.get_by_role("link", name="Begin a duel").first.click()
+    assert serious_faults(page) == []
     page.get_by_label("What the question is about").fill("nginx")
     page.get_by_label("What it is compared with").fill("apache-event")
     page.get_by_label("Time for measuring").fill("60s")
@@ -68,6 +71,7 @@ def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> No
     page.locator("#live .point").first.wait_for(timeout=60_000)
     expect(page.get_by_text(re.compile("known to ±")).first).to_be_visible(timeout=60_000)
     expect(page.locator("#points")).not_to_contain_text("faster")
+    assert serious_faults(page) == []
     page.get_by_role("button", name="End it").click()
     page.wait_for_load_state()
     assert "Runs" in page.inner_text("h1")

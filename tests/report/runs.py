@@ -8,6 +8,7 @@ from builders import START, SimulatedArm, SimulatedRun, pilot_record, service_us
 from judge.validity.broken import quiet_readings, readings_with
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import LEAGUE, Level
+from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateSettings
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.readings import HostSample, ServiceUse
 from webdyno.model.records import BlockRecord, IncidentRecord, Record, RemedyRecord, SlotRecord
@@ -66,6 +67,22 @@ def undecided() -> SimulatedRun:
 
 
 @cache
+def censored() -> SimulatedRun:
+    """The faster arm kept the client busy: its rate is a lower bound."""
+    quick = SimulatedArm(rate_rps=124_000, busy=0.97)
+    return simulated_run({"apache-event": APACHE, "nginx": quick}, blocks=6)
+
+
+@cache
+def gated() -> SimulatedRun:
+    """A revision that costs its servers a fifth more than the one it is based on."""
+    arms = {BASE: NGINX, BASE_AGAIN: NGINX, HEAD: SimulatedArm(server_cpu_us=13.6)}
+    run = simulated_run(arms, blocks=8, title="The working tree against main")
+    experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+
+
+@cache
 def one_block() -> SimulatedRun:
     """Stopped when only one block was finished."""
     return simulated_run({"nginx": NGINX, "apache": APACHE}, blocks=1)
@@ -85,6 +102,14 @@ def hostile() -> SimulatedRun:
     name = '</script><img src=x onerror="alert(1)">, {{ 7*7 }}'
     wrong = SimulatedArm(body=b"<script>alert('body')</script>", wrong_status=500, wrong_share=0.5)
     return simulated_run({"nginx": NGINX, name: wrong}, blocks=6, title="<b>& co</b>")
+
+
+@cache
+def hostile_words() -> SimulatedRun:
+    """Names that turn the text around, have no end, or hide a line; a page of the same."""
+    turned, endless = "\u202eevil\u2066 عربي", "x" * 300
+    wrong = SimulatedArm(stack=endless, body="\u202etxet\u0000\u001b[31m".encode())
+    return simulated_run({turned: NGINX, endless: wrong}, blocks=6, title="שלום " + "w" * 200)
 
 
 MARKUP = ("[red]hot[/red]", "[/]", "[link=x]y")
@@ -322,9 +347,12 @@ ALL = (
     several_arms,
     invalid,
     undecided,
+    censored,
+    gated,
     one_block,
     no_block,
     hostile,
+    hostile_words,
 )
 Make = Callable[[], SimulatedRun]
 

@@ -1,0 +1,49 @@
+"""What the docs tell people to type is understood, and the pages make a site without dead links."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from webdyno.cli import app
+
+HOME = Path(__file__).parent.parent
+PAGES = [HOME / "README.md", HOME / "CONTRIBUTING.md", *sorted((HOME / "docs").glob("*.md"))]
+COMMAND = re.compile(
+    r"^\s*(?:\$ )?(?:\S*/)?(?:webdyno|dyno) +(?P<words>[a-z][^`\n]*?)(?: {2,}.*| #.*| [|>].*)?$", re.M
+)
+"""Two spaces, a hash or a pipe end a command; an explanation or another program follows."""
+CODE = re.compile(r"^```(?:sh)?\n(?P<fenced>.*?)^```$|(?P<indented>(?:^ {4}\S.*\n)+)", re.M | re.S)
+OF_OTHERS = {"test", "load"}
+"""`./dyno test` is the launcher's; the engine reads the flags of `load` by itself."""
+
+
+def told_commands() -> Iterator[tuple[str, str]]:
+    """Each command in a code block of the docs, with the page that it is on."""
+    for page in PAGES:
+        for block in CODE.finditer(page.read_text()):
+            text = re.sub(r"\\\n\s*", "", block["fenced"] or block["indented"])
+            for found in COMMAND.finditer(text):
+                yield page.name, found["words"]
+
+
+@pytest.mark.parametrize(("page", "words"), sorted(set(told_commands())))
+def test_what_people_are_told_to_type_is_understood(page: str, words: str) -> None:
+    typed = shlex.split(words)
+    if typed[0] not in OF_OTHERS:
+        app().parse_args(typed, exit_on_error=False, print_error=False)
+
+
+def test_the_docs_make_a_site_without_dead_links(tmp_path: Path) -> None:
+    made = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "dirhtml", HOME / "docs", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "tutorial" / "index.html").exists()
