@@ -106,10 +106,12 @@ def hostile() -> SimulatedRun:
 
 @cache
 def hostile_words() -> SimulatedRun:
-    """Names that turn the text around, have no end, or hide a line; a page of the same."""
-    turned, endless = "\u202eevil\u2066 عربي", "x" * 300
-    wrong = SimulatedArm(stack=endless, body="\u202etxet\u0000\u001b[31m".encode())
-    return simulated_run({turned: NGINX, endless: wrong}, blocks=6, title="שלום " + "w" * 200)
+    """Words that run from right to left or have no end; answers that turn a line around."""
+    leftwards, endless = "خادم الويب", "x" * 100
+    wrong = SimulatedArm(
+        stack=endless, wrong_status=500, wrong_share=0.5, body="\u202etxet\u2066\x1b[31m\a".encode()
+    )
+    return simulated_run({leftwards: NGINX, endless: wrong}, blocks=6, title="שלום " + "w" * 90)
 
 
 MARKUP = ("[red]hot[/red]", "[/]", "[link=x]y")

@@ -48,7 +48,7 @@ def test_each_chart_has_words_for_those_who_cannot_see_it() -> None:
 
 def test_only_what_decides_is_on_the_axis_of_ratios() -> None:
     (panel,) = figures(runs.probed())["ratios"].panels
-    assert len(re.findall("aria-label", panel.svg)) == 1
+    assert len(re.findall("data-told", panel.svg)) == 1
     assert "switches" not in panel.svg
     assert "nginx ÷ apache-event: 1.9" in panel.alt
 

@@ -5,10 +5,10 @@ told.className = "told";
 told.hidden = true;
 
 document.addEventListener("pointerover", (event) => {
-  const mark = event.target.closest(".chart svg [aria-label]");
+  const mark = event.target.closest(".chart svg [data-told]");
   told.hidden = !mark;
   if (!mark) return;
-  told.textContent = mark.getAttribute("aria-label");
+  told.textContent = mark.dataset.told;
   const { left, top } = mark.getBoundingClientRect();
   const room = document.documentElement.clientWidth - told.offsetWidth - 8;
   told.style.left = `${Math.max(8, Math.min(left, room))}px`;
