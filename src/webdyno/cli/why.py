@@ -1,6 +1,6 @@
-"""`webdyno why`: what limits the arms of a run, found by taking a part of one thing at a time."""
+"""`webdyno why`: what limits the arms of a run, and what would mend it, found by experiment."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +12,13 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_RUN, RunFlags
 from webdyno.cli.measure import measure, measure_on
 from webdyno.definitions import Catalogue
+from webdyno.model.advice import Advice
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.mistake import Mistake
-from webdyno.model.run import arm_folder
+from webdyno.model.run import RunHead, arm_folder
 from webdyno.run.folder import HEAD_FILE, RunFolder
 
-WHY, SETTINGS, PROFILE = "why", "settings", "profile"
+WHY, SETTINGS, PROFILE, ADVICE = "why", "settings", "profile", "advice"
 
 
 def why(
@@ -35,6 +36,24 @@ def why(
         bool,
         Parameter(
             help="Find which of the settings in which two arms differ make their difference.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = False,
+    advice: Annotated[
+        bool,
+        Parameter(
+            help="Name the settings of each arm that are known to make servers slow, and better "
+            "ones.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = False,
+    try_: Annotated[
+        bool,
+        Parameter(
+            name="--try",
+            help="With --advice: measure what each of them is worth.",
             negative=(),
             show_default=False,
         ),
@@ -57,7 +76,7 @@ def why(
     ] = None,
     how: RunFlags = PLAIN_RUN,
 ) -> Exit:
-    """Find what limits the arms of a run: each is measured beside itself with less of one thing.
+    """Find what limits the arms of a run: each is measured beside itself with one thing changed.
 
     A fifth of the servers' CPU time is taken, of the client's, of the link's rate, of the memory,
     half of the workers: what there is of these. By how much the rate falls tells what limits it.
@@ -75,47 +94,125 @@ def why(
 
         webdyno why runs/2026-11-21-093000-tune --settings --arm default --arm tuned
 
+    With --advice settings are named that are known to make servers slow, where the run shows that
+    they can matter; with --try each of them meets the arm as it is in blocks, and what it is worth
+    is told with its interval.
+
+        webdyno why runs/2026-11-21-093000-static-hello --advice --try
+
     With --profile the difference of CPU time per request is taken apart by what is done: accepting,
     receiving, sending, files, each program's and library's own code.
 
         webdyno why runs/2026-11-21-093000-static-hello --profile
     """
-    from webdyno.judge import judge
-    from webdyno.report.elasticity import sentences
-    from webdyno.run.interventions import asked_why
     from webdyno.run.repeat import kept_catalogue
 
-    head = RunFolder.open(run).head
+    found = RunFolder.open(run)
+    head = found.head
     _check_arms(head.experiment, arm)
     catalogue, folder = kept_catalogue(run), out or run / WHY
+    if try_ and not advice:
+        raise Mistake("--try measures what --advice names; give both")
+    if advice:
+        suspected = _suspected(found, arm, catalogue)
+        return _try(suspected, head, catalogue, folder, how) if try_ else _tell(suspected)
     if settings:
         return _which_setting(head.experiment, arm, catalogue, folder / SETTINGS, how)
     if profile:
         return _sampled(head.experiment, catalogue, folder / PROFILE, how)
+    return _limits(arm, head, catalogue, folder, how)
+
+
+def _limits(
+    arms: Sequence[str], head: RunHead, catalogue: Catalogue, folder: Path, how: RunFlags
+) -> Exit:
+    from webdyno.judge import judge
+    from webdyno.report.elasticity import sentences
+    from webdyno.run.interventions import asked_why
+
     _check_load(head.experiment)
     told = []
-    for name in arm or head.experiment.arms:
+    for name in arms or head.experiment.arms:
+        asked = asked_why(name, head.experiment, catalogue, head.machine.split)
         path = folder / arm_folder(name)
-        if (path / HEAD_FILE).exists():
-            code = measure_on(path, how)
-        else:
-            asked = asked_why(name, head.experiment, catalogue, head.machine.split)
-            code = measure(f"{WHY}: {name}", asked, catalogue, path, replace(how, fail_on=()))
-        if code is Exit.INTERRUPTED:
+        if (code := _measured(f"{WHY}: {name}", asked, catalogue, path, how)) is Exit.INTERRUPTED:
             return code
         found = RunFolder.open(path)
         told += judge(found.head, found.records()).elasticities
-    console = plain_console()
-    for line in sentences(told):
-        console.print(line)
+    _print(sentences(told))
     return Exit.OK
 
 
-def _sampled(experiment: Experiment, catalogue: Catalogue, path: Path, how: RunFlags) -> Exit:
+def _measured(
+    name: str, asked: Experiment, catalogue: Catalogue, path: Path, how: RunFlags
+) -> Exit:
+    """Measure it, or go on with what is there."""
     if (path / HEAD_FILE).exists():
         return measure_on(path, how)
+    return measure(name, asked, catalogue, path, replace(how, fail_on=()))
+
+
+def _print(lines: Iterable[str]) -> None:
+    console = plain_console()
+    for line in lines:
+        console.print(line)
+
+
+def _suspected(
+    found: RunFolder, arms: Sequence[str], catalogue: Catalogue
+) -> dict[str, list[Advice]]:
+    """Give what is known to make servers slow, by arm, of all that a run shows."""
+    from webdyno.judge.advice import evidence
+    from webdyno.judge.measured import Measured
+    from webdyno.run.advice import advice_for
+
+    experiment, split = found.head.experiment, found.head.machine.split
+    measured = Measured.of(it for it in found.records() if it.point == 0)
+    shown = {
+        name: evidence(measured, name, experiment, len(split.servers))
+        for name in arms or experiment.arms
+    }
+    return {
+        name: list(advice_for(name, experiment, catalogue, split, it)) for name, it in shown.items()
+    }
+
+
+def _tell(suspected: Mapping[str, Sequence[Advice]]) -> Exit:
+    from webdyno.report.advice import worth_trying
+
+    _print(line for name, advice in suspected.items() for line in worth_trying(name, advice))
+    return Exit.OK
+
+
+def _try(
+    suspected: Mapping[str, list[Advice]],
+    head: RunHead,
+    catalogue: Catalogue,
+    folder: Path,
+    how: RunFlags,
+) -> Exit:
+    from webdyno.judge import judge
+    from webdyno.report.advice import sentences
+    from webdyno.run.advice import asked_advice
+
+    told = []
+    for name, advice in suspected.items():
+        if not advice:
+            continue
+        asked = asked_advice(name, head.experiment, advice)
+        path = folder / f"{ADVICE}-{arm_folder(name)}"
+        code = _measured(f"{WHY} --advice: {name}", asked, catalogue, path, how)
+        if code is Exit.INTERRUPTED:
+            return code
+        found = RunFolder.open(path)
+        told += judge(found.head, found.records()).gains
+    _print(sentences(told))
+    return _tell({name: advice for name, advice in suspected.items() if not advice})
+
+
+def _sampled(experiment: Experiment, catalogue: Catalogue, path: Path, how: RunFlags) -> Exit:
     asked = experiment.model_copy(update={"profile": True})
-    return measure(f"{WHY} --profile", asked, catalogue, path, replace(how, fail_on=()))
+    return _measured(f"{WHY} --profile", asked, catalogue, path, how)
 
 
 def _which_setting(
@@ -128,11 +225,9 @@ def _which_setting(
         raise Mistake(
             f"--settings compares two arms, and these are {', '.join(pair)}; name two with --arm"
         )
-    if (path / HEAD_FILE).exists():
-        return measure_on(path, how)
     one, other = pair
     asked = asked_which(one, other, experiment)
-    return measure(f"{WHY} --settings", asked, catalogue, path, replace(how, fail_on=()))
+    return _measured(f"{WHY} --settings", asked, catalogue, path, how)
 
 
 def _check_arms(experiment: Experiment, arms: Sequence[str]) -> None:

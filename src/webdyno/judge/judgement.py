@@ -10,6 +10,7 @@ from webdyno.judge.comparison import (
     same_arm_findings,
 )
 from webdyno.judge.effects import effects
+from webdyno.judge.advice import gains
 from webdyno.judge.elasticity import elasticities
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.explanation import explain, explain_by_samples
@@ -116,6 +117,7 @@ def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judg
         explanations=list(_explanations(comparisons, valid_for(measured, left_out, CPU_TIME))),
         effects=_effects(valid_for(measured, left_out, decide_on), experiment),
         elasticities=list(elasticities(experiment, comparisons)),
+        gains=list(gains(experiment, comparisons)),
         stopped_because=measured.stop.why if measured.stop else None,
         blocks=len(measured.blocks),
     )

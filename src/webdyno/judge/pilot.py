@@ -141,13 +141,13 @@ def _is_so_again(
     """
     before: list[float] = []
     later: list[float] = []
-    for series in fresh_starts:
+    for series in (it for it in fresh_starts if len(it.logs)):  # a start may tell of no CPU time
         begin = _windows(at_s, series)
         before.append(float(series.logs[:begin].mean()))
         later += _levels(series.logs[begin:], begin)
     for series in load_starts:
         later += _levels(series.logs[len(series.logs) // 2 :], _windows(at_s, series))
-    if not later:
+    if not before or not later:
         return False
     return min(before) <= max(later) + TOLERANCE and max(before) >= min(later) - TOLERANCE
 

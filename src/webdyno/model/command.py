@@ -42,8 +42,8 @@ COMMANDS_FOR = {
         "repeated.",
     },
     "Why is it so": {
-        "why": "Find what limits the arms of a run: each is measured beside itself with less of "
-        "one thing.",
+        "why": "Find what limits the arms of a run: each is measured beside itself with one thing "
+        "changed.",
     },
     "This machine": {
         "doctor": "Look at this machine: cores, limits, packages, and what they mean for results.",

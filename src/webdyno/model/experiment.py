@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
+from webdyno.model.advice import Advice
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.capacity import CapacitySettings
@@ -175,6 +176,8 @@ class Experiment(Model):
     the run."""
     interventions: dict[Name, Intervention] = {}
     """By arm: what `webdyno why` took from it, to see whether that limits the baseline."""
+    advice: dict[Name, Advice] = {}
+    """By arm: in which one setting `webdyno why --advice` made it other than the baseline."""
     design: Design | None = None
     """Of the arms that `webdyno why --settings` made: which settings each of them has."""
     profile: bool = False

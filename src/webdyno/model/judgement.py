@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
+from webdyno.model.advice import Gain
 from webdyno.model.base import Model
 from webdyno.model.design import Effect
 from webdyno.model.explanation import Explanation
@@ -268,6 +269,8 @@ class Judgement(Model):
     """What each setting does, where arms have them in a design's combinations."""
     elasticities: list[Elasticity] = []
     """What limits the baseline, where arms have less of something."""
+    gains: list[Gain] = []
+    """What other settings are worth to the baseline, where arms have one each."""
     stopped_because: str | None = None
     """Why no more was measured, in words; None where measuring was interrupted or goes on."""
     blocks: int

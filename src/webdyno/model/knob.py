@@ -32,6 +32,27 @@ class Tuned(Model):
         return [*ends, *(self.choices or [])]
 
 
+Sign = Literal["large answers", "new connections", "idle CPUs"]
+"""What a run has to show for a knob to matter: answers of several packets; connections that aren't
+kept; servers' CPUs with time left while requests wait."""
+
+FACTORS = {"*4": 4.0, "/4": 0.25}
+"""What a number is tried as beside values: several times as much, or as little, as it is."""
+
+
+class Cause(Model):
+    """How a knob makes servers slow, and what is better."""
+
+    says: str
+    """What servers do for its sake, as words that follow "it", such as "opens each file anew"."""
+    better: Annotated[list[KnobValue], Field(min_length=1)]
+    """What is tried in its place, each for itself; of a number also `*4` and `/4`."""
+    vendor: str
+    """Address of the vendor's documentation of the setting."""
+    where: Sign | None = None
+    """Only where a run shows this."""
+
+
 class _Knob(Model):
     help: str
     """What it does, in a sentence."""
@@ -41,6 +62,8 @@ class _Knob(Model):
     """The header without which requests don't feel it, such as Accept-Encoding."""
     tune: Tuned | None = None
     """Where tuning looks; None: it leaves it as it is."""
+    cause: Cause | None = None
+    """How it makes servers slow, if that is known of it."""
 
     def idle(self, fixed: Mapping[str, KnobValue]) -> bool:
         """Whether it has no effect, given the knobs that are fixed."""
@@ -113,6 +136,10 @@ def _with_right_default(knob: K) -> K:
     for value in knob.tune.bounds if knob.tune else []:
         if fault := knob.fault(value):
             raise ValueError(f"tune {fault}, not {value!r}")
+    for value in knob.cause.better if knob.cause else []:
+        is_factor = knob.type in {"whole", "real"} and value in FACTORS
+        if not is_factor and (fault := knob.fault(value)):
+            raise ValueError(f"cause.better {fault}, not {value!r}")
     return knob
 
 

@@ -17,6 +17,7 @@ from webdyno.report.conditions import machine_facts, when
 from webdyno.report.configurations import differences
 from webdyno.report.drawing import DARK, FONT, LIGHT, Figure, marks
 from webdyno.report.effects import sentences as what_settings_do
+from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.elasticity import sentences as what_limits
 from webdyno.report.explanation import sentence as because
 from webdyno.report.factor_charts import factor_figures
@@ -119,6 +120,7 @@ def _environment() -> Environment:
         "prose": prose,
         "because": because,
         "limits": what_limits,
+        "worth": what_settings_are_worth,
         "effects": what_settings_do,
     }
     return environment

@@ -14,6 +14,7 @@ from webdyno.model.judgement import Verdict
 from webdyno.report import bias
 from webdyno.report.conditions import Facts
 from webdyno.report.effects import sentences as what_settings_do
+from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.elasticity import sentences as what_limits
 from webdyno.report.explanation import sentence as because
 from webdyno.report.fairness import Line
@@ -199,6 +200,7 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
             "What limits it: by how many % the rate falls with 1 % less of it",
             what_limits(point.judgement.elasticities),
         ),
+        ("What other settings are worth", what_settings_are_worth(point.judgement.gains)),
         ("Why: where the servers' CPU time goes", explained),
     ):
         if lines := [_lines(it, width - INDENT) for it in told]:

@@ -44,6 +44,7 @@ def asked_which(one: str, other: str, experiment: Experiment) -> Experiment:
             "arms": arms,
             "design": Design(settings=words, levels=levels),
             "interventions": {},
+            "advice": {},
             "race": None,
             "gate": None,
             "factors": {},

@@ -1,0 +1,3 @@
+<?php
+usleep(5000);
+echo "waited";

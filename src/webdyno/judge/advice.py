@@ -1,0 +1,70 @@
+"""What a run shows of an arm that settings could mend, and what another setting turned out to do."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from webdyno.judge.measured import Measured
+from webdyno.model.advice import Gain
+from webdyno.model.experiment import Experiment
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.knob import Sign
+from webdyno.model.metrics import answer_bytes, metric_rule
+
+LARGE_BYTES = 16_384
+"""An answer that takes several packets and system calls: more than a TLS record holds."""
+BUSY = 0.9
+"""Share of their CPUs from which on servers have no time left."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a run shows of an arm."""
+
+    answer_bytes: float | None
+    keeps_connections: bool
+    busy: float | None
+    """Share of the servers' CPUs that was used while they were loaded; None: not counted."""
+
+
+SIGNS: dict[Sign, Callable[[Evidence], bool]] = {
+    "large answers": lambda it: it.answer_bytes is not None and it.answer_bytes >= LARGE_BYTES,
+    "new connections": lambda it: not it.keeps_connections,
+    "idle CPUs": lambda it: it.busy is not None and it.busy < BUSY,
+}
+
+
+def evidence(measured: Measured, arm: str, experiment: Experiment, server_cpus: int) -> Evidence:
+    """Gather it from an arm's slots."""
+    slots = measured.of_arm(arm)
+    loaded_s = sum(slot.load.all_of_it.length_s for slot in slots)
+    used_s = sum(slot.servers.cpu_s + slot.servers.interrupts_s for slot in slots)
+    cpus = experiment.arms[arm].cpus or server_cpus
+    return Evidence(
+        answer_bytes=answer_bytes(slots),
+        keeps_connections=experiment.load_of(arm).keepalive == "always",
+        busy=used_s / (loaded_s * cpus) if loaded_s and used_s else None,
+    )
+
+
+def gains(experiment: Experiment, comparisons: Sequence[Comparison]) -> Iterator[Gain]:
+    """Give what each piece of advice was worth, where the arm and its baseline have a ratio."""
+    decide_on = experiment.measure.decide_on
+    for it in comparisons:
+        advice = experiment.advice.get(it.a)
+        if advice is not None and it.metric == decide_on and it.sure is not None:
+            ratio = _of_goodness(it.sure, decide_on)
+            yield Gain(arm=it.b, advice=advice, is_sure=it.verdict is Verdict.FASTER, ratio=ratio)
+
+
+def _of_goodness(ratio: Interval, metric: str) -> Interval:
+    """Turn a ratio so that more of it is better."""
+    if metric_rule(metric).metric.better == "higher":
+        return ratio
+    return Interval(
+        low=1 / ratio.high,
+        estimate=1 / ratio.estimate,
+        high=1 / ratio.low if ratio.low else inf,
+        confidence=ratio.confidence,
+    )

@@ -1,0 +1,51 @@
+"""What other settings are worth, in sentences."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from webdyno.definitions.value import shown_value
+from webdyno.model import format as text
+from webdyno.model.advice import Advice, Gain
+from webdyno.model.interval import Interval
+
+
+def sentences(found: Sequence[Gain]) -> Iterator[str]:
+    """Say for each arm which settings surely make it better, the best first, then which don't."""
+    for arm, of_arm in groupby(found, key=lambda it: it.arm):
+        ordered = sorted(of_arm, key=lambda it: -it.ratio.estimate)
+        for it in ordered:
+            if it.is_sure:
+                yield f"{arm}: {gain(it)}."
+        others = [it for it in ordered if not it.is_sure]
+        if others:
+            told = (f"{setting(it.advice)} ({_between(it.ratio)})" for it in others)
+            yield f"{arm}: no gain is sure of {', '.join(told)}."
+
+
+def worth_trying(arm: str, advice: Sequence[Advice]) -> Iterator[str]:
+    """Say what may be mended of an arm, before that was tried."""
+    if not advice:
+        yield f"{arm}: no known cause of slow servers fits its settings and what the run shows."
+    for it in advice:
+        yield f"{arm}: worth trying is {setting(it)}: {because(it)}."
+
+
+def gain(it: Gain) -> str:
+    """Say what one setting is worth, and why."""
+    estimate = text.significant(it.ratio.estimate, 3)
+    worth = f"{setting(it.advice)} is worth {estimate}× ({_between(it.ratio)})"
+    return f"{worth}: {because(it.advice)}"
+
+
+def because(advice: Advice) -> str:
+    """Say what the servers do as it is, and where that is documented."""
+    return f"with {shown_value(advice.now)} it {advice.says} ({advice.vendor})"
+
+
+def setting(advice: Advice) -> str:
+    """Write the setting as it is given."""
+    return f"{advice.knob} = {shown_value(advice.tried)}"
+
+
+def _between(ratio: Interval) -> str:
+    return f"{text.significant(ratio.low, 3)} to {text.significant(ratio.high, 3)}"

@@ -1,0 +1,90 @@
+"""Arms that have another value of one setting each, of which it is known that it can cost much."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from webdyno.definitions import Catalogue
+from webdyno.definitions.value import shown_value
+from webdyno.judge.advice import SIGNS, Evidence
+from webdyno.model.advice import Advice
+from webdyno.model.experiment import Experiment
+from webdyno.model.knob import FACTORS, SERVER_CPUS, Knob, KnobValue
+from webdyno.model.machine import CpuSplit
+from webdyno.model.measure import Measure
+from webdyno.run.interventions import KEPT
+from webdyno.stack.roles import resolve_stack
+
+
+def advice_for(
+    arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit, evidence: Evidence
+) -> Iterator[Advice]:
+    """Give the settings that may be why an arm is slow, as its knobs and a run of it have it."""
+    here = experiment.arms[arm]
+    stack, site = catalogue.stack(here.stack), catalogue.site(experiment.site_of(arm))
+    cpus = len(split.servers)
+    resolved = {it.name: it.knobs for it in resolve_stack(stack, site, here.knobs, cpus).roles}
+    sent = _headers(arm, experiment)
+    for name, (knob, sets) in stack.with_services(site.services).exposed_knobs().items():
+        role, inner = sets[0]
+        now = resolved[role][inner]
+        if knob.cause is None or not _is_felt(knob, resolved[role], sent):
+            continue
+        if knob.cause.where is not None and not SIGNS[knob.cause.where](evidence):
+            continue
+        for better in knob.cause.better:
+            tried = _tried(better, now, knob, cpus)
+            if tried is not None and tried != now:
+                yield Advice(
+                    knob=name,
+                    now=now,
+                    tried=tried,
+                    says=knob.cause.says,
+                    vendor=knob.cause.vendor,
+                )
+
+
+def asked_advice(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
+    """Give the experiment that tells what each piece of advice is worth to an arm."""
+    here = experiment.arms[arm]
+    changed = {f"{arm}, {it.knob} = {shown_value(it.tried)}": it for it in advice}
+    arms = {
+        name: here.model_copy(update={"knobs": {**here.knobs, it.knob: it.tried}})
+        for name, it in changed.items()
+    }
+    kept = experiment.measure.model_dump(include=KEPT, exclude_unset=True)
+    return experiment.model_copy(
+        update={
+            "title": f"What would make {arm} faster",
+            "question": f"What are other settings worth to {arm}?",
+            "arms": {arm: here} | arms,
+            "advice": changed,
+            "interventions": {},
+            "design": None,
+            "measure": Measure.model_validate({"patience": 1, **kept}),
+            "race": None,
+            "gate": None,
+            "factors": {},
+            "tuning": [],
+        }
+    )
+
+
+def _headers(arm: str, experiment: Experiment) -> set[str]:
+    """Name what headers an arm's requests have, in small letters."""
+    headers = [experiment.load_of(arm).headers, *(it.headers for it in experiment.requests_of(arm))]
+    return {name.lower() for each in headers for name in each}
+
+
+def _is_felt(knob: Knob, beside: Mapping[str, KnobValue], sent: set[str]) -> bool:
+    header = knob.needs_header
+    return not knob.idle(beside) and (header is None or header.lower() in sent)
+
+
+def _tried(better: KnobValue, now: KnobValue, knob: Knob, cpus: int) -> KnobValue | None:
+    """Give what a better value is in figures; None where it lies beyond the knob's range."""
+    if better == SERVER_CPUS:
+        return cpus
+    if not isinstance(better, str) or better not in FACTORS or isinstance(now, str):
+        return better
+    found = now * FACTORS[better]
+    whole = max(round(found), 1) if knob.type == "whole" else found
+    return None if knob.fault(whole) else whole

@@ -1,0 +1,133 @@
+"""Which settings are suspected of an arm, what is tried of them, and how what came of it is told."""
+
+import pytest
+
+from builders import SimulatedArm, SimulatedRun, run_head, simulated_run
+from webdyno.definitions import Catalogue
+from webdyno.judge import judge
+from webdyno.judge.advice import SIGNS, Evidence, evidence
+from webdyno.judge.measured import Measured
+from webdyno.model.advice import Advice
+from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.knob import KnobValue
+from webdyno.report.advice import sentences, worth_trying
+from webdyno.run.advice import advice_for, asked_advice
+
+CATALOGUE = Catalogue.load()
+SHOWN = Evidence(answer_bytes=13, keeps_connections=True, busy=1.0)
+
+
+def suspected(
+    arm: Arm, shown: Evidence = SHOWN, **load: object
+) -> dict[tuple[str, KnobValue], Advice]:
+    head = run_head({"a": "nginx", "b": "nginx"})
+    made = head.experiment.model_copy(
+        update={
+            "arms": {"a": arm, "b": arm},
+            "load": head.experiment.load.model_copy(update=load),
+        }
+    )
+    found = advice_for("a", made, CATALOGUE, head.machine.split, shown)
+    return {(it.knob, it.tried): it for it in found}
+
+
+def test_only_what_is_not_yet_better_is_tried() -> None:
+    found = suspected(Arm(stack="apache-event", knobs={"allow_override": True}))
+    assert found["allow_override", False].now is True
+    assert found["allow_override", False].vendor.startswith("https://httpd.apache.org/")
+    assert ("access_log", False) not in found
+    assert ("allow_override", False) not in suspected(Arm(stack="apache-event"))
+
+
+def test_numbers_are_tried_larger_and_smaller_within_their_range() -> None:
+    few = suspected(Arm(stack="nginx-phpfpm", site="hello-php", knobs={"children": 2}))
+    assert {value for knob, value in few if knob == "children"} == {8, 1}
+    most = suspected(Arm(stack="nginx-phpfpm", site="hello-php", knobs={"children": 1000}))
+    assert {value for knob, value in most if knob == "children"} == {250}
+    workers = suspected(Arm(stack="nginx", knobs={"workers": 64}))
+    assert {value for knob, value in workers if knob == "workers"} == {1}
+
+
+def test_a_run_has_to_show_what_a_setting_needs_to_matter() -> None:
+    slow = Arm(stack="nginx", knobs={"sendfile": False, "gzip": True, "gzip_level": 9})
+    assert not {("sendfile", True), ("gzip_level", 1)} & suspected(slow).keys()
+    large = Evidence(answer_bytes=1e6, keeps_connections=True, busy=1.0)
+    assert ("sendfile", True) in suspected(slow, large)
+    assert ("gzip_level", 1) in suspected(slow, headers={"accept-encoding": "gzip"})
+    never = Evidence(answer_bytes=13, keeps_connections=False, busy=1.0)
+    assert ("backlog", 4096) in suspected(Arm(stack="nginx"), never)
+    assert ("backlog", 4096) not in suspected(Arm(stack="nginx"))
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_each_sign_is_shown_by_some_runs_only(sign: str) -> None:
+    shown = Evidence(answer_bytes=1e6, keeps_connections=False, busy=0.3)
+    nothing = Evidence(answer_bytes=None, keeps_connections=True, busy=None)
+    assert SIGNS[sign](shown)  # type: ignore[index]
+    assert not SIGNS[sign](nothing)  # type: ignore[index]
+
+
+def test_evidence_is_read_from_slots() -> None:
+    made = simulated_run({"a": SimulatedArm(rate_rps=20_000, server_cpu_us=25.0)}, blocks=2)
+    found = evidence(Measured.of(made.records), "a", made.head.experiment, 1)
+    assert found.busy == pytest.approx(0.5, rel=0.1)
+    assert found.keeps_connections
+    assert found.answer_bytes is not None
+
+
+def test_each_piece_of_advice_has_an_arm_of_its_own() -> None:
+    arm = Arm(stack="apache-event", knobs={"allow_override": True, "access_log": True})
+    head = run_head({"a": "nginx", "b": "nginx"})
+    asked = asked_advice(
+        "a",
+        head.experiment.model_copy(update={"arms": {"a": arm, "b": arm}}),
+        list(suspected(arm).values()),
+    )
+    assert asked.arms["a"] == arm
+    assert asked.arms["a, access_log = false"].knobs == {"allow_override": True, "access_log": False}
+    assert set(asked.advice) == set(asked.arms) - {"a"}
+    Experiment.model_validate(asked.model_dump(exclude_none=True))
+
+
+def tried(**gains: float) -> SimulatedRun:
+    arms = {"a": SimulatedArm()} | {
+        name: SimulatedArm(rate_rps=SimulatedArm().rate_rps * gain) for name, gain in gains.items()
+    }
+    made = simulated_run(arms, blocks=10, restart_sd=0.005, slot_sd=0.005)
+    advice = {
+        name: Advice(knob=name, now=True, tried=False, says="waits", vendor="https://x.org/")
+        for name in gains
+    }
+    experiment = made.head.experiment.model_copy(update={"advice": advice})
+    return SimulatedRun(made.head.model_copy(update={"experiment": experiment}), made.records)
+
+
+def test_only_sure_gains_are_claimed_the_largest_first() -> None:
+    made = tried(log=1.1, cache=1.3, none=1.0)
+    found = judge(made.head, made.records).gains
+    assert [it.is_sure for it in found] == [True, True, False]
+    first, second, rest = sentences(found)
+    assert first.startswith("a: cache = false is worth 1.3")
+    assert first.endswith(": with true it waits (https://x.org/).")
+    assert second.startswith("a: log = false is worth 1.1")
+    assert rest.startswith("a: no gain is sure of none = false (0.9")
+
+
+def test_a_gain_in_what_is_better_low_is_above_one() -> None:
+    made = tried(log=1.0)
+    measure = made.head.experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})
+    experiment = made.head.experiment.model_copy(update={"measure": measure})
+    slow = simulated_run(
+        {"a": SimulatedArm(server_cpu_us=20), "log": SimulatedArm(server_cpu_us=10)}, blocks=8
+    )
+    (found,) = judge(made.head.model_copy(update={"experiment": experiment}), slow.records).gains
+    assert found.is_sure
+    assert found.ratio.low < 2 < found.ratio.high
+
+
+def test_what_was_not_tried_is_only_worth_trying() -> None:
+    advice = Advice(knob="log", now=True, tried=False, says="waits", vendor="https://x.org/")
+    (told,) = worth_trying("a", [advice])
+    assert told == "a: worth trying is log = false: with true it waits (https://x.org/)."
+    (none,) = worth_trying("a", [])
+    assert "no known cause" in none
