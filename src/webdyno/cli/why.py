@@ -128,18 +128,21 @@ def _limits(
 ) -> Exit:
     from webdyno.judge import judge
     from webdyno.report.elasticity import sentences
+    from webdyno.report.waiting import sentences as where_time_goes
     from webdyno.run.interventions import asked_why
 
     _check_load(head.experiment)
-    told = []
+    told, waits = [], []
     for name in arms or head.experiment.arms:
         asked = asked_why(name, head.experiment, catalogue, head.machine.split)
         path = folder / arm_folder(name)
         if (code := _measured(f"{WHY}: {name}", asked, catalogue, path, how)) is Exit.INTERRUPTED:
             return code
         found = RunFolder.open(path)
-        told += judge(found.head, found.records()).elasticities
-    _print(sentences(told))
+        judged = judge(found.head, found.records())
+        told += judged.elasticities
+        waits += judged.waiting[:1]  # that of the arm as it is
+    _print([*sentences(told), *where_time_goes(waits)])
     return Exit.OK
 
 

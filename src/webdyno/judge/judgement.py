@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from webdyno.judge.advice import gains
 from webdyno.judge.comparison import (
     arm_value,
     asked_about,
@@ -10,7 +11,6 @@ from webdyno.judge.comparison import (
     same_arm_findings,
 )
 from webdyno.judge.effects import effects
-from webdyno.judge.advice import gains
 from webdyno.judge.elasticity import elasticities
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.explanation import explain, explain_by_samples
@@ -26,6 +26,7 @@ from webdyno.judge.validity import (
 from webdyno.judge.validity.network import both_filled_link
 from webdyno.judge.validity.rule import WORK
 from webdyno.judge.variance import variance_splits
+from webdyno.judge.waiting import waiting
 from webdyno.model.design import Effect
 from webdyno.model.experiment import Experiment
 from webdyno.model.explanation import Explanation
@@ -42,6 +43,7 @@ from webdyno.model.judgement import (
 from webdyno.model.metrics import MetricRule, metric_rule, metrics_told_by
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
+from webdyno.model.waiting import Waiting
 
 WEIGHT = (
     Verdict.INVALID,
@@ -51,7 +53,7 @@ WEIGHT = (
     Verdict.EQUIVALENT,
 )
 """With several arms the run's verdict is the first of these that any comparison has."""
-CPU_TIME = "server_cpu_us"
+CPU_TIME, RATE = "server_cpu_us", "rate_rps"
 CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
@@ -115,12 +117,17 @@ def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judg
         facts=[_facts(measured, arm) for arm in experiment.arms] if measured.blocks else [],
         endpoints=[_endpoint_unless_invalid(it, findings) for it in apart],
         explanations=list(_explanations(comparisons, valid_for(measured, left_out, CPU_TIME))),
+        waiting=list(_waiting(valid_for(measured, left_out, RATE), experiment)),
         effects=_effects(valid_for(measured, left_out, decide_on), experiment),
         elasticities=list(elasticities(experiment, comparisons)),
         gains=list(gains(experiment, comparisons)),
         stopped_because=measured.stop.why if measured.stop else None,
         blocks=len(measured.blocks),
     )
+
+
+def _waiting(valid: Measured, experiment: Experiment) -> Iterator[Waiting]:
+    yield from filter(None, (waiting(valid, arm, experiment) for arm in experiment.arms))
 
 
 def _effects(valid: Measured, experiment: Experiment) -> list[Effect]:

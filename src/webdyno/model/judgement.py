@@ -10,6 +10,7 @@ from webdyno.model.design import Effect
 from webdyno.model.explanation import Explanation
 from webdyno.model.interval import Interval
 from webdyno.model.intervention import Elasticity
+from webdyno.model.waiting import Waiting
 
 
 class Verdict(StrEnum):
@@ -265,6 +266,8 @@ class Judgement(Model):
     """Where places were asked for. The comparisons are then against the first of them."""
     explanations: list[Explanation] = []
     """What differences of CPU time per request are made of."""
+    waiting: list[Waiting] = []
+    """What the time of each arm's answers is made of, where that can be told."""
     effects: list[Effect] = []
     """What each setting does, where arms have them in a design's combinations."""
     elasticities: list[Elasticity] = []

@@ -19,6 +19,8 @@ class ServiceUse(Model):
     """Context switches because a thread waited for something."""
     switches_involuntary: Count
     """Context switches because something else was to run."""
+    waited_for_cpu_s: Amount | None = None
+    """How long its threads could have run while their CPU, or a quota, was taken; all added up."""
     faults_minor: Count
     """Page faults without, and `faults_major` with reading from a disk."""
     faults_major: Count

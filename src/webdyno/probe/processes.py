@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from webdyno.bench.control_group import ControlGroup
 from webdyno.bench.found import FoundProcess
@@ -73,6 +74,7 @@ class ProcessReading:
 
     switches_voluntary: int
     switches_involuntary: int
+    waited_for_cpu_ns: int
     faults_minor: int
     faults_major: int
     disk_bytes: tuple[int, int] | None
@@ -88,12 +90,15 @@ class ProcessReading:
             stat = read_quickly(f"{folder}/stat").rpartition(b")")[2].split()
             status = read_quickly(f"{folder}/status")
             threads = number_after(b"\nThreads:", status)
-            voluntary, involuntary = _switches(status) if threads == 1 else _all_switches(folder)
+            of_threads = (
+                _of_thread(folder, status) if threads == 1 else _of_all_threads(folder)
+            )
         except OSError:
             return None
         return cls(
-            switches_voluntary=voluntary,
-            switches_involuntary=involuntary,
+            switches_voluntary=of_threads.voluntary,
+            switches_involuntary=of_threads.involuntary,
+            waited_for_cpu_ns=of_threads.waited_for_cpu_ns,
             faults_minor=int(stat[MINOR_FAULTS]),
             faults_major=int(stat[MAJOR_FAULTS]),
             disk_bytes=_disk_bytes(folder),
@@ -138,6 +143,7 @@ class ServiceReading:
             cpu_sys_s=cpu.cpu_sys_s,
             switches_voluntary=added(lambda it: it.switches_voluntary),
             switches_involuntary=added(lambda it: it.switches_involuntary),
+            waited_for_cpu_s=added(lambda it: it.waited_for_cpu_ns) / 1e9,
             faults_minor=added(lambda it: it.faults_minor),
             faults_major=added(lambda it: it.faults_major),
             disk_read_bytes=sum(max(a[0] - b[0], 0) for a, b in disk) if seen else None,
@@ -151,27 +157,38 @@ class ServiceReading:
         )
 
 
-NOTHING = ProcessReading(0, 0, 0, 0, (0, 0), 0, 0)
+NOTHING = ProcessReading(0, 0, 0, 0, 0, (0, 0), 0, 0)
 """A process that hadn't started yet."""
 
 
-def _switches(status: bytes) -> tuple[int, int]:
-    """Voluntary and involuntary ones: of a thread, or of the first thread of a process."""
-    return (
+class _Scheduled(NamedTuple):
+    """How the kernel's scheduler treated a thread, or several."""
+
+    voluntary: int
+    involuntary: int
+    waited_for_cpu_ns: int
+
+
+def _of_thread(folder: str, status: bytes) -> _Scheduled:
+    """Read a thread, or the first one of a process."""
+    try:
+        waited_ns = int(read_quickly(f"{folder}/schedstat").split()[1])
+    except (OSError, IndexError):  # a kernel without these counts has no such file, or an empty one
+        waited_ns = 0
+    return _Scheduled(
         number_after(b"\nvoluntary_ctxt_switches:", status),
         number_after(b"\nnonvoluntary_ctxt_switches:", status),
+        waited_ns,
     )
 
 
-def _all_switches(folder: str) -> tuple[int, int]:
+def _of_all_threads(folder: str) -> _Scheduled:
     """Sum over a process's living threads."""
-    voluntary = involuntary = 0
+    found = []
     for thread in os.scandir(f"{folder}/task"):
         with suppress(OSError):
-            of_thread = _switches(read_quickly(f"{thread.path}/status"))
-            voluntary += of_thread[0]
-            involuntary += of_thread[1]
-    return voluntary, involuntary
+            found.append(_of_thread(thread.path, read_quickly(f"{thread.path}/status")))
+    return _Scheduled(*map(sum, zip(*found, strict=True))) if found else _Scheduled(0, 0, 0)
 
 
 def _disk_bytes(folder: str) -> tuple[int, int] | None:

@@ -26,6 +26,7 @@ from webdyno.report.ratio_charts import ratio_figure
 from webdyno.report.summary import summary_csv
 from webdyno.report.tuning import gains, settings_toml, side_facts
 from webdyno.report.view import PointView, RunView
+from webdyno.report.waiting import sentences as where_time_goes
 
 SUMMARY_FILE = "summary.csv"
 CODE = re.compile(r"`([^`]*)`")
@@ -120,6 +121,7 @@ def _environment() -> Environment:
         "prose": prose,
         "because": because,
         "limits": what_limits,
+        "waits": where_time_goes,
         "worth": what_settings_are_worth,
         "effects": what_settings_do,
     }
