@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 import webdyno
-from webdyno.cli.console import plain_console, printable
+from webdyno.cli.console import plain_console
+from webdyno.model.text import printable
 
 HOSTILE = "[red]hot[/red] [/] [link=x]y :smile: \x1b[2J\x1b]0;title\x07 \x9b31m"
 
@@ -46,6 +47,10 @@ def test_what_went_wrong_is_told_alike() -> None:
 
 def test_lines_and_tabs_stay() -> None:
     assert printable("a\n\tb\r\x00") == "a\n\tb␍␀"
+
+
+def test_nothing_turns_a_line_around_but_letters() -> None:
+    assert printable("a\u202ecod.exe\u2066 שלום") == "a\ufffdcod.exe\ufffd שלום"
 
 
 def test_the_live_line_of_a_run_is_printed_alike(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The report in a real browser: no error, no request, charts drawn, nothing too wide."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
@@ -8,8 +9,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from e2e.commands import webdyno_here
 from report import runs
 from webdyno.report.page import write_report
+from webdyno.run.folder import RunFolder
 
 Scheme = Literal["light", "dark"]
 
@@ -209,6 +212,19 @@ def test_an_arm_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     button.click()
     assert muted.count() == 0
     visit.page.context.close()
+
+
+def test_a_report_is_printed(tmp_path: Path) -> None:
+    run = runs.decided()
+    with RunFolder.create(tmp_path / "run", run.head) as folder:
+        for record in run.records:
+            folder.append(record)
+    done = webdyno_here("report", "run", "--pdf", "report.pdf", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    printed = (tmp_path / "report.pdf").read_bytes()
+    assert printed.startswith(b"%PDF-")
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 8
+    assert (tmp_path / "run" / "report.html").exists()
 
 
 def test_a_point_tells_its_figures(browser: Browser, pages: Pages) -> None:

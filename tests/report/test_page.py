@@ -49,6 +49,13 @@ def test_names_cannot_break_out_of_text_or_script() -> None:
     assert "{{ 7*7 }}" in html.replace("&#39;", "'")
 
 
+def test_what_servers_answer_cannot_turn_the_text_around() -> None:
+    html = page(runs.hostile_words())
+    assert "\ufffdtxet" in html
+    assert "خادم الويب" in html
+    assert not {"\u202e", "\u2066", "\x1b", "\a"} & set(html)
+
+
 def test_findings_come_with_their_remedy() -> None:
     html = page(runs.invalid())
     assert "What to do:" in html

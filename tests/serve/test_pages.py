@@ -32,6 +32,7 @@ def root(tmp_path: Path) -> Path:
     for name in ("before", "after"):
         kept(tmp_path, name, runs.decided()).close()
     kept(tmp_path, "study/odd", runs.hostile_markup()).close()
+    kept(tmp_path, "study/turned", runs.hostile_words()).close()
     (tmp_path / "empty").mkdir()
     return tmp_path
 
@@ -81,12 +82,14 @@ def test_only_our_own_pages_may_change_something(client: TestClient, origin: str
 
 def test_all_runs_are_listed_and_names_are_no_markup(client: TestClient) -> None:
     page = client.get("/")
-    assert page.text.count('type="checkbox"') == 3
-    for name in ("before", "after", "study/odd"):
+    assert page.text.count('type="checkbox"') == 4
+    for name in ("before", "after", "study/odd", "study/turned"):
         assert f'value="{name}"' in page.text
     assert "<script>alert" not in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "unsafe-inline" not in page.headers["content-security-policy"]
+    turned = client.get("/verdict/study/turned").text + client.get("/report/study/turned").text
+    assert "\u202e" not in turned
 
 
 def test_a_run_s_verdict_report_and_files_are_given(client: TestClient, root: Path) -> None:

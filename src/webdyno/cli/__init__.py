@@ -9,11 +9,11 @@ from io import TextIOWrapper
 
 from cyclopts import App, Group
 
-from webdyno.cli.console import printable
 from webdyno.cli.exits import Exit
 from webdyno.cli.interrupts import end_by_signals
 from webdyno.model.command import COMMANDS_FOR, as_called
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.text import printable
 
 STDOUT, STANDARD_STREAMS = 1, 3
 

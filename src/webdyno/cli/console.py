@@ -10,20 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-PICTURES = 0x2400
-"""Unicode's pictures of the control characters, in their order."""
-KEPT = "\n\t"
-CONTROLS = {
-    **{code: chr(PICTURES + code) for code in range(0x20) if chr(code) not in KEPT},
-    0x7F: "\u2421",
-    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
-}
-
-
-def printable(text: str) -> str:
-    """Give control characters as pictures, `␛` for escape; lines and tabs stay."""
-    return text.translate(CONTROLS)
-
+from webdyno.model.text import printable
 
 def plain_console(*, stderr: bool = False) -> Console:
     """Give the console for what a command has to say."""

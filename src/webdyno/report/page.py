@@ -12,6 +12,7 @@ from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.mistake import Trouble
 from webdyno.model.run import PAGE_FILE
+from webdyno.model.text import finished
 from webdyno.report import view as words
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.configurations import differences
@@ -101,6 +102,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("webdyno.report"),
         autoescape=True,
+        finalize=finished,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -26,6 +26,7 @@ from starlette.staticfiles import StaticFiles
 from webdyno.definitions import Catalogue
 from webdyno.judge.runs import compare_sweeps
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.text import finished
 from webdyno.report.conditions import when
 from webdyno.report.markdown import summary
 from webdyno.report.run_comparison import print_comparison
@@ -80,6 +81,7 @@ class _Pages:
         self._templates = Environment(
             loader=PackageLoader("webdyno.serve"),
             autoescape=True,
+            finalize=finished,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
