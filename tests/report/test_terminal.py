@@ -125,12 +125,6 @@ def test_markup_in_names_is_text() -> None:
         assert text in told.replace("\n", "")
 
 
-def test_words_without_end_stay_within_the_width() -> None:
-    told = printed(runs.hostile_words())
-    assert max(map(cell_len, told.splitlines())) <= 100
-    assert "خادم الويب" in told
-
-
 def test_what_draws_charts_is_not_imported_for_the_terminal() -> None:
     program = "import sys, webdyno.report.terminal; print('altair' in sys.modules)"
     done = subprocess.run(

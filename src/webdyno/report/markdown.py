@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from webdyno.report import bias
+from webdyno.model.text import printable
 from webdyno.report.view import (
     SIGNS,
     RunView,
@@ -21,7 +22,7 @@ MOST_BESIDE = 4
 
 def plain(text: str) -> str:
     """Keep text from being read as markup or as a mention of somebody."""
-    return MARKUP.sub(r"\\\1", text.replace("\n", " "))
+    return MARKUP.sub(r"\\\1", printable(text).replace("\n", " "))
 
 
 def summary(view: RunView) -> str:
