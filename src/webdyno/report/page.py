@@ -15,13 +15,14 @@ from webdyno.model.run import PAGE_FILE
 from webdyno.model.text import finished
 from webdyno.report import view as words
 from webdyno.report.conditions import machine_facts, when
+from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.configurations import differences
 from webdyno.report.drawing import DARK, FONT, LIGHT, Figure, marks
 from webdyno.report.effects import sentences as what_settings_do
-from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.elasticity import sentences as what_limits
 from webdyno.report.explanation import sentence as because
 from webdyno.report.factor_charts import factor_figures
+from webdyno.report.flame_charts import flame_figure
 from webdyno.report.point_charts import point_figures
 from webdyno.report.ratio_charts import ratio_figure
 from webdyno.report.summary import summary_csv
@@ -71,6 +72,7 @@ def html_page(folder: Path, view: RunView) -> str:
             figures=_result_figures(view),
             machine=machine_facts(head.machine),
             configurations=differences(folder, view),
+            flames=flame_figure(folder, view.points[0]),
             repeat=head.repeat_command(folder),
             marks=marks(head.experiment.arms),
         )

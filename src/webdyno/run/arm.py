@@ -111,6 +111,8 @@ class RunningBlock:
             )
         )
         at.keep(record)
+        if profiler:
+            at.folder.add_stacks(name, profiler.profile.stacks)
         at.progress.slot_ends(record)
         stack.check_alive()
         return record

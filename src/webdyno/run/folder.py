@@ -8,7 +8,8 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,6 +21,7 @@ from webdyno.definitions.refusal import first_fault
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import RECORD, BlockRecord, Record
 from webdyno.model.run import FORMAT, READABLE, RunHead, arm_folder, block_path
+from webdyno.model.stacks import read_stacks, stacks_file, written_stacks
 from webdyno.run.hidden import line_of
 
 HEAD_FILE = "run.json"
@@ -175,6 +177,20 @@ class RunFolder:
         except OSError as error:
             raise Trouble(f"{folder}: can't be made: {_cause(error)}") from error
         return folder
+
+
+    def add_stacks(self, arm: str, stacks: Mapping[str, int]) -> None:
+        """Add sampled stacks of an arm's calls to those that are kept; raise Trouble if that fails."""
+        file = stacks_file(self.path, arm)
+        try:
+            file.parent.mkdir(exist_ok=True)
+            kept = read_stacks(file.read_text(encoding="utf-8")) if file.exists() else Counter()
+            kept.update(stacks)
+            unfinished = file.with_name(f".{file.name}")
+            unfinished.write_text(written_stacks(kept), encoding="utf-8")
+            unfinished.replace(file)
+        except OSError as error:
+            raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
 
 
 def _parse_head(file: Path, text: str) -> RunHead:

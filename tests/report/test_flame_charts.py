@@ -1,0 +1,73 @@
+"""Flame graphs: boxes as wide as the time spent, on one scale, coloured by the difference."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from report import runs
+from webdyno.model.records import SlotRecord
+from webdyno.model.stacks import read_stacks, written_stacks
+from webdyno.report.flame_charts import boxes, flame_figure, spent_us
+from webdyno.run.folder import RunFolder
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters=" ;\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), min_size=1)
+STACKS = st.dictionaries(
+    st.lists(NAMES, min_size=1, max_size=5).map(";".join), st.integers(1, 1000), min_size=1, max_size=20
+)
+
+
+@given(STACKS)
+def test_what_is_written_is_read(stacks: dict[str, int]) -> None:
+    assert read_stacks(written_stacks(stacks)) == stacks
+
+
+@given(STACKS)
+def test_calls_lie_above_their_callers_and_beside_each_other(stacks: dict[str, int]) -> None:
+    spent = spent_us(stacks, 50.0)
+    placed = {box.call: box for box in boxes(spent, 0.0)}
+    assert sum(us for call, us in spent.items() if len(call) == 1) == pytest.approx(50.0)
+    for call, box in placed.items():
+        if len(call) > 1:
+            below = placed[call[:-1]]
+            assert box.begin_us >= below.begin_us - 1e-9
+            assert box.begin_us + box.us <= below.begin_us + below.us + 1e-9
+    for depth in {len(call) for call in placed}:
+        row = sorted((it.begin_us, it.us) for call, it in placed.items() if len(call) == depth)
+        for (begin_us, us), (next_us, _) in zip(row, row[1:], strict=False):
+            assert begin_us + us <= next_us + 1e-9
+
+
+def sampled() -> SimulatedRun:
+    """Nginx takes 10 µs, Apache 20: half of that to look for files."""
+    made = simulated_run(
+        {"apache": SimulatedArm(server_cpu_us=20.0), "nginx": SimulatedArm(server_cpu_us=10.0)},
+        blocks=6,
+    )
+    records = [
+        record.model_copy(update={"profile": {"files": record.servers.cpu_s}})
+        if isinstance(record, SlotRecord)
+        else record
+        for record in made.records
+    ]
+    return SimulatedRun(made.head, records)
+
+
+def test_both_arms_are_drawn_on_one_scale(tmp_path: Path) -> None:
+    made = sampled()
+    point = runs.run_view(made.head, made.records, runs.judge_sweep(made.head, made.records)).points[0]
+    assert flame_figure(tmp_path / "run", point) is None
+    with RunFolder.create(tmp_path / "run", made.head) as folder:
+        for arm, files in (("apache", 100), ("nginx", 10)):
+            for _ in range(2):
+                folder.add_stacks(arm, Counter({f"{arm};main;open": files, f"{arm};main": 40}))
+    figure = flame_figure(tmp_path / "run", point)
+    assert figure is not None
+    first, second = figure.panels
+    assert first.heading.startswith("apache: 20")
+    assert second.heading.startswith("nginx: 10")
+    assert "open: 14" in first.svg
+    assert 'data-told="' in second.svg
