@@ -29,12 +29,14 @@ class Slow(http.server.BaseHTTPRequestHandler):
 
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Slow).serve_forever()
 """
+RIG = Path(__file__).parents[2] / "bench/rig/dialled"
 CMD = f"cmd:{sys.executable} server.py $PORT"
 FEW = (
     "--set=load.connections=4",
     "--set=measure.slot_s=0.3",
     "--set=measure.warmup_s=0",
     "--set=measure.slots_per_arm=2",
+    "--set=measure.patience=1",
     "--budget=8s",
 )
 
@@ -51,6 +53,26 @@ def test_servers_that_work_all_the_time_are_limited_by_their_cpu(tmp_path: Path)
     assert "the servers' CPU limits it (" in told, last
     assert "the client's CPU doesn't limit it (" in told, last
     assert left_behind(tmp_path) == []
+
+
+@pytest.mark.measures
+def test_a_planted_cause_is_named_and_its_mending_measured(tmp_path: Path) -> None:
+    slow = ("--set=arms.slow.knobs.workers=1", "--set=arms.slow.knobs.children=1")
+    (tmp_path / "slow.toml").write_text(
+        'title = "t"\nquestion = "q?"\nsite = "waiting"\n'
+        '[arms.good]\nstack = "nginx-phpfpm"\n[arms.slow]\nstack = "nginx-phpfpm"\n'
+    )
+    run_blocks(1, "run", "slow.toml", f"--catalog={RIG}", "--yes", *FEW, *slow, folder=tmp_path)
+    told = webdyno("why", "run", "--advice", "--arm=slow", folder=tmp_path).stdout
+    assert "worth trying is children = 4: with 1 it has too few PHP processes" in unwrapped(told)
+    done = webdyno("why", "run", "--advice", "--try", "--arm=slow", "--no-report", folder=tmp_path)
+    assert done.returncode == Exit.OK, done.stderr
+    assert "slow: children = 4 is worth" in unwrapped(done.stdout)
+    assert left_behind(tmp_path) == []
+
+
+def unwrapped(told: str) -> str:
+    return " ".join(told.split())
 
 
 def test_what_no_rate_can_tell_is_refused(tmp_path: Path) -> None:

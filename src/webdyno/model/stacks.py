@@ -20,7 +20,7 @@ def stacks_file(run: Path, arm: str) -> Path:
 def read_stacks(text: str) -> Counter[str]:
     """Count the samples of each stack; lines that are none are left out."""
     found = Counter[str]()
-    for line in text.splitlines():
+    for line in text.split("\n"):
         stack, _, count = line.rpartition(" ")
         if stack and count.isdecimal():
             found[stack] += int(count)

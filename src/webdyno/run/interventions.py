@@ -13,7 +13,7 @@ LEFT = 0.8
 slope."""
 FEWER_WORKERS = 0.5
 WORKERS = "workers"
-KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "precision"}
+KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "patience", "precision"}
 """Of how the run was measured, where it was said."""
 
 
