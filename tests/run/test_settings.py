@@ -5,7 +5,7 @@ import pytest
 from builders import run_head
 from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Arm, Experiment
-from webdyno.model.mistake import Mistake
+from webdyno.model.mistake import Mistake, Trouble
 from webdyno.run.interventions import asked_why, interventions
 from webdyno.run.settings import asked_which
 
@@ -35,6 +35,17 @@ def test_arms_have_each_setting_as_in_the_one_or_the_other() -> None:
         assert arm.knobs["workers"] == (4 if workers else 1)
         assert arm.memory == (2**26 if memory else None)
     Experiment.model_validate(asked.model_dump(exclude_none=True))
+
+
+def test_without_quotas_the_rest_is_tried() -> None:
+    head = run_head({"a": "nginx", "b": "nginx"})
+    few = Arm(stack="nginx", knobs={"workers": 4})
+    made = head.experiment.model_copy(update={"arms": {"a": few, "b": Arm(stack="nginx")}})
+    catalogue, split = Catalogue.load(), head.machine.split
+    asked = asked_why("a", made, catalogue, split, cpu_time_is_ours=False)
+    assert list(asked.arms) == ["a", "a, less workers"]
+    with pytest.raises(Trouble, match="b: nothing can be taken"):
+        asked_why("b", made, catalogue, split, cpu_time_is_ours=False)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,20 @@ class CpuLimit(NamedTuple):
         return [self.folder / "cgroup.procs"] if self.means == "cgroup-v1" else []
 
 
+def cpu_time_can_be_limited() -> bool:
+    """Whether this machine has the means, and we may use them."""
+    if os.geteuid() != 0:
+        return False
+    mount = mount_point()
+    with suppress(OSError):
+        if mount is not None and "cpu" in (mount / "cgroup.controllers").read_text().split():
+            return True
+    tried = _by_version_1(f"trial-{os.getpid()}", str(PERIOD_US))
+    if tried is not None:
+        tried.folder.rmdir()
+    return tried is not None
+
+
 def _by_version_2(group: ControlGroup | None, quota_us: str) -> CpuLimit | None:
     mount = mount_point()
     if group is None or mount is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_RUN, RunFlags
 from webdyno.cli.measure import measure, measure_on
@@ -126,15 +126,28 @@ def why(
 def _limits(
     arms: Sequence[str], head: RunHead, catalogue: Catalogue, folder: Path, how: RunFlags
 ) -> Exit:
+    from webdyno.bench.cpu_limit import cpu_time_can_be_limited
     from webdyno.judge import judge
     from webdyno.report.elasticity import sentences
     from webdyno.report.waiting import sentences as where_time_goes
     from webdyno.run.interventions import asked_why
 
     _check_load(head.experiment)
+    cpu_time_is_ours = cpu_time_can_be_limited()
+    if not cpu_time_is_ours:
+        tell(
+            "CPU time can't be taken here, from servers or client: that takes root and the "
+            "kernel's control groups; the rest is tried"
+        )
     told, waits = [], []
     for name in arms or head.experiment.arms:
-        asked = asked_why(name, head.experiment, catalogue, head.machine.split)
+        asked = asked_why(
+            name,
+            head.experiment,
+            catalogue,
+            head.machine.split,
+            cpu_time_is_ours=cpu_time_is_ours,
+        )
         path = folder / arm_folder(name)
         if (code := _measured(f"{WHY}: {name}", asked, catalogue, path, how)) is Exit.INTERRUPTED:
             return code

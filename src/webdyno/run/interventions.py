@@ -7,6 +7,7 @@ from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.intervention import Intervention, Resource
 from webdyno.model.machine import CpuSplit
 from webdyno.model.measure import Measure
+from webdyno.model.mistake import Trouble
 
 LEFT = 0.8
 """What is left of a thing that there is less of: enough to be seen, little enough to be near the
@@ -18,9 +19,17 @@ KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "patienc
 
 
 def interventions(
-    arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
+    arm: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    *,
+    cpu_time_is_ours: bool = True,
 ) -> Iterator[tuple[Intervention, Arm]]:
-    """Give what can be taken from an arm here, each with the arm as it then is."""
+    """Give what can be taken from an arm here, each with the arm as it then is.
+
+    CPU time only where that `is_ours`: quotas take root.
+    """
     here, bench = experiment.arms[arm], experiment.bench_of(arm)
 
     def less_of(resource: Resource, share: float, **changed: object) -> tuple[Intervention, Arm]:
@@ -30,11 +39,12 @@ def interventions(
         return less_of(resource, LEFT, bench={**here.bench, key: LEFT * value})
 
     stack = catalogue.stack(here.stack)
-    if not stack.runs_already and not stack.has_containers:
+    if cpu_time_is_ours and not stack.runs_already and not stack.has_containers:
         yield less_of("servers' CPU", LEFT, cpus=LEFT * (here.cpus or len(split.servers)))
-    yield less_on_the_bench(
-        "client's CPU", "client_cpus", bench.client_cpus or float(len(split.client))
-    )
+    if cpu_time_is_ours:
+        yield less_on_the_bench(
+            "client's CPU", "client_cpus", bench.client_cpus or float(len(split.client))
+        )
     if bench.link:
         yield less_on_the_bench("link", "link", bench.link)
     if here.memory:
@@ -46,10 +56,26 @@ def interventions(
 
 
 def asked_why(
-    arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
+    arm: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    *,
+    cpu_time_is_ours: bool = True,
 ) -> Experiment:
-    """Give the experiment that tells what limits an arm of another one."""
-    found = list(interventions(arm, experiment, catalogue, split))
+    """Give the experiment that tells what limits an arm of another one.
+
+    Raise Trouble where nothing can be taken from it.
+    """
+    found = list(
+        interventions(arm, experiment, catalogue, split, cpu_time_is_ours=cpu_time_is_ours)
+    )
+    if not found:
+        raise Trouble(
+            f"{arm}: nothing can be taken from it here. Taking CPU time takes root and control "
+            "groups; a link's rate, a memory limit or the knob `workers` would have to be set in "
+            "the run"
+        )
     less = {f"{arm}, less {it.resource}": (it, changed) for it, changed in found}
     kept = experiment.measure.model_dump(include=KEPT, exclude_unset=True)
     return experiment.model_copy(
