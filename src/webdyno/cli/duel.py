@@ -10,8 +10,9 @@ from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
-from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags
+from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
 from webdyno.cli.measure import measure
+from webdyno.cli.why import asked_why
 from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, checked_with_own, flag_of
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.definitions.toml_file import KeyPath
@@ -52,6 +53,7 @@ def duel(
     baseline: Annotated[str, Parameter(help="What it is compared with, likewise.")],
     *,
     asked: AskedFlags = NOTHING_SAID,
+    why: Why = False,
     out: Out = None,
     run: RunFlags = PLAIN_RUN,
 ) -> Exit:
@@ -82,7 +84,7 @@ def duel(
         webdyno duel url:http://127.0.0.1:9000 url:http://127.0.0.1:9001
     """
     name, experiment, catalogue = arranged([baseline, stack], asked, run)
-    return measure(name, experiment, catalogue, out, run)
+    return measure(name, experiment, catalogue, out, run, afterwards=asked_why(run) if why else None)
 
 
 NOTHING_MORE = CommandLine({}, {})

@@ -76,6 +76,15 @@ Report = Annotated[
         show_default=False,
     ),
 ]
+Why = Annotated[
+    bool,
+    Parameter(
+        name="--why",
+        help="Afterwards find what limits each side, as `webdyno why` does.",
+        negative=(),
+        show_default=False,
+    ),
+]
 Ignore = Annotated[
     Sequence[str],
     Parameter(

@@ -28,6 +28,10 @@ Blocks = Mapping[int, int]
 Show = Callable[[RunFolder], Exit]
 """Shows what was measured, and gives the exit code that fits."""
 
+Afterwards = Callable[[Path], Exit]
+"""What is asked of a run that came to its end, by its folder; what the run came to is told by then,
+and its exit code stays unless this one is interrupted."""
+
 
 def measure(
     name: str,
@@ -38,6 +42,7 @@ def measure(
     blocks: Blocks | None = None,
     *,
     show: Show | None = None,
+    afterwards: Afterwards | None = None,
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
     limits = _limits(run.fail_on, experiment)
@@ -52,6 +57,7 @@ def measure(
         run.telling,
         blocks=blocks,
         show=show or partial(show_result, fail_on=limits, report=run.report),
+        afterwards=afterwards,
     )
 
 
@@ -127,6 +133,7 @@ def _measure_in(
     blocks: Blocks | None = None,
     *,
     show: Show,
+    afterwards: Afterwards | None = None,
 ) -> Exit:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
     from webdyno.run.session import is_finished
@@ -149,7 +156,10 @@ def _measure_in(
         code = show(folder)
         if not is_finished(folder.head, folder.records()):
             tell(f"a server died; {_what_is_kept(folder)}")
-        return code
+            return code
+    if afterwards is not None and (end := afterwards(folder.path)) is Exit.INTERRUPTED:
+        return end
+    return code
 
 
 def _has_enough(folder: RunFolder) -> bool:

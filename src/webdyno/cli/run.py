@@ -8,8 +8,9 @@ from cyclopts import Parameter
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
-from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags
+from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
 from webdyno.cli.measure import measure
+from webdyno.cli.why import asked_why
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.toml_file import TomlFile
@@ -33,6 +34,7 @@ def run(
             show_default=False,
         ),
     ] = False,
+    why: Why = False,
     out: Out = None,
     how: RunFlags = PLAIN_RUN,
 ) -> Exit:
@@ -61,7 +63,7 @@ def run(
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
     name = Path(experiment).stem
-    return measure(name, wanted, catalogue, out, how)
+    return measure(name, wanted, catalogue, out, how, afterwards=asked_why(how) if why else None)
 
 
 def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:

@@ -1,6 +1,6 @@
 """`webdyno why`: what limits the arms of a run, and what would mend it, found by experiment."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -121,6 +121,11 @@ def why(
     if profile:
         return _sampled(head.experiment, catalogue, folder / PROFILE, how)
     return _limits(arm, head, catalogue, folder, how)
+
+
+def asked_why(how: RunFlags) -> Callable[[Path], Exit]:
+    """Give what `--why` asks of a run that has come to its end."""
+    return lambda run: why(run, how=replace(how, report=False))
 
 
 def _limits(
