@@ -39,6 +39,13 @@ def test_what_the_rate_falls_with_is_the_limit() -> None:
     assert "the client's CPU doesn't limit it (" in told
 
 
+def test_more_of_a_thing_tells_as_well() -> None:
+    made = run(workers=(2.0, 2.0))
+    (found,) = judge(made.head, made.records).elasticities
+    assert found.found.low < found.found.estimate < found.found.high
+    assert found.found.estimate == pytest.approx(1, abs=0.05)
+
+
 def test_without_interventions_there_is_nothing_to_tell() -> None:
     made = simulated_run({"a": FULL, "b": FULL}, blocks=6)
     assert judge(made.head, made.records).elasticities == []

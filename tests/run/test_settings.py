@@ -43,9 +43,11 @@ def test_without_quotas_the_rest_is_tried() -> None:
     made = head.experiment.model_copy(update={"arms": {"a": few, "b": Arm(stack="nginx")}})
     catalogue, split = Catalogue.load(), head.machine.split
     asked = asked_why("a", made, catalogue, split, cpu_time_is_ours=False)
-    assert list(asked.arms) == ["a", "a, less workers"]
-    with pytest.raises(Trouble, match="b: nothing can be taken"):
-        asked_why("b", made, catalogue, split, cpu_time_is_ours=False)
+    assert list(asked.arms) == ["a", "a, workers = 2"]
+    alone = Arm(stack="redis", site="keys")
+    made = made.model_copy(update={"arms": {"a": alone, "b": alone}})
+    with pytest.raises(Trouble, match="a: nothing can be taken"):
+        asked_why("a", made, catalogue, split, cpu_time_is_ours=False)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,12 @@ def test_what_there_is_can_be_taken() -> None:
 def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
     head = run_head({"a": "nginx", "b": "nginx"})
     asked = asked_why("b", head.experiment, Catalogue.load(), head.machine.split)
-    assert list(asked.arms) == ["b", "b, less servers' CPU", "b, less client's CPU"]
+    assert list(asked.arms) == [
+        "b",
+        "b, less servers' CPU",
+        "b, less client's CPU",
+        "b, workers = 2",
+    ]
     assert asked.interventions["b, less servers' CPU"].resource == "servers' CPU"
     assert asked.arms["b"] == head.experiment.arms["b"]
     Experiment.model_validate(asked.model_dump(exclude_none=True))

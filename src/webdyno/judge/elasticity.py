@@ -29,11 +29,18 @@ def elasticities(experiment: Experiment, comparisons: Sequence[Comparison]) -> I
         yield Elasticity(
             arm=comparison.b,
             resource=intervention.resource,
+            knob=intervention.knob,
             share=intervention.share,
-            found=Interval(
-                low=log(ratio.high) / dose,
-                estimate=log(ratio.estimate) / dose,
-                high=log(ratio.low) / dose,
-                confidence=ratio.confidence,
-            ),
+            found=_divided(ratio, dose),
         )
+
+
+def _divided(ratio: Interval, dose: float) -> Interval:
+    """Give ln(ratio) over the dose, which is below 0 where something was taken."""
+    ends = sorted((log(ratio.low) / dose, log(ratio.high) / dose))
+    return Interval(
+        low=ends[0],
+        estimate=log(ratio.estimate) / dose,
+        high=ends[1],
+        confidence=ratio.confidence,
+    )

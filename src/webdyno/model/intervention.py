@@ -15,8 +15,10 @@ class Intervention(Model):
 
     resource: Resource
     """Of what."""
-    share: Annotated[float, Field(gt=0, lt=1)]
-    """What was left of it."""
+    share: Annotated[float, Field(gt=0)]
+    """What was left of it; above 1 where there was more."""
+    knob: str | None = None
+    """Of workers: which knob says their number."""
 
 
 class Elasticity(Model):
@@ -25,7 +27,8 @@ class Elasticity(Model):
     arm: str
     """The baseline, which is what this is said of."""
     resource: Resource
+    knob: str | None = None
     share: float
-    """What was left of it where that was tried."""
+    """What was left of it where that was tried, above 1 where there was more."""
     found: Interval
     """Near 1: that is the limit. Near 0: there is more of it than is needed."""

@@ -33,7 +33,7 @@ def _clause(it: Elasticity) -> str:
 
 def _named(it: Elasticity) -> str:
     if it.resource == "workers":
-        return "the number of its workers"
+        return f"the number of its {it.knob or it.resource}"
     return f"the {it.resource}"
 
 

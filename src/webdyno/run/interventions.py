@@ -1,4 +1,4 @@
-"""Arms that have less of one thing each, to see what limits the one that has all of it."""
+"""Arms that have less of one thing each, or other workers, to see what limits the one that doesn't."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,14 @@ from webdyno.model.intervention import Intervention, Resource
 from webdyno.model.machine import CpuSplit
 from webdyno.model.measure import Measure
 from webdyno.model.mistake import Trouble
+from webdyno.stack.roles import resolve_stack
 
 LEFT = 0.8
 """What is left of a thing that there is less of: enough to be seen, little enough to be near the
 slope."""
-FEWER_WORKERS = 0.5
-WORKERS = "workers"
+WORKERS = {"workers", "children", "threads", "processes"}
+"""Knobs that say how many requests a service works on at a time. There are tried half as many; of one,
+two."""
 KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "patience", "precision"}
 """Of how the run was measured, where it was said."""
 
@@ -49,10 +51,28 @@ def interventions(
         yield less_on_the_bench("link", "link", bench.link)
     if here.memory:
         yield less_of("memory", LEFT, memory=round(LEFT * here.memory))
-    workers = here.knobs.get(WORKERS)
-    if isinstance(workers, int) and not isinstance(workers, bool) and workers > 1:
-        fewer = max(round(workers * FEWER_WORKERS), 1)
-        yield less_of("workers", fewer / workers, knobs={**here.knobs, WORKERS: fewer})
+    for knob, now in _workers(arm, experiment, catalogue, split).items():
+        other = max(now // 2, 1) if now > 1 else 2
+        intervention = Intervention(resource="workers", share=other / now, knob=knob)
+        yield intervention, here.model_copy(update={"knobs": {**here.knobs, knob: other}})
+
+
+def _workers(
+    arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
+) -> dict[str, int]:
+    """Give how many workers an arm's services have, by knob, where connections may wait for one."""
+    here, connections = experiment.arms[arm], experiment.load_of(arm).connections
+    stack, site = catalogue.stack(here.stack), catalogue.site(experiment.site_of(arm))
+    roles = resolve_stack(stack, site, here.knobs, len(split.servers)).roles
+    resolved = {role.name: role.knobs for role in roles}
+    found = {}
+    for name, (knob, ((role, inner), *_)) in stack.with_services(site.services).exposed_knobs().items():
+        now = resolved[role][inner]
+        if inner not in WORKERS or knob.idle(resolved[role]) or not isinstance(now, int):
+            continue
+        if now // 2 < connections:
+            found[name] = now
+    return found
 
 
 def asked_why(
@@ -76,14 +96,14 @@ def asked_why(
             "groups; a link's rate, a memory limit or the knob `workers` would have to be set in "
             "the run"
         )
-    less = {f"{arm}, less {it.resource}": (it, changed) for it, changed in found}
+    changed = {f"{arm}, {_what_was_done(it, there)}": (it, there) for it, there in found}
     kept = experiment.measure.model_dump(include=KEPT, exclude_unset=True)
     return experiment.model_copy(
         update={
             "title": f"What limits {arm}",
-            "question": f"What of {', '.join(it.resource for it, _ in found)} limits {arm}?",
-            "arms": {arm: experiment.arms[arm]} | {name: it for name, (_, it) in less.items()},
-            "interventions": {name: it for name, (it, _) in less.items()},
+            "question": f"What of {', '.join(it.knob or it.resource for it, _ in found)} limits {arm}?",
+            "arms": {arm: experiment.arms[arm]} | {name: it for name, (_, it) in changed.items()},
+            "interventions": {name: it for name, (it, _) in changed.items()},
             "measure": Measure.model_validate(kept),
             "race": None,
             "gate": None,
@@ -91,3 +111,7 @@ def asked_why(
             "tuning": [],
         }
     )
+
+
+def _what_was_done(it: Intervention, arm: Arm) -> str:
+    return f"{it.knob} = {arm.knobs[it.knob]}" if it.knob else f"less {it.resource}"
