@@ -1,0 +1,198 @@
+"""Does `webdyno why` name what limits a server? Servers with one bottleneck made on purpose.
+
+For each case webdyno measures two arms that are alike, for the sake of a run to ask about, then what
+limits the first. The bottleneck is named where its elasticity is the largest and surely the limit; in
+a balanced system two things have to limit in part, and where a page waits for something that webdyno
+can't take away nothing may be named. Each run adds a line to the file of results; the table shows the
+last one of each case.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from causes import CATALOGUE
+from rig import lab, machine
+from rig.script import Script, progress
+from webdyno.judge import judge
+from webdyno.model.intervention import Elasticity
+from webdyno.model.run import arm_folder
+from webdyno.report.elasticity import LIMITS, SLACK
+from webdyno.run.folder import RunFolder
+
+EXAMPLES = """\
+  all cases, once (20 minutes)
+    .venv/bin/python bench/bottlenecks.py
+  one of them
+    .venv/bin/python bench/bottlenecks.py --cases link
+  only the table of what is there
+    .venv/bin/python bench/bottlenecks.py --rounds 0
+"""
+
+RESULTS = Path("bench/results/bottlenecks.jsonl")
+ARM = "limited"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A server, and what limits it."""
+
+    stack: str
+    site: str
+    expected: Sequence[str]
+    """The resource that limits it, or those that do in part; none: nothing that can be taken."""
+    settings: Sequence[str] = ()
+    """Lines of the experiment, [load] and [bench]."""
+    arm: Sequence[str] = ()
+    """Lines of each arm."""
+
+
+NETNS = ("[bench]", 'kind = "netns"', 'link = "100mbit"')
+
+CASES: dict[str, Case] = {
+    "a CPU quota": Case(
+        "apache-event", "static", ["servers' CPU"], ["[load]", 'paths = ["/hello.txt"]'], ["cpus = 0.5"]
+    ),
+    "a link of 100 Mbit/s": Case(
+        "nginx", "static", ["link"], ["[load]", 'paths = ["/100KB.txt"]', *NETNS]
+    ),
+    "one worker": Case("nginx-phpfpm", "waiting", ["workers"], (), ["knobs.children = 1"]),
+    "a slow client": Case(
+        *("nginx", "static", ["client's CPU"]),
+        ["[load]", 'paths = ["/hello.txt"]', "[bench]", "client_cpus = 0.2"],
+    ),
+    "a page that waits": Case(
+        "nginx-phpfpm", "waiting", [], ["[load]", "connections = 8"], ["knobs.children = 64"]
+    ),
+    "one connection": Case(
+        *("nginx", "static", ["servers' CPU", "client's CPU"]),
+        ["[load]", 'paths = ["/hello.txt"]', "connections = 1"],
+    ),
+}
+
+
+class Limited(lab.Kept):
+    """What was found to limit it."""
+
+    found: list[Elasticity] = []
+
+    @property
+    def is_right(self) -> bool:
+        """Whether what limits it was named, and nothing else was."""
+        expected = CASES[self.case].expected
+        if self.problem or not self.found:
+            return False
+        if len(expected) == 1:
+            first = max(self.found, key=lambda it: it.found.estimate)
+            return first.resource == expected[0] and first.found.low > LIMITS
+        in_part = {it.resource for it in self.found if it.found.low > 0}
+        limits = {it.resource for it in self.found if it.found.low > LIMITS}
+        return in_part == set(expected) and not limits
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--cases", list(CASES))
+    made.add_growing(RESULTS)
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what was asked for, then show the last result of each case."""
+    for _ in range(options.rounds):
+        for name in options.cases:
+            found = look(name)
+            lab.append(options.results, found)
+            progress.print(f"{name}: {found.problem or told(found)}", markup=False)
+    console.print(table(lab.read_as(options.results, Limited)))
+
+
+def look(name: str) -> Limited:
+    """Measure a case, and ask what limits it."""
+    at, began_s = datetime.now(UTC), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
+        experiment, folder = Path(scratch) / "case.toml", Path(scratch) / "run"
+        experiment.write_text(written(name, CASES[name]), encoding="utf-8")
+        run = ("run", str(experiment), f"--catalog={CATALOGUE}", f"--out={folder}", "--budget=5s")
+        why = ("why", str(folder), f"--arm={ARM}")
+        problem = _call(*run, "--set=measure.patience=1") or _call(*why)
+        kept = lab.Kept(
+            case=name,
+            at=at,
+            machine=machine.describe(),
+            commit=lab.commit(),
+            took_s=time.monotonic() - began_s,
+            problem=problem,
+        )
+        asked = folder / "why" / arm_folder(ARM)
+        if not (asked / "slots.jsonl").exists():
+            return Limited(**dict(kept))
+        found = RunFolder.open(asked)
+        return Limited(**dict(kept), found=judge(found.head, found.records()).elasticities)
+
+
+def written(name: str, case: Case) -> str:
+    """Give the experiment: the server, twice."""
+    lines = [f'title = "Limited by {name}"', 'question = "By what?"', f'site = "{case.site}"']
+    lines += case.settings
+    for arm in (ARM, "the same"):
+        lines += [f'[arms."{arm}"]', f'stack = "{case.stack}"', *case.arm]
+    return "\n".join(lines) + "\n"
+
+
+def _call(*arguments: str) -> str:
+    """Run webdyno; give what it complained of, if it failed."""
+    done = subprocess.run(
+        [str(lab.WEBDYNO), *arguments, "--yes", "--no-report"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=lab.RUN_WITHIN_S,
+        check=False,
+    )
+    return done.stderr.strip()[-500:] if done.returncode > 1 else ""
+
+
+def told(found: Limited) -> str:
+    """Write the elasticities, the largest first."""
+    ordered = sorted(found.found, key=lambda it: -it.found.estimate)
+    return "; ".join(
+        f"{it.knob or it.resource} {it.found.estimate:.2f} ({it.found.low:.2f} to "
+        f"{it.found.high:.2f}){'' if it.found.low <= LIMITS else ' limits'}"
+        f"{' does not' if it.found.high < SLACK else ''}"
+        for it in ordered
+    )
+
+
+def table(outcomes: Sequence[Limited]) -> Table:
+    """Show the last run of each case."""
+    last = {found.case: found for found in outcomes if found.case in CASES}
+    right = sum(found.is_right for found in last.values())
+    made = Table(
+        title=f"{right} of {len(last)} bottlenecks named",
+        caption=machine.describe(),
+        width=lab.TABLE_WIDTH,
+    )
+    made.add_column("bottleneck")
+    made.add_column("elasticities of the rate", overflow="fold")
+    made.add_column("right")
+    made.add_column("s", justify="right")
+    for name in CASES:
+        if (found := last.get(name)) is not None:
+            right_word = "yes" if found.is_right else "no"
+            made.add_row(name, found.problem or told(found), right_word, f"{found.took_s:.0f}")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))
