@@ -18,6 +18,7 @@ import annotated_types as bounds
 from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
+from webdyno.model.advice import Advice
 from webdyno.model.bench import BenchSettings
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
@@ -50,6 +51,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "tuning.steps": TuningStep,
     "tuning.shares": KnobShare,
     "interventions.NAME": Intervention,
+    "advice.NAME": Advice,
     "design": Design,
 }
 """By the name of its table in TOML; the first stands at the top of the file."""

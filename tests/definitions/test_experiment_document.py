@@ -40,7 +40,7 @@ def models_in(hint: Any) -> set[type[BaseModel]]:  # noqa: ANN401 (any annotatio
     return set().union(*map(models_in, get_args(hint)))
 
 
-BY_ARM = {"arms", "interventions"}
+BY_ARM = {"arms", "interventions", "advice"}
 FREE = {
     "factors",
     "load.headers",
