@@ -12,7 +12,7 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
 from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
 from webdyno.cli.measure import measure
-from webdyno.cli.why import asked_why
+from webdyno.cli.why import why_afterwards
 from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, checked_with_own, flag_of
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.definitions.toml_file import KeyPath
@@ -84,7 +84,8 @@ def duel(
         webdyno duel url:http://127.0.0.1:9000 url:http://127.0.0.1:9001
     """
     name, experiment, catalogue = arranged([baseline, stack], asked, run)
-    return measure(name, experiment, catalogue, out, run, afterwards=asked_why(run) if why else None)
+    afterwards = why_afterwards(experiment, run) if why else None
+    return measure(name, experiment, catalogue, out, run, afterwards=afterwards)
 
 
 NOTHING_MORE = CommandLine({}, {})

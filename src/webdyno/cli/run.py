@@ -10,7 +10,7 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
 from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
 from webdyno.cli.measure import measure
-from webdyno.cli.why import asked_why
+from webdyno.cli.why import why_afterwards
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.toml_file import TomlFile
@@ -63,7 +63,8 @@ def run(
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
     name = Path(experiment).stem
-    return measure(name, wanted, catalogue, out, how, afterwards=asked_why(how) if why else None)
+    afterwards = why_afterwards(wanted, how) if why else None
+    return measure(name, wanted, catalogue, out, how, afterwards=afterwards)
 
 
 def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:

@@ -123,8 +123,9 @@ def why(
     return _limits(arm, head, catalogue, folder, how)
 
 
-def asked_why(how: RunFlags) -> Callable[[Path], Exit]:
-    """Give what `--why` asks of a run that has come to its end."""
+def why_afterwards(experiment: Experiment, how: RunFlags) -> Callable[[Path], Exit]:
+    """Give what `--why` asks of a run once it has come to its end; raise Mistake if it can't."""
+    _check_load(experiment)
     return lambda run: why(run, how=replace(how, report=False))
 
 
