@@ -1,10 +1,10 @@
 """Does `webdyno why` name what limits a server? Servers with one bottleneck made on purpose.
 
-For each case webdyno measures two arms that are alike, for the sake of a run to ask about, then what
-limits the first. The bottleneck is named where its elasticity is the largest and surely the limit; in
-a balanced system two things have to limit in part, and where a page waits for something that webdyno
-can't take away nothing may be named. Each run adds a line to the file of results; the table shows the
-last one of each case.
+For each case webdyno measures two arms that are alike, for the sake of a run to ask about, then
+what limits the first. The bottleneck is named where its elasticity is the largest and surely the
+limit; in a balanced system two things have to limit in part, and where a page waits for something
+that webdyno can't take away nothing may be named. Each run adds a line to the file of results; the
+table shows the last one of each case.
 """
 
 import subprocess
@@ -60,7 +60,11 @@ NETNS = ("[bench]", 'kind = "netns"', 'link = "100mbit"')
 
 CASES: dict[str, Case] = {
     "a CPU quota": Case(
-        "apache-event", "static", ["servers' CPU"], ["[load]", 'paths = ["/hello.txt"]'], ["cpus = 0.5"]
+        "apache-event",
+        "static",
+        ["servers' CPU"],
+        ["[load]", 'paths = ["/hello.txt"]'],
+        ["cpus = 0.5"],
     ),
     "a link of 100 Mbit/s": Case(
         "nginx", "static", ["link"], ["[load]", 'paths = ["/100KB.txt"]', *NETNS]

@@ -75,8 +75,12 @@ CASES: dict[str, Case] = {
     "too few workers": Case("nginx-phpfpm", "waiting", "/", {"children": 1}, KEPT),
     "too many workers": Case("nginx", "static", "/hello.txt", {"workers": 64}, CACHED),
     "no OPcache (php-fpm)": Case("nginx-phpfpm", "wordpress", "/", {"opcache": False}, KEPT),
-    "no OPcache (mod_php)": Case("apache-prefork-modphp", "hello-php", "/hello.php", {"opcache": False}),
-    "backend not kept": Case("haproxy-front", "hello-php", "/hello.php", {"upstream_keepalive": False}),
+    "no OPcache (mod_php)": Case(
+        "apache-prefork-modphp", "hello-php", "/hello.php", {"opcache": False}
+    ),
+    "backend not kept": Case(
+        "haproxy-front", "hello-php", "/hello.php", {"upstream_keepalive": False}
+    ),
     "php-fpm by TCP": Case("nginx-phpfpm", "hello-php", "/hello.php", {"fastcgi": "tcp"}, KEPT),
     "Nagle": Case("nginx", "static", "/hello.txt", {"tcp_nodelay": False}),
     "no TLS resumption": Case(

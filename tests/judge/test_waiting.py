@@ -29,7 +29,9 @@ def run(*, most_busy: int | None = None, told: bool = True) -> SimulatedRun:
         waited_s = record.load.all_of_it.completed * CPU_WAIT_US / 1e6 if told else None
         readings = quiet_readings(record).model_copy(
             update={
-                "services": {"php": service_use().model_copy(update={"waited_for_cpu_s": waited_s})},
+                "services": {
+                    "php": service_use().model_copy(update={"waited_for_cpu_s": waited_s})
+                },
                 "front": "nginx",
                 "status": {"php": ServerStatus(workers=WORKERS, most_busy=most_busy)},
             }

@@ -1,6 +1,7 @@
 """Flame graphs: boxes as wide as the time spent, on one scale, coloured by the difference."""
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,10 @@ from webdyno.run.folder import RunFolder
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters=";\n"), min_size=1)
 STACKS = st.dictionaries(
-    st.lists(NAMES, min_size=1, max_size=5).map(";".join), st.integers(1, 1000), min_size=1, max_size=20
+    st.lists(NAMES, min_size=1, max_size=5).map(";".join),
+    st.integers(1, 1000),
+    min_size=1,
+    max_size=20,
 )
 
 
@@ -37,7 +41,7 @@ def test_calls_lie_above_their_callers_and_beside_each_other(stacks: dict[str, i
             assert box.begin_us + box.us <= below.begin_us + below.us + 1e-9
     for depth in {len(call) for call in placed}:
         row = sorted((it.begin_us, it.us) for call, it in placed.items() if len(call) == depth)
-        for (begin_us, us), (next_us, _) in zip(row, row[1:], strict=False):
+        for (begin_us, us), (next_us, _) in pairwise(row):
             assert begin_us + us <= next_us + 1e-9
 
 
@@ -58,7 +62,9 @@ def sampled() -> SimulatedRun:
 
 def test_both_arms_are_drawn_on_one_scale(tmp_path: Path) -> None:
     made = sampled()
-    point = runs.run_view(made.head, made.records, runs.judge_sweep(made.head, made.records)).points[0]
+    point = runs.run_view(
+        made.head, made.records, runs.judge_sweep(made.head, made.records)
+    ).points[0]
     assert flame_figure(tmp_path / "run", point) is None
     with RunFolder.create(tmp_path / "run", made.head) as folder:
         for arm, files in (("apache", 100), ("nginx", 10)):

@@ -84,7 +84,10 @@ def test_each_piece_of_advice_has_an_arm_of_its_own() -> None:
         list(suspected(arm).values()),
     )
     assert asked.arms["a"] == arm
-    assert asked.arms["a, access_log = false"].knobs == {"allow_override": True, "access_log": False}
+    assert asked.arms["a, access_log = false"].knobs == {
+        "allow_override": True,
+        "access_log": False,
+    }
     assert set(asked.advice) == set(asked.arms) - {"a"}
     Experiment.model_validate(asked.model_dump(exclude_none=True))
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from webdyno.model.text import printable
 
+
 def plain_console(*, stderr: bool = False) -> Console:
     """Give the console for what a command has to say."""
     return _PlainConsole(stderr=stderr, markup=False, emoji=False, highlight=False)

@@ -12,8 +12,8 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
 from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
 from webdyno.cli.measure import measure
-from webdyno.cli.why import why_afterwards
 from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, checked_with_own, flag_of
+from webdyno.cli.why import why_afterwards
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.experiment import Experiment

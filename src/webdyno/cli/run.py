@@ -10,8 +10,8 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
 from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
 from webdyno.cli.measure import measure
-from webdyno.cli.why import why_afterwards
 from webdyno.cli.own_systems import checked_with_own
+from webdyno.cli.why import why_afterwards
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.experiment import Experiment

@@ -1,4 +1,4 @@
-"""What a run shows of an arm that settings could mend, and what another setting turned out to do."""
+"""What a run shows that settings could mend, and what another setting turned out to do."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

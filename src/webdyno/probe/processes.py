@@ -90,9 +90,7 @@ class ProcessReading:
             stat = read_quickly(f"{folder}/stat").rpartition(b")")[2].split()
             status = read_quickly(f"{folder}/status")
             threads = number_after(b"\nThreads:", status)
-            of_threads = (
-                _of_thread(folder, status) if threads == 1 else _of_all_threads(folder)
-            )
+            of_threads = _of_thread(folder, status) if threads == 1 else _of_all_threads(folder)
         except OSError:
             return None
         return cls(

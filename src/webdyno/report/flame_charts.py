@@ -59,8 +59,8 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
         name="flames",
         title="What the servers' CPUs did",
         caption="A box is a call, as wide as the CPU time that a request spends in it and in what "
-        "it calls, as sampled: on one scale, microseconds per request. In the colour of worse: more "
-        "than in the arm it is compared with, or only here; in the colour of better: less.",
+        "it calls, as sampled: on one scale, microseconds per request. In the colour of worse: "
+        "more than in the arm it is compared with, or only here; in the colour of better: less.",
         panels=tuple(panels),
         by_arm=False,
     )
@@ -97,7 +97,11 @@ def boxes(spent: Mapping[Call, float], narrowest_us: float) -> Iterator[Box]:
 
 
 def _panel(
-    number: int, arm: str, spent: Mapping[Call, float], other: Mapping[Call, float], widest_us: float
+    number: int,
+    arm: str,
+    spent: Mapping[Call, float],
+    other: Mapping[Call, float],
+    widest_us: float,
 ) -> Panel:
     placed = list(boxes(spent, NARROWEST * widest_us))
     rows = [_row(box, other.get(box.call, 0.0), widest_us) for box in placed]
@@ -132,6 +136,7 @@ def _panel(
 
 def _row(box: Box, other_us: float, widest_us: float) -> dict[str, object]:
     name, row = box.call[-1], len(box.call) - 1
+    here, there = (text.significant(it, 3) for it in (box.us, other_us))
     letters = int((box.us / widest_us * WIDTH_PX - 6) / LETTER_PX)
     label = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters > 3 else ""
     return {
@@ -141,7 +146,7 @@ def _row(box: Box, other_us: float, widest_us: float) -> dict[str, object]:
         "above": row + 1,
         "change": _change(box.us, other_us),
         "label": label,
-        "told": f"{name}: {text.significant(box.us, 3)} µs, there {text.significant(other_us, 3)} µs",
+        "told": f"{name}: {here} µs, there {there} µs",
     }
 
 

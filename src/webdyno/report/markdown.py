@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from webdyno.report import bias
 from webdyno.model.text import printable
+from webdyno.report import bias
 from webdyno.report.view import (
     SIGNS,
     RunView,

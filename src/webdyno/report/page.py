@@ -14,8 +14,8 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.run import PAGE_FILE
 from webdyno.model.text import finished
 from webdyno.report import view as words
-from webdyno.report.conditions import machine_facts, when
 from webdyno.report.advice import sentences as what_settings_are_worth
+from webdyno.report.conditions import machine_facts, when
 from webdyno.report.configurations import differences
 from webdyno.report.drawing import DARK, FONT, LIGHT, Figure, marks
 from webdyno.report.effects import sentences as what_settings_do

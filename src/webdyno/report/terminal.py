@@ -12,9 +12,9 @@ from rich.text import Text
 from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
 from webdyno.report import bias
+from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.conditions import Facts
 from webdyno.report.effects import sentences as what_settings_do
-from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.elasticity import sentences as what_limits
 from webdyno.report.explanation import sentence as because
 from webdyno.report.fairness import Line

@@ -6,7 +6,6 @@ from webdyno.model import format as text
 from webdyno.model.interval import Interval
 from webdyno.model.waiting import Waiting
 
-
 MILLISECOND_US = 1000
 
 

@@ -178,9 +178,8 @@ class RunFolder:
             raise Trouble(f"{folder}: can't be made: {_cause(error)}") from error
         return folder
 
-
     def add_stacks(self, arm: str, stacks: Mapping[str, int]) -> None:
-        """Add sampled stacks of an arm's calls to those that are kept; raise Trouble if that fails."""
+        """Add sampled stacks of an arm's calls to those that are kept; raise Trouble if it fails."""
         file = stacks_file(self.path, arm)
         try:
             file.parent.mkdir(exist_ok=True)

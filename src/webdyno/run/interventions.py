@@ -1,4 +1,4 @@
-"""Arms that have less of one thing each, or other workers, to see what limits the one that doesn't."""
+"""Arms that have less of one thing each, or other workers, to see what limits the first one."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ LEFT = 0.8
 """What is left of a thing that there is less of: enough to be seen, little enough to be near the
 slope."""
 WORKERS = {"workers", "children", "threads", "processes"}
-"""Knobs that say how many requests a service works on at a time. There are tried half as many; of one,
+"""Knobs that say how many requests a service works on at a time. Half as many are tried; of one,
 two."""
 KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "patience", "precision"}
 """Of how the run was measured, where it was said."""
@@ -66,7 +66,9 @@ def _workers(
     roles = resolve_stack(stack, site, here.knobs, len(split.servers)).roles
     resolved = {role.name: role.knobs for role in roles}
     found = {}
-    for name, (knob, ((role, inner), *_)) in stack.with_services(site.services).exposed_knobs().items():
+    for name, (knob, ((role, inner), *_)) in (
+        stack.with_services(site.services).exposed_knobs().items()
+    ):
         now = resolved[role][inner]
         if inner not in WORKERS or knob.idle(resolved[role]) or not isinstance(now, int):
             continue
@@ -96,12 +98,13 @@ def asked_why(
             "groups; a link's rate, a memory limit or the knob `workers` would have to be set in "
             "the run"
         )
+    things = ", ".join(it.knob or it.resource for it, _ in found)
     changed = {f"{arm}, {_what_was_done(it, there)}": (it, there) for it, there in found}
     kept = experiment.measure.model_dump(include=KEPT, exclude_unset=True)
     return experiment.model_copy(
         update={
             "title": f"What limits {arm}",
-            "question": f"What of {', '.join(it.knob or it.resource for it, _ in found)} limits {arm}?",
+            "question": f"What of {things} limits {arm}?",
             "arms": {arm: experiment.arms[arm]} | {name: it for name, (_, it) in changed.items()},
             "interventions": {name: it for name, (it, _) in changed.items()},
             "measure": Measure.model_validate(kept),
