@@ -1,4 +1,4 @@
-"""Which settings are suspected of an arm, what is tried of them, and how what came of it is told."""
+"""Which settings of an arm are suspected, what is tried, and how what came of it is told."""
 
 import pytest
 

@@ -179,7 +179,7 @@ class RunFolder:
         return folder
 
     def add_stacks(self, arm: str, stacks: Mapping[str, int]) -> None:
-        """Add sampled stacks of an arm's calls to those that are kept; raise Trouble if it fails."""
+        """Add samples of an arm's stacks to those that are kept; raise Trouble if that fails."""
         file = stacks_file(self.path, arm)
         try:
             file.parent.mkdir(exist_ok=True)
