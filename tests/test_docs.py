@@ -20,7 +20,8 @@ COMMAND = re.compile(
 )
 """Two spaces, a hash or a pipe end a command; an explanation or another program follows."""
 CODE = re.compile(
-    r"^```(?:sh)?\n(?P<fenced>.*?)^```$|(?P<indented>(?:^ {4}\S.*\n)+)", re.MULTILINE | re.DOTALL
+    r"^```(?P<language>\w*)\n(?P<fenced>.*?)^```$|(?P<indented>(?:^ {4}\S.*\n)+)",
+    re.MULTILINE | re.DOTALL,
 )
 OF_OTHERS = {"test", "load"}
 """`./dyno test` is the launcher's; the engine reads the flags of `load` by itself."""
@@ -30,6 +31,8 @@ def told_commands() -> Iterator[tuple[str, str]]:
     """Each command in a code block of the docs, with the page that it is on."""
     for page in PAGES:
         for block in CODE.finditer(page.read_text()):
+            if block["language"] not in {None, "", "sh"}:
+                continue
             text = re.sub(r"\\\n\s*", "", block["fenced"] or block["indented"])
             for found in COMMAND.finditer(text):
                 yield page.name, found["words"]

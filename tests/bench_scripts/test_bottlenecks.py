@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 import bottlenecks
+import causes
 from webdyno.definitions import Catalogue
 from webdyno.model.interval import Interval
 from webdyno.model.intervention import Elasticity, Resource
@@ -56,5 +57,5 @@ def test_nothing_may_be_named_where_nothing_can_be_taken() -> None:
 def test_each_case_is_an_experiment(case: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.mktemp("case") / "case.toml"
     file.write_text(bottlenecks.written(case, bottlenecks.CASES[case]))
-    read = Catalogue.load([bottlenecks.CATALOGUE]).experiment(str(file))
+    read = Catalogue.load([causes.CATALOGUE]).experiment(str(file))
     assert list(read.arms) == [bottlenecks.ARM, "the same"]

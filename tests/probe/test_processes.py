@@ -109,8 +109,9 @@ def test_a_process_that_is_gone_is_left_out() -> None:
 
 def test_a_counter_that_steps_back_counts_as_nothing() -> None:
     """As that of another process that got the number of one that ended."""
-    before = ServiceReading(CPU, {7: ProcessReading(9, 9, 9, 9, (9, 9), 1, 0)})
-    after = ServiceReading(CPU, {7: ProcessReading(1, 12, 0, 0, (0, 10), 1, 0)})
+    before = ServiceReading(CPU, {7: ProcessReading(9, 9, 9, 9, 9, (9, 9), 1, 0)})
+    after = ServiceReading(CPU, {7: ProcessReading(1, 12, 4, 0, 0, (0, 10), 1, 0)})
     use = after.since(before)
     assert (use.switches_voluntary, use.switches_involuntary) == (0, 3)
+    assert use.waited_for_cpu_s == 0
     assert (use.disk_read_bytes, use.disk_written_bytes) == (0, 1)

@@ -62,9 +62,7 @@ def sampled() -> SimulatedRun:
 
 def test_both_arms_are_drawn_on_one_scale(tmp_path: Path) -> None:
     made = sampled()
-    point = runs.run_view(
-        made.head, made.records, runs.judge_sweep(made.head, made.records)
-    ).points[0]
+    point = runs.seen(made).points[0]
     assert flame_figure(tmp_path / "run", point) is None
     with RunFolder.create(tmp_path / "run", made.head) as folder:
         for arm, files in (("apache", 100), ("nginx", 10)):

@@ -11,7 +11,9 @@ class Advice(Model):
     knob: str
     """As users name it."""
     now: KnobValue
+    """As the baseline has it."""
     tried: KnobValue
+    """As this arm has it."""
     says: str
     """What the servers do as it is now."""
     vendor: str

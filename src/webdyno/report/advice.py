@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from webdyno.definitions.value import shown_value
 from webdyno.model import format as text
 from webdyno.model.advice import Advice, Gain
 from webdyno.model.interval import Interval
@@ -39,12 +38,12 @@ def gain(it: Gain) -> str:
 
 def because(advice: Advice) -> str:
     """Say what the servers do as it is, and where that is documented."""
-    return f"with {shown_value(advice.now)} it {advice.says} ({advice.vendor})"
+    return f"with {text.level(advice.now)} it {advice.says} ({advice.vendor})"
 
 
 def setting(advice: Advice) -> str:
     """Write the setting as it is given."""
-    return f"{advice.knob} = {shown_value(advice.tried)}"
+    return f"{advice.knob} = {text.level(advice.tried)}"
 
 
 def _between(ratio: Interval) -> str:
