@@ -20,7 +20,7 @@ COMMAND = re.compile(
 )
 """Two spaces, a hash or a pipe end a command; an explanation or another program follows."""
 CODE = re.compile(
-    r"^```(?P<language>\w*)\n(?P<fenced>.*?)^```$|(?P<indented>(?:^ {4}\S.*\n)+)",
+    r"^```(?P<language>[^\n]*)\n(?P<fenced>.*?)^```$|(?P<indented>(?:^ {4}\S[^\n]*\n)+)",
     re.MULTILINE | re.DOTALL,
 )
 OF_OTHERS = {"test", "load"}

@@ -90,7 +90,7 @@ def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
         "b",
         "b, less servers' CPU",
         "b, less client's CPU",
-        "b, workers = 2",
+        "b, workers = 1",
     ]
     assert asked.interventions["b, less servers' CPU"].resource == "servers' CPU"
     assert asked.arms["b"] == head.experiment.arms["b"]
