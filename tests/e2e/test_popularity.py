@@ -65,6 +65,6 @@ def own_catalogue(folder: Path) -> Catalogue:
         source = getattr(Catalogue.load(), kind)[name].folder
         (folder / kind / name).mkdir(parents=True)
         for path in source.iterdir():
-            text = path.read_text().replace("access_log off;", "access_log /dev/stderr;")
+            text = re.sub(r"access_log .*;", "access_log /dev/stderr;", path.read_text())
             (folder / kind / name / path.name).write_text(text)
     return Catalogue.load([folder])
