@@ -338,7 +338,7 @@ fn an_answer_that_lay_in_the_kernel_is_timed_by_its_arrival() {
 /// all the while.
 #[test]
 fn nobody_looks_away_from_the_rest_of_an_answer() {
-    const LARGE_BYTES: u64 = 50_000_000;
+    const LARGE_BYTES: u64 = 120_000_000;
     let body = vec![b'x'; LARGE_BYTES as usize];
     let server = Server::start(move |mut client| {
         while let Some(head) = client.request() {
@@ -346,20 +346,20 @@ fn nobody_looks_away_from_the_rest_of_an_answer() {
         }
     });
     let more = open(200.0, json!({"connections": 16, "send_lag_budget_s": 0.01}));
-    let mut order = order(&server.url(), 40, more);
+    let mut order = order(&server.url(), 100, more);
     let large = json!({"url": format!("{}large", server.url()), "endpoint": "large"});
     order["requests"] = json!([large, {"url": server.url()}]);
-    order["sequence"] = json!([vec![0], vec![1; 39]].concat());
+    order["sequence"] = json!([vec![0], vec![1; 99]].concat());
     let mut engine = engine(1);
-    let took_us = || {
+    let mut looked = || {
         let result = run_on(&mut engine, &order);
-        expect(&result, &[("/requests/completed", 40), ("/bytes/body", LARGE_BYTES + 39 * 13)]);
-        let took_us = result.pointer("/endpoints/0/response_time_us/max").and_then(Value::as_f64);
-        took_us.expect("a number")
+        expect(&result, &[("/requests/completed", 100), ("/bytes/body", LARGE_BYTES + 99 * 13)]);
+        number(&result, "/client/wake_ups")
     };
-    // Who looks every 10 ms takes 140 to 200 ms where a socket holds some MB. A busy machine may
-    // hold everything up, but not each time.
-    assert!(std::iter::repeat_with(took_us).take(50).any(|took_us| took_us < 120_000.0));
+    // Who looks every 10 ms looks 50 times in this half second, now and then a bit more often. A
+    // socket holds some MB, so that the large answer alone takes more looks than that; where the
+    // machine is so busy that much comes at once, ten of many tries will do.
+    assert_eq!((0..40).filter(|_| looked() > 75).take(10).count(), 10);
 }
 
 #[test]
