@@ -107,6 +107,7 @@ def script() -> Script:
     """Describe the command line."""
     made = Script(__doc__, EXAMPLES)
     made.add_choice("--cases", list(CASES))
+    made.add_argument("--budget", default="3m", help="of `webdyno why`, for each case (3m)")
     made.add_growing(RESULTS)
     return made
 
@@ -115,20 +116,20 @@ def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show the last result of each case."""
     for _ in range(options.rounds):
         for name in options.cases:
-            found = look(name)
+            found = look(name, options.budget)
             lab.append(options.results, found)
             progress.print(f"{name}: {found.problem or told(found)}", markup=False)
     console.print(table(lab.read_as(options.results, Limited)))
 
 
-def look(name: str) -> Limited:
+def look(name: str, budget: str) -> Limited:
     """Measure a case, and ask what limits it."""
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         experiment, folder = Path(scratch) / "case.toml", Path(scratch) / "run"
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
         run = ("run", str(experiment), f"--catalog={CATALOGUE}", f"--out={folder}", "--budget=5s")
-        why = ("why", str(folder), f"--arm={ARM}")
+        why = ("why", str(folder), f"--arm={ARM}", f"--budget={budget}")
         problem = _call(*run, "--set=measure.patience=1") or _call(*why)
         kept = lab.Kept(
             case=name,

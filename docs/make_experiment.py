@@ -5,18 +5,16 @@
 A test runs it and finds nothing to change.
 """
 
-import ast
-import inspect
 import re
 import types
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import annotated_types as bounds
 from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
+from sentences import sentences
 
 from webdyno.model.advice import Advice
 from webdyno.model.bench import BenchSettings
@@ -83,7 +81,7 @@ def written(text: str) -> str:
 def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
     yield "| key | type | unit | default | meaning |"
     yield "| --- | --- | --- | --- | --- |"
-    said, hints = _sentences(model), get_type_hints(model, include_extras=True)
+    said, hints = sentences(model), get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
         default = DEFAULTS.get((table, name)) or _default(field)
         cells = (
@@ -94,22 +92,6 @@ def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
             said[name],
         )
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _sentences(model: type[BaseModel]) -> dict[str, str]:
-    """Give the text below each field of a model's source."""
-    (body,) = (
-        it.body for it in ast.parse(inspect.getsource(model)).body if isinstance(it, ast.ClassDef)
-    )
-    return {
-        field.target.id: " ".join(inspect.cleandoc(text.value.value).split())
-        for field, text in pairwise(body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }
 
 
 def _default(field: FieldInfo) -> str:

@@ -1,5 +1,6 @@
-"""What the docs tell people to type is understood, and the pages make a site without dead links."""
+"""What the docs tell people to type is understood; a site without dead links; schemas that hold."""
 
+import importlib
 import re
 import shlex
 import subprocess
@@ -58,3 +59,9 @@ def test_the_docs_make_a_site_without_dead_links(tmp_path: Path) -> None:
     )
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "tutorial" / "index.html").exists()
+
+
+def test_the_published_schemas_are_what_the_models_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(HOME / "docs")
+    for file, text in importlib.import_module("make_schemas").schemas().items():
+        assert file.read_text(encoding="utf-8") == text, "run .venv/bin/python docs/make_schemas.py"

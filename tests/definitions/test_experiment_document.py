@@ -1,6 +1,6 @@
 """docs/experiment.md: no key missing, none too many, defaults equal, examples that hold."""
 
-import importlib.util
+import importlib
 import re
 import tomllib
 from pathlib import Path
@@ -24,12 +24,9 @@ BARE = {"title": "t", "question": "q?", "site": "static"}
 @pytest.fixture(scope="module")
 def maker() -> ModuleType:
     """The script that makes the tables."""
-    spec = importlib.util.spec_from_file_location("make_experiment", DOCS / "make_experiment.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(DOCS)
+        return importlib.import_module("make_experiment")
 
 
 def models_in(hint: Any) -> set[type[BaseModel]]:  # noqa: ANN401 (any annotation)

@@ -253,6 +253,17 @@ def test_a_late_trend_is_remedied_where_its_bound_takes_the_verdict_away() -> No
     assert remedy.settings.lead_in_s["apache"] > 0
 
 
+def test_a_late_trend_is_left_to_its_bound_where_as_many_blocks_would_not_fit() -> None:
+    run = climbing(0.09, 0.08, rate_rps=34_000)
+    had = Measured.of(run.records)
+    needed_s = had.block_s * len(had.blocks)
+    measure = run.head.experiment.measure
+    assert len(had.blocks) > measure.min_blocks
+    patience_s = measure.budget_s * measure.patience
+    assert due(run, used_s=patience_s - needed_s - 1) is not None
+    assert due(run, used_s=patience_s - needed_s + 1) is None
+
+
 def test_a_late_trend_that_takes_no_verdict_away_is_left_to_its_bound() -> None:
     assert due(climbing(0.09, 0.08, rate_rps=10_000)) is None
 

@@ -9,8 +9,9 @@ from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import PLAIN_RUN, RunFlags
+from webdyno.cli.flags import PLAIN_RUN, Budget, RunFlags
 from webdyno.cli.measure import measure, measure_on
+from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Catalogue
 from webdyno.model.advice import Advice
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
@@ -67,6 +68,7 @@ def why(
             show_default=False,
         ),
     ] = False,
+    budget: Budget = None,
     out: Annotated[
         Path | None,
         Parameter(
@@ -81,7 +83,8 @@ def why(
     A fifth of the servers' CPU time is taken, of the client's, of the link's rate, of the memory,
     half of the workers: what there is of these. By how much the rate falls tells what limits it.
     It works for any program, and needs no profiler. The limits are kept by the kernel's control
-    groups, which takes root. A whole run for each arm, of one to three minutes.
+    groups, which takes root. A whole run for each arm, of one to three minutes unless --budget says
+    otherwise.
 
     For example
 
@@ -108,7 +111,7 @@ def why(
     from webdyno.run.repeat import kept_catalogue
 
     found = RunFolder.open(run)
-    head = found.head
+    head = found.head if budget is None else _within(found.head, budget)
     _check_arms(head.experiment, arm)
     catalogue, folder = kept_catalogue(run), out or run / WHY
     if try_ and not advice:
@@ -121,6 +124,15 @@ def why(
     if profile:
         return _sampled(head.experiment, catalogue, folder / PROFILE, how)
     return _limits(arm, head, catalogue, folder, how)
+
+
+def _within(head: RunHead, budget: str) -> RunHead:
+    """Give the head of a run whose experiment has that budget."""
+    given = {"budget_s": parse_duration_s(budget, "--budget"), "patience": 1.0}
+    measure = head.experiment.measure.model_copy(update=given)
+    return head.model_copy(
+        update={"experiment": head.experiment.model_copy(update={"measure": measure})}
+    )
 
 
 def why_afterwards(experiment: Experiment, how: RunFlags) -> Callable[[Path], Exit]:

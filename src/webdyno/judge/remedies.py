@@ -54,15 +54,17 @@ def due_remedy(
     """Give the remedy that what is on record of a point asks for, if there is one.
 
     `used_s`: how much of the budget is used up. Blocks are given up only where as many more fit
-    into what patience makes of it, or where none of them counts. A trend that it took more blocks
-    to see than a verdict takes is bounded, unless there is no verdict within that bound.
+    into what patience makes of it, the fewest at least, or where none of them counts. A trend that
+    it took more blocks to see than a verdict takes is bounded, unless there is no verdict within
+    that bound.
     """
     measured = Measured.of(records)
     if not measured.blocks or experiment.capacity:
         return None
     tried = [record.rule for record in records if isinstance(record, RemedyRecord)]
     measure = experiment.measure
-    room = measure.budget_s * measure.patience - used_s > measured.block_s * measure.min_blocks
+    left_s = measure.budget_s * measure.patience - used_s
+    room = left_s > measured.block_s * max(len(measured.blocks), measure.min_blocks)
     young = len(measured.blocks) <= measure.min_blocks
     worth = WORTH_A_REMEDY if young else 0.0
     now = slot_settings(records, experiment)

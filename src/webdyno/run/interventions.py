@@ -16,8 +16,11 @@ slope."""
 WORKERS = {"workers", "children", "threads", "processes"}
 """Knobs that say how many requests a service works on at a time. Half as many are tried; of one,
 two."""
-KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "patience", "precision"}
+KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "patience"}
 """Of how the run was measured, where it was said."""
+ENOUGH = {"precision": 0.05, "patience": 2.0}
+"""How well a ratio has to be known: 5 % of the rate is 0.2 of the elasticity when a fifth is
+taken, and what limits a server has one near 1."""
 
 
 def interventions(
@@ -107,7 +110,7 @@ def asked_why(
             "question": f"What of {things} limits {arm}?",
             "arms": {arm: experiment.arms[arm]} | {name: it for name, (_, it) in changed.items()},
             "interventions": {name: it for name, (it, _) in changed.items()},
-            "measure": Measure.model_validate(kept),
+            "measure": Measure.model_validate(ENOUGH | kept),
             "race": None,
             "gate": None,
             "factors": {},
