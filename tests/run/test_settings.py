@@ -5,7 +5,9 @@ import pytest
 from builders import run_head
 from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.measure import Measure
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.run import RunHead
 from webdyno.run.interventions import asked_why, interventions
 from webdyno.run.settings import asked_which
 
@@ -83,6 +85,13 @@ def test_what_there_is_can_be_taken() -> None:
     assert found["workers"][1].knobs["workers"] == 2
 
 
+def test_how_a_run_was_measured_is_kept_where_it_was_said() -> None:
+    head = run_head({"a": "nginx", "b": "nginx"}, measure=Measure(slot_s=2.0, budget_s=30.0))
+    read = RunHead.model_validate_json(head.model_dump_json())
+    asked = asked_why("b", read.experiment, Catalogue.load(), read.machine.split)
+    assert (asked.measure.slot_s, asked.measure.budget_s, asked.measure.patience) == (2, 30, 1)
+
+
 def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
     head = run_head({"a": "nginx", "b": "nginx"})
     asked = asked_why("b", head.experiment, Catalogue.load(), head.machine.split)
@@ -94,4 +103,5 @@ def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
     ]
     assert asked.interventions["b, less servers' CPU"].resource == "servers' CPU"
     assert asked.arms["b"] == head.experiment.arms["b"]
+    assert (asked.measure.precision, asked.measure.patience) == (0.05, 2)
     Experiment.model_validate(asked.model_dump(exclude_none=True))

@@ -197,10 +197,15 @@ class Experiment(Model):
     @model_validator(mode="before")
     @classmethod
     def _usual_measure(cls, given: object) -> object:
-        """Have a search for the capacity decided by it; give it, and a league, their time."""
+        """Have a search for the capacity decided by it; give it, and a league, their time.
+
+        Points share theirs, and none takes more.
+        """
         if not isinstance(given, dict):
             return given
         usual: dict[str, object] = {}
+        if given.get("factors"):
+            usual |= {"patience": 1.0}
         if given.get("race") == LEAGUE:
             usual |= {"budget_s": LEAGUE_BUDGET_S, "max_blocks": LEAGUE_BLOCKS}
         if given.get("capacity") is not None:

@@ -68,7 +68,7 @@ class Measure(Model):
     """Stop after as many blocks, however wide the interval is."""
     patience: Annotated[float, Field(ge=1, le=100)] = 4.0
     """Take as many times the budget and the most blocks, at most, while a ratio isn't even known to
-    2.5 % or a quarter of the difference; 1 where `budget_s` or `max_blocks` are given."""
+    2.5 % or a quarter of the difference; 1 where `budget_s`, `max_blocks` or factors are given."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of all random orders; drawn and recorded when it isn't given."""
 

@@ -92,10 +92,7 @@ def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
             table = table.setdefault(inner, {})
         table[name] = level
     there = Experiment.model_validate(settings)
-    share: dict[str, float] = {"budget_s": there.measure.budget_s / points}
-    if points > 1 and "patience" not in there.measure.model_fields_set:
-        share["patience"] = 1.0
-    measure = there.measure.model_copy(update=share)
+    measure = there.measure.model_copy(update={"budget_s": there.measure.budget_s / points})
     gate = there.gate and there.gate.model_copy(update={"endpoints": points})
     here = there.model_copy(update={"measure": measure, "gate": gate})
     return PointPlan(point=point, experiment=here)

@@ -50,7 +50,7 @@ def asked_advice(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> 
         name: here.model_copy(update={"knobs": {**here.knobs, it.knob: it.tried}})
         for name, it in changed.items()
     }
-    kept = experiment.measure.model_dump(include=KEPT, exclude_unset=True)
+    kept = experiment.measure.model_dump(include=KEPT, exclude_defaults=True)
     return experiment.model_copy(
         update={
             "title": f"What would make {arm} faster",

@@ -103,7 +103,7 @@ def asked_why(
         )
     things = ", ".join(it.knob or it.resource for it, _ in found)
     changed = {f"{arm}, {_what_was_done(it, there)}": (it, there) for it, there in found}
-    kept = experiment.measure.model_dump(include=KEPT, exclude_unset=True)
+    kept = experiment.measure.model_dump(include=KEPT, exclude_defaults=True)
     return experiment.model_copy(
         update={
             "title": f"What limits {arm}",
