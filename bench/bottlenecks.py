@@ -2,9 +2,9 @@
 
 For each case webdyno measures two arms that are alike, for the sake of a run to ask about, then
 what limits the first. The bottleneck is named where its elasticity is the largest and surely the
-limit; in a balanced system two things have to limit in part, and where a page waits for something
-that webdyno can't take away nothing may be named. Each run adds a line to the file of results; the
-table shows the last one of each case.
+limit; in a balanced system two things have to limit in part. A backend that takes its time is told
+by the connections: fewer ask less often. Each run adds a line to the file of results; the table
+shows the last one of each case.
 """
 
 import subprocess
@@ -49,7 +49,7 @@ class Case:
     stack: str
     site: str
     expected: Sequence[str]
-    """The resource that limits it, or those that do in part; none: nothing that can be taken."""
+    """The resource that limits it, or those that do in part."""
     settings: Sequence[str] = ()
     """Lines of the experiment, [load] and [bench]."""
     arm: Sequence[str] = ()
@@ -74,8 +74,12 @@ CASES: dict[str, Case] = {
         *("nginx", "static", ["client's CPU"]),
         ["[load]", 'paths = ["/hello.txt"]', "[bench]", "client_cpus = 0.2"],
     ),
-    "a page that waits": Case(
-        "nginx-phpfpm", "waiting", [], ["[load]", "connections = 8"], ["knobs.children = 64"]
+    "a slow backend": Case(
+        "nginx-phpfpm",
+        "waiting",
+        ["connections"],
+        ["[load]", "connections = 8"],
+        ["knobs.children = 64"],
     ),
     "one connection": Case(
         *("nginx", "static", ["servers' CPU", "client's CPU"]),

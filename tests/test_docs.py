@@ -25,7 +25,31 @@ CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 OF_OTHERS = {"test", "load"}
-"""`./dyno test` is the launcher's; the engine reads the flags of `load` by itself."""
+"""`./dyno test` is the launcher's, which runs this; the engine reads `load`'s flags by itself."""
+RUN_BY = {
+    "audit": "e2e/test_audit.py",
+    "calibrate": "e2e/test_calibrate.py",
+    "capacity": "bench_scripts/test_capacity.py",
+    "compare": "cli/test_compare.py",
+    "doctor": "e2e/test_other_commands.py",
+    "duel": "e2e/test_own.py",
+    "gate": "e2e/test_gate.py",
+    "init": "e2e/test_examples.py",
+    "league": "e2e/test_races.py",
+    "load": "e2e/test_other_commands.py",
+    "report": "e2e/test_report_page.py",
+    "resume": "e2e/test_resume.py",
+    "run": "e2e/test_run.py",
+    "serve": "e2e/test_serve.py",
+    "stacks": "e2e/test_other_commands.py",
+    "studies": "e2e/test_studies.py",
+    "tune": "e2e/test_races.py",
+    "up": "e2e/test_other_commands.py",
+    "why": "e2e/test_why.py",
+    "workload": "e2e/test_workload.py",
+}
+"""What runs each command of the docs. As they stand there they measure for minutes, with stacks of
+their own: here they are only read, by the program itself, and there run on what takes seconds."""
 
 
 def told_commands() -> Iterator[tuple[str, str]]:
@@ -48,6 +72,13 @@ def test_what_people_are_told_to_type_is_understood(page: str, words: str) -> No
         app().parse_args(typed, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         pytest.fail(f"{page} tells people to type 'webdyno {words}': {error}")
+
+
+@pytest.mark.parametrize(
+    "command", sorted({words.split()[0] for _, words in told_commands()} - {"test"})
+)
+def test_every_command_of_the_docs_is_run_somewhere(command: str) -> None:
+    assert f'"{command}"' in (HOME / "tests" / RUN_BY[command]).read_text(encoding="utf-8")
 
 
 def test_the_docs_make_a_site_without_dead_links(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ def limited(case: str, **found: tuple[float, float]) -> bottlenecks.Limited:
         "client": "client's CPU",
         "workers": "workers",
         "link": "link",
+        "connections": "connections",
     }
     return bottlenecks.Limited(
         case=case,
@@ -48,9 +49,9 @@ def test_in_a_balanced_system_both_limit_in_part() -> None:
     assert not limited("one connection", servers=(0.7, 0.9), client=(0.1, 0.3)).is_right
 
 
-def test_nothing_may_be_named_where_nothing_can_be_taken() -> None:
-    assert limited("a page that waits", servers=(-0.1, 0.1)).is_right
-    assert not limited("a page that waits", servers=(0.01, 0.1)).is_right
+def test_a_slow_backend_is_told_by_the_connections() -> None:
+    assert limited("a slow backend", connections=(0.9, 1.1), servers=(-0.1, 0.1)).is_right
+    assert not limited("a slow backend", connections=(0.1, 0.3), servers=(0.7, 1.1)).is_right
 
 
 @pytest.mark.parametrize("case", bottlenecks.CASES)

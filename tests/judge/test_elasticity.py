@@ -16,7 +16,12 @@ def run(**less: tuple[float, float]) -> SimulatedRun:
         name: SimulatedArm(rate_rps=10_000 * rate) for name, (_, rate) in less.items()
     }
     made = simulated_run(arms, blocks=10, restart_sd=0.005, slot_sd=0.005)
-    resources = {"cpu": "servers' CPU", "client": "client's CPU", "workers": "workers"}
+    resources = {
+        "cpu": "servers' CPU",
+        "client": "client's CPU",
+        "workers": "workers",
+        "connections": "connections",
+    }
     interventions = {
         name: Intervention.model_validate({"resource": resources[name], "share": share})
         for name, (share, _) in less.items()
@@ -37,6 +42,13 @@ def test_what_the_rate_falls_with_is_the_limit() -> None:
     assert told.startswith("nginx: the servers' CPU limits it (")
     assert "the number of its workers limits it in part (0." in told
     assert "the client's CPU doesn't limit it (" in told
+
+
+def test_where_fewer_connections_ask_less_often_answers_wait_for_something_else() -> None:
+    made = run(cpu=(0.8, 1.0), connections=(0.8, 0.8))
+    (told,) = sentences(judge(made.head, made.records).elasticities)
+    assert told.startswith("nginx: the number of connections limits it (")
+    assert "): its answers wait for something else than what is tried here; " in told
 
 
 def test_more_of_a_thing_tells_as_well() -> None:

@@ -45,8 +45,8 @@ def test_without_quotas_the_rest_is_tried() -> None:
     made = head.experiment.model_copy(update={"arms": {"a": few, "b": Arm(stack="nginx")}})
     catalogue, split = Catalogue.load(), head.machine.split
     asked = asked_why("a", made, catalogue, split, cpu_time_is_ours=False)
-    assert list(asked.arms) == ["a", "a, workers = 2"]
-    alone = Arm(stack="redis", site="keys")
+    assert list(asked.arms) == ["a", "a, fewer connections", "a, workers = 2"]
+    alone = Arm(stack="redis", site="keys", load={"connections": 1})
     made = made.model_copy(update={"arms": {"a": alone, "b": alone}})
     with pytest.raises(Trouble, match="a: nothing can be taken"):
         asked_why("a", made, catalogue, split, cpu_time_is_ours=False)
@@ -74,7 +74,16 @@ def test_what_there_is_can_be_taken() -> None:
         it.resource: (it.share, changed)
         for it, changed in interventions("a", made, Catalogue.load(), head.machine.split)
     }
-    assert set(found) == {"servers' CPU", "client's CPU", "link", "memory", "workers"}
+    assert set(found) == {
+        "servers' CPU",
+        "client's CPU",
+        "link",
+        "memory",
+        "workers",
+        "connections",
+    }
+    assert found["connections"][0] == pytest.approx(51 / 64)
+    assert found["connections"][1].load == {"connections": 51}
     assert found["servers' CPU"][1].cpus == pytest.approx(0.8 * len(head.machine.split.servers))
     assert found["client's CPU"][1].bench["client_cpus"] == pytest.approx(
         0.8 * len(head.machine.split.client)
@@ -99,6 +108,7 @@ def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
         "b",
         "b, less servers' CPU",
         "b, less client's CPU",
+        "b, fewer connections",
         "b, workers = 1",
     ]
     assert asked.interventions["b, less servers' CPU"].resource == "servers' CPU"

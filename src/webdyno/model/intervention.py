@@ -7,7 +7,7 @@ from pydantic import Field
 from webdyno.model.base import Model
 from webdyno.model.interval import Interval
 
-Resource = Literal["servers' CPU", "client's CPU", "link", "memory", "workers"]
+Resource = Literal["servers' CPU", "client's CPU", "link", "memory", "workers", "connections"]
 
 
 class Intervention(Model):

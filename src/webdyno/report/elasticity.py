@@ -9,6 +9,8 @@ LIMITS, SLACK = 0.6, 0.25
 """An elasticity that is surely above the one is told as the limit, surely below the other as none;
 two things that requests wait for in turns have 0.5 each at best."""
 
+WAITS = ": its answers wait for something else than what is tried here"
+
 
 def sentences(found: Sequence[Elasticity]) -> Iterator[str]:
     """Say for each baseline what limits it, the strongest first."""
@@ -28,12 +30,15 @@ def _clause(it: Elasticity) -> str:
     else:
         verb = "may or may not limit it"
     figures = f"{_number(it.found.estimate)}, {_number(low)} to {_number(high)}"
-    return f"{_named(it)} {verb} ({figures})"
+    waits = it.resource == "connections" and low > LIMITS
+    return f"{_named(it)} {verb} ({figures}){WAITS if waits else ''}"
 
 
 def _named(it: Elasticity) -> str:
     if it.resource == "workers":
         return f"the number of its {it.knob or it.resource}"
+    if it.resource == "connections":
+        return "the number of connections"
     return f"the {it.resource}"
 
 

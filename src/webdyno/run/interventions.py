@@ -16,6 +16,8 @@ slope."""
 WORKERS = {"workers", "children", "threads", "processes"}
 """Knobs that say how many requests a service works on at a time. Half as many are tried; of one,
 two."""
+FEWEST_CONNECTIONS = 5
+"""Of fewer a fifth can't be taken."""
 KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "patience"}
 """Of how the run was measured, where it was said."""
 ENOUGH = {"precision": 0.05, "patience": 2.0}
@@ -33,7 +35,8 @@ def interventions(
 ) -> Iterator[tuple[Intervention, Arm]]:
     """Give what can be taken from an arm here, each with the arm as it then is.
 
-    CPU time only where that `is_ours`: quotas take root.
+    CPU time only where that `is_ours`: quotas take root. Fewer connections ask less often where
+    answers wait for something that can't be taken: another machine, a sleep, a lock, the disk.
     """
     here, bench = experiment.arms[arm], experiment.bench_of(arm)
 
@@ -54,6 +57,11 @@ def interventions(
         yield less_on_the_bench("link", "link", bench.link)
     if here.memory:
         yield less_of("memory", LEFT, memory=round(LEFT * here.memory))
+    connections = experiment.load_of(arm).connections
+    if connections >= FEWEST_CONNECTIONS:
+        fewer = round(LEFT * connections)
+        load = {**here.load, "connections": fewer}
+        yield less_of("connections", fewer / connections, load=load)
     for knob, now in _workers(arm, experiment, catalogue, split).items():
         other = max(now // 2, 1) if now > 1 else 2
         intervention = Intervention(resource="workers", share=other / now, knob=knob)
@@ -120,4 +128,6 @@ def asked_why(
 
 
 def _what_was_done(it: Intervention, arm: Arm) -> str:
-    return f"{it.knob} = {arm.knobs[it.knob]}" if it.knob else f"less {it.resource}"
+    if it.knob:
+        return f"{it.knob} = {arm.knobs[it.knob]}"
+    return f"{'fewer' if it.resource == 'connections' else 'less'} {it.resource}"

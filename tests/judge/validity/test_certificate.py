@@ -5,6 +5,7 @@ from typing import Any
 from builders import SimulatedArm, answer, run_head, simulated_run
 from webdyno.judge.judgement import judge
 from webdyno.judge.validity import findings
+from webdyno.model.intervention import Intervention
 from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
 from webdyno.model.run import RunHead
@@ -120,6 +121,15 @@ def test_pages_that_the_experiment_asks_for_may_differ_and_that_is_noted() -> No
     assert (noted.rule, noted.severity, noted.arm) == ("asked-difference", "note", "apache")
     assert "load.paths: /100.txt, not /hello.txt" in noted.what
     assert "load.connections: 8, not 64" in noted.what
+
+
+def test_what_an_arm_has_less_of_on_purpose_is_no_finding() -> None:
+    head = asked_for(load={"connections": 8})
+    less = {"apache": Intervention(resource="connections", share=8 / 64)}
+    experiment = head.experiment.model_copy(update={"interventions": less})
+    head = head.model_copy(update={"experiment": experiment})
+    found = findings(head, [certificate(answered(), answered())])
+    assert [it.rule for it in found if it.rule != "few-blocks"] == []
 
 
 def test_what_is_not_asked_to_differ_is_still_checked() -> None:

@@ -65,9 +65,14 @@ def asked_alike(experiment: Experiment) -> list[str]:
 
 
 def _asked_differences(experiment: Experiment) -> Iterator[Finding]:
-    """Note what differs because the question says so: the verdict is about that, too."""
+    """Note what differs because the question says so: the verdict is about that, too.
+
+    Of an arm that has less of one thing on purpose that is the question.
+    """
     baseline, *others = experiment.arms
     for arm in others:
+        if arm in experiment.interventions:
+            continue
         if told := declared_differences(experiment, arm, baseline):
             yield note(
                 "asked-difference",
