@@ -1,5 +1,7 @@
 """The gate's judge: claims made of records, what it answers, when it stops."""
 
+import re
+
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.gate import judge_gate
 from webdyno.judge.gate_sentences import worse_range
@@ -47,6 +49,15 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
     assert worse.worse
     assert worse.worse.low < 1.2 < worse.worse.high
     assert decide(run.records, run.head.experiment, elapsed_s=0.0)
+
+
+def test_many_times_worse_is_told_as_a_factor_and_one_tolerance_once() -> None:
+    found = judged(gate_run(SimulatedArm(server_cpu_us=300.0, rate_rps=5_000)))
+    assert re.match(
+        r"more than 5 % slower: /hello.txt server CPU time per request 1\d to 1\d× "
+        r"\(noise floor ±[\d.]+ %\), /hello.txt requests per second ",
+        found.headline,
+    ), found.headline
 
 
 def test_only_a_gate_that_fails_ends_the_other_endpoints() -> None:

@@ -68,8 +68,8 @@ OPEN = gate(claim("can't tell"), claim())
 def test_the_comment_says_it_in_its_first_line() -> None:
     first = markdown(PASS).splitlines()[0]
     assert first == (
-        "### ✅ pass: not more than 5 % slower: / server CPU time per request −1.8 to +2.1 %; "
-        "noise floor ±1.6 %"
+        "### ✅ pass: not more than 5 % slower: / server CPU time per request −1.8 to +2.1 % "
+        "(noise floor ±1.6 %)"
     )
     assert markdown(FAIL).startswith(
         "### ❌ fail: more than 5 % slower: /b\\_c server CPU time per request +28 to +32 %"

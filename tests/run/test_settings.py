@@ -82,13 +82,13 @@ def test_what_there_is_can_be_taken() -> None:
         "workers",
         "connections",
     }
-    assert found["connections"][0] == pytest.approx(51 / 64)
-    assert found["connections"][1].load == {"connections": 51}
-    assert found["servers' CPU"][1].cpus == pytest.approx(0.8 * len(head.machine.split.servers))
+    assert found["connections"][0] == pytest.approx(45 / 64)
+    assert found["connections"][1].load == {"connections": 45}
+    assert found["servers' CPU"][1].cpus == pytest.approx(0.7 * len(head.machine.split.servers))
     assert found["client's CPU"][1].bench["client_cpus"] == pytest.approx(
         0.8 * len(head.machine.split.client)
     )
-    assert found["link"][1].bench["link"] == pytest.approx(8e7)
+    assert found["link"][1].bench["link"] == pytest.approx(7e7)
     assert found["memory"][1].memory == round(0.8 * 2**30)
     assert found["workers"][0] == 0.5
     assert found["workers"][1].knobs["workers"] == 2

@@ -80,8 +80,8 @@ def why(
 ) -> Exit:
     """Find what limits the arms of a run: each is measured beside itself with one thing changed.
 
-    A fifth of the servers' CPU time is taken, of the client's, of the link's rate, of the memory,
-    of the connections, half of the workers: what there is of these. By how much the rate falls
+    Some of the servers' CPU time is taken, of the client's, of the link's rate, of the memory, of
+    the connections, half of the workers: what there is of these. By how much the rate falls
     tells what limits it. It works for any program, and needs no profiler. The limits are kept by
     the kernel's control groups, which takes root. A whole run for each arm, of one to three minutes
     unless --budget says otherwise.

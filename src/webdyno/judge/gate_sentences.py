@@ -1,13 +1,16 @@
 """What a gate says, in sentences."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
-from webdyno.model.format import percent
+from webdyno.model.format import percent, significant
 from webdyno.model.gate import GateAnswer, GateClaim
 from webdyno.model.metrics import metric_rule
 
 MOST_NAMED = 2
 """Open claims in a headline."""
+FACTORS_ABOVE = 10.0
+"""More than so many times worse is told as a factor: nobody reads 1 200 %."""
 
 
 def headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
@@ -16,7 +19,9 @@ def headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
         spoilt = next(it for it in claims if it.answer == "invalid")
         return f"{spoilt.endpoint}: {spoilt.why}"
     if answer is GateAnswer.FAIL:
-        return "; ".join(_slower(it) for it in claims if it.answer == "worse")
+        worse = [it for it in claims if it.answer == "worse"]
+        by_tolerance = groupby(worse, key=lambda it: it.tolerance)
+        return "; ".join(_slower(tolerance, list(those)) for tolerance, those in by_tolerance)
     known = [it for it in claims if it.worse and it.answer != "not asked"]
     if not known:
         return "nothing was measured that could tell"
@@ -32,27 +37,27 @@ def headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     return f"not more than {percent(nearest.tolerance)} slower: {_said(nearest)}"
 
 
-def _slower(claim: GateClaim) -> str:
-    return f"more than {percent(claim.tolerance)} slower: {_said(claim)}"
+def _slower(tolerance: float, claims: Sequence[GateClaim]) -> str:
+    return f"more than {percent(tolerance)} slower: {', '.join(map(_said, claims))}"
 
 
 def _said(claim: GateClaim) -> str:
     label = metric_rule(claim.metric).metric.label
-    noise = f"; noise floor ±{percent(claim.noise)}" if claim.noise is not None else ""
+    noise = f" (noise floor ±{percent(claim.noise)})" if claim.noise is not None else ""
     return f"{claim.endpoint} {label} {worse_range(claim)}{noise}"
 
 
 def worse_range(claim: GateClaim) -> str:
-    """Give by how much head is worse: `−1.8 to +2.1 %`; below zero it is better."""
+    """Give by how much head is worse: `−1.8 to +2.1 %`, below zero better; or `6.5 to 14×`."""
     if claim.worse is None:
         return "not known"
+    if claim.worse.high > FACTORS_ABOVE:
+        return f"{significant(claim.worse.low, 2)} to {significant(claim.worse.high, 2)}×"
     low, high = (_signed(end - 1) for end in (claim.worse.low, claim.worse.high))
     return f"{low} to {high} %"
 
 
 def _signed(share: float) -> str:
     """Write a share of one in per cent with its sign, without the unit."""
-    if share > 9.99:
-        return "+999"
     digits = 1 if abs(share) < 0.1 else 0
     return f"{share * 100:+.{digits}f}".replace("-", "−")

@@ -10,19 +10,20 @@ from webdyno.model.measure import Measure
 from webdyno.model.mistake import Trouble
 from webdyno.stack.roles import resolve_stack
 
-LEFT = 0.8
-"""What is left of a thing that there is less of: enough to be seen, little enough to be near the
-slope."""
+LEFT, LEFT_OF_WHAT_IS_TIGHT = 0.7, 0.8
+"""What is left of a thing that there is less of: little enough to be seen in two minutes, enough to
+be near the slope. Of the client's CPU time and of memory there is seldom much more than is needed,
+so that with less of it they would become the limit."""
 WORKERS = {"workers", "children", "threads", "processes"}
 """Knobs that say how many requests a service works on at a time. Half as many are tried; of one,
 two."""
 FEWEST_CONNECTIONS = 5
-"""Of fewer a fifth can't be taken."""
+"""Of fewer a third can't be taken."""
 KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "patience"}
 """Of how the run was measured, where it was said."""
 ENOUGH = {"precision": 0.05, "patience": 2.0}
-"""How well a ratio has to be known: 5 % of the rate is 0.2 of the elasticity when a fifth is
-taken, and what limits a server has one near 1."""
+"""How well a ratio has to be known: 5 % of the rate is 0.14 of the elasticity with 70 % left, 0.22
+with 80 %, and what limits a server has one near 1."""
 
 
 def interventions(
@@ -43,20 +44,22 @@ def interventions(
     def less_of(resource: Resource, share: float, **changed: object) -> tuple[Intervention, Arm]:
         return Intervention(resource=resource, share=share), here.model_copy(update=changed)
 
-    def less_on_the_bench(resource: Resource, key: str, value: float) -> tuple[Intervention, Arm]:
-        return less_of(resource, LEFT, bench={**here.bench, key: LEFT * value})
+    def less_on_the_bench(
+        resource: Resource, share: float, key: str, value: float
+    ) -> tuple[Intervention, Arm]:
+        return less_of(resource, share, bench={**here.bench, key: share * value})
 
     stack = catalogue.stack(here.stack)
     if cpu_time_is_ours and not stack.runs_already and not stack.has_containers:
         yield less_of("servers' CPU", LEFT, cpus=LEFT * (here.cpus or len(split.servers)))
     if cpu_time_is_ours:
-        yield less_on_the_bench(
-            "client's CPU", "client_cpus", bench.client_cpus or float(len(split.client))
-        )
+        cpus = bench.client_cpus or float(len(split.client))
+        yield less_on_the_bench("client's CPU", LEFT_OF_WHAT_IS_TIGHT, "client_cpus", cpus)
     if bench.link:
-        yield less_on_the_bench("link", "link", bench.link)
+        yield less_on_the_bench("link", LEFT, "link", bench.link)
     if here.memory:
-        yield less_of("memory", LEFT, memory=round(LEFT * here.memory))
+        memory = round(LEFT_OF_WHAT_IS_TIGHT * here.memory)
+        yield less_of("memory", LEFT_OF_WHAT_IS_TIGHT, memory=memory)
     connections = experiment.load_of(arm).connections
     if connections >= FEWEST_CONNECTIONS:
         fewer = round(LEFT * connections)
