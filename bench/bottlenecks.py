@@ -58,6 +58,8 @@ class Case:
 
 NETNS = ("[bench]", 'kind = "netns"', 'link = "100mbit"')
 
+# The last one: a worker that takes 5 ms, and pauses of 25 ms. Six connections would just keep it
+# busy; of eight one waits for it some of the time, and for its own pause the rest.
 CASES: dict[str, Case] = {
     "a CPU quota": Case(
         "apache-event",
@@ -67,7 +69,8 @@ CASES: dict[str, Case] = {
         ["cpus = 0.5"],
     ),
     "a link of 100 Mbit/s": Case(
-        "nginx", "static", ["link"], ["[load]", 'paths = ["/100KB.txt"]', *NETNS]
+        *("nginx", "static", ["link"]),
+        ["[load]", 'paths = ["/100KB.txt"]', "connections = 8", *NETNS],
     ),
     "one worker": Case("nginx-phpfpm", "waiting", ["workers"], (), ["knobs.children = 1"]),
     "a slow client": Case(
@@ -81,9 +84,10 @@ CASES: dict[str, Case] = {
         ["[load]", "connections = 8"],
         ["knobs.children = 64"],
     ),
-    "one connection": Case(
-        *("nginx", "static", ["servers' CPU", "client's CPU"]),
-        ["[load]", 'paths = ["/hello.txt"]', "connections = 1"],
+    "two in turns": Case(
+        *("nginx-phpfpm", "waiting", ["workers", "connections"]),
+        ["[load]", "connections = 8", 'think_s = "25ms"'],
+        ["knobs.children = 1"],
     ),
 }
 

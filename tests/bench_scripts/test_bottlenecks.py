@@ -44,9 +44,9 @@ def test_what_limits_has_to_come_first_and_be_sure() -> None:
 
 
 def test_in_a_balanced_system_both_limit_in_part() -> None:
-    assert limited("one connection", servers=(0.3, 0.5), client=(0.4, 0.6)).is_right
-    assert not limited("one connection", servers=(-0.1, 0.5), client=(0.4, 0.6)).is_right
-    assert not limited("one connection", servers=(0.7, 0.9), client=(0.1, 0.3)).is_right
+    assert limited("two in turns", workers=(0.3, 0.5), connections=(0.4, 0.6)).is_right
+    assert not limited("two in turns", workers=(-0.1, 0.5), connections=(0.4, 0.6)).is_right
+    assert not limited("two in turns", workers=(0.7, 0.9), connections=(0.1, 0.3)).is_right
 
 
 def test_a_slow_backend_is_told_by_the_connections() -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -12,6 +13,21 @@ from webdyno.model.mistake import Trouble
 PERIOD_US = 5_000
 """The kernel counts anew so often. A short one: whoever has used up its share stands still until
 then, and nothing that is measured should be as long as that."""
+LEAST_QUOTA_US = 1_000
+"""The kernel takes no smaller one (`min_cfs_quota_period` in kernel/sched/core.c)."""
+
+
+class _Quota(NamedTuple):
+    """So much CPU time in each period, in microseconds."""
+
+    time_us: int
+    period_us: int
+
+    @classmethod
+    def of(cls, cpus: float) -> "_Quota":
+        """Give that of so many CPUs, in the shortest period that the kernel takes for it."""
+        period_us = max(PERIOD_US, ceil(LEAST_QUOTA_US / cpus))
+        return cls(round(cpus * period_us), period_us)
 
 
 class CpuLimit(NamedTuple):
@@ -30,8 +46,8 @@ class CpuLimit(NamedTuple):
 
         Raise Trouble where this machine has no means to do it.
         """
-        quota_us = str(round(cpus * PERIOD_US))
-        found = _by_version_2(group, quota_us) or _by_version_1(name, quota_us)
+        quota = _Quota.of(cpus)
+        found = _by_version_2(group, quota) or _by_version_1(name, quota)
         if found is None:
             raise Trouble(
                 "a share of a CPU was asked for and can't be kept here: that takes root and the "
@@ -56,13 +72,13 @@ def cpu_time_can_be_limited() -> bool:
     with suppress(OSError):
         if mount is not None and "cpu" in (mount / "cgroup.controllers").read_text().split():
             return True
-    tried = _by_version_1(f"trial-{os.getpid()}", str(PERIOD_US))
+    tried = _by_version_1(f"trial-{os.getpid()}", _Quota.of(1.0))
     if tried is not None:
         tried.folder.rmdir()
     return tried is not None
 
 
-def _by_version_2(group: ControlGroup | None, quota_us: str) -> CpuLimit | None:
+def _by_version_2(group: ControlGroup | None, quota: _Quota) -> CpuLimit | None:
     mount = mount_point()
     if group is None or mount is None:
         return None
@@ -70,21 +86,21 @@ def _by_version_2(group: ControlGroup | None, quota_us: str) -> CpuLimit | None:
         if "cpu" not in (mount / "cgroup.controllers").read_text().split():
             return None
         (mount / "cgroup.subtree_control").write_text("+cpu")
-        (group.path / "cpu.max").write_text(f"{quota_us} {PERIOD_US}")
+        (group.path / "cpu.max").write_text(f"{quota.time_us} {quota.period_us}")
     except OSError:
         return None
     return CpuLimit(group.path, "cgroup-v2")
 
 
-def _by_version_1(name: str, quota_us: str) -> CpuLimit | None:
+def _by_version_1(name: str, quota: _Quota) -> CpuLimit | None:
     if os.geteuid() != 0:
         return None
     for mount in _version_1_mounts():
         folder = mount / f"webdyno-{name}"
         try:
             folder.mkdir()
-            (folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-            (folder / "cpu.cfs_quota_us").write_text(quota_us)
+            (folder / "cpu.cfs_period_us").write_text(str(quota.period_us))
+            (folder / "cpu.cfs_quota_us").write_text(str(quota.time_us))
         except OSError:
             with suppress(OSError):
                 folder.rmdir()
