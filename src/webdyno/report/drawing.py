@@ -18,6 +18,7 @@ Layers = alt.LayerChart | alt.FacetChart
 
 VEGA_LITE = "6.4"
 WIDTH_PX = 760
+NARROW_PX = 300
 HEIGHT_PX = 300
 GROUPED = "format(datum.value, ',.8~g')"
 
@@ -166,6 +167,8 @@ class Panel:
     """What a reader who can't see it should know."""
     svg: str
     heading: str = ""
+    narrow_svg: str = ""
+    """The same for a phone, where the chart can be drawn so narrow."""
 
 
 @dataclass(frozen=True)

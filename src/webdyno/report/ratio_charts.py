@@ -12,7 +12,17 @@ import altair as alt
 from webdyno.model import format as text
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.report import bias
-from webdyno.report.drawing import TOLD, Figure, Layers, Panel, Rows, drawn, values, variable
+from webdyno.report.drawing import (
+    NARROW_PX,
+    TOLD,
+    Figure,
+    Layers,
+    Panel,
+    Rows,
+    drawn,
+    values,
+    variable,
+)
 from webdyno.report.view import SIGNS, Table, confidence, ratio_and_interval
 
 TONES = {
@@ -37,6 +47,7 @@ def ratio_figure(table: Table) -> Figure | None:
         return None
     against = compared[0].b
     rows = [{"row": place} | ratio_row(found) for place, found in enumerate(compared)]
+    chart, height_px = _chart(rows, against), ROW_PX * len(rows)
     reach = (
         " The thin line reaches to where the ratio can lie with all bounds of disturbance counted; "
         "the verdict rests on that."
@@ -53,7 +64,8 @@ def ratio_figure(table: Table) -> Figure | None:
             Panel(
                 name="ratios",
                 alt="; ".join(row["told"] for row in rows),
-                svg=drawn(_chart(rows, against), height=ROW_PX * len(rows)),
+                svg=drawn(chart, height=height_px),
+                narrow_svg=drawn(chart, height=height_px, width=NARROW_PX),
             ),
         ),
         by_arm=False,
