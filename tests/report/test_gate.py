@@ -1,10 +1,16 @@
-"""What a gate prints in a terminal of 80 columns."""
+"""What a gate prints in a terminal of 80 columns, and what its page says."""
+
+import re
+from pathlib import Path
 
 from rich.console import Console
 
+from report import runs
 from report.test_ci import FAIL, OPEN, PASS
 from webdyno.model.gate import GateJudgement
 from webdyno.report.gate import print_gate
+from webdyno.report.markdown import summary
+from webdyno.report.page import html_page
 
 
 def printed(found: GateJudgement) -> str:
@@ -25,3 +31,15 @@ def test_the_answer_comes_first_and_claims_below() -> None:
 def test_the_other_answers_have_words_of_their_own() -> None:
     assert printed(PASS).startswith("✓ PASS  not more than 5 % slower")
     assert printed(OPEN).startswith("? CAN'T TELL  1 of 2 are open: ")
+
+
+def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
+    page = html_page(tmp_path, runs.seen(runs.gated()))
+    told = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition("<main>")[2]))
+    assert told.startswith(" ✗ FAIL more than 5 % slower: /hello.txt server CPU time per request +")
+    assert "What was claimed head against base; tolerated: " in told
+    assert "<title>The working tree against main · fail</title>" in page
+
+
+def test_the_summary_of_a_gate_has_its_answer() -> None:
+    assert "**fail**: more than 5 % slower: /hello.txt " in summary(runs.seen(runs.gated()))

@@ -29,6 +29,8 @@ def summary(view: RunView) -> str:
     """Give the question, the answer, the figures it rests on, and what speaks against it."""
     experiment = view.head.experiment
     lines = [f"### {plain(experiment.title)}", "", plain(experiment.question), ""]
+    if view.gate:
+        lines += [f"**{view.gate.answer}**: {plain(view.gate.headline)}", ""]
     for answer in view.answers:
         said = f"{SIGNS[answer.verdict]} {answer.verdict}"
         lines += [f"**{said}**: {plain(answer.sentence)}", ""]

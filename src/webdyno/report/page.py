@@ -13,6 +13,7 @@ from webdyno.model.command import command
 from webdyno.model.mistake import Trouble
 from webdyno.model.run import PAGE_FILE
 from webdyno.model.text import finished
+from webdyno.report import gate
 from webdyno.report import view as words
 from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.conditions import machine_facts, when
@@ -75,6 +76,7 @@ def html_page(folder: Path, view: RunView) -> str:
             flames=flame_figure(folder, view.points[0]),
             repeat=head.repeat_command(folder),
             marks=marks(head.experiment.arms),
+            gate=gate,
         )
     )
 

@@ -129,7 +129,7 @@ def _chart(rows: Rows, against: str) -> Layers:
             x=across("ratio"), description=TOLD
         ),
         base.mark_text(
-            align="left", dy=ABOVE_PX, aria=False, limit=alt.ExprRef("width * 0.6")
+            align="left", dy=ABOVE_PX, aria=False, limit=alt.ExprRef("width - 150")
         ).encode(x=alt.value(0), text="label:N"),
         shown.mark_text(align="right", dy=ABOVE_PX, aria=False, fontWeight=600).encode(
             x=alt.value("width"), text="result:N"

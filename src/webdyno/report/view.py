@@ -11,11 +11,13 @@ from itertools import chain
 from statistics import median
 
 from webdyno.judge.comparison import asked_about
+from webdyno.judge.gate import judge_gate
 from webdyno.judge.sentences import place_words, sentence
 from webdyno.judge.sweep import runs_by_point
 from webdyno.judge.usage import counting_share
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
+from webdyno.model.gate import GateJudgement
 from webdyno.model.judgement import (
     ArmValue,
     Comparison,
@@ -172,16 +174,18 @@ class RunView:
     head: RunHead
     points: list[PointView]
     answers: list[Answer]
-    """Of the only point; empty where there are several."""
+    """Of the only point; empty where there are several, and where a gate has one for all."""
     counts: dict[Verdict, int]
     """How often each verdict was found over all points and arms, most frequent first."""
     sentences: list[str]
-    """What the points say together; empty where there is only one."""
+    """What the points say together; empty where there is only one, and for a gate."""
     findings: list[FindingGroup]
     """Those that spoil a verdict come first."""
     factors: list[str]
     """What was varied, by short names."""
     how: Facts
+    gate: GateJudgement | None = None
+    """Of a gate: its one answer."""
 
     @property
     def several(self) -> bool:
@@ -212,12 +216,13 @@ def run_view(head: RunHead, records: Sequence[Record], judged: SweepJudgement) -
         _point(at, run.head, run.records) for at, run in zip(judged.points, runs, strict=True)
     ]
     several = len(points) > 1
+    gate = judge_gate(head, records) if head.experiment.gate else None
     return RunView(
         head=head,
         points=points,
-        answers=[] if several else list(_answers(points[0])),
+        answers=[] if several or gate else list(_answers(points[0])),
         counts=_counts(points),
-        sentences=judged.sentences if several else [],
+        sentences=judged.sentences if several and not gate else [],
         findings=grouped(judged.points),
         factors=list(text.factor_names(head.experiment.factors).values()),
         how=factor_facts(head.experiment)
@@ -227,6 +232,7 @@ def run_view(head: RunHead, records: Sequence[Record], judged: SweepJudgement) -
             [point.judgement for point in points],
             counting_share((point.records, point.judgement.left_out) for point in points),
         ),
+        gate=gate,
     )
 
 
