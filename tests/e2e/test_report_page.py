@@ -214,6 +214,21 @@ def test_an_arm_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     visit.page.context.close()
 
 
+def test_a_phone_gets_a_chart_of_its_width_and_paper_whole_tables(
+    browser: Browser, pages: Pages
+) -> None:
+    visit = Visit(browser, pages["decided"], 390, "light")
+    chart = visit.page.locator("[data-chart=ratios]")
+    assert chart.locator(".narrow svg").is_visible()
+    assert not chart.locator(".wide svg").is_visible()
+    visit.page.set_viewport_size({"width": 680, "height": 900})  # A4 less its margins
+    visit.page.emulate_media(media="print")
+    assert chart.locator(".wide svg").is_visible()
+    assert not chart.locator(".narrow svg").is_visible()
+    assert visit.page.locator("table.evidence thead").first.is_visible()
+    visit.page.context.close()
+
+
 def test_a_report_is_printed(tmp_path: Path) -> None:
     run = runs.decided()
     with RunFolder.create(tmp_path / "run", run.head) as folder:
