@@ -12,7 +12,7 @@ from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
 from webdyno.model.records import SlotRecord
 from webdyno.model.stacks import read_stacks, written_stacks
-from webdyno.report.flame_charts import boxes, flame_figure, spent_us
+from webdyno.report.flame_charts import boxes, flame_figure, spent_by_name_us, spent_us
 from webdyno.run.folder import RunFolder
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters=";\n"), min_size=1)
@@ -75,3 +75,12 @@ def test_both_arms_are_drawn_on_one_scale(tmp_path: Path) -> None:
     assert second.heading.startswith("nginx: 10")
     assert "open: 14" in first.svg
     assert 'data-told="' in second.svg
+
+
+def test_names_are_compared_wherever_they_are_called() -> None:
+    here = {"a;x;send": 3, "a;y;send;send": 1, "a;[unknown];[unknown];y": 4}
+    assert spent_by_name_us(here, 80.0) == {"a": 80, "x": 30, "y": 50, "send": 40, "[unknown]": 40}
+    calls = spent_us(here, 80.0)
+    assert calls["a", "[unknown]", "y"] == pytest.approx(40)
+    assert calls["a", "y", "send"] == pytest.approx(10)
+    assert ("a", "y", "send", "send") not in calls

@@ -1,12 +1,13 @@
 """Flame graphs of arms whose servers were sampled, on one scale: microseconds per request.
 
 A box is a call, as wide as the CPU time that a request spends in it and in what it calls (Gregg,
-"The Flame Graph", Communications of the ACM 2016). Its colour says whether that is more or less
-than in the arm it is compared with.
+"The Flame Graph", Communications of the ACM 2016). Its colour says whether all calls of its name
+take more or less than in the arm it is compared with: other programs call the kernel by other ways.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +19,9 @@ from webdyno.report.drawing import TOLD, WIDTH_PX, Figure, Panel, drawn, values,
 from webdyno.report.view import PointView
 
 ROW_PX, LETTER_PX = 17, 6.6
-NARROWEST = 0.004
-"""Share of the widest arm that a box needs to be drawn."""
+NARROWEST = 0.01
+"""Share of the widest arm that a box needs to be drawn: spires of a few pixels tell nothing."""
+NAMELESS = "[unknown]"
 ALIKE = 0.1
 """Share of the larger of two times by which they have to differ to be coloured."""
 COLOURS = {"more": variable("worse"), "less": variable("better"), "alike": variable("open")}
@@ -37,7 +39,7 @@ class Box(NamedTuple):
 
 
 def flame_figure(run: Path, point: PointView) -> Figure | None:
-    """Draw the arms below each other; None where no stacks were kept of two of them."""
+    """Draw the arms beside each other; None where no stacks were kept of two of them."""
     whole_us: dict[str, float] = {}
     against: dict[str, str] = {}
     for it in point.judgement.explanations:
@@ -45,22 +47,28 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
             whole_us |= {it.b: it.whole.b_us, it.a: it.whole.a_us}
             against |= {it.a: it.b}
             against.setdefault(it.b, it.a)
-    spent = {
-        arm: spent_us(stacks, us) for arm, us in whole_us.items() if (stacks := _kept(run, arm))
-    }
-    if len(spent) < 2:
+    stacks = {arm: kept for arm in whole_us if (kept := _kept(run, arm))}
+    if len(stacks) < 2:
         return None
-    widest_us = max(whole_us[arm] for arm in spent)
+    by_name = {arm: spent_by_name_us(it, whole_us[arm]) for arm, it in stacks.items()}
+    widest_us = max(whole_us[arm] for arm in stacks)
     panels = [
-        _panel(number, arm, spent[arm], spent.get(against[arm], {}), widest_us)
-        for number, arm in enumerate(sorted(spent, key=list(whole_us).index))
+        _panel(
+            number,
+            arm,
+            spent_us(stacks[arm], whole_us[arm]),
+            _Compared(by_name[arm], by_name.get(against[arm], {})),
+            widest_us,
+        )
+        for number, arm in enumerate(stacks)
     ]
     return Figure(
         name="flames",
         title="What the servers' CPUs did",
         caption="A box is a call, as wide as the CPU time that a request spends in it and in what "
-        "it calls, as sampled: on one scale, microseconds per request. In the colour of worse: "
-        "more than in the arm it is compared with, or only here; in the colour of better: less.",
+        "it calls, as sampled: on one scale, microseconds per request. In the colour of worse: all "
+        "calls of that name take more than in the arm it is compared with, or are only here; in "
+        "the colour of better: less.",
         panels=tuple(panels),
         by_arm=False,
     )
@@ -74,14 +82,34 @@ def _kept(run: Path, arm: str) -> Counter[str]:
 
 
 def spent_us(stacks: Mapping[str, int], whole_us: float) -> dict[Call, float]:
-    """Give the time per request in each call and what it calls; of all of them it is `whole_us`."""
+    """Give the time per request in each call and what it calls; of all of them it is `whole_us`.
+
+    Calls of themselves are one, and so are those above each other that have no name.
+    """
     samples = sum(stacks.values())
     found = Counter[Call]()
     for stack, count in stacks.items():
-        calls = tuple(stack.split(";"))
+        calls = tuple(name for name, _ in groupby(stack.split(";")))
         for depth in range(1, len(calls) + 1):
             found[calls[:depth]] += count
     return {call: count / samples * whole_us for call, count in found.items()}
+
+
+def spent_by_name_us(stacks: Mapping[str, int], whole_us: float) -> dict[str, float]:
+    """Give the time per request in all calls of a name and in what they call, each sample once."""
+    samples = sum(stacks.values())
+    found = Counter[str]()
+    for stack, count in stacks.items():
+        for name in set(stack.split(";")):
+            found[name] += count
+    return {name: count / samples * whole_us for name, count in found.items()}
+
+
+class _Compared(NamedTuple):
+    """The times per request by name: here, and in the arm that it is compared with."""
+
+    here: Mapping[str, float]
+    there: Mapping[str, float]
 
 
 def boxes(spent: Mapping[Call, float], narrowest_us: float) -> Iterator[Box]:
@@ -100,11 +128,11 @@ def _panel(
     number: int,
     arm: str,
     spent: Mapping[Call, float],
-    other: Mapping[Call, float],
+    by_name: _Compared,
     widest_us: float,
 ) -> Panel:
     placed = list(boxes(spent, NARROWEST * widest_us))
-    rows = [_row(box, other.get(box.call, 0.0), widest_us) for box in placed]
+    rows = [_row(box, by_name, widest_us) for box in placed]
     depth = max(len(box.call) for box in placed)
     x = alt.X("begin:Q", title="µs per request").scale(domain=[0, widest_us], nice=False)
     base = alt.Chart(values(rows)).encode(
@@ -134,9 +162,10 @@ def _panel(
     )
 
 
-def _row(box: Box, other_us: float, widest_us: float) -> dict[str, object]:
+def _row(box: Box, by_name: _Compared, widest_us: float) -> dict[str, object]:
     name, row = box.call[-1], len(box.call) - 1
-    here, there = (text.significant(it, 3) for it in (box.us, other_us))
+    here_us, there_us = by_name.here[name], by_name.there.get(name, 0.0)
+    us, here, there = (text.significant(it, 3) for it in (box.us, here_us, there_us))
     letters = int((box.us / widest_us * WIDTH_PX - 6) / LETTER_PX)
     label = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters > 3 else ""
     return {
@@ -144,9 +173,9 @@ def _row(box: Box, other_us: float, widest_us: float) -> dict[str, object]:
         "end": float(f"{box.begin_us + box.us:.6g}"),
         "row": row,
         "above": row + 1,
-        "change": _change(box.us, other_us),
+        "change": "alike" if name == NAMELESS else _change(here_us, there_us),
         "label": label,
-        "told": f"{name}: {here} µs, there {there} µs",
+        "told": f"{name}: {us} µs; all calls of it {here} µs, there {there} µs",
     }
 
 
