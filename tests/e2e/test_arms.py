@@ -25,9 +25,13 @@ bench = { server_cores = 1 }
 """
 
 
+UNCUT = [it.replace("slot_s=0.1", "slot_s=0.5") for it in QUICK]
+"""So long 30 requests may take: on a busy machine the 0.1 s of QUICK now and then cut them off."""
+
+
 def test_two_pages_of_one_server_are_compared_each_by_its_own_load(tmp_path: Path) -> None:
     (tmp_path / "pages.toml").write_text(TWO_PAGES)
-    done = webdyno("run", "pages.toml", *QUICK, "--out=r", folder=tmp_path)
+    done = webdyno("run", "pages.toml", *UNCUT, "--out=r", folder=tmp_path)
     assert "different bodies" not in done.stdout, done.stderr
     assert "differs from small" in done.stdout
     assert "load.paths: /100KB.txt, not /100.txt" in " ".join(done.stdout.split())
@@ -39,6 +43,6 @@ def test_two_pages_of_one_server_are_compared_each_by_its_own_load(tmp_path: Pat
     completed = {
         arm: {it.load.requests.completed for it in slots if it.arm == arm} for arm in paths
     }
-    assert max(completed["large"]) == 30, "a busy machine may cut slots short, but never adds"
+    assert completed["large"] == {30}
     assert min(completed["small"]) > 30
     assert left_behind(tmp_path) == []

@@ -1,7 +1,6 @@
 """What limits an arm, found by real limits on real servers."""
 
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -51,9 +50,8 @@ def test_servers_that_work_all_the_time_are_limited_by_their_cpu(tmp_path: Path)
     assert done.returncode == Exit.OK, done.stderr
     told = " ".join(done.stdout.split())
     said = told.partition("What limits it: ")[2][:400]
-    # Six short blocks: on a busy machine the intervals are wide, but the first is the right one.
-    assert re.search(r"% less of it .* \(A\): the servers' CPU \w", said), said
-    assert "the client's CPU limits it" not in told, said
+    assert "the servers' CPU limits it (" in told, said
+    assert "the client's CPU doesn't limit it (" in told, said
     assert left_behind(tmp_path) == []
 
 

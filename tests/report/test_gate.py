@@ -1,4 +1,4 @@
-"""What a gate prints in a terminal of 80 columns, and what its page says."""
+"""What a gate prints in a terminal, and what its page says."""
 
 import re
 from pathlib import Path
@@ -13,8 +13,8 @@ from webdyno.report.markdown import summary
 from webdyno.report.page import html_page
 
 
-def printed(found: GateJudgement) -> str:
-    console = Console(width=80, record=True, markup=False, highlight=False)
+def printed(found: GateJudgement, width: int = 100) -> str:
+    console = Console(width=width, record=True, markup=False, highlight=False)
     print_gate(console, found)
     return console.export_text()
 
@@ -26,6 +26,12 @@ def test_the_answer_comes_first_and_claims_below() -> None:
     assert "+28 to +32 %" in row
     assert row.rstrip().endswith("worse")
     assert "the working tree against main (1a2b3c4)" in text
+
+
+def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
+    text = printed(FAIL, width=80)
+    assert "  server CPU time per request: worse" in text
+    assert "    100.0 → 130.0 µs, +28 to +32 % (noise" in text
 
 
 def test_the_other_answers_have_words_of_their_own() -> None:

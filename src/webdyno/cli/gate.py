@@ -27,7 +27,7 @@ from webdyno.cli.flags import (
 )
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
-from webdyno.cli.result import show_gate, show_result
+from webdyno.cli.result import GATE_EXITS, see, show_result
 from webdyno.cli.tolerances import tolerances
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override, settings
 from webdyno.definitions.experiment import Source
@@ -103,6 +103,7 @@ def gate(
         webdyno gate --write results     # gate.md, junit.xml and others
     """
     from webdyno.own import Project, SpokenOfProject
+    from webdyno.report.gate import print_gate
 
     tolerated = tolerances(worse_than)
     earlier = read_baseline(ci.baseline) if ci.baseline else None
@@ -114,7 +115,8 @@ def gate(
             tell(f"--head {new.asked} {lacking}")
         answer = GateJudgement(answer=GateAnswer.PASS, headline=why, base=old.name, head=new.name)
         leave_behind(answer, ci)
-        return show_gate(answer)
+        print_gate(plain_console(), answer)
+        return GATE_EXITS[answer.answer]
     served = site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())
     spoken = _experiment(old, new, path, served, tolerated, project)
@@ -125,14 +127,14 @@ def gate(
 
     def show(folder: RunFolder) -> Exit:
         from webdyno.judge.baseline import since_baseline
-        from webdyno.judge.gate import judge_gate
 
-        code = show_result(folder, report=report)
-        answer = judge_gate(folder.head, folder.records())
-        beside = since_baseline(earlier, answer) if earlier else []
-        for said in beside:
-            plain_console().print(said)
-        leave_behind(answer.model_copy(update={"notes": [*answer.notes, *beside]}), ci)
+        seen = see(folder)
+        code = show_result(folder, report=report, seen=seen)
+        if answer := seen.view.gate:
+            beside = since_baseline(earlier, answer) if earlier else []
+            for said in beside:
+                plain_console().print(said)
+            leave_behind(answer.model_copy(update={"notes": [*answer.notes, *beside]}), ci)
         return code
 
     how = RunFlags(yes=yes, telling=telling)

@@ -1,13 +1,12 @@
 """Shows what a run's folder says: judges it, prints the answer, writes the report beside it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
 from webdyno.model.command import command
-from webdyno.model.gate import GateAnswer, GateJudgement
+from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, answers
 from webdyno.model.run import PAGE_FILE
@@ -50,15 +49,14 @@ def show_result(
     exit code to say so; then comes what the user wants to fail on. A gate has one answer for all
     points, which is printed alone.
     """
-    from webdyno.judge.gate import judge_gate
     from webdyno.report.terminal import print_report
 
     judged, view = seen or see(folder)
-    page = folder.path / PAGE_FILE if report else None
-    if folder.head.experiment.gate:
-        code = show_gate(judge_gate(folder.head, folder.records()), page)
+    page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
+    print_report(plain_console(), view, page)
+    if view.gate:
+        code = GATE_EXITS[view.gate.answer]
     else:
-        print_report(plain_console(), view, str(page or command("report", folder.path)))
         code = _exit(fail_on, [at.judgement for at in judged.points])
     # Who waits for the answer needn't wait for the charts as well: importing what draws them alone
     # takes most of a second.
@@ -86,11 +84,3 @@ GATE_EXITS = {
     GateAnswer.CANT_TELL: Exit.UNDECIDED,
     GateAnswer.INVALID: Exit.INVALID,
 }
-
-
-def show_gate(gate: GateJudgement, page: Path | None = None) -> Exit:
-    """Print the answer of a gate, and where its run's page is, if anything was measured."""
-    from webdyno.report.gate import print_gate
-
-    print_gate(plain_console(), gate, page)
-    return GATE_EXITS[gate.answer]

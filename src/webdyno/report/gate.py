@@ -1,10 +1,10 @@
 """A gate's answer: in the terminal, and the words and rows of it for the page."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -14,6 +14,7 @@ from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import metric_rule
 from webdyno.report.ci import small_print
+from webdyno.report.lines import WIDTH, wrapped
 
 SAID = {
     GateAnswer.PASS: Text("✓ PASS", style="bold green"),
@@ -28,19 +29,29 @@ TONES = {
     GateAnswer.INVALID: Verdict.INVALID,
 }
 """The verdict that has the same colour."""
+ROOM_FOR_A_TABLE = 96
+"""Columns below which the names of metrics would break in the table."""
 
 
-def print_gate(console: Console, gate: GateJudgement, page: Path | None = None) -> None:
-    """Print the answer, each claim with its figures, what else is to be known, and the page."""
-    console.print(Text.assemble(SAID[gate.answer], "  ", gate.headline))
+def print_gate(console: Console, gate: GateJudgement, page: str | None = None) -> None:
+    """Print the answer, each claim with its figures, what else is to be known, and the page.
+
+    `page` is where that is, or the command that draws it.
+    """
+    width = min(console.width, WIDTH)
+    answer = SAID[gate.answer]
+    head = Table.grid(padding=(0, 2, 0, 0))
+    head.add_column(no_wrap=True)
+    head.add_row(answer, wrapped(gate.headline, width - answer.cell_len - 2))
+    parts: list[RenderableType] = [head, Text()]
     if gate.claims:
-        console.print()
-        console.print(_table(gate))
+        parts += [_table(gate) if width >= ROOM_FOR_A_TABLE else _list(gate, width), Text()]
     for note in gate.notes:
-        console.print(f"\n{note}")
-    console.print(f"\n{small_print(gate)}")
+        parts += [wrapped(note, width), Text()]
+    parts.append(wrapped(small_print(gate), width, "dim"))
     if page:
-        console.print(f"Report: {page}", soft_wrap=True)
+        parts += [Text(), Text.assemble(("Report  ", "dim"), (page, "underline"))]
+    console.print(Group(*parts), width=width, highlight=False)
 
 
 class ClaimRow(NamedTuple):
@@ -87,6 +98,21 @@ def _table(gate: GateJudgement) -> Table:
         for claim in claims:
             made.add_row(f"  {claim.metric}", *claim[1:])
     return made
+
+
+def _list(gate: GateJudgement, width: int) -> Group:
+    """Give what the table has, two lines a claim."""
+    parts: list[RenderableType] = []
+    for endpoint, claims in rows(gate).items():
+        parts.append(Text(endpoint, style="bold"))
+        for claim in claims:
+            figures = f"{claim.figures}, {claim.worse}"
+            beside = f"noise {claim.noise}, tolerated {claim.tolerated}"
+            parts.append(
+                Padding(wrapped(f"{claim.metric}: {claim.answer}", width - 2), (0, 0, 0, 2))
+            )
+            parts.append(Padding(wrapped(f"{figures} ({beside})", width - 4), (0, 0, 0, 4)))
+    return Group(*parts)
 
 
 def _figures(claim: GateClaim) -> str:

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from textwrap import wrap
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
 from webdyno.report import bias
 from webdyno.report.advice import sentences as what_settings_are_worth
@@ -19,6 +17,8 @@ from webdyno.report.elasticity import sentences as what_limits
 from webdyno.report.explanation import sentence as because
 from webdyno.report.fairness import Line
 from webdyno.report.findings import FindingGroup
+from webdyno.report.gate import print_gate
+from webdyno.report.lines import WIDTH, wrapped
 from webdyno.report.pilots import COLD, SETTINGS, PilotView
 from webdyno.report.tuning import gains, side_facts
 from webdyno.report.view import (
@@ -37,14 +37,10 @@ from webdyno.report.view import (
     why_nothing,
 )
 
-WIDTH = 100
-"""Columns that the report takes at most, on however wide a terminal."""
 INDENT = 2
 GAP = 2
 FEWEST_OF_WORDS = 9
 """Columns that are left to words before figures, however little room there is."""
-NO_BREAK = "\xa0"
-"""Where lines are broken by textwrap, which heeds it; rich doesn't."""
 MOST_DIFFERENCES = 8
 """Differences between the answers that are shown; the page has them all."""
 
@@ -59,6 +55,9 @@ STYLES = {
 
 def print_report(console: Console, view: RunView, report: str) -> None:
     """Print the report and where its page is, or what draws it; colours only on a terminal."""
+    if view.gate:
+        print_gate(console, view.gate, report)
+        return
     width = min(console.width, WIDTH)
     console.print(Group(*_parts(view, report, width)), width=width, highlight=False)
 
@@ -69,7 +68,7 @@ def _parts(view: RunView, report: str, width: int) -> Iterator[RenderableType]:
     yield Text()
     if view.several:
         yield _badges(view.counts)
-        yield from (_lines(sentence, width, "bold") for sentence in view.sentences)
+        yield from (wrapped(sentence, width, "bold") for sentence in view.sentences)
     else:
         yield answer_lines(view.answers, width)
     yield from (_finding(found, width - INDENT) for found in view.findings)
@@ -79,7 +78,7 @@ def _parts(view: RunView, report: str, width: int) -> Iterator[RenderableType]:
         yield _deciding_table(view, width)
         if view.placed:
             yield Text()
-            yield _lines(ABOUT_PLACES, width, "dim")
+            yield wrapped(ABOUT_PLACES, width, "dim")
     else:
         yield Text(why_nothing(view.points))
     yield Text()
@@ -100,18 +99,8 @@ def answer_lines(answers: Sequence[Answer], width: int) -> Grid:
     grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     grid.add_column(no_wrap=True)
     for it, answer in zip(badges, answers, strict=True):
-        grid.add_row(it, _lines(answer.sentence, beside, "bold"))
+        grid.add_row(it, wrapped(answer.sentence, beside, "bold"))
     return grid
-
-
-def _lines(said: str, width: int, style: str = "") -> Text:
-    """Break text into lines, none between a number and its unit."""
-    lines = [
-        line
-        for paragraph in said.splitlines()
-        for line in wrap(text.bound(paragraph, NO_BREAK), max(width, 1), break_on_hyphens=False)
-    ]
-    return Text("\n".join(lines).replace(NO_BREAK, " "), style)
 
 
 def badge(verdict: Verdict, words: str) -> Text:
@@ -129,8 +118,8 @@ def _finding(found: FindingGroup, width: int) -> Padding:
     return Padding(
         Group(
             Text.assemble((found.rule, style), (f"  {found.means}", "dim")),
-            *(_lines(line, width) for line in found.told),
-            _lines(f"→ {found.remedy}", width),
+            *(wrapped(line, width) for line in found.told),
+            wrapped(f"→ {found.remedy}", width),
         ),
         (1, 0, 0, INDENT),
     )
@@ -190,7 +179,7 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
     if point.judgement.league is not None:
         return  # of so many arms the rest is in the report
     answered = reasons(point.deciding) if point.deciding else ()
-    whys = [_lines(f"{who}: {why}", width) for who, why in answered]
+    whys = [wrapped(f"{who}: {why}", width) for who, why in answered]
     if whys:
         yield from (*whys, Text())
     explained = [line for it in point.judgement.explanations if (line := because(it))]
@@ -203,7 +192,7 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
         ("What other settings are worth", what_settings_are_worth(point.judgement.gains)),
         ("Why: where the servers' CPU time goes", explained),
     ):
-        if lines := [_lines(it, width - INDENT) for it in told]:
+        if lines := [wrapped(it, width - INDENT) for it in told]:
             yield Text(heading, style="bold")
             yield from (Padding(it, (0, 0, 0, INDENT)) for it in lines)
             yield Text()
@@ -280,7 +269,9 @@ def _pilots(pilots: Sequence[PilotView], width: int) -> Iterator[RenderableType]
         rows += [[Text(it) for it in (p.arm, *map(p.cells.__getitem__, heads), "")] for p in pilots]
         yield _lined_up(rows, 1, _fitting(rows, 1, width))
     for pilot in pilots:
-        yield Padding(_lines(f"{pilot.arm}: {pilot.why}", width - INDENT, "dim"), (0, 0, 0, INDENT))
+        yield Padding(
+            wrapped(f"{pilot.arm}: {pilot.why}", width - INDENT, "dim"), (0, 0, 0, INDENT)
+        )
 
 
 def _tuning(view: RunView, width: int) -> Iterator[RenderableType]:
@@ -289,7 +280,7 @@ def _tuning(view: RunView, width: int) -> Iterator[RenderableType]:
         if at == 0:
             yield Text("What tuning was worth", style="bold")
             said = [line for point in view.points for line in gains(point)]
-            yield from (Padding(_lines(it, width - INDENT), (0, 0, 0, INDENT)) for it in said)
+            yield from (Padding(wrapped(it, width - INDENT), (0, 0, 0, INDENT)) for it in said)
             yield Text()
         yield Text(f"How {side.name} was tuned", style="bold")
         yield Padding(_facts(side_facts(side), width - INDENT), (0, 0, 0, INDENT))
@@ -305,7 +296,7 @@ def _remedies(view: RunView, width: int) -> Iterator[RenderableType]:
     ]
     if told:
         yield Text("Mended while it ran", style="bold")
-        yield from (Padding(_lines(it, width - INDENT), (0, 0, 0, INDENT)) for it in told)
+        yield from (Padding(wrapped(it, width - INDENT), (0, 0, 0, INDENT)) for it in told)
         yield Text()
 
 
@@ -337,5 +328,5 @@ def _facts(facts: Facts, width: int) -> Grid:
     beside = width - max(len(term) for term, _ in facts) - GAP
     grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     for term, said in facts:
-        grid.add_row(Text(term, style="dim"), _lines(said, beside))
+        grid.add_row(Text(term, style="dim"), wrapped(said, beside))
     return grid
