@@ -50,7 +50,7 @@ def _said(claim: GateClaim) -> str:
 def worse_range(claim: GateClaim) -> str:
     """Give by how much head is worse: `−1.8 to +2.1 %`, below zero better; or `6.5 to 14×`."""
     if claim.worse is None:
-        return "not known"
+        return "too few blocks"
     if claim.worse.high > FACTORS_ABOVE:
         return f"{significant(claim.worse.low, 2)} to {significant(claim.worse.high, 2)}×"
     low, high = (_signed(end - 1) for end in (claim.worse.low, claim.worse.high))

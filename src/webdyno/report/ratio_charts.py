@@ -35,6 +35,8 @@ TONES = {
 ROW_PX = 46
 """Height of a ratio with its label above it."""
 ABOVE_PX = -11
+RESULT_PX = 150
+"""So much of a row's line is left to its result."""
 MOST_ROOM = 4.0
 """How far beyond the outermost estimates an axis goes; wider intervals are cut off there."""
 FACTOR = "format(datum.value, '.4~g') + '×'"
@@ -129,7 +131,7 @@ def _chart(rows: Rows, against: str) -> Layers:
             x=across("ratio"), description=TOLD
         ),
         base.mark_text(
-            align="left", dy=ABOVE_PX, aria=False, limit=alt.ExprRef("width - 150")
+            align="left", dy=ABOVE_PX, aria=False, limit=alt.ExprRef(f"width - {RESULT_PX}")
         ).encode(x=alt.value(0), text="label:N"),
         shown.mark_text(align="right", dy=ABOVE_PX, aria=False, fontWeight=600).encode(
             x=alt.value("width"), text="result:N"
