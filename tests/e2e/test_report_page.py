@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from e2e.commands import webdyno_here
 from report import runs
+from report.test_claims import page_of_claims
 from webdyno.report.page import write_report
 from webdyno.run.folder import RunFolder
 
@@ -119,6 +120,14 @@ def check_page(visit: Visit, page: Path, kind: str) -> None:
     assert visit.page.locator("section.verdict .headline").first.inner_text()
     assert serious_faults(visit.page) == []
     visit.page.context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_the_page_of_a_study_is_whole_quiet_and_fits(
+    browser: Browser, tmp_path: Path, width: int, scheme: Scheme
+) -> None:
+    page = page_of_claims(tmp_path)
+    check_page(Visit(browser, page, width, scheme), page, "a study")
 
 
 def serious_faults(page: Page) -> list[str]:

@@ -27,6 +27,13 @@ def test_an_unknown_study_is_told_with_those_there_are(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_folder_that_cannot_be_made_is_told_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = webdyno_here("studies", "deathmatch", "--out=file/s", folder=tmp_path)
+    assert done.returncode == 2
+    assert "--out file/s: can't be made: Not a directory" in done.stderr
+
+
 def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -> None:
     arms = {
         "apache-alone": SimulatedArm(rate_rps=20_000),
@@ -43,6 +50,8 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     *_, row = (tmp_path / "s/claims.md").read_text().splitlines()
     assert "frees it from slow client connections" in row
     assert "no finished block at its levels" in row
+    page = (tmp_path / "s/claims.html").read_text()
+    assert "Of 1 claim none hold here, none do not; 1 stays open." in page
     assert left_behind(tmp_path) == []
 
 

@@ -18,8 +18,9 @@ from webdyno.model.load_result import Bytes
 from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome
+from webdyno.report.claims import markdown
 from webdyno.run.budget import need_s, thinned
-from webdyno.studies import judge_claim, markdown, next_round
+from webdyno.studies import judge_claim, next_round
 from webdyno.studies.claims import bounds, outcome_at
 from webdyno.studies.further import RESERVE, blocks_to_decide, further_blocks
 

@@ -24,6 +24,7 @@ from webdyno.model.experiment import Level
 from webdyno.model.format import count, duration
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
+from webdyno.model.run import PAGE_FILE, RunHead
 from webdyno.model.study import ClaimRow, Outcome, Study
 from webdyno.run.folder import HEAD_FILE, RunFolder
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.studies.further import Further
 
 CLAIMS_FILE = "claims.md"
+CLAIMS_PAGE = "claims.html"
 
 BUDGET_FOR_NEED = 3.0
 """Pilots plan for blocks that take a third of a run's budget, see `run/pilot.py`."""
@@ -51,9 +53,9 @@ def studies(
     """List the studies, or repeat some and judge their claims.
 
     First each experiment gets the blocks that a verdict needs, at the levels that claims name; what
-    is left of the time goes to claims that are undecided by then. The table of claims is printed,
-    and written as Markdown beside the runs. The exit code is 3 when an experiment failed, whatever
-    became of the others.
+    is left of the time goes to claims that are undecided by then. What became of the claims is
+    printed, and written beside the runs as a page and as Markdown. The exit code is 3 when an
+    experiment failed, whatever became of the others.
 
     For example
 
@@ -100,11 +102,16 @@ class _Plan(NamedTuple):
 
 
 def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
-    from webdyno.studies import claim_blocks, markdown
+    from webdyno.report.claims import claim_blocks, claims_page, counts, markdown
+    from webdyno.report.page import replace_file
 
     catalogue = Catalogue.load()
     for study in wanted:
         check_study(study, catalogue)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Mistake(f"--out {folder}: can't be made: {error.strerror}") from error
     planned = [plan for study in wanted for plan in _plans(study, catalogue, folder)]
     planned.sort(key=lambda plan: plan.need_s)  # the longest last: what it overruns costs no other
     _tell_time(planned, budget_s)
@@ -117,12 +124,15 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     rows = [row for study in wanted for row in _rows(study, folder, failures)]
     console = plain_console()
     console.print(claim_blocks(rows))
-    file = _write_table(folder, markdown(rows))
-    console.print(f"{_counts(rows)}; table in {file}", soft_wrap=True)
-    if not failures and not interrupted:
-        return Exit.OK
     names = [study.name for study in wanted]
     again = command("studies", *names, "--budget", f"{budget_s:g}s", "--out", folder)
+    replace_file(folder / CLAIMS_FILE, markdown(rows), again)
+    page = folder / CLAIMS_PAGE
+    replace_file(page, claims_page(wanted, rows, _reported(wanted, folder), again), again)
+    found = ", ".join(f"{number} × {outcome}" for outcome, number in counts(rows).items())
+    console.print(f"{found}\nReport: {page}", soft_wrap=True)
+    if not failures and not interrupted:
+        return Exit.OK
     tell(f"{_what_is_missing(failures)}; to measure what is missing: {again}")
     return Exit.INTERRUPTED if interrupted else Exit.FAILED
 
@@ -208,16 +218,6 @@ def _tell_time(planned: Sequence[_Plan], budget_s: float) -> None:
         tell(f"{takes}; the rest of {duration(budget_s)} goes to claims that are undecided then")
 
 
-def _write_table(folder: Path, text: str) -> Path:
-    file = folder / CLAIMS_FILE
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Trouble(f"{file}: can't be written: {error.strerror}") from error
-    return file
-
-
 def _plans(study: Study, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
     """Give the study's experiments that aren't measured to their end yet."""
     from webdyno.run.budget import need_s
@@ -273,6 +273,8 @@ def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow
     return rows
 
 
-def _counts(rows: Sequence[ClaimRow]) -> str:
-    outcomes = [row.outcome for row in rows]
-    return ", ".join(f"{outcomes.count(each)} × {each}" for each in Outcome if each in outcomes)
+def _reported(wanted: Sequence[Study], folder: Path) -> dict[str, RunHead]:
+    """Give the runs that have a report, by experiment."""
+    names = [name for study in wanted for name in study.experiments]
+    there = [name for name in names if (folder / name / PAGE_FILE).exists()]
+    return {name: RunFolder.open(folder / name).head for name in there}

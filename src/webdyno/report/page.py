@@ -41,12 +41,17 @@ def write_report(folder: Path, view: RunView) -> Path:
 
     Earlier ones are replaced as a whole or not at all. Raises Trouble when they can't be written.
     """
-    _replace(folder / SUMMARY_FILE, summary_csv(view))
-    _replace(folder / PAGE_FILE, html_page(folder, view))
+    again = command("report", folder)
+    replace_file(folder / SUMMARY_FILE, summary_csv(view), again)
+    replace_file(folder / PAGE_FILE, html_page(folder, view), again)
     return folder / PAGE_FILE
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str, again: str) -> None:
+    """Write a file as a whole or not at all; `again` is the command that makes it another time.
+
+    Raises Trouble when it can't be written.
+    """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         # Half a character, as JSON may hold it, must not cost the report.
@@ -55,8 +60,8 @@ def _replace(path: Path, text: str) -> None:
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise Trouble(
-            f"{path}: can't be written: {error.strerror}. The run itself is safe; once that is "
-            f"mended, `{command('report', path.parent)}` makes the report again."
+            f"{path}: can't be written: {error.strerror}. What was measured is safe; once that is "
+            f"mended, `{again}` makes it again."
         ) from error
 
 
@@ -64,11 +69,12 @@ def html_page(folder: Path, view: RunView) -> str:
     """Give the page of a run as text."""
     head = view.head
     return (
-        _environment()
+        templates()
         .get_template("report.html")
         .render(
             folder=folder,
             head=head,
+            version=head.webdyno_version,
             view=view,
             figures=_result_figures(view),
             machine=machine_facts(head.machine),
@@ -102,7 +108,8 @@ def _figures_of(point: PointView, view: RunView) -> list[Figure]:
 
 
 @cache
-def _environment() -> Environment:
+def templates() -> Environment:
+    """Give what fills in the pages, with the words that they share."""
     environment = Environment(
         loader=PackageLoader("webdyno.report"),
         autoescape=True,

@@ -2,6 +2,5 @@
 
 from webdyno.studies.claims import judge_claim
 from webdyno.studies.further import Round, further_blocks, next_round
-from webdyno.studies.table import claim_blocks, markdown
 
-__all__ = ["Round", "claim_blocks", "further_blocks", "judge_claim", "markdown", "next_round"]
+__all__ = ["Round", "further_blocks", "judge_claim", "next_round"]

@@ -1,14 +1,16 @@
-"""What becomes of claims, as it is printed."""
+"""What becomes of claims, as it is printed, and their page."""
 
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
 
+from report import runs
 from webdyno.model.interval import Interval
-from webdyno.model.study import Claim, ClaimRow, Outcome, Told
-from webdyno.studies import claim_blocks, markdown
+from webdyno.model.study import Claim, ClaimRow, Outcome, Study, Told
+from webdyno.report.claims import claim_blocks, claims_page, markdown, sentence
 
 LOW, HIGH = Interval(low=1.9, estimate=2.0, high=2.1), Interval(low=3.0, estimate=3.2, high=3.4)
 RATIO: Any = {"experiment": "x", "arms": ["nginx"], "against": "apache", "above": 1.0}
@@ -67,3 +69,39 @@ def test_the_table_puts_both_measurements_beside_the_published_figure() -> None:
 def test_a_bar_in_a_text_does_not_end_its_cell() -> None:
     row = ROWS[1].model_copy(update={"why": "a|b"})
     assert markdown([row]).splitlines()[2].endswith("| a\\|b |")
+
+
+def test_how_many_hold_is_said_in_a_sentence() -> None:
+    holds, untold = ROWS
+    shown = holds.told[0].model_copy(update={"outcome": Outcome.SHOWN})
+    assert sentence(ROWS) == "Of 2 claims 1 holds here, none do not; 1 stays open."
+    assert sentence([holds, holds.model_copy(update={"told": [shown]})]) == (
+        "Of 1 claim 1 holds here, none do not; none stay open."
+    )
+    assert sentence([untold.model_copy(update={"told": [shown]})]).startswith("Nothing here is")
+
+
+STUDY = Study(
+    name="deathmatch",
+    title="<b>A title</b>",
+    setting="long ago",
+    experiments=["x", "y"],
+    claims=[row.claim for row in ROWS],
+)
+
+
+def page_of_claims(folder: Path) -> Path:
+    """Write the page of a study of which one experiment was measured, with a hostile title."""
+    page = folder / "claims.html"
+    measured = {"x": runs.decided().head}
+    page.write_text(claims_page([STUDY], ROWS, measured, "webdyno studies deathmatch"))
+    return page
+
+
+def test_the_page_has_claims_outcomes_and_reports_and_no_markup_of_others(tmp_path: Path) -> None:
+    page = page_of_claims(tmp_path).read_text()
+    assert "<title>&lt;b&gt;A title&lt;/b&gt;</title>" in page
+    assert "<b>A title" not in page
+    assert '<a href="x/report.html">x</a>' in page
+    assert 'href="y/report.html"' not in page
+    assert '<pre tabindex="0"><code>webdyno studies deathmatch</code></pre>' in page
