@@ -103,6 +103,12 @@ def test_half_a_character_in_a_record_does_not_cost_the_report(tmp_path: Path) -
     assert "half \\ud83d" in page.read_text()
 
 
+def test_flags_are_code_that_is_not_broken() -> None:
+    assert prose("make it longer (--set a.b=5), or `run --full`; a--b") == (
+        'make it longer (<code class="flag">--set a.b=5</code>), or <code>run --full</code>; a--b'
+    )
+
+
 def test_each_point_of_a_sweep_is_there_folded() -> None:
     html = page(runs.two_factors())
     drawn = set(re.findall(r'data-chart="([^"]+)"', html))

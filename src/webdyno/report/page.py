@@ -32,7 +32,7 @@ from webdyno.report.view import PointView, RunView
 from webdyno.report.waiting import sentences as where_time_goes
 
 SUMMARY_FILE = "summary.csv"
-CODE = re.compile(r"`([^`]*)`")
+CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?)")
 NARROW_SPACE = "\u202f"
 
 
@@ -142,6 +142,11 @@ def templates() -> Environment:
 
 
 def prose(said: str) -> Markup:
-    """Typeset a sentence: commands as code, no line's end between a number and its unit."""
+    """Typeset a sentence: commands and flags as code, no line's end between a number and unit."""
+
+    def code(found: re.Match[str]) -> str:
+        flag = found["flag"]
+        return f'<code class="flag">{flag}</code>' if flag else f"<code>{found['command']}</code>"
+
     spaced = str(escape(text.bound(said, NARROW_SPACE)))
-    return Markup(CODE.sub(r"<code>\1</code>", spaced))  # noqa: S704 (escaped before)
+    return Markup(CODE.sub(code, spaced))  # noqa: S704 (escaped before)
