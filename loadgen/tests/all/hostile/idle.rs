@@ -86,8 +86,12 @@ fn no_answers() {
 #[test]
 fn closed_without_an_answer() {
     let result = beside(drop);
-    let failed = number(&result, "/idle_connections/failed");
-    expect(&result, &[("/idle_connections/held", 0), ("/idle_connections/server_closed", failed)]);
+    expect(&result, &[("/idle_connections/held", 0)]);
+    let of = |path: &str| number(&result, path);
+    let (failed, closed) = (of("/idle_connections/failed"), of("/idle_connections/server_closed"));
+    // On a busy machine the server comes too late to some, which is another failure of theirs.
+    let late = result["idle_connections"]["failure_samples"].to_string().contains("no full answer");
+    assert!(closed == failed || (late && (IDLE..failed).contains(&closed)), "{result:#}");
     // They rest 1, 2, 4, 8 … 100 ms between tries: some 10 tries each.
     assert!((IDLE..20 * IDLE).contains(&failed), "{result:#}");
     has_samples(&result, "closed without an answer");
