@@ -41,6 +41,8 @@ EXAMPLES = """\
 RESULTS = Path("bench/results/causes.jsonl")
 CATALOGUE = Path(__file__).parent / "rig" / "dialled"
 SLOW, GOOD = "slow", "good"
+SHORT = ("--budget=25s", "--set=measure.patience=1")
+"""Of the run that advice is asked about: it only has to show what the slow one is like."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,9 @@ class Case:
     """Of both."""
     load: Sequence[str] = ()
     """Lines of [load]."""
+    decide_on: str = "rate_rps"
+    budget: str = "90s"
+    """Of `why`, which ends when it knows: more where many or slow servers are tried."""
 
 
 CACHED: Mapping[str, KnobValue] = {"open_file_cache": True}
@@ -68,15 +73,17 @@ CASES: dict[str, Case] = {
     "access log (apache)": Case("apache-event", "static", "/hello.txt", {"access_log": True}),
     "access log (nginx)": Case("nginx", "static", "/hello.txt", {"access_log": True}, CACHED),
     "no sendfile": Case("nginx", "static", "/1MB.txt", {"sendfile": False}, CACHED),
-    "files opened anew": Case("nginx", "static", "/hello.txt", {"open_file_cache": False}),
+    "files opened anew": Case("nginx", "static", "/hello.txt", {"open_file_cache": False}, CACHED),
     "gzip level": Case(
         "nginx", "static", "/100KB.txt", {"gzip_level": 9}, {**CACHED, "gzip": True}, GZIP
     ),
     "too few workers": Case("nginx-phpfpm", "waiting", "/", {"children": 1}, KEPT),
     "too many workers": Case("nginx", "static", "/hello.txt", {"workers": 64}, CACHED),
-    "no OPcache (php-fpm)": Case("nginx-phpfpm", "wordpress", "/", {"opcache": False}, KEPT),
+    "no OPcache (php-fpm)": Case(
+        "nginx-phpfpm", "wordpress", "/", {"opcache": False}, KEPT, budget="6m"
+    ),
     "no OPcache (mod_php)": Case(
-        "apache-prefork-modphp", "hello-php", "/hello.php", {"opcache": False}
+        "apache-prefork-modphp", "hello-php", "/hello.php", {"opcache": False}, budget="3m"
     ),
     "backend not kept": Case(
         "haproxy-front", "hello-php", "/hello.php", {"upstream_keepalive": False}
@@ -86,8 +93,9 @@ CASES: dict[str, Case] = {
     "no TLS resumption": Case(
         *("nginx", "static", "/hello.txt", {"tls_resumption": False}, CACHED),
         ('protocol = "https"', *NEW_CONNECTIONS),
+        decide_on="server_cpu_us",  # the client has as much to do
     ),
-    "backlog": Case("nginx", "static", "/hello.txt", {"backlog": 4}, CACHED, NEW_CONNECTIONS),
+    "backlog": Case("nginx", "static", "/hello.txt", {"backlog": 16}, CACHED, NEW_CONNECTIONS),
     "nothing (nginx)": Case("nginx", "static", "/hello.txt", {}, CACHED),
     "nothing (apache)": Case("apache-event", "static", "/hello.txt", {}),
     "nothing (php-fpm)": Case("nginx-phpfpm", "hello-php", "/hello.php", {}, KEPT),
@@ -119,7 +127,6 @@ def script() -> Script:
     made = Script(__doc__, EXAMPLES)
     made.add_choice("--cases", list(CASES))
     made.add_growing(RESULTS)
-    made.add_argument("--budget", default="45s", help="webdyno's --budget, for each run (45s)")
     return made
 
 
@@ -127,22 +134,29 @@ def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show the last result of each case."""
     for _ in range(options.rounds):
         for name in options.cases:
-            found = name_cause(name, options.budget)
+            found = name_cause(name)
             lab.append(options.results, found)
             progress.print(line(found), markup=False)
     console.print(table(lab.read_as(options.results, Named)))
 
 
-def name_cause(name: str, budget: str) -> Named:
+def name_cause(name: str) -> Named:
     """Measure a case, and ask for advice."""
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         experiment, folder = Path(scratch) / "case.toml", Path(scratch) / "run"
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
-        common = ("--yes", f"--budget={budget}", "--no-report")
-        problem = _call(
-            *("run", str(experiment), f"--catalog={CATALOGUE}", f"--out={folder}", *common)
-        ) or _call("why", str(folder), "--advice", "--try", f"--arm={SLOW}", *common)
+        measured = ("run", str(experiment), f"--catalog={CATALOGUE}", f"--out={folder}", *SHORT)
+        asked = (
+            "why",
+            str(folder),
+            "--advice",
+            "--try",
+            f"--arm={SLOW}",
+            f"--budget={CASES[name].budget}",
+        )
+        common = ("--yes", "--no-report")
+        problem = _call(*measured, *common) or _call(*asked, *common)
         kept = lab.Kept(
             case=name,
             at=at,
@@ -157,6 +171,7 @@ def name_cause(name: str, budget: str) -> Named:
 def written(name: str, case: Case) -> str:
     """Give the experiment: the slow server and the other one."""
     lines = [f'title = "Planted: {name}"', 'question = "Is it slower?"', f'site = "{case.site}"']
+    lines += ["[measure]", f'decide_on = "{case.decide_on}"']
     lines += ["[load]", f'paths = ["{case.path}"]', *case.load]
     for arm, knobs in ((GOOD, case.knobs), (SLOW, {**case.knobs, **case.planted})):
         lines += [f"[arms.{arm}]", f'stack = "{case.stack}"']

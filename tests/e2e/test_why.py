@@ -1,13 +1,17 @@
 """What limits an arm, found by real limits on real servers."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from builders import SimulatedArm, simulated_run
 from e2e.commands import left_behind, run_blocks, webdyno, webdyno_here
 from webdyno.cli.exits import Exit
+from webdyno.model.records import SlotRecord
+from webdyno.run.folder import RunFolder
 
 SERVER = """
 import http.server, sys, time
@@ -73,6 +77,36 @@ def test_a_planted_cause_is_named_and_its_mending_measured(tmp_path: Path) -> No
 
 def unwrapped(told: str) -> str:
     return " ".join(told.split())
+
+
+@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+@pytest.mark.skipif(os.geteuid() != 0, reason="perf of other processes takes root")
+def test_samples_have_names_also_of_what_a_server_compiles(tmp_path: Path) -> None:
+    few = [it for it in FEW if "warmup" not in it]
+    run_blocks(1, "duel", "node", "nginx", "--yes", *few, folder=tmp_path)
+    done = webdyno("why", "run", "--profile", "--budget=8s", folder=tmp_path)
+    assert done.returncode in {Exit.OK, Exit.UNDECIDED, Exit.INVALID}, done.stderr
+    sampled = RunFolder.open(tmp_path / "run/why/profile")
+    stacks = (sampled.path / "profile/node.folded").read_text()
+    assert "server.js" in stacks, stacks[:2000]
+    slots = [it for it in sampled.records() if isinstance(it, SlotRecord)]
+    assert all(it.profile for it in slots if it.phase == "measure")
+    assert not list(Path("/tmp").glob("perf-*.map"))  # noqa: S108 (perf looks there alone)
+    assert left_behind(tmp_path) == []
+
+
+def test_without_perf_it_says_so_and_tells_what_the_kernel_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm(server_cpu_us=40.0)})
+    with RunFolder.create(tmp_path / "run", run.head) as folder:
+        for record in run.records:
+            folder.append(record)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = webdyno_here("why", "run", "--profile", folder=tmp_path)
+    assert done.returncode == Exit.OK, done.stderr
+    assert "no samples: profiles take `perf` (Debian: apt-get install linux-perf)" in done.stderr
+    assert "A request costs apache" in done.stdout
 
 
 def test_what_no_rate_can_tell_is_refused(tmp_path: Path) -> None:

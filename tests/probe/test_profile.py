@@ -5,11 +5,19 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from webdyno.bench.cpus import allowed_cpus
-from webdyno.probe.profile import SAMPLED_HZ, Frame, Profiler, profile_of, what_is_done
+from webdyno.probe.profile import (
+    SAMPLED_HZ,
+    Frame,
+    Profiler,
+    profile_of,
+    sampling_fault,
+    what_is_done,
+)
 
 SAID = """\
 nginx  4211
@@ -66,10 +74,32 @@ def test_the_kernel_s_work_is_named_by_the_call(calls: list[str], what: str) -> 
         ("/usr/lib/apache2/modules/mod_mime.so", "mod_mime's own code"),
         ("/usr/bin/node", "node's own code"),
         ("", "unknown's own code"),
+        ("/tmp/perf-4711.map", "code compiled while it ran"),  # noqa: S108 (perf's own place)
+        ("//anon", "code compiled while it ran"),
+        ("[JIT] tid 4711", "code compiled while it ran"),
     ],
 )
 def test_what_is_no_kernel_s_is_named_by_its_program(program: str, what: str) -> None:
     assert what_is_done([Frame("f", program)]) == what
+
+
+def test_names_may_hold_what_parts_stacks() -> None:
+    told = ["node 1", "\t 55e4a1b2c3d4 JS:~a;b /srv/app.js:3:4 (/tmp/perf-1.map)", ""]
+    assert list(profile_of(iter(told)).stacks) == ["node;JS:~a,b /srv/app.js:3:4"]
+
+
+def test_where_nothing_can_be_sampled_it_says_what_would_help(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "apt-get install linux-perf" in (sampling_fault() or "")
+    refuses = tmp_path / "perf"
+    refuses.write_text("#!/bin/sh\necho 'No permission to enable cpu-clock event.' >&2; exit 255\n")
+    refuses.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    fault = sampling_fault() or ""
+    assert "No permission to enable cpu-clock event" in fault
+    assert "kernel.perf_event_paranoid is -1" in fault
 
 
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")

@@ -137,3 +137,17 @@ def test_what_was_not_tried_is_only_worth_trying() -> None:
     assert told == "a: worth trying is log = false: with true it waits (https://x.org/)."
     (none,) = worth_trying("a", [])
     assert "no known cause" in none
+
+
+def test_what_only_matters_over_tls_is_tried_where_the_load_speaks_it() -> None:
+    slow = Arm(stack="nginx", knobs={"tls_resumption": False})
+    never = Evidence(answer_bytes=13, keeps_connections=False, busy=1.0)
+    assert ("tls_resumption", True) in suspected(slow, never, protocol="https")
+    assert ("tls_resumption", True) not in suspected(slow, never)
+
+
+def test_gains_are_of_the_metric_that_the_run_decides_on() -> None:
+    experiment = run_head({"a": "nginx", "b": "nginx"}).experiment
+    measure = experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})
+    asked = asked_advice("a", experiment.model_copy(update={"measure": measure}), [])
+    assert asked.measure.decide_on == "server_cpu_us"

@@ -13,14 +13,24 @@ FIRST_AFTER_PILOT = 2
 
 WARMUP_S, LEAD_IN_S, WINDOW_S = 1.0, 0.0, 0.5
 """Where nobody says and nothing is found."""
+COUNTED_S = 0.3
+"""So long calls are counted at least, for thousands of requests to a fast server."""
 
 
 def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
     """Give the settings of a point's next block, from what is on record of that point.
 
-    Arms that may be equal have equal ones: see `_evened`.
+    Arms that may be equal have equal ones: see `_evened`. Where samples are taken all warm up in a
+    slot of their own, in which their system calls are counted.
     """
-    return _evened(_found_settings(records, experiment), experiment)
+    settings = _evened(_found_settings(records, experiment), experiment)
+    return _with_time_to_count(settings) if experiment.profile else settings
+
+
+def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
+    least_s = {arm: lead_in_s + COUNTED_S for arm, lead_in_s in settings.lead_in_s.items()}
+    warmup_s = {arm: max(it, least_s.get(arm, COUNTED_S)) for arm, it in settings.warmup_s.items()}
+    return settings.model_copy(update={"warmup_s": warmup_s})
 
 
 def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:

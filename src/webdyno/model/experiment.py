@@ -312,6 +312,11 @@ class Experiment(Model):
         others = [it for it in self.arms if it != arm and self.arms[it] == self.arms[arm]]
         return [arm, *others]
 
+    def knobs_of(self, arm: str) -> dict[str, KnobValue]:
+        """Give an arm's knobs, with what its load has it speak."""
+        knobs, protocol = self.arms[arm].knobs, self.load_of(arm).protocol
+        return knobs if protocol == "http" else {**knobs, "protocol": protocol}
+
     def load_of(self, arm: str) -> Load:
         """Give what the clients do with an arm."""
         return changed(self.load, *self.load_changes_of(arm))

@@ -64,6 +64,8 @@ class _Knob(Model):
     """Where tuning looks; None: it leaves it as it is."""
     cause: Cause | None = None
     """How it makes servers slow, if that is known of it."""
+    when_sampled: KnobValue | None = None
+    """What `webdyno why --profile` gives it, so that samples have names; None: it stays."""
 
     def idle(self, fixed: Mapping[str, KnobValue]) -> bool:
         """Whether it has no effect, given the knobs that are fixed."""
@@ -140,6 +142,8 @@ def _with_right_default(knob: K) -> K:
         is_factor = knob.type in {"whole", "real"} and value in FACTORS
         if not is_factor and (fault := knob.fault(value)):
             raise ValueError(f"cause.better {fault}, not {value!r}")
+    if knob.when_sampled is not None and (fault := knob.fault(knob.when_sampled)):
+        raise ValueError(f"when_sampled {fault}, not {knob.when_sampled!r}")
     return knob
 
 

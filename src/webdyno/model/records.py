@@ -72,6 +72,8 @@ class SlotRecord(Model):
     """What the probes read; None when none were at work."""
     profile: dict[str, Amount] | None = None
     """CPU seconds of the servers' CPUs by what was done, where that was sampled."""
+    system_calls: dict[str, Count] | None = None
+    """How often the servers' CPUs called the kernel, by call, where that was counted."""
 
 
 class Answer(Model):

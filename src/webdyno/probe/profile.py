@@ -8,10 +8,6 @@ code it is. Idle CPUs are not counted.
 
 import os
 import re
-import select
-import subprocess
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
@@ -20,12 +16,10 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from webdyno.model.mistake import Trouble
+from webdyno.probe.perf import Perf, read_by_perf
 
-PERF = "perf"
 SAMPLED_HZ = 997
 """A prime number, so as not to keep step with what a server does at a beat."""
-ANSWERS_WITHIN_S = 30.0
-READ_WITHIN_S, LOOK_S = 60.0, 0.05
 IDLE = re.compile(r"^(swapper|perf|perf-exec)$")
 SYSTEM_CALL = re.compile(r"^_*(?:x64|se|ia32|do|arm64)?_*sys_(\w+)$")
 CALLS = {
@@ -54,6 +48,8 @@ CALLS = {
 OF_CALL = {call: what for what, calls in CALLS.items() for call in calls}
 NETWORK = ("net_rx_action", "__napi_poll", "process_backlog")
 FAULT = ("asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault")
+COMPILED = re.compile(r"^(?:/tmp/perf-\d+\.map|//anon|\[JIT\].*|\[anon.*)$")
+"""Where `perf` finds what a program compiles while it runs; by process, unlike its own code."""
 KERNEL = {"[kernel.kallsyms]", "[kernel]", "[guest.kernel.kallsyms]", "[vdso]"}
 
 
@@ -77,42 +73,16 @@ class Profile(NamedTuple):
 class Profiler:
     """Samples some CPUs while it is entered; `profile` is there afterwards."""
 
-    def __init__(self, cpus: Sequence[int], beside: Collection[int]) -> None:
+    def __init__(self, cpus: Collection[int], beside: Collection[int]) -> None:
         """Sample those CPUs, working on others; raise Trouble on entering where one may not."""
-        self._cpus = ",".join(map(str, cpus))
-        self._beside = beside
+        options = ("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}", "-g")
+        self._perf = Perf(options, cpus, beside)
         self.profile = Profile({}, Counter())
 
     def __enter__(self) -> Self:
         """Begin; give back when the kernel samples."""
-        with ExitStack() as exits:
-            folder = tempfile.TemporaryDirectory(prefix="webdyno-profile-")
-            place = Path(exits.enter_context(folder))
-            self._data = place / "perf.data"
-            pipes = [place / name for name in ("control", "ack")]
-            self._control, self._ack = (_pipe(it, exits) for it in pipes)
-            self._process = exits.enter_context(self._perf(*pipes))
-            exits.callback(self._process.kill)
-            os.sched_setaffinity(self._process.pid, self._beside)
-            self._say("enable")
-            self._exits = exits.pop_all()
+        self._perf.__enter__()
         return self
-
-    def _perf(self, control: Path, ack: Path) -> subprocess.Popen[bytes]:
-        try:
-            return subprocess.Popen(
-                [
-                    *(PERF, "record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}"),
-                    *("-g", f"--cpu={self._cpus}", "--delay=-1", f"--output={self._data}"),
-                    f"--control=fifo:{control},{ack}",
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except FileNotFoundError:
-            raise Trouble(f"profiles take `{PERF}` (Debian: apt-get install linux-perf)") from None
 
     def __exit__(
         self,
@@ -121,48 +91,28 @@ class Profiler:
         trace: TracebackType | None,
     ) -> None:
         """End, and read what was sampled."""
-        with self._exits:
+        with ExitStack() as exits:
+            exits.push(self._perf)
             if kind is None:
-                self._say("stop")
-                self._process.wait(ANSWERS_WITHIN_S)
-                self.profile = profile_of(self._read())
+                self._perf.say("stop")
+                self._perf.finish()
+                self.profile = profile_of(iter(self._read().splitlines()))
 
-    def _say(self, word: str) -> None:
-        """Tell perf something and wait until it has done it."""
-        os.write(self._control, f"{word}\n".encode())
-        deadline = time.monotonic() + ANSWERS_WITHIN_S
-        while not select.select([self._ack], [], [], LOOK_S)[0]:
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise Trouble(f"{PERF} can't sample here: {self._complaint()}")
-        os.read(self._ack, 64)
-
-    def _complaint(self) -> str:
-        said = b""
-        if self._process.poll() is not None and self._process.stderr is not None:
-            said = self._process.stderr.read().strip()
-        why = said.decode(errors="replace")[-300:] or "it gave no answer"
-        return f"{why}; root may, others where kernel.perf_event_paranoid is -1"
-
-    def _read(self) -> Iterator[str]:
-        done = subprocess.run(
-            [PERF, "script", f"--input={self._data}", "--fields=comm,pid,ip,sym,dso"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=READ_WITHIN_S,
-            check=False,
-        )
-        if done.returncode:
-            raise Trouble(f"{PERF} script: {done.stderr.strip()[-300:]}")
-        yield from done.stdout.splitlines()
+    def _read(self) -> str:
+        # Names of what servers compile are in files of theirs: `--force` has them believed.
+        place = f"--input={self._perf.output}"
+        return read_by_perf("script", "--force", place, "--fields=comm,pid,ip,sym,dso")
 
 
-def _pipe(path: Path, exits: ExitStack) -> int:
-    """Make a named pipe, open at both ends: else each side would wait for the other."""
-    os.mkfifo(path)
-    opened = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-    exits.callback(os.close, opened)
-    return opened
+def sampling_fault() -> str | None:
+    """Tell why CPUs can't be sampled here, and what would allow it; None where they can."""
+    cpus = os.sched_getaffinity(0)
+    try:
+        with Profiler(sorted(cpus), cpus):
+            pass
+    except Trouble as trouble:
+        return str(trouble)
+    return None
 
 
 def profile_of(lines: Iterator[str]) -> Profile:
@@ -196,7 +146,7 @@ def _frame(line: str) -> Frame:
     """Read `ffffffff8109 symbol (program)`."""
     rest = line.strip().partition(" ")[2]
     symbol, _, program = rest.rpartition(" (")
-    return Frame(symbol.partition("+")[0] or "?", program.rstrip(")"))
+    return Frame(symbol.partition("+")[0].replace(";", ",") or "?", program.rstrip(")"))
 
 
 def what_is_done(frames: Sequence[Frame]) -> str:
@@ -218,5 +168,7 @@ def what_is_done(frames: Sequence[Frame]) -> str:
 def _own_code(frames: Sequence[Frame]) -> str:
     if not frames:
         return "unknown"
+    if COMPILED.match(frames[0].program):
+        return "code compiled while it ran"
     program = Path(frames[0].program).name
     return f"{re.split(r'[-.]so|-[0-9]', program)[0] or 'unknown'}'s own code"

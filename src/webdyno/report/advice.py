@@ -7,6 +7,9 @@ from webdyno.model import format as text
 from webdyno.model.advice import Advice, Gain
 from webdyno.model.interval import Interval
 
+BOUNDLESS = 1e6
+"""Nothing is worth so much: where an interval reaches further, its upper end isn't known."""
+
 
 def sentences(found: Sequence[Gain]) -> Iterator[str]:
     """Say for each arm which settings surely make it better, the best first, then which don't."""
@@ -47,4 +50,6 @@ def setting(advice: Advice) -> str:
 
 
 def _between(ratio: Interval) -> str:
+    if ratio.high > BOUNDLESS:
+        return f"at least {text.significant(ratio.low, 3)}"
     return f"{text.significant(ratio.low, 3)} to {text.significant(ratio.high, 3)}"

@@ -1,5 +1,6 @@
 """What a request costs: all that the probes counted, divided by the answers given; and a start."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,9 @@ from webdyno.model.records import Record, SlotRecord
 from webdyno.model.run import RunHead
 
 MIB = 2**20
+SYSTEM_CALLS = "System calls per request, on the servers' CPUs"
+FEWEST_CALLS = 0.02
+"""A call that is rarer tells nothing of a request."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +104,34 @@ def costs(
     if all(it.readings for it in seen.values()):
         groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
         groups["Per request"][:0] = _by_service(seen)
+    if calls := _system_calls(head, records):
+        groups[SYSTEM_CALLS] = calls
     groups["At the start"] = _starts(facts)
     groups["Caches"] = _caches(facts)
     return {group: found for group, found in groups.items() if found}
+
+
+def _system_calls(head: RunHead, records: Sequence[Record]) -> list[Cost]:
+    """Give the calls that make up some of a request, the most frequent first."""
+    slots = [it for it in records if isinstance(it, SlotRecord) and it.system_calls]
+    each = {arm: _calls([it for it in slots if it.arm == arm]) for arm in head.experiment.arms}
+    calls = {call for found in each.values() for call in found}
+    most = {call: max(found[call] for found in each.values()) for call in calls}
+    told = sorted((call for call in most if most[call] >= FEWEST_CALLS), key=lambda it: -most[it])
+    if not told:
+        return []
+    total = Cost("all", {arm: _figure(sum(found.values())) for arm, found in each.items()})
+    return [total, *(Cost(it, {arm: _figure(each[arm][it]) for arm in each}) for it in told)]
+
+
+def _calls(slots: Sequence[SlotRecord]) -> defaultdict[str, float]:
+    """Give each call's count per answer, over all slots."""
+    answered = sum(answers(slot) for slot in slots) or 1
+    per_answer = defaultdict[str, float](float)
+    for slot in slots:
+        for call, count in (slot.system_calls or {}).items():
+            per_answer[call] += count / answered
+    return per_answer
 
 
 def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterable[Cost]:

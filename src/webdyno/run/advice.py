@@ -21,7 +21,8 @@ def advice_for(
     here = experiment.arms[arm]
     stack, site = catalogue.stack(here.stack), catalogue.site(experiment.site_of(arm))
     cpus = len(split.servers)
-    resolved = {it.name: it.knobs for it in resolve_stack(stack, site, here.knobs, cpus).roles}
+    roles = resolve_stack(stack, site, experiment.knobs_of(arm), cpus).roles
+    resolved = {it.name: it.knobs for it in roles}
     sent = _headers(arm, experiment)
     for name, (knob, sets) in stack.with_services(site.services).exposed_knobs().items():
         role, inner = sets[0]
@@ -50,7 +51,7 @@ def asked_advice(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> 
         name: here.model_copy(update={"knobs": {**here.knobs, it.knob: it.tried}})
         for name, it in changed.items()
     }
-    kept = experiment.measure.model_dump(include=KEPT, exclude_defaults=True)
+    kept = experiment.measure.model_dump(include={*KEPT, "decide_on"}, exclude_defaults=True)
     return experiment.model_copy(
         update={
             "title": f"What would make {arm} faster",
@@ -59,7 +60,7 @@ def asked_advice(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> 
             "advice": changed,
             "interventions": {},
             "design": None,
-            "measure": Measure.model_validate({"patience": 1, **kept}),
+            "measure": Measure.model_validate({"patience": 2, **kept}),
             "race": None,
             "gate": None,
             "factors": {},

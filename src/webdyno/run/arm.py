@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import UTC, datetime
 from statistics import fmean
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 from webdyno.generator import Generator, GeneratorError, LoadOrder
 from webdyno.model.calibration import Ceiling
@@ -13,7 +13,7 @@ from webdyno.model.headers import may_be_compressed
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import RemedyRecord, SlotRecord
-from webdyno.probe import Profiler, SlotProbe, server_cpu
+from webdyno.probe import Profiler, SlotProbe, SystemCalls, server_cpu
 from webdyno.run.point import ArmBench, MeasuredPoint, PlannedArm
 from webdyno.stack import RunningStack, StackDied, start_stack
 
@@ -25,6 +25,7 @@ AT_REST = 0.02
 """Share of a CPU that servers at rest may use all together."""
 
 Phase = Literal["warmup", "measure", "trial"]
+Look = TypeVar("Look", Profiler, SystemCalls)
 Stacks = Mapping[str, RunningStack]
 """The running servers, by arm."""
 
@@ -93,7 +94,9 @@ class RunningBlock:
         at.progress.slot_begins(name, phase)
         started_at = datetime.now(UTC)
         with (
-            self._profiler(arm, phase) as profiler,
+            # Calls cost more while they are counted, which would show in samples.
+            self._looking(arm, Profiler, wanted=phase != "warmup") as profiler,
+            self._looking(arm, SystemCalls, wanted=phase == "warmup") as system_calls,
             SlotProbe(name, self.stacks, at.benches[name].bench, generator.pid) as probe,
         ):
             result = put_load(generator, order, stack)
@@ -108,6 +111,7 @@ class RunningBlock:
                 servers=probe.servers(),
                 readings=probe.readings().model_copy(update={"ceiling": _ceiling(at, arm)}),
                 profile=profiler.profile.cpu_s if profiler else None,
+                system_calls=system_calls.counts if system_calls else None,
             )
         )
         at.keep(record)
@@ -117,12 +121,14 @@ class RunningBlock:
         stack.check_alive()
         return record
 
-    def _profiler(self, arm: PlannedArm, phase: Phase) -> AbstractContextManager[Profiler | None]:
-        """Give what samples the servers' CPUs meanwhile, if that was asked for."""
-        if not self.at.experiment.profile or phase == "warmup":
+    def _looking(
+        self, arm: PlannedArm, look: type[Look], *, wanted: bool
+    ) -> AbstractContextManager[Look | None]:
+        """Give what looks at the servers' CPUs meanwhile, if that was asked for."""
+        if not (self.at.experiment.profile and wanted):
             return nullcontext()
         split = self.at.benches[arm.name].bench.split
-        return Profiler(split.servers, split.rest)
+        return look(split.servers, split.rest)
 
     def _generator_of(self, arm: str) -> Generator:
         """Give the load generator of the arm's bench, started before its first slot."""

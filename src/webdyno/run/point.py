@@ -85,7 +85,7 @@ def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue)
     asked = asked_for(requests, load, site, os.environ)
     secrets = frozenset(secrets_of(requests, load, os.environ))
     stack = catalogue.stack(arm.stack)
-    knobs = arm.knobs if load.protocol == "http" else {**arm.knobs, "protocol": load.protocol}
+    knobs = experiment.knobs_of(name)
     return PlannedArm(name, stack, knobs, site, load, asked, secrets, arm.memory, arm.cpus)
 
 

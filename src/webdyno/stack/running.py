@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -134,6 +134,7 @@ class RunningStack:
         self._cpu_limit: CpuLimit | None = None
         self._prepared: PreparedSite = prepared
         self._started: list[RunningService] = []
+        self._left: list[Path] = []
         self._workspace: Workspace = bench.workspace()
         try:
             if not stack.runs_already:
@@ -288,11 +289,13 @@ class RunningStack:
 
     def ask_to_stop(self) -> None:
         """Have everything stop, without waiting for its end: that is for `stop`."""
+        self._left += name_files(self.pids)
         for service in reversed(self._started):
             service.ask_to_stop()
 
     def stop(self) -> None:
         """Stop everything, front first; nothing is left afterwards; safe to call twice."""
+        self._left += name_files(self.pids)
         for service in reversed(self._started):
             service.stop()
         if self.group is not None:
@@ -300,6 +303,8 @@ class RunningStack:
         forget_groups(self._workspace.name)
         self._workspace.remove()
         self._prepared.release()
+        for file in self._left:
+            file.unlink(missing_ok=True)
 
     def _limit_cpu(self) -> CpuLimit | None:
         theirs = self.stack.has_containers or self.stack.runs_already
@@ -337,6 +342,15 @@ class RunningStack:
     ) -> None:
         """Stop the stack."""
         self.stop()
+
+
+def name_files(pids: Callable[[], Iterable[int]]) -> list[Path]:
+    """Find what processes have told `perf` of the code that they compile while they run.
+
+    They write it where `perf` looks for it, and leave it there (perf's jit-interface.txt).
+    """
+    there = {file.stem.partition("-")[2]: file for file in Path("/tmp").glob("perf-*.map")}  # noqa: S108
+    return [there[name] for pid in pids() if (name := str(pid)) in there] if there else []
 
 
 def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:
