@@ -3,6 +3,7 @@
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
 import pytest
 from rich.console import Console
@@ -21,6 +22,7 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.session import begin_run, measure
 
 SERVICE_US, COLLAPSE_RPS = 500, 1_000
+WITHIN_US = 5_000
 
 
 class OneBlock(RunProgress):
@@ -45,7 +47,11 @@ def test_a_block_finds_the_capacity_of_each(
             "lasting": {"stack": "dialled", "knobs": fixed},
             "collapsing": {"stack": "dialled", "knobs": fixed | {"collapse_rps": COLLAPSE_RPS}},
         },
-        "capacity": {"slo": ["p99<5ms"], "arrivals": "constant", "longest_trial_s": 0.5},
+        "capacity": {
+            "slo": [f"p99<{WITHIN_US / 1000:g}ms"],
+            "arrivals": "constant",
+            "longest_trial_s": 0.5,
+        },
         "load": {"timeout_s": 1.0},
         "measure": {"seed": 1, "budget_s": 20.0},
     }
@@ -58,11 +64,20 @@ def test_a_block_finds_the_capacity_of_each(
             suppress(KeyboardInterrupt),
         ):
             measure(folder, OneBlock(folder.head))
+    if late := woken_late(folder):
+        pytest.skip(f"half of the trials' requests were sent up to {late:.0f} µs late or more")
     lasting, collapsing = (trials(folder, arm) for arm in ("lasting", "collapsing"))
     assert capacity_of(lasting) == pytest.approx(1e6 / SERVICE_US, rel=0.1)
     assert capacity_of(collapsing) == pytest.approx(COLLAPSE_RPS, rel=0.1)
     assert {it.start for it in lasting} == {0}
     assert max(it.start for it in collapsing) > 0
+
+
+def woken_late(folder: RunFolder) -> float | None:
+    """Tell a machine whose threads wake up too late for the objective, whatever the server does."""
+    slots = (it for it in folder.records() if isinstance(it, SlotRecord) and it.trial)
+    usual = median(it.load.send_lag_us.p99 or 0.0 for it in slots)
+    return usual if usual > WITHIN_US / 4 else None
 
 
 def trials(folder: RunFolder, arm: str) -> list[Trial]:
