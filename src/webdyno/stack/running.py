@@ -5,8 +5,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -289,13 +289,13 @@ class RunningStack:
 
     def ask_to_stop(self) -> None:
         """Have everything stop, without waiting for its end: that is for `stop`."""
-        self._left += name_files(self.pids)
+        self._left += self._name_files()
         for service in reversed(self._started):
             service.ask_to_stop()
 
     def stop(self) -> None:
         """Stop everything, front first; nothing is left afterwards; safe to call twice."""
-        self._left += name_files(self.pids)
+        self._left += self._name_files()
         for service in reversed(self._started):
             service.stop()
         if self.group is not None:
@@ -304,7 +304,18 @@ class RunningStack:
         self._workspace.remove()
         self._prepared.release()
         for file in self._left:
-            file.unlink(missing_ok=True)
+            with suppress(OSError):
+                file.unlink()
+
+    def _name_files(self) -> list[Path]:
+        """Find what its processes have told `perf` of the code that they compile while they run.
+
+        They write it where `perf` looks for it, and leave it there (perf's jit-interface.txt).
+        """
+        there = {file.stem.partition("-")[2]: file for file in Path("/tmp").glob("perf-*.map")}  # noqa: S108
+        if not there or self.stack.runs_already:
+            return []
+        return [there[name] for pid in self.pids() if (name := str(pid)) in there]
 
     def _limit_cpu(self) -> CpuLimit | None:
         theirs = self.stack.has_containers or self.stack.runs_already
@@ -342,15 +353,6 @@ class RunningStack:
     ) -> None:
         """Stop the stack."""
         self.stop()
-
-
-def name_files(pids: Callable[[], Iterable[int]]) -> list[Path]:
-    """Find what processes have told `perf` of the code that they compile while they run.
-
-    They write it where `perf` looks for it, and leave it there (perf's jit-interface.txt).
-    """
-    there = {file.stem.partition("-")[2]: file for file in Path("/tmp").glob("perf-*.map")}  # noqa: S108
-    return [there[name] for pid in pids() if (name := str(pid)) in there] if there else []
 
 
 def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:
