@@ -71,7 +71,7 @@ def test_a_server_that_dies_is_out_of_the_league(tmp_path: Path) -> None:
     assert "has no place" in done.stdout
     league = judge((run := RunFolder.open(tmp_path / "run")).head, run.records()).league
     assert league
-    assert [it.startswith("cmd:python3 mortal.py") for it in league.out] == [True]
+    assert [it.startswith("cmd:python3 mortal.py") for it in league.out] == [True], done.stdout
     assert left_behind(tmp_path) == []
 
 
