@@ -29,6 +29,7 @@ CAUSED_BY_NEIGHBOURS = {
     "client-bound",
     "client-held-back",
     "client-stood-still",
+    "left-out-matters",
     "other-work",
     "steal",
     "few-samples",
