@@ -141,11 +141,20 @@ def serious_faults(page: Page) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("kind", ["decided", "two_factors", "invalid"])
+@pytest.mark.parametrize(
+    "kind", ["decided", "two_factors", "invalid", "censored", "gated", "one_block"]
+)
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(
     browser: Browser, pages: Pages, kind: str
 ) -> None:
-    visit = Visit(browser, pages[kind], 1280, "light")
+    check_keyboard(Visit(browser, pages[kind], 1280, "light"))
+
+
+def test_the_keyboard_reaches_everything_of_a_study(browser: Browser, tmp_path: Path) -> None:
+    check_keyboard(Visit(browser, page_of_claims(tmp_path), 1280, "light"))
+
+
+def check_keyboard(visit: Visit) -> None:
     usable = "a[href], button, summary, [tabindex='0']"
     wanted = visit.page.locator(usable).locator("visible=true").count()
     assert wanted > 0
