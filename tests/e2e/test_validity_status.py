@@ -32,7 +32,7 @@ def somebody_else(folder: Path) -> Iterator[None]:
         while not enough.is_set():
             for file in folder.glob("run/blocks/*/nginx/nginx/nginx.conf"):
                 with suppress(OSError, LookupError):  # it may be gone, or not written yet
-                    port = int(re.findall(r"listen \S+:(\d+);", file.read_text())[0])
+                    port = int(re.findall(r"listen [\d.]+:(\d+)", file.read_text())[0])
                     ask_often(port, enough)
 
     def ask_often(port: int, enough: threading.Event) -> None:
