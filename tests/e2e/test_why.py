@@ -93,12 +93,14 @@ def test_samples_have_names_also_of_what_a_server_compiles(tmp_path: Path) -> No
     before = written_for_perf()
     few = [it for it in FEW if "warmup" not in it]
     run_blocks(1, "duel", "node", "nginx", "--yes", *few, folder=tmp_path)
-    with started_webdyno("why", "run", "--profile", "--no-report", folder=tmp_path) as process:
+    asked = ("why", "run", "--profile", "--budget=7s", "--no-report")
+    with started_webdyno(*asked, folder=tmp_path) as process:
         wait_for(tmp_path / "run/why/profile/slots.jsonl", lines=12)  # more than one block has
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == Exit.INTERRUPTED, told
     sampled = RunFolder.open(tmp_path / "run/why/profile")
+    assert sampled.head.experiment.measure.budget_s == 7
     stacks = (sampled.path / "profile/node.folded").read_text()
     assert "server.js" in stacks, stacks[:2000]
     slots = [it for it in sampled.records() if isinstance(it, SlotRecord)]

@@ -122,7 +122,7 @@ def why(
     if settings:
         return _which_setting(head.experiment, arm, catalogue, folder / SETTINGS, how)
     if profile:
-        return _sampled(found, catalogue, folder / PROFILE, how)
+        return _sampled(found, head.experiment, catalogue, folder / PROFILE, how)
     return _limits(arm, head, catalogue, folder, how)
 
 
@@ -244,7 +244,9 @@ def _try(
     return _tell({name: advice for name, advice in suspected.items() if not advice})
 
 
-def _sampled(found: RunFolder, catalogue: Catalogue, path: Path, how: RunFlags) -> Exit:
+def _sampled(
+    found: RunFolder, experiment: Experiment, catalogue: Catalogue, path: Path, how: RunFlags
+) -> Exit:
     """Measure again with samples; where none can be had, tell what the run's counters say."""
     from webdyno.judge import judge
     from webdyno.probe import sampling_fault
@@ -256,7 +258,7 @@ def _sampled(found: RunFolder, catalogue: Catalogue, path: Path, how: RunFlags) 
         explained = judge(found.head, found.records()).explanations
         _print(sentence(it) or f"{it.a} and {it.b}: no difference is sure" for it in explained)
         return Exit.OK
-    asked = asked_samples(found.head.experiment, catalogue)
+    asked = asked_samples(experiment, catalogue)
     return _measured(f"{WHY} --profile", asked, catalogue, path, how)
 
 
