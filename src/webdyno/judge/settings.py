@@ -28,8 +28,11 @@ def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSett
 
 
 def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
-    least_s = {arm: lead_in_s + COUNTED_S for arm, lead_in_s in settings.lead_in_s.items()}
-    warmup_s = {arm: max(it, least_s.get(arm, COUNTED_S)) for arm, it in settings.warmup_s.items()}
+    lead_in_s = settings.lead_in_s
+    warmup_s = {
+        arm: max(found_s, lead_in_s.get(arm, 0.0) + COUNTED_S)
+        for arm, found_s in settings.warmup_s.items()
+    }
     return settings.model_copy(update={"warmup_s": warmup_s})
 
 

@@ -8,7 +8,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Collection, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from types import TracebackType
 from typing import Self
@@ -34,12 +34,10 @@ class SystemCalls:
     def __enter__(self) -> Self:
         """Begin; give back when the kernel counts."""
         self._exits = ExitStack()
-        try:
+        with suppress(Trouble):
             events = ",".join([ALL, *(f"syscalls:sys_enter_{call}" for call in known_calls())])
             options = ("stat", "--field-separator=;", f"--event={events}", "--all-cpus")
             self._perf = self._exits.enter_context(Perf(options, self._cpus, self._beside))
-        except Trouble:
-            self._perf = None
         return self
 
     def __exit__(

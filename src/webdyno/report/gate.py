@@ -14,7 +14,7 @@ from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import metric_rule
 from webdyno.report.ci import small_print
-from webdyno.report.lines import WIDTH, wrapped
+from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
 
 SAID = {
     GateAnswer.PASS: Text("✓ PASS", style="bold green"),
@@ -40,9 +40,9 @@ def print_gate(console: Console, gate: GateJudgement, page: str | None = None) -
     """
     width = min(console.width, WIDTH)
     answer = SAID[gate.answer]
-    head = Table.grid(padding=(0, 2, 0, 0))
+    head = Table.grid(padding=(0, GAP, 0, 0))
     head.add_column(no_wrap=True)
-    head.add_row(answer, wrapped(gate.headline, width - answer.cell_len - 2))
+    head.add_row(answer, wrapped(gate.headline, width - answer.cell_len - GAP))
     parts: list[RenderableType] = [head, Text()]
     if gate.claims:
         parts += [_table(gate) if width >= ROOM_FOR_A_TABLE else _list(gate, width), Text()]
@@ -102,16 +102,17 @@ def _table(gate: GateJudgement) -> Table:
 
 def _list(gate: GateJudgement, width: int) -> Group:
     """Give what the table has, two lines a claim."""
+
+    def line(said: str, columns: int) -> Padding:
+        return Padding(wrapped(said, width - columns), (0, 0, 0, columns))
+
     parts: list[RenderableType] = []
     for endpoint, claims in rows(gate).items():
         parts.append(Text(endpoint, style="bold"))
         for claim in claims:
-            figures = f"{claim.figures}, {claim.worse}"
-            beside = f"noise {claim.noise}, tolerated {claim.tolerated}"
-            parts.append(
-                Padding(wrapped(f"{claim.metric}: {claim.answer}", width - 2), (0, 0, 0, 2))
-            )
-            parts.append(Padding(wrapped(f"{figures} ({beside})", width - 4), (0, 0, 0, 4)))
+            beside = f"(noise {claim.noise}, tolerated {claim.tolerated})"
+            parts.append(line(f"{claim.metric}: {claim.answer}", INDENT))
+            parts.append(line(f"{claim.figures}, {claim.worse} {beside}", 2 * INDENT))
     return Group(*parts)
 
 

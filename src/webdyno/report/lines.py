@@ -8,6 +8,8 @@ from webdyno.model import format as text
 
 WIDTH = 100
 """Columns that a report takes at most, on however wide a terminal."""
+INDENT = 2
+GAP = 2
 NO_BREAK = "\xa0"
 """Where lines are broken by textwrap, which heeds it; rich doesn't."""
 

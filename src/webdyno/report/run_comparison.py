@@ -17,8 +17,8 @@ from webdyno.model.run_comparison import (
     PointComparison,
     SweepComparison,
 )
-from webdyno.report.lines import WIDTH
-from webdyno.report.terminal import GAP, INDENT, STYLES, answer_lines
+from webdyno.report.lines import GAP, INDENT, WIDTH
+from webdyno.report.terminal import STYLES, answer_lines
 from webdyno.report.view import SIGNS, Answer, metric_title, side_word
 
 

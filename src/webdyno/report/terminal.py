@@ -18,7 +18,7 @@ from webdyno.report.explanation import sentence as because
 from webdyno.report.fairness import Line
 from webdyno.report.findings import FindingGroup
 from webdyno.report.gate import print_gate
-from webdyno.report.lines import WIDTH, wrapped
+from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
 from webdyno.report.pilots import COLD, SETTINGS, PilotView
 from webdyno.report.tuning import gains, side_facts
 from webdyno.report.view import (
@@ -37,8 +37,6 @@ from webdyno.report.view import (
     why_nothing,
 )
 
-INDENT = 2
-GAP = 2
 FEWEST_OF_WORDS = 9
 """Columns that are left to words before figures, however little room there is."""
 MOST_DIFFERENCES = 8
