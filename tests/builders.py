@@ -12,6 +12,7 @@ from functools import cache
 from hashlib import sha256
 from itertools import count
 from math import exp, log
+from pathlib import Path
 from random import Random
 from statistics import NormalDist, fmean
 
@@ -45,6 +46,7 @@ from webdyno.model.records import (
 )
 from webdyno.model.run import RunHead
 from webdyno.run.block import block_order
+from webdyno.run.folder import RunFolder
 
 START = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 HELLO = b"Hello, World!"
@@ -90,6 +92,13 @@ class SimulatedRun:
 
     head: RunHead
     records: list[Record]
+
+    def stored(self, path: Path) -> Path:
+        """Write it to the folder, which is made."""
+        with RunFolder.create(path, self.head) as folder:
+            for record in self.records:
+                folder.append(record)
+        return path
 
 
 def simulated_run(

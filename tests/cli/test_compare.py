@@ -9,7 +9,6 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.cli import app
 from webdyno.model.measure import Measure
-from webdyno.run.folder import RunFolder
 
 AS_BEFORE, SLOWER, BROKEN = (
     SimulatedArm(rate_rps=20_000),
@@ -23,13 +22,6 @@ def simulated(apache: SimulatedArm, seed: int, blocks: int = 10) -> SimulatedRun
     return simulated_run(
         arms, blocks=blocks, restart_sd=0.003, slot_sd=0.003, seed=seed, measure=Measure(seed=seed)
     )
-
-
-def written(run: SimulatedRun, path: Path) -> Path:
-    with RunFolder.create(path, run.head) as folder:
-        for record in run.records:
-            folder.append(record)
-    return path
 
 
 def swept(run: SimulatedRun, levels: list[int]) -> SimulatedRun:
@@ -52,7 +44,7 @@ def webdyno(*arguments: str | Path) -> int:
 
 @pytest.fixture
 def before(tmp_path: Path) -> Path:
-    return written(simulated(AS_BEFORE, seed=1), tmp_path / "before")
+    return simulated(AS_BEFORE, seed=1).stored(tmp_path / "before")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +65,7 @@ def test_exit_code_says_what_changed(
     code: int,
     said: str,
 ) -> None:
-    after = written(simulated(apache, seed=2, blocks=blocks), tmp_path / "after")
+    after = simulated(apache, seed=2, blocks=blocks).stored(tmp_path / "after")
     assert webdyno("compare", before, after) == code
     told = capsys.readouterr().out
     assert said in told
@@ -85,7 +77,7 @@ def test_what_else_differs_is_named(
 ) -> None:
     run = simulated(AS_BEFORE, seed=2)
     head = run.head.model_copy(update={"load_generator": "loadgen 0.2.0"})
-    webdyno("compare", before, written(SimulatedRun(head, run.records), tmp_path / "after"))
+    webdyno("compare", before, SimulatedRun(head, run.records).stored(tmp_path / "after"))
     told = capsys.readouterr().out
     assert "load_generator" in told
     assert "loadgen 0.2.0" in told
@@ -94,7 +86,7 @@ def test_what_else_differs_is_named(
 def test_json_holds_every_change(
     before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    after = written(simulated(SLOWER, seed=2), tmp_path / "after")
+    after = simulated(SLOWER, seed=2).stored(tmp_path / "after")
     assert webdyno("compare", before, after, "--json") == 4
     found = json.loads(capsys.readouterr().out)
     assert found["verdict"] == "slower"
@@ -106,8 +98,8 @@ def test_json_holds_every_change(
 def test_sweeps_are_compared_where_both_have_a_point(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = written(swept(simulated(AS_BEFORE, 1), [1, 8]), tmp_path / "before")
-    after = written(swept(simulated(SLOWER, 2), [8, 64]), tmp_path / "after")
+    before = swept(simulated(AS_BEFORE, 1), [1, 8]).stored(tmp_path / "before")
+    after = swept(simulated(SLOWER, 2), [8, 64]).stored(tmp_path / "after")
     assert webdyno("compare", before, after) == 4
     told = capsys.readouterr().out
     assert "connections = 8" in told
@@ -118,7 +110,7 @@ def test_sweeps_are_compared_where_both_have_a_point(
 def test_runs_without_a_common_point_are_not_compared(
     before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    after = written(swept(simulated(AS_BEFORE, 2), [8, 64]), tmp_path / "after")
+    after = swept(simulated(AS_BEFORE, 2), [8, 64]).stored(tmp_path / "after")
     assert webdyno("compare", before, after) == 1
     assert "no point in common" in capsys.readouterr().out
 

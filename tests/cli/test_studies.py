@@ -11,7 +11,6 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.studies import _decide_more
 from webdyno.model.study import Claim, Study
-from webdyno.run.folder import RunFolder
 
 CLAIM = Claim(
     says="nginx is faster",
@@ -30,9 +29,7 @@ def test_a_round_that_brings_nothing_is_not_made_again(
 ) -> None:
     arms = {"apache": SimulatedArm(rate_rps=20_000), "nginx": SimulatedArm(rate_rps=40_000)}
     simulated = simulated_run(arms, blocks=6, restart_sd=0.1, slot_sd=0.1)
-    with RunFolder.create(tmp_path / "x", simulated.head) as folder:
-        for record in simulated.records:
-            folder.append(record)
+    simulated.stored(tmp_path / "x")
     asked: list[Mapping[int, int]] = []
 
     def measure_on(path: Path, run: RunFlags, more_s: None, blocks: Mapping[int, int]) -> Exit:

@@ -135,7 +135,7 @@ def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(hom
 def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
     home: Path, stack: str, says: str
 ) -> None:
-    done = webdyno("duel", stack, CMD, "--ready-within=1s", "--out=run", folder=home)
+    done = webdyno("duel", stack, CMD, "--ready-within=5s", "--out=run", folder=home)
     check_refusal(home, done, says)
     assert left_behind(home) == []
 

@@ -13,7 +13,6 @@ from e2e.commands import webdyno_here
 from report import runs
 from report.test_claims import page_of_claims
 from webdyno.report.page import write_report
-from webdyno.run.folder import RunFolder
 
 Scheme = Literal["light", "dark"]
 
@@ -248,10 +247,7 @@ def test_a_phone_gets_a_chart_of_its_width_and_paper_whole_tables(
 
 
 def test_a_report_is_printed(tmp_path: Path) -> None:
-    run = runs.decided()
-    with RunFolder.create(tmp_path / "run", run.head) as folder:
-        for record in run.records:
-            folder.append(record)
+    runs.decided().stored(tmp_path / "run")
     done = webdyno_here("report", "run", "--pdf", "report.pdf", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     printed = (tmp_path / "report.pdf").read_bytes()

@@ -11,7 +11,6 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from e2e.commands import left_behind, started_webdyno
 from e2e.test_report_page import ARGUMENTS, CHROMIUM, serious_faults
 from report import runs
-from webdyno.run.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed")
 
@@ -28,10 +27,7 @@ def browser() -> Iterator[Browser]:
 def address(tmp_path: Path) -> Iterator[str]:
     """Of a page that serves a folder with two runs."""
     for name in ("before", "after"):
-        run = runs.decided()
-        with RunFolder.create(tmp_path / "runs" / name, run.head) as folder:
-            for record in run.records:
-                folder.append(record)
+        runs.decided().stored(tmp_path / "runs" / name)
     with started_webdyno("serve", folder=tmp_path) as process:
         assert process.stdout is not None
         yield process.stdout.readline().strip()

@@ -10,7 +10,6 @@ from builders import START, SimulatedArm, simulated_run
 from e2e.commands import left_behind, started_webdyno, wait_for, webdyno, webdyno_here
 from webdyno.generator import find_loadgen
 from webdyno.model.records import StopRecord
-from webdyno.run.folder import RunFolder
 
 
 def test_studies_are_listed(tmp_path: Path) -> None:
@@ -40,10 +39,9 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
         "nginx-in-front": SimulatedArm(rate_rps=40_000),
     }
     simulated = simulated_run(arms)
-    with RunFolder.create(tmp_path / "s/hdm-front-proxy", simulated.head) as folder:
-        for record in simulated.records:
-            folder.append(record)
-        folder.append(StopRecord(block=8, stopped_at=START, reason="budget", why="for a test"))
+    ended = StopRecord(block=8, stopped_at=START, reason="budget", why="for a test")
+    simulated.records.append(ended)
+    simulated.stored(tmp_path / "s/hdm-front-proxy")
     done = webdyno_here("studies", "hdm-front-proxy", "--out=s", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 × can't be told" in done.stdout

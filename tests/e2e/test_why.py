@@ -58,7 +58,7 @@ FEW = (
 def test_servers_that_work_all_the_time_are_limited_by_their_cpu(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(SERVER)
     run_blocks(1, "duel", CMD, CMD, *FEW, folder=tmp_path)
-    done = webdyno("why", "run", f"--arm={CMD} (A)", "--no-report", folder=tmp_path)
+    done = webdyno("why", "run", "--arm=(A)", "--no-report", folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     told = " ".join(done.stdout.split())
     said = told.partition("What limits it: ")[2][:400]
@@ -77,7 +77,8 @@ def test_a_planted_cause_is_named_and_its_mending_measured(tmp_path: Path) -> No
     run_blocks(1, "run", "slow.toml", f"--catalog={RIG}", "--yes", *FEW, *slow, folder=tmp_path)
     told = webdyno("why", "run", "--advice", "--arm=slow", folder=tmp_path).stdout
     assert "worth trying is children = 4: with 1 it has too few PHP processes" in unwrapped(told)
-    done = webdyno("why", "run", "--advice", "--try", "--arm=slow", "--no-report", folder=tmp_path)
+    asked = ("why", "run", "--advice", "--try", "--arm=slow", "--no-report", "--budget=60s")
+    done = webdyno(*asked, folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     assert "slow: children = 4 is worth" in unwrapped(done.stdout)
     assert left_behind(tmp_path) == []
@@ -116,15 +117,25 @@ def written_for_perf() -> set[Path]:
 def test_without_perf_it_says_so_and_tells_what_the_kernel_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm(server_cpu_us=40.0)})
-    with RunFolder.create(tmp_path / "run", run.head) as folder:
-        for record in run.records:
-            folder.append(record)
+    simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm(server_cpu_us=40.0)}).stored(
+        tmp_path / "run"
+    )
     monkeypatch.setenv("PATH", str(tmp_path))
     done = webdyno_here("why", "run", "--profile", folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     assert "no samples: profiles take `perf` (Debian: apt-get install linux-perf)" in done.stderr
     assert "A request costs apache" in done.stdout
+
+
+def test_a_part_of_an_arm_s_name_is_enough_when_no_other_has_it(tmp_path: Path) -> None:
+    arms = {"nginx (A)": SimulatedArm(), "nginx (B)": SimulatedArm()}
+    simulated_run(arms).stored(tmp_path / "run")
+    done = webdyno_here("why", "run", "--advice", "--arm=(B)", folder=tmp_path)
+    assert done.stdout.startswith("nginx (B): "), done.stderr
+    assert "nginx (A)" not in done.stdout
+    done = webdyno_here("why", "run", "--advice", "--arm=nginx", folder=tmp_path)
+    assert done.returncode == Exit.MISTAKE
+    assert "--arm nginx: several arms have that in their names; it has nginx (A)" in done.stderr
 
 
 def test_what_no_rate_can_tell_is_refused(tmp_path: Path) -> None:

@@ -29,7 +29,6 @@ from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts, plan_points
-from webdyno.run.folder import RunFolder
 
 SEED = int(os.environ.get("WEBDYNO_FUZZ_SEED", "1"))
 EXPERIMENTS, FLAGS, CATALOGUES, RUNS, PROCESSES = 400, 300, 150, 200, 5
@@ -348,10 +347,7 @@ def test_catalogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_damaged_runs(tmp_path: Path) -> None:
     run = simulated_run({"apache": SimulatedArm(stack="apache-event"), "nginx": SimulatedArm()})
-    path = tmp_path / "run"
-    with RunFolder.create(path, run.head) as folder:
-        for record in run.records:
-            folder.append(record)
+    path = run.stored(tmp_path / "run")
     shutil.copytree(path, tmp_path / "whole")
     head, records = path / "run.json", path / "slots.jsonl"
     good = {file: file.read_text(encoding="utf-8") for file in (head, records)}

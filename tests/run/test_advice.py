@@ -119,6 +119,13 @@ def test_only_sure_gains_are_claimed_the_largest_first() -> None:
     assert rest.startswith("a: no gain is sure of none = false (0.9")
 
 
+def test_a_gain_from_too_few_blocks_is_not_called_none() -> None:
+    made = tried(cache=3.0)
+    found = judge(made.head, [it for it in made.records if (it.block or 0) <= 3]).gains
+    (told,) = sentences(found)
+    assert told.startswith("a: more time (--budget) would tell of cache = false (2.9")
+
+
 def test_a_gain_in_what_is_better_low_is_above_one() -> None:
     made = tried(log=1.0)
     measure = made.head.experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from builders import SimulatedRun
 from report import runs
 from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake
@@ -19,20 +18,13 @@ TOKEN, PORT = "right", 8080
 HERE = f"http://127.0.0.1:{PORT}"
 
 
-def kept(root: Path, name: str, run: SimulatedRun) -> RunFolder:
-    folder = RunFolder.create(root / name, run.head)
-    for record in run.records:
-        folder.append(record)
-    return folder
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Two runs of one experiment, one whose names are markup, and a folder that is no run."""
     for name in ("before", "after"):
-        kept(tmp_path, name, runs.decided()).close()
-    kept(tmp_path, "study/odd", runs.hostile_markup()).close()
-    kept(tmp_path, "study/turned", runs.hostile_words()).close()
+        runs.decided().stored(tmp_path / name)
+    runs.hostile_markup().stored(tmp_path / "study/odd")
+    runs.hostile_words().stored(tmp_path / "study/turned")
     (tmp_path / "empty").mkdir()
     return tmp_path
 
@@ -145,7 +137,8 @@ def test_what_no_page_may_begin_is_refused(
 def test_a_run_that_goes_on_is_shown_live_and_without_a_verdict(
     client: TestClient, root: Path
 ) -> None:
-    with kept(root, "going", runs.undecided()) as folder:
+    with RunFolder.open(runs.undecided().stored(root / "going")) as folder:
+        folder.hold()
         assert state_of(folder.path) == "running"
         page = client.get("/live/going")
         assert 'data-events="/events/going"' in page.text

@@ -28,7 +28,8 @@ def why(
     arm: Annotated[
         Sequence[str],
         Parameter(
-            help="Of this arm alone; may be given again. Else of all.",
+            help="Of this arm alone, by its name or a part that no other has; may be given again. "
+            "Else of all.",
             negative=(),
             show_default=False,
         ),
@@ -112,7 +113,7 @@ def why(
 
     found = RunFolder.open(run)
     head = found.head if budget is None else _within(found.head, budget)
-    _check_arms(head.experiment, arm)
+    arm = [_named(head.experiment, it) for it in arm]
     catalogue, folder = kept_catalogue(run), out or run / WHY
     if try_ and not advice:
         raise Mistake("--try measures what --advice names; give both")
@@ -277,11 +278,13 @@ def _which_setting(
     return _measured(f"{WHY} --settings", asked, catalogue, path, how)
 
 
-def _check_arms(experiment: Experiment, arms: Sequence[str]) -> None:
-    for name in arms:
-        if name not in experiment.arms:
-            known = ", ".join(experiment.arms)
-            raise Mistake(f"--arm {name}: the run has no such arm; it has {known}")
+def _named(experiment: Experiment, asked: str) -> str:
+    """Give the arm of that name, or the only one that has it in its name."""
+    having = [asked] if asked in experiment.arms else [it for it in experiment.arms if asked in it]
+    if len(having) == 1:
+        return having[0]
+    fault = "several arms have that in their names" if having else "the run has no such arm"
+    raise Mistake(f"--arm {asked}: {fault}; it has {', '.join(experiment.arms)}")
 
 
 def _check_load(experiment: Experiment) -> None:

@@ -18,10 +18,12 @@ def sentences(found: Sequence[Gain]) -> Iterator[str]:
         for it in ordered:
             if it.is_sure:
                 yield f"{arm}: {gain(it)}."
-        others = [it for it in ordered if not it.is_sure]
+        promising = [it for it in ordered if not it.is_sure and it.ratio.low > 1]
+        if promising:
+            yield f"{arm}: more time (--budget) would tell of {_listed(promising)}."
+        others = [it for it in ordered if not it.is_sure and it.ratio.low <= 1]
         if others:
-            told = (f"{setting(it.advice)} ({_between(it.ratio)})" for it in others)
-            yield f"{arm}: no gain is sure of {', '.join(told)}."
+            yield f"{arm}: no gain is sure of {_listed(others)}."
 
 
 def worth_trying(arm: str, advice: Sequence[Advice]) -> Iterator[str]:
@@ -47,6 +49,10 @@ def because(advice: Advice) -> str:
 def setting(advice: Advice) -> str:
     """Write the setting as it is given."""
     return f"{advice.knob} = {text.level(advice.tried)}"
+
+
+def _listed(gains: Sequence[Gain]) -> str:
+    return ", ".join(f"{setting(it.advice)} ({_between(it.ratio)})" for it in gains)
 
 
 def _between(ratio: Interval) -> str:
