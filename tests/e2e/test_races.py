@@ -15,7 +15,7 @@ from e2e.commands import (
 )
 from webdyno.judge import judge
 from webdyno.judge.league import blocks_to_a_look
-from webdyno.model.records import BlockRecord
+from webdyno.model.records import BlockRecord, IncidentRecord
 from webdyno.run.folder import RunFolder
 
 SHORT = ("--set=measure.slot_s=0.1", "--set=measure.warmup_s=0", "--set=measure.slots_per_arm=2")
@@ -61,7 +61,8 @@ def test_a_server_that_dies_is_out_of_the_league(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("Hello")
     alive = "python3 -m http.server --bind 127.0.0.1 $PORT"
     (tmp_path / "mortal.py").write_text(DIES_UNDER_LOAD)
-    stacks = [f"cmd:{alive}", f"cmd:exec {alive}", "cmd:python3 mortal.py $PORT"]
+    mortal = "cmd:python3 mortal.py $PORT"
+    stacks = [f"cmd:{alive}", f"cmd:exec {alive}", mortal]
     done = webdyno(
         *("league", *stacks, "--path=/index.html", "--set=load.connections=4"),
         *(*SHORT[1:], "--set=measure.slot_s=0.4", "--budget=6s", "--out=run", "--no-report"),
@@ -69,9 +70,14 @@ def test_a_server_that_dies_is_out_of_the_league(tmp_path: Path) -> None:
     )
     assert "the race goes on without it" in done.stderr
     assert "has no place" in done.stdout
-    league = judge((run := RunFolder.open(tmp_path / "run")).head, run.records()).league
+    run = RunFolder.open(tmp_path / "run")
+    records = run.records()
+    league = judge(run.head, records).league
     assert league
-    assert [it.startswith("cmd:python3 mortal.py") for it in league.out] == [True], done.stdout
+    assert mortal in league.out, done.stdout
+    assert {it.arm for it in records if isinstance(it, IncidentRecord)} == {mortal}
+    last = [it for it in records if isinstance(it, BlockRecord)][-1]
+    assert set(last.order) == {it for it in run.head.experiment.arms if it != mortal}
     assert left_behind(tmp_path) == []
 
 
