@@ -131,6 +131,18 @@ def test_without_any_rate_that_holds_there_is_no_verdict() -> None:
     assert rules(run)["no-capacity"] == "invalid"
 
 
+def test_a_client_that_is_late_at_any_rate_is_told_from_a_slow_server() -> None:
+    run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
+    (found,) = (it for it in judge(*_of(run)).findings if it.rule == "no-capacity")
+    assert "load generator" not in found.what
+    for number, it in enumerate(run.records):
+        if isinstance(it, SlotRecord) and it.trial:
+            late = it.trial.model_copy(update={"client_limited": True})
+            run.records[number] = it.model_copy(update={"trial": late})
+    (found,) = (it for it in judge(*_of(run)).findings if it.rule == "no-capacity")
+    assert "where the load generator itself was still too late" in found.what
+
+
 def test_it_stops_early_where_an_arm_never_holds() -> None:
     run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
     stop = decide(run.records, run.head.experiment, elapsed_s=100.0)

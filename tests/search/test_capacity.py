@@ -87,6 +87,14 @@ def test_where_nothing_holds_there_is_no_capacity() -> None:
     assert next_trial(trials, SLO, 30) is None
 
 
+def test_a_client_that_is_late_at_any_rate_ends_the_search() -> None:
+    """Going on to a thousandth of the rate would take an hour."""
+    queue = Queue(SERVICE_S, True, np.random.default_rng(1))
+    trials = search(queue, SLO, closed_rps=1 / SERVICE_S, client_rps=0)
+    assert len(trials) == 4
+    assert capacity_of(trials) is None
+
+
 def test_slow_pages_are_tried_for_long_enough_to_pass() -> None:
     """At 5 requests per second p99 takes a minute to tell."""
     queue = Queue(0.1, False, np.random.default_rng(1))

@@ -29,6 +29,9 @@ FIRST_STEP = 1.25
 """The first step upwards; each further one is its square."""
 LOWEST_SHARE = 1e-3
 """Of that beginning: where not even this passes, nothing does."""
+LATE_AT = 4
+"""Rates, each half of the one before, at all of which the load generator was too slow: what it
+can't offer in time then doesn't hang on the rate."""
 SHORT = 0.25
 """Length of trials far from the capacity, as a share of what decides about a rate."""
 NEAR = 1.3
@@ -80,11 +83,20 @@ def next_trial(
         return _ask(known[-1].rate_rps * min(step, 4.0), SHORT, settings)
     if passing is None:
         lower = failing.rate_rps / 2
-        given_up = lower < closed_rps * FIRST_SHARE * LOWEST_SHARE
+        too_low = lower < closed_rps * FIRST_SHARE * LOWEST_SHARE
+        given_up = too_low or client_too_slow(known)
         return None if given_up else _ask(lower, SHORT, settings, fresh=True)
     if not any(it.purpose == "recovery" for it in trials) and not trials[-1].holds:
         return _ask(passing.rate_rps, SHORT, settings, purpose="recovery")
     return _narrow(searched, passing, failing, settings, fresh=fresh)
+
+
+def client_too_slow(known: Sequence[Level]) -> bool:
+    """Tell whether it is the load generator that fails, whatever the rate is."""
+    lowest = known[:LATE_AT]
+    return len(lowest) == LATE_AT and all(
+        trial.client_limited and not trial.holds for level in lowest for trial in level.trials
+    )
 
 
 def _narrow(

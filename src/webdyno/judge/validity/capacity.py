@@ -17,6 +17,17 @@ REMARKABLE = 0.5
 """Share of the blocks in which something has to be seen, to be a property of the arm."""
 
 
+CLIENT_LATE = ", where the load generator itself was still too late: its threads get a CPU late"
+REMEDY_OF_LATE = (
+    "Take a machine that is less busy, or one whose CPUs aren't lent to others, or ask for longer "
+    "times (--slo 'p99<50ms'): `webdyno calibrate` shows how late the load generator is here."
+)
+REMEDY_OF_NONE = (
+    "Ask for what the arm can do when nobody else is there (see its response times in "
+    "`webdyno load`), or look for errors with `webdyno up` and curl."
+)
+
+
 def held(slot: SlotRecord) -> bool:
     """Whether all objectives held in a trial."""
     return slot.trial is not None and slot.trial.holds
@@ -46,15 +57,15 @@ def _nothing_holds(measured: Measured, head: RunHead) -> Iterable[Finding]:
         slots = measured.of_arm(arm)
         if not slots or asked is None or any(map(held, slots)):
             continue
-        lowest = min(slot.trial.rate_rps for slot in slots if slot.trial)
+        lowest = min((it.trial for it in slots if it.trial), key=lambda it: it.rate_rps)
+        late = lowest.client_limited
         yield Finding(
             rule="no-capacity",
             severity="invalid",
             arm=arm,
             what=f"arm {arm}: {' and '.join(asked.slo)} did not hold at any rate that was tried, "
-            f"down to {number(lowest)} requests per second",
-            remedy="Ask for what the arm can do when nobody else is there (see its response times "
-            "in `webdyno load`), or look for errors with `webdyno up` and curl.",
+            f"down to {number(lowest.rate_rps)} requests per second{CLIENT_LATE if late else ''}",
+            remedy=REMEDY_OF_LATE if late else REMEDY_OF_NONE,
         )
 
 
