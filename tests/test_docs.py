@@ -33,6 +33,7 @@ RUN_BY = {
     "compare": "cli/test_compare.py",
     "doctor": "e2e/test_other_commands.py",
     "duel": "e2e/test_own.py",
+    "fleet": "cli/test_fleet.py",
     "gate": "e2e/test_gate.py",
     "init": "e2e/test_examples.py",
     "league": "e2e/test_races.py",

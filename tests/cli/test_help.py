@@ -10,6 +10,7 @@ from report.approved import assert_as_approved
 from webdyno.model.command import COMMANDS
 
 ENGINES_OWN = {"load"}
+WITHOUT_EXAMPLES = {"webdyno", "doctor"}
 
 
 @pytest.mark.parametrize("name", ["webdyno", *(it for it in COMMANDS if it not in ENGINES_OWN)])
@@ -18,6 +19,8 @@ def test_help_is_as_approved(name: str, tmp_path: Path) -> None:
     done = webdyno_here(*words, folder=tmp_path)
     assert done.returncode == 0
     assert max(map(len, done.stdout.splitlines())) <= 100
+    if name not in WITHOUT_EXAMPLES:
+        assert f" webdyno {name}" in done.stdout.partition("\n")[2]
     assert_as_approved(f"help/{name}", done.stdout)
 
 

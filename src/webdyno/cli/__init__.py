@@ -20,8 +20,8 @@ STDOUT, STANDARD_STREAMS = 1, 3
 EPILOGUE = """
 Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
 command, a file or a setting · 3 a server, a tool or the disk failed on this machine · 4 worse than
-before, or as --fail-on names · 5 that can't be told (both of compare, gate and --fail-on) · 130
-interrupted · 141 nobody read the output to its end.
+before, or as --fail-on names · 5 that can't be told (both of compare, fleet, gate and --fail-on)
+· 130 interrupted · 141 nobody read the output to its end.
 """
 
 
@@ -44,8 +44,11 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="replace")
 
 
-def app() -> App:
-    """Give the command line; a command is imported when it is called."""
+def app(called: str | None = None) -> App:
+    """Give the command line; a command is imported when it is called.
+
+    The command that is `called` tells of itself in full, with examples; the others in a sentence.
+    """
     app = App(
         name="webdyno",
         help="A dynamometer for web stacks: which one is faster, by how much, how sure, and why.",
@@ -56,7 +59,8 @@ def app() -> App:
         group = Group(wanted, sort_key=place)
         for rank, (name, does) in enumerate(commands.items()):
             path = f"webdyno.cli.{name}:{name}"
-            app.command(path, name=name, help=does, group=group, sort_key=rank)
+            told = {} if name == called else {"help": does}
+            app.command(path, name=name, group=group, sort_key=rank, **told)
     return app
 
 
@@ -65,7 +69,9 @@ def run_command(words: Sequence[str]) -> int:
     try:
         if words and words[0] == "load":  # the engine reads its own flags, --help among them
             import_module("webdyno.cli.load").load(*words[1:])
-        code: int = app()(words, result_action="return_int_as_exit_code_else_zero")
+        code: int = app(next(iter(words), None))(
+            words, result_action="return_int_as_exit_code_else_zero"
+        )
         if sys.stdout:
             sys.stdout.flush()
     except Mistake as mistake:

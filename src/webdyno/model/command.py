@@ -34,6 +34,7 @@ COMMANDS_FOR = {
     "What was measured": {
         "report": "Judge a run again and write its report anew; nothing is measured.",
         "compare": "Say what changed between two runs of the same experiment; nothing is measured.",
+        "fleet": "Say how far a verdict carries: runs of several machines, judged together.",
         "export": "Write a run's slots as one Parquet table: a row for each slot, warm-ups "
         "included.",
         "serve": "Show the runs of a folder on a local page: live, compared, exported; begin duels "

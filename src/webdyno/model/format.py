@@ -88,7 +88,12 @@ def ratio_bounds(interval: Interval) -> str:
 
 def ratio_range(interval: Interval) -> str:
     """Give the interval of a ratio for a sentence: `95 % interval 1.87 to 1.97`."""
-    return f"{confidence(interval.confidence)} interval {' to '.join(_ratio_ends(interval))}"
+    return f"{confidence(interval.confidence)} interval {ratio_ends(interval)}"
+
+
+def ratio_ends(interval: Interval) -> str:
+    """Give the ends of a ratio's interval in words: `1.87 to 1.97`."""
+    return " to ".join(_ratio_ends(interval))
 
 
 def _ratio_ends(interval: Interval) -> tuple[str, str]:

@@ -49,7 +49,6 @@ def ratio_figure(table: Table) -> Figure | None:
         return None
     against = compared[0].b
     rows = [{"row": place} | ratio_row(found) for place, found in enumerate(compared)]
-    chart, height_px = _chart(rows, against), ROW_PX * len(rows)
     reach = (
         " The thin line reaches to where the ratio can lie with all bounds of disturbance counted; "
         "the verdict rests on that."
@@ -62,15 +61,19 @@ def ratio_figure(table: Table) -> Figure | None:
         caption=f"{table.title}: each arm ÷ {against}, with {confidence([table])} intervals. "
         f"{band_words(compared)} An interval inside it means equivalent; one clear of 1 shows a "
         f"difference; one that is neither leaves the question open.{reach}",
-        panels=(
-            Panel(
-                name="ratios",
-                alt="; ".join(row["told"] for row in rows),
-                svg=drawn(chart, height=height_px),
-                narrow_svg=drawn(chart, height=height_px, width=NARROW_PX),
-            ),
-        ),
+        panels=(ratio_panel("ratios", rows, against),),
         by_arm=False,
+    )
+
+
+def ratio_panel(name: str, rows: Rows, against: str) -> Panel:
+    """Draw ratios below each other; each row is one of `ratio_row`, with its place as `row`."""
+    chart, height_px = _chart(rows, against), ROW_PX * len(rows)
+    return Panel(
+        name=name,
+        alt="; ".join(row["told"] for row in rows),
+        svg=drawn(chart, height=height_px),
+        narrow_svg=drawn(chart, height=height_px, width=NARROW_PX),
     )
 
 

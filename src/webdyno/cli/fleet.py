@@ -1,0 +1,70 @@
+"""`webdyno fleet`: runs of one experiment on several machines, judged together."""
+
+from os.path import relpath
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from webdyno.cli.compare import EXITS
+from webdyno.cli.console import plain_console
+from webdyno.cli.exits import Exit
+from webdyno.model.command import command
+from webdyno.model.mistake import Mistake
+from webdyno.model.run import PAGE_FILE
+from webdyno.run.folder import RunFolder
+
+
+def fleet(
+    *runs: Annotated[Path, Parameter(help="The folders of the runs, one of each machine.")],
+    page: Annotated[
+        Path | None, Parameter(help="Write a page with all machines, such as fleet.html.")
+    ] = None,
+    json: Annotated[
+        bool, Parameter(help="Print everything as JSON.", negative=(), show_default=False)
+    ] = False,
+) -> Exit:
+    """Say how far a verdict carries: runs of several machines, judged together.
+
+    Nothing is measured, and each machine counts once. Beside the ratio on average stands the range
+    in which one more machine of this kind would lie, on how many machines the verdict is the same,
+    and what isn't equal on all of them. Run the same file everywhere, bring the folders together,
+    and name them. The exit code is that of `webdyno compare`.
+
+    For example
+
+        webdyno run mine.toml --out a    # and b, c on the other machines
+
+        webdyno fleet a b c --page fleet.html
+    """
+    from webdyno.judge.fleet import judge_fleet
+    from webdyno.report.fleet import fleet_page, print_fleet
+    from webdyno.report.page import replace_file
+
+    folders = _named(runs)
+    opened = {name: RunFolder.open(path) for name, path in folders.items()}
+    found = judge_fleet({name: (it.head, it.records()) for name, it in opened.items()})
+    console, head = plain_console(), next(iter(opened.values())).head
+    if json:
+        console.out(found.model_dump_json(indent=2), highlight=False)
+    else:
+        print_fleet(console, head, found)
+    if page is not None:
+        again = command("fleet", *runs, "--page", page)
+        reports = {
+            name: relpath(path / PAGE_FILE, page.parent)
+            for name, path in folders.items()
+            if (path / PAGE_FILE).exists()
+        }
+        replace_file(page, fleet_page(head, found, reports, again), again)
+        console.print(f"Page: {page}", highlight=False)
+    return EXITS[found.verdict]
+
+
+def _named(runs: tuple[Path, ...]) -> dict[str, Path]:
+    """Name each machine by its run's folder; by its whole path where two are called alike."""
+    names = [path.resolve().name for path in runs]
+    if len(set(runs)) < len(runs):
+        raise Mistake("a run is named twice, and a machine counts once: name each folder once")
+    alike = len(set(names)) < len(names)
+    return {str(path) if alike else name: path for name, path in zip(names, runs, strict=True)}

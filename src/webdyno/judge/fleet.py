@@ -1,0 +1,228 @@
+"""Runs of one experiment on several machines: a verdict that holds for more than one of them.
+
+A machine counts once, however many blocks it measured: what another machine would show is told by
+how machines differ, and no block of one tells that. So each gives the mean of its log ratios, all
+weighted alike, and these are a sample of machines of this kind. The mean's interval is Student's,
+and that of one more machine's ratio the prediction interval of a normal sample: mean ± t s √(1+1/k)
+(Hahn and Meeker, "Statistical Intervals", 1991, section 4.8). Both are exact for normal machines,
+without knowing how much of the spread is the blocks' noise. What disturbed the machines' runs is
+counted against the verdict as it is on one: on average, since all may have been disturbed alike.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import log, log1p, sqrt
+
+import numpy as np
+
+from webdyno.judge.comparison import ALPHA, DELTA, interval_of
+from webdyno.judge.differences import mismatches, surroundings
+from webdyno.judge.interval import LARGEST_LOG, TINY, Estimate, Logs, t_quantile, within_floats
+from webdyno.judge.judgement import WEIGHT, judge
+from webdyno.judge.sweep import PointRun, runs_by_point
+from webdyno.judge.verdict import by_interval
+from webdyno.model import format as text
+from webdyno.model.fleet import AcrossMachines, FleetJudgement, FleetPoint, Replicate, Variety
+from webdyno.model.judgement import Comparison, Judgement, Verdict
+from webdyno.model.metrics import metric_rule
+from webdyno.model.mistake import Mistake
+from webdyno.model.records import Record
+from webdyno.model.run import RunHead
+from webdyno.model.run_comparison import Difference
+
+Runs = Mapping[str, tuple[RunHead, Sequence[Record]]]
+"""Heads and records by the machine's name, which is that of its run."""
+
+
+def judge_fleet(runs: Runs) -> FleetJudgement:
+    """Judge runs of one experiment together, point by point.
+
+    Raises Mistake for fewer than two, and for two of one machine.
+    """
+    _check(runs)
+    (_, (first, _)), *others = runs.items()
+    unlike = {name: found for name, (it, _) in others if (found := _mismatches(first, it))}
+    points, left_out = [], []
+    if not unlike:
+        parts = {name: runs_by_point(*run) for name, run in runs.items()}
+        for at in next(iter(parts.values())):
+            there = {name: it for name, its in parts.items() for it in its if _same(it, at)}
+            if len(there) == len(runs):
+                points.append(_judge_point(there))
+            else:
+                left_out.append(at.point.levels)
+    return FleetJudgement(
+        verdict=min((it.verdict for it in points), key=WEIGHT.index, default=Verdict.INVALID),
+        machines=list(runs),
+        points=points,
+        left_out=left_out,
+        varieties=_varieties({name: head for name, (head, _) in runs.items()}),
+        mismatches=unlike,
+    )
+
+
+def _check(runs: Runs) -> None:
+    if len(runs) < 2:
+        raise Mistake("a fleet has two machines or more: give the folder of a run from each")
+    for (one, (a, _)), (other, (b, _)) in combinations(runs.items(), 2):
+        if a.machine.identity is not None and a.machine.identity == b.machine.identity:
+            raise Mistake(
+                f"{one} and {other} were measured on the same machine, which counts once: give one "
+                "of them"
+            )
+
+
+def _mismatches(first: RunHead, other: RunHead) -> list[Difference]:
+    mine, theirs = first.experiment, other.experiment
+    arms, others = ", ".join(mine.arms), ", ".join(theirs.arms)
+    if arms != others:
+        return [Difference(what="arms", before=arms, after=others)]
+    return mismatches(mine, theirs, list(mine.arms))
+
+
+def _same(one: PointRun, other: PointRun) -> bool:
+    """Whether a run has measured that point."""
+    measured = any(record.block for record in one.records)
+    return measured and one.point.levels == other.point.levels
+
+
+def _judge_point(runs: Mapping[str, PointRun]) -> FleetPoint:
+    judged = {name: judge(it.head, it.records) for name, it in runs.items()}
+    some = next(iter(runs.values()))
+    baseline, *arms = some.head.experiment.arms
+    metric = some.head.experiment.measure.decide_on
+    found = [
+        _across(
+            {name: _of_pair(it, metric, arm, baseline) for name, it in judged.items()},
+            confidence=1 - ALPHA / len(arms),
+        )
+        for arm in arms
+    ]
+    return FleetPoint(
+        levels=some.point.levels,
+        verdict=min((it.verdict for it in found), key=WEIGHT.index),
+        headline="; ".join(map(sentence, found)),
+        comparisons=found,
+    )
+
+
+def _of_pair(judged: Judgement, metric: str, arm: str, baseline: str) -> Comparison:
+    names = (metric, arm, baseline)
+    return next(it for it in judged.comparisons if (it.metric, it.a, it.b) == names)
+
+
+def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachines:
+    """Compare two arms over machines, of which the invalid ones are named and left out."""
+    valid = [it for it in found.values() if it.verdict is not Verdict.INVALID and it.ratio]
+    some = next(iter(found.values()))
+    logs = [within_floats(np.log(it.by_block)) for it in valid]
+    delta = max((it.delta for it in valid), default=DELTA)
+    mean = another = None
+    verdict = Verdict.UNDECIDED if valid else Verdict.INVALID
+    why = f"A verdict over machines needs two with a valid run; there is {len(valid) or 'none'}."
+    if len(valid) > 1:
+        means = np.array([float(it.mean()) for it in logs])
+        mean, another = intervals_of(means, _disturbance(valid), confidence)
+        verdict = by_interval(mean, log1p(delta), metric_rule(some.metric).metric.better)
+        why = (
+            f"By the {text.confidence(confidence)} interval of the mean over "
+            f"{text.count(len(valid), 'machine')} and ±{text.percent(delta)}."
+        )
+    return AcrossMachines(
+        metric=some.metric,
+        a=some.a,
+        b=some.b,
+        delta=delta,
+        replicates=[_replicate(name, it) for name, it in found.items()],
+        mean=interval_of(mean, confidence),
+        another=interval_of(another, confidence),
+        machines_differ=machines_differ(logs),
+        verdict=verdict,
+        why=why,
+    )
+
+
+def _replicate(machine: str, found: Comparison) -> Replicate:
+    invalid = found.verdict is Verdict.INVALID
+    return Replicate(
+        machine=machine,
+        verdict=found.verdict,
+        ratio=None if invalid else found.sure,
+        blocks=len(found.by_block),
+        why=found.why if invalid else None,
+    )
+
+
+def _disturbance(valid: Sequence[Comparison]) -> tuple[float, float]:
+    """Give by how much all that disturbed the runs can have moved the mean down and up (ln)."""
+    moved = [
+        (log(it.ratio.low / it.bounded.low), log(it.bounded.high / it.ratio.high))
+        if it.ratio and it.bounded and it.bounded.low > 0
+        else (LARGEST_LOG if it.bounded else 0.0,) * 2
+        for it in valid
+    ]
+    down, up = np.mean(np.clip(moved, 0.0, LARGEST_LOG), axis=0)
+    return float(down), float(up)
+
+
+def intervals_of(
+    means: Logs, disturbance: tuple[float, float], confidence: float
+) -> tuple[Estimate, Estimate]:
+    """Give the interval of the mean over machines, and that of one more machine."""
+    centre, spread, k = float(means.mean()), float(means.std(ddof=1)), len(means)
+    t = t_quantile(k, confidence)
+    down, up = disturbance
+    return tuple(  # type: ignore[return-value]
+        Estimate(centre - half - down, centre, centre + half + up, "t")
+        for half in (t * spread / sqrt(k), t * spread * sqrt(1 + 1 / k))
+    )
+
+
+def machines_differ(logs: Sequence[Logs]) -> bool:
+    """Tell whether machines' means surely aren't all the same, by the noise of their blocks.
+
+    Welch's test, which asks for no equal noise: "On the comparison of several mean values",
+    Biometrika 1951.
+    """
+    from scipy.special import fdtrc  # takes a while to import
+
+    logs = [it for it in logs if len(it) > 1]
+    k = len(logs)
+    if k < 2:
+        return False
+    sizes = np.array([len(it) for it in logs])
+    means = np.array([float(it.mean()) for it in logs])
+    weights = sizes / np.array([max(float(it.var(ddof=1)), TINY) for it in logs])
+    shares = weights / weights.sum()
+    between = float((weights * (means - shares @ means) ** 2).sum()) / (k - 1)
+    unevenness = float(((1 - shares) ** 2 / (sizes - 1)).sum())
+    f = between / (1 + 2 * (k - 2) / (k**2 - 1) * unevenness)
+    return bool(fdtrc(k - 1, (k**2 - 1) / (3 * unevenness), f) < ALPHA)
+
+
+def sentence(found: AcrossMachines) -> str:
+    """Say what the machines say together, on how many of them, and what another would."""
+    if found.mean is None or found.another is None:
+        return f"{found.a} against {found.b}: {found.why[:1].lower()}{found.why[1:-1]}"
+    by_verdict = Counter(it.verdict for it in found.valid)
+    counted = ", ".join(f"{verdict} on {n}" for verdict, n in by_verdict.most_common())
+    said = metric_rule(found.metric).saying.format(
+        a=found.a, b=found.b, ratio=text.ratio(found.mean)
+    )
+    return (
+        f"{said} on average ({text.ratio_range(found.mean)}): {found.verdict}; machine by machine "
+        f"{counted} of {len(found.valid)}; another machine of this kind would show "
+        f"{text.ratio_ends(found.another)}{text.TIMES}"
+    )
+
+
+def _varieties(heads: Mapping[str, RunHead]) -> list[Variety]:
+    """Give what isn't the same on all machines: of them, of the servers, of the load generator."""
+    first, *others = heads
+    found: dict[str, dict[str, str]] = {}
+    for other in others:
+        for it in surroundings(heads[first], heads[other]):
+            if it.what != "machine.identity":  # which no two machines share
+                found.setdefault(it.what, dict.fromkeys(heads, it.before))[other] = it.after
+    return [Variety(what=what, values=values) for what, values in found.items()]

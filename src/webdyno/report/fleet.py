@@ -1,0 +1,160 @@
+"""What several machines say of one experiment: in the terminal, and as a page."""
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from webdyno.model import format as text
+from webdyno.model.fleet import AcrossMachines, FleetJudgement, FleetPoint
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Verdict
+from webdyno.model.run import RunHead
+from webdyno.report.drawing import Figure
+from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
+from webdyno.report.page import templates
+from webdyno.report.ratio_charts import ratio_panel
+from webdyno.report.terminal import STYLES, answer_lines
+from webdyno.report.view import SIGNS, Answer
+
+AVERAGE, ANOTHER = "on average", "another machine"
+DIFFER = (
+    "The machines surely differ among each other by more than their blocks do (Welch's test, 5 %): "
+    "what isn't the same on all of them may be why."
+)
+
+
+def print_fleet(console: Console, head: RunHead, fleet: FleetJudgement) -> None:
+    """Print what the machines say; `head` is that of any of them."""
+    width = min(console.width, WIDTH)
+    parts: list[RenderableType] = [
+        Text(head.experiment.title, style="bold"),
+        Text(f"The same experiment on {text.count(len(fleet.machines), 'machine')}", style="dim"),
+    ]
+    for at in fleet.points:
+        parts += [Text(), *_point(at, width)]
+    if not fleet.points:
+        parts += [Text(), answer_lines([Answer(Verdict.INVALID, why_nothing(fleet))], width)]
+    if fleet.left_out:
+        some = text.count(len(fleet.left_out), "point")
+        parts += [Text(), Text(f"{some} left out, which not all of them have.", style="dim")]
+    parts += [Text(), *_varieties(fleet, width)]
+    console.print(Group(*parts), width=width, highlight=False)
+
+
+def why_nothing(fleet: FleetJudgement) -> str:
+    """Say why there is no verdict at any point."""
+    if not fleet.mismatches:
+        return "No verdict: there is no point that all of the machines have measured."
+    name, unlike = next(iter(fleet.mismatches.items()))
+    told = "; ".join(f"{it.what} is {it.before} and {it.after}" for it in unlike)
+    return f"No verdict: these are different experiments. Of {fleet.machines[0]} and {name} {told}."
+
+
+def _point(at: FleetPoint, width: int) -> Iterator[RenderableType]:
+    if at.levels:
+        yield Text(text.levels(at.levels), style="bold")
+    yield answer_lines([Answer(at.verdict, at.headline)], width)
+    for it in at.comparisons:
+        yield Text()
+        yield Text(f"{it.a} ÷ {it.b}", style="bold")
+        yield Padding(_table(it), (0, 0, 0, INDENT))
+        if it.machines_differ:
+            yield wrapped(DIFFER, width)
+
+
+def _table(found: AcrossMachines) -> Table:
+    table = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
+    for justify in ("left", "right", "right", "left"):
+        table.add_column(justify=justify, overflow="fold")
+    table.add_row(*(Text(head, style="dim") for head in ("", "ratio", "interval", "verdict")))
+    for it in found.replicates:
+        table.add_row(it.machine, *_ratio(it.ratio), _verdict(it.verdict))
+    if found.mean and found.another:
+        table.add_row(Text(AVERAGE, "bold"), *_ratio(found.mean), _verdict(found.verdict))
+        table.add_row(ANOTHER, "", Text(text.ratio_bounds(found.another)))
+    return table
+
+
+def _ratio(ratio: Interval | None) -> tuple[str, str]:
+    return (text.times(ratio), text.ratio_bounds(ratio)) if ratio else (text.MISSING, "")
+
+
+def _verdict(verdict: Verdict) -> Text:
+    return Text(f"{SIGNS[verdict]} {verdict}", style=STYLES[verdict])
+
+
+def _varieties(fleet: FleetJudgement, width: int) -> Iterator[RenderableType]:
+    if not fleet.varieties:
+        yield Text("Machines, versions and load generators are alike.", style="dim")
+        return
+    yield Text("What isn't the same on all of them", style="bold")
+    for it in fleet.varieties:
+        told = ", ".join(f"{machine} {value}" for machine, value in it.values.items())
+        yield Padding(wrapped(f"{it.what}: {told}", width - INDENT), (0, 0, 0, INDENT))
+
+
+def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str], again: str) -> str:
+    """Give the page; `reports` are the addresses of the machines' own, by machine."""
+    return (
+        templates()
+        .get_template("fleet.html")
+        .render(
+            title=head.experiment.title,
+            version=version("webdyno"),
+            marks=[],
+            fleet=fleet,
+            points=[
+                (at, [_figure(f"machines-{n}-{m}", it) for m, it in enumerate(at.comparisons)])
+                for n, at in enumerate(fleet.points)
+            ],
+            nothing="" if fleet.points else why_nothing(fleet),
+            differ=DIFFER,
+            reports=reports,
+            repeat=again,
+        )
+    )
+
+
+def _figure(name: str, found: AcrossMachines) -> Figure | None:
+    shown = [(it.machine, it.ratio, it.verdict) for it in found.valid if it.ratio]
+    if found.mean and found.another:
+        shown += [(AVERAGE, found.mean, found.verdict), (ANOTHER, found.another, found.verdict)]
+    if not shown:
+        return None
+    rows = [
+        {"row": place} | _row(label, ratio, verdict, found.delta)
+        for place, (label, ratio, verdict) in enumerate(shown)
+    ]
+    return Figure(
+        name=name,
+        title=f"{found.a} ÷ {found.b}",
+        caption="Each machine's ratio with its interval, their average with its own, and where one "
+        "more machine of this kind would lie. The shaded band, "
+        f"±{text.percent(found.delta)} around 1, holds differences too small to matter.",
+        panels=(ratio_panel(name, rows, found.b),),
+        by_arm=False,
+    )
+
+
+def _row(label: str, ratio: Interval, verdict: Verdict, delta: float) -> dict[str, Any]:
+    """Give a row of the chart; another machine's ratio is a range alone."""
+    told = text.ratio_ends(ratio) if label == ANOTHER else f"{SIGNS[verdict]} {verdict}"
+    shown = told if label == ANOTHER else f"{text.times(ratio)}  {told}"
+    return {
+        "label": label,
+        "result": shown,
+        "told": f"{label}: {text.times(ratio)} ({text.ratio_range(ratio)}), {verdict}",
+        "tone": str(verdict),
+        "ratio": ratio.estimate,
+        "low": ratio.low,
+        "high": ratio.high,
+        "sure_low": ratio.low,
+        "sure_high": ratio.high,
+        "even_low": 1 / (1 + delta),
+        "even_high": 1 + delta,
+    }

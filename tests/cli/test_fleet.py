@@ -1,0 +1,84 @@
+"""`webdyno fleet`: runs of several machines, as a user gives them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builders import SimulatedArm, simulated_run
+from webdyno.cli import app
+from webdyno.model.mistake import Mistake
+from webdyno.model.run import PAGE_FILE
+
+
+def webdyno(*arguments: str | Path) -> int:
+    """Run a command in this process and give its exit code."""
+    words = [str(each) for each in arguments]
+    return int(app()(words, result_action="return_value"))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    """Runs of three machines that agree."""
+    return [
+        simulated_run(
+            {"apache": SimulatedArm(), "nginx <b>": SimulatedArm(rate_rps=80_000 + 1000 * seed)},
+            seed=seed,
+        ).stored(tmp_path / f"here-{seed}")
+        for seed in range(3)
+    ]
+
+
+def test_machines_are_told_together(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (runs[1] / PAGE_FILE).write_text("")
+    assert webdyno("fleet", *runs, "--page", tmp_path / "fleet.html") == 0
+    said = capsys.readouterr().out
+    assert "FASTER" in said
+    assert "another machine" in said
+    assert max(map(len, said.splitlines())) <= 100
+    page = (tmp_path / "fleet.html").read_text()
+    assert "nginx &lt;b&gt;" in page
+    assert "<b>" not in page
+    assert page.count("<svg") == 2
+    assert 'href="here-1/report.html"' in page
+    assert 'href="here-0' not in page
+
+
+def test_all_of_it_is_there_as_json(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert webdyno("fleet", *runs, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["machines"] == ["here-0", "here-1", "here-2"]
+    (pair,) = found["points"][0]["comparisons"]
+    assert len(pair["replicates"]) == 3
+
+
+def test_a_machine_counts_once(runs: list[Path]) -> None:
+    with pytest.raises(Mistake, match="a run is named twice"):
+        webdyno("fleet", runs[0], runs[0])
+    with pytest.raises(Mistake, match="two machines or more"):
+        webdyno("fleet", runs[0])
+
+
+def test_folders_called_alike_are_named_by_their_paths(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alike = [it.rename(tmp_path / name) for it, name in zip(runs, ("a", "b", "c"), strict=True)]
+    moved = []
+    for it in alike:
+        (folder := tmp_path / f"from-{it.name}").mkdir()
+        moved.append(it.rename(folder / "run"))
+    assert webdyno("fleet", *moved, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["machines"] == [str(it) for it in moved]
+
+
+def test_other_experiments_are_refused_in_words(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = simulated_run({"apache": SimulatedArm(), "caddy": SimulatedArm()}).stored(
+        tmp_path / "other"
+    )
+    assert webdyno("fleet", runs[0], other, "--page", tmp_path / "fleet.html") == 1
+    assert "these are different experiments" in " ".join(capsys.readouterr().out.split())
+    assert "different experiments" in (tmp_path / "fleet.html").read_text()
