@@ -1,8 +1,11 @@
 """Which settings of an arm are suspected, what is tried, and how what came of it is told."""
 
+from dataclasses import replace
+
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, run_head, simulated_run
+from judge.validity.broken import readings_with
 from webdyno.definitions import Catalogue
 from webdyno.judge import judge
 from webdyno.judge.advice import SIGNS, Evidence, evidence
@@ -10,6 +13,8 @@ from webdyno.judge.measured import Measured
 from webdyno.model.advice import Advice
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import KnobValue
+from webdyno.model.measure import Measure
+from webdyno.model.records import SlotRecord
 from webdyno.report.advice import sentences, worth_trying
 from webdyno.run.advice import advice_for, asked_advice
 
@@ -136,6 +141,41 @@ def test_a_gain_in_what_is_better_low_is_above_one() -> None:
     (found,) = judge(made.head.model_copy(update={"experiment": experiment}), slow.records).gains
     assert found.is_sure
     assert found.ratio.low < 2 < found.ratio.high
+
+
+def with_full_queues(made: SimulatedRun, arm: str) -> SimulatedRun:
+    """The listen queue of that arm is full in each slot."""
+    full, quiet = (readings_with(network={"dropped": n, "listen_drops": n}) for n in (5, 0))
+    records = [
+        (full if it.arm == arm else quiet)(it) if isinstance(it, SlotRecord) else it
+        for it in made.records
+    ]
+    return SimulatedRun(made.head, records)
+
+
+def test_what_mends_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
+    plain = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=2)
+    full = Measured.of(with_full_queues(plain, "a").records)
+    shown = evidence(full, "a", plain.head.experiment, 1)
+    assert shown.broken == {"listen-overflow"}
+    never = replace(shown, keeps_connections=False)
+    found = suspected(Arm(stack="nginx", knobs={"access_log": True}), never)
+    assert list(found) == [("backlog", 4096)]
+    advice = found["backlog", 4096]
+    assert asked_advice("a", plain.head.experiment, [advice]).measure.decide_on == "server_cpu_us"
+
+    made = tried(backlog=1.0)
+    update = {"advice": {"backlog": advice}, "measure": Measure(decide_on="server_cpu_us")}
+    head = made.head.model_copy(
+        update={"experiment": made.head.experiment.model_copy(update=update)}
+    )
+    for arm, sure in (("a", True), ("backlog", False)):
+        (gain,) = judge(head, with_full_queues(made, arm).records).gains
+        assert gain.is_sure is sure
+        (told,) = sentences([gain])
+        assert told.startswith(
+            "a: backlog = 4,096 mends that connections find" if sure else "a: no"
+        )
 
 
 def test_what_was_not_tried_is_only_worth_trying() -> None:

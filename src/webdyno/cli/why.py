@@ -207,9 +207,7 @@ def _suspected(
         name: evidence(measured, name, experiment, len(split.servers))
         for name in arms or experiment.arms
     }
-    return {
-        name: list(advice_for(name, experiment, catalogue, split, it)) for name, it in shown.items()
-    }
+    return {name: advice_for(name, experiment, catalogue, split, it) for name, it in shown.items()}
 
 
 def _tell(suspected: Mapping[str, Sequence[Advice]]) -> Exit:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from math import inf
 
 from webdyno.judge.measured import Measured
-from webdyno.model.advice import Gain
+from webdyno.judge.validity import SLOT_RULES
+from webdyno.model.advice import Advice, Gain
 from webdyno.model.experiment import Experiment
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Comparison, Verdict
@@ -14,6 +15,9 @@ from webdyno.model.metrics import answer_bytes, metric_rule
 
 LARGE_BYTES = 16_384
 """An answer that takes several packets and system calls: more than a TLS record holds."""
+SURELY_MENDED = 6
+"""Blocks that broke a rule, against none: by a sign test chance does that in 2 × 2⁻⁶ = 3 % of
+cases."""
 BUSY = 0.9
 """Share of their CPUs from which on servers have no time left."""
 
@@ -26,6 +30,8 @@ class Evidence:
     keeps_connections: bool
     busy: float | None
     """Share of the servers' CPUs that was used while they were loaded; None: not counted."""
+    broken: frozenset[str] = frozenset()
+    """Rules that too many of its slots break for its figures to count."""
 
 
 SIGNS: dict[Sign, Callable[[Evidence], bool]] = {
@@ -45,17 +51,38 @@ def evidence(measured: Measured, arm: str, experiment: Experiment, server_cpus: 
         answer_bytes=answer_bytes(slots),
         keeps_connections=experiment.load_of(arm).keepalive == "always",
         busy=used_s / (loaded_s * cpus) if loaded_s and used_s else None,
+        broken=frozenset(rule.name for rule in SLOT_RULES if rule.too_many(slots)),
     )
 
 
-def gains(experiment: Experiment, comparisons: Sequence[Comparison]) -> Iterator[Gain]:
+def gains(
+    experiment: Experiment, comparisons: Sequence[Comparison], measured: Measured
+) -> Iterator[Gain]:
     """Give what each piece of advice was worth, where the arm and its baseline have a ratio."""
     decide_on = experiment.measure.decide_on
     for it in comparisons:
         advice = experiment.advice.get(it.a)
         if advice is not None and it.metric == decide_on and it.sure is not None:
-            ratio = _of_goodness(it.sure, decide_on)
-            yield Gain(arm=it.b, advice=advice, is_sure=it.verdict is Verdict.FASTER, ratio=ratio)
+            mended = _mended_blocks(advice, it, measured)
+            yield Gain(
+                arm=it.b,
+                advice=advice,
+                is_sure=it.verdict is Verdict.FASTER or mended >= SURELY_MENDED,
+                mended_blocks=mended,
+                ratio=_of_goodness(it.sure, decide_on),
+            )
+
+
+def _mended_blocks(advice: Advice, found: Comparison, measured: Measured) -> int:
+    """Count the blocks in which the arm broke a rule, provided that with the advice none did."""
+    rule = next((it for it in SLOT_RULES if it.name == advice.mends), None)
+    if rule is None:
+        return 0
+    broken, still_broken = (
+        {slot.block for slot in measured.of_arm(arm) if rule.broken(slot)}
+        for arm in (found.b, found.a)
+    )
+    return 0 if still_broken else len(broken)
 
 
 def _of_goodness(ratio: Interval, metric: str) -> Interval:

@@ -15,8 +15,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.interval import Interval
 from webdyno.model.intervention import Elasticity
 from webdyno.model.judgement import Comparison
-
-RATE = "rate_rps"
+from webdyno.model.metrics import RATE
 
 
 def elasticities(experiment: Experiment, comparisons: Sequence[Comparison]) -> Iterator[Elasticity]:

@@ -32,7 +32,7 @@ from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Finding
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import MetricRule, metric_rule
+from webdyno.model.metrics import RATE, MetricRule, metric_rule
 from webdyno.model.records import BlockRecord, PilotRecord, Record
 from webdyno.model.run import RunHead
 
@@ -155,7 +155,7 @@ def claims_of(measured: Measured, experiment: Experiment, endpoint: str) -> list
     assert experiment.gate  # noqa: S101
     left_out = left_out_slots(measured)
     arms = list(experiment.arms)
-    limits = [limited_by(measured, arm, metric_rule("rate_rps")) for arm in arms]
+    limits = [limited_by(measured, arm, metric_rule(RATE)) for arm in arms]
     return [
         _claim(
             valid_for(measured, left_out, name),

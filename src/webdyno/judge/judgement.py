@@ -40,7 +40,7 @@ from webdyno.model.judgement import (
     LeftOutSlot,
     Verdict,
 )
-from webdyno.model.metrics import MetricRule, metric_rule, metrics_told_by
+from webdyno.model.metrics import CPU_TIME, RATE, MetricRule, metric_rule, metrics_told_by
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.model.waiting import Waiting
@@ -53,7 +53,6 @@ WEIGHT = (
     Verdict.EQUIVALENT,
 )
 """With several arms the run's verdict is the first of these that any comparison has."""
-CPU_TIME, RATE = "server_cpu_us", "rate_rps"
 CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
@@ -120,7 +119,7 @@ def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judg
         waiting=list(_waiting(valid_for(measured, left_out, RATE), experiment)),
         effects=_effects(valid_for(measured, left_out, decide_on), experiment),
         elasticities=list(elasticities(experiment, comparisons)),
-        gains=list(gains(experiment, comparisons)),
+        gains=list(gains(experiment, comparisons, measured)),
         stopped_because=measured.stop.why if measured.stop else None,
         blocks=len(measured.blocks),
     )

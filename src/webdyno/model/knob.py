@@ -36,6 +36,9 @@ Sign = Literal["large answers", "new connections", "idle CPUs"]
 """What a run has to show for a knob to matter: answers of several packets; connections that aren't
 kept; servers' CPUs with time left while requests wait."""
 
+Mended = Literal["listen-overflow"]
+"""Rules of validity that a setting can mend, by name (docs/method.md)."""
+
 FACTORS = {"*4": 4.0, "/4": 0.25}
 """What a number is tried as beside values: several times as much, or as little, as it is."""
 
@@ -51,6 +54,9 @@ class Cause(Model):
     """Address of the vendor's documentation of the setting."""
     where: Sign | None = None
     """Only where a run shows this."""
+    mends: Mended | None = None
+    """The rule that servers break for its sake. Where a run breaks it no rate or time is valid, so
+    that nothing else can be tried before."""
 
 
 class _Knob(Model):

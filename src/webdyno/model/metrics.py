@@ -20,7 +20,7 @@ BlockValue = Callable[[Sequence[SlotRecord]], float | None]
 Kind = Literal["rate", "response time", "work", "memory", "size", "capacity"]
 """What a metric is about; validity rules say by kind which metrics they spoil."""
 
-CAPACITY = "capacity_rps"
+RATE, CPU_TIME, CAPACITY = "rate_rps", "server_cpu_us", "capacity_rps"
 
 CLOCK_TICK_S = 1e-9
 """Nothing lasts less by any clock here; a record that says so is damaged."""
@@ -170,16 +170,14 @@ METRICS: dict[str, MetricRule] = {
     rule.name: rule
     for rule in (
         MetricRule(
-            Metric(
-                name="rate_rps", label="requests per second", unit="requests/s", better="higher"
-            ),
+            Metric(name=RATE, label="requests per second", unit="requests/s", better="higher"),
             kind="rate",
             block_value=rate_rps,
             saying="{a} answers {ratio}× as many requests per second as {b}",
         ),
         MetricRule(
             Metric(
-                name="server_cpu_us",
+                name=CPU_TIME,
                 label="server CPU time per request",
                 unit="µs",
                 better="lower",

@@ -6,7 +6,11 @@ from itertools import groupby
 from webdyno.model import format as text
 from webdyno.model.advice import Advice, Gain
 from webdyno.model.interval import Interval
+from webdyno.model.knob import Mended
 
+MENDED: dict[Mended, str] = {
+    "listen-overflow": "that connections find the listen queue full and wait for a second or more"
+}
 BOUNDLESS = 1e6
 """Nothing is worth so much: where an interval reaches further, its upper end isn't known."""
 
@@ -14,7 +18,7 @@ BOUNDLESS = 1e6
 def sentences(found: Sequence[Gain]) -> Iterator[str]:
     """Say for each arm which settings surely make it better, the best first, then which don't."""
     for arm, of_arm in groupby(found, key=lambda it: it.arm):
-        ordered = sorted(of_arm, key=lambda it: -it.ratio.estimate)
+        ordered = sorted(of_arm, key=lambda it: (-it.mended_blocks, -it.ratio.estimate))
         for it in ordered:
             if it.is_sure:
                 yield f"{arm}: {gain(it)}."
@@ -36,6 +40,11 @@ def worth_trying(arm: str, advice: Sequence[Advice]) -> Iterator[str]:
 
 def gain(it: Gain) -> str:
     """Say what one setting is worth, and why."""
+    if it.advice.mends and it.mended_blocks:
+        often = f"in {text.count(it.mended_blocks, 'block')} without it, in none with it"
+        return (
+            f"{setting(it.advice)} mends {MENDED[it.advice.mends]} ({often}): {because(it.advice)}"
+        )
     estimate = text.significant(it.ratio.estimate, 3)
     worth = f"{setting(it.advice)} is worth {estimate}× ({_between(it.ratio)})"
     return f"{worth}: {because(it.advice)}"

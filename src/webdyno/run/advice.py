@@ -10,14 +10,25 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.knob import FACTORS, SERVER_CPUS, Knob, KnobValue
 from webdyno.model.machine import CpuSplit
 from webdyno.model.measure import Measure
+from webdyno.model.metrics import CPU_TIME
 from webdyno.run.interventions import KEPT
 from webdyno.stack.roles import resolve_stack
 
 
 def advice_for(
     arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit, evidence: Evidence
+) -> list[Advice]:
+    """Give the settings that may be why an arm is slow, as its knobs and a run of it have it.
+
+    Where the run breaks a rule that one of them mends, only those that do: no rate is valid before.
+    """
+    found = list(_all_of_it(arm, experiment, catalogue, split, evidence))
+    return [it for it in found if it.mends in evidence.broken] or found
+
+
+def _all_of_it(
+    arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit, evidence: Evidence
 ) -> Iterator[Advice]:
-    """Give the settings that may be why an arm is slow, as its knobs and a run of it have it."""
     here = experiment.arms[arm]
     stack, site = catalogue.stack(here.stack), catalogue.site(experiment.site_of(arm))
     cpus = len(split.servers)
@@ -40,11 +51,15 @@ def advice_for(
                     tried=tried,
                     says=knob.cause.says,
                     vendor=knob.cause.vendor,
+                    mends=knob.cause.mends if knob.cause.mends in evidence.broken else None,
                 )
 
 
 def asked_advice(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
-    """Give the experiment that tells what each piece of advice is worth to an arm."""
+    """Give the experiment that tells what each piece of advice is worth to an arm.
+
+    Where the arm breaks a rule that spoils rates, it decides on the servers' CPU time.
+    """
     here = experiment.arms[arm]
     changed = {f"{arm}, {it.knob} = {shown_value(it.tried)}": it for it in advice}
     arms = {
@@ -52,6 +67,8 @@ def asked_advice(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> 
         for name, it in changed.items()
     }
     kept = experiment.measure.model_dump(include={*KEPT, "decide_on"}, exclude_defaults=True)
+    if any(it.mends for it in advice):
+        kept["decide_on"] = CPU_TIME
     return experiment.model_copy(
         update={
             "title": f"What would make {arm} faster",

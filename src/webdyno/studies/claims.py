@@ -14,12 +14,12 @@ from webdyno.model.format import count
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.measure import Measure
+from webdyno.model.metrics import CPU_TIME, RATE
 from webdyno.model.point import Point, PointJudgement
 from webdyno.model.records import BlockRecord, Record
 from webdyno.model.run import RunHead
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 
-RATE, CPU_TIME = "rate_rps", "server_cpu_us"
 JUDGED_BY_CPU = (
     "the load generator was the limit of both, so by what the servers' CPU time per request allows"
 )

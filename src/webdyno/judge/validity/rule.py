@@ -102,6 +102,10 @@ class SlotRule:
     def _too_many(self, bad: Sequence[SlotRecord], total: int) -> bool:
         return len(bad) > self.tolerated * total
 
+    def too_many(self, mine: Sequence[SlotRecord]) -> bool:
+        """Whether more of an arm's slots break it than may be left out."""
+        return self._too_many([slot for slot in mine if self.broken(slot)], len(mine))
+
     def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
         """Give a finding for each arm with broken slots: invalid when they are too many."""
         return [
