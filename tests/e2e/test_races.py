@@ -68,7 +68,7 @@ def test_a_server_that_dies_is_out_of_the_league(tmp_path: Path) -> None:
         *(*SHORT[1:], "--set=measure.slot_s=0.4", "--budget=6s", "--out=run", "--no-report"),
         folder=tmp_path,
     )
-    assert "the race goes on without it" in done.stderr
+    assert "the run goes on without it" in done.stderr
     assert "has no place" in done.stdout
     run = RunFolder.open(tmp_path / "run")
     records = run.records()

@@ -7,7 +7,10 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import Stop, decide
+from webdyno.judge.race import still_racing
 from webdyno.judge.stop import OUTNUMBERED
+from webdyno.model.advice import Advice
+from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.records import SlotRecord
 
@@ -127,6 +130,29 @@ def test_an_arm_that_never_works_ends_the_run() -> None:
     assert found is not None
     assert found.reason == "nothing-valid"
     assert "apache" in found.why
+
+
+def tried(blocks: int, **arms: SimulatedArm) -> tuple[SimulatedRun, Experiment]:
+    """A run of one arm and others that have another setting each."""
+    made = simulated_run({"base": SimulatedArm(), **arms}, blocks=blocks, restart_sd=0.001)
+    advice = {
+        name: Advice(knob=name, now=1, tried=2, says="waits", vendor="https://x.org/")
+        for name in arms
+    }
+    return made, made.head.experiment.model_copy(update={"advice": advice})
+
+
+def test_a_setting_with_which_nothing_works_does_not_end_the_others_run() -> None:
+    fast, broken = SimulatedArm(rate_rps=40_000), SimulatedArm(wrong_status=404)
+    made, experiment = tried(2, fast=fast, broken=broken)
+    assert still_racing(made.records, experiment) == ["base", "fast"]
+    assert decide(made.records, experiment, 10.0) is None
+    made, experiment = tried(7, fast=fast, broken=broken)
+    assert reason(decide(made.records, experiment, 10.0)) == "precision"
+    made, experiment = tried(2, broken=broken)
+    found = decide(made.records, experiment, 10.0)
+    assert found
+    assert found.why == "nothing works that base could be compared with"
 
 
 def test_the_deciding_metric_decides_when_to_stop() -> None:

@@ -1,4 +1,4 @@
-"""Who is in the next block: in a race arms leave while it goes on."""
+"""Who is in the next block: arms leave a race while it goes on, and those that fail others."""
 
 from collections.abc import Sequence
 from math import log
@@ -6,20 +6,45 @@ from statistics import fmean
 
 from webdyno.judge.league import standings
 from webdyno.judge.measured import Measured
-from webdyno.judge.validity import left_out_slots, valid_for
+from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.metrics import metric_rule
 from webdyno.model.records import Record
 
+HOPELESS_AFTER = 2
+"""Blocks after which an arm without one valid slot isn't expected to have any."""
+
 
 def still_racing(records: Sequence[Record], experiment: Experiment) -> list[str]:
-    """Name the arms of the next block, in their order; all of them where it is no race."""
-    if experiment.race is None:
+    """Name the arms of the next block, in their order; all of them where none may leave."""
+    if not experiment.spares_arms:
         return list(experiment.arms)
     measured = Measured.of(records)
     if experiment.is_league:
         return standings(measured, experiment).racing
+    if experiment.race is None:
+        return _with_hope(measured, experiment)
     return _better_halves(measured, experiment)
+
+
+def hopeless(measured: Measured, experiment: Experiment) -> list[str]:
+    """Name the arms that have nothing to show after some blocks; what passes by is no reason."""
+    if len(measured.blocks) < HOPELESS_AFTER:
+        return []
+    decide_on = experiment.measure.decide_on
+    if experiment.capacity:
+        rule = metric_rule(decide_on)
+        return [arm for arm in experiment.arms if not measured.values(arm, rule)]
+    lasting = left_out_slots(measured, LASTING_RULES)
+    counting = {slot.arm for slot in valid_for(measured, lasting, decide_on).slots}
+    return [arm for arm in experiment.arms if arm not in counting]
+
+
+def _with_hope(measured: Measured, experiment: Experiment) -> list[str]:
+    """Name the baseline, and of its other forms those that work: the rest mustn't end the run."""
+    baseline, *others = experiment.arms
+    out = {it.arm for it in measured.incidents}.union(hopeless(measured, experiment))
+    return [baseline, *(arm for arm in others if arm not in out)]
 
 
 def _better_halves(measured: Measured, experiment: Experiment) -> list[str]:

@@ -19,8 +19,8 @@ from webdyno.judge.gate import answer_at
 from webdyno.judge.interval import estimate
 from webdyno.judge.league import blocks_to_a_look, is_look
 from webdyno.judge.measured import Measured
-from webdyno.judge.race import still_racing
-from webdyno.judge.validity import LASTING_RULES, left_out_slots, valid_for
+from webdyno.judge.race import hopeless, still_racing
+from webdyno.judge.validity import left_out_slots, valid_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, percent
 from webdyno.model.gate import GateAnswer
@@ -29,8 +29,6 @@ from webdyno.model.measure import Measure
 from webdyno.model.metrics import metric_rule
 from webdyno.model.records import Record, StopReason
 
-HOPELESS_AFTER = 2
-"""Blocks after which an arm without one valid slot isn't expected to have any."""
 SPARE_BLOCKS = 2
 """At most so many blocks are measured in place of spoilt ones when the budget is used up, because
 without them there would be no verdict."""
@@ -75,13 +73,15 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
         return _race_over(records, experiment, elapsed_s)
     finished = len(measured.blocks)
     valid = valid_for(measured, left_out_slots(measured), measure.decide_on)
-    if finished >= HOPELESS_AFTER:
-        counting = _counting(measured, experiment)
-        for arm in experiment.arms:
-            if arm not in counting:
-                what = "capacity" if experiment.capacity else "valid slot"
-                why = f"arm {arm} has no {what} in {count(finished, 'block')}"
-                return Stop("nothing-valid", why)
+    staying = still_racing(records, experiment)
+    for arm in hopeless(measured, experiment):
+        if arm in staying:
+            what = "capacity" if experiment.capacity else "valid slot"
+            why = f"arm {arm} has no {what} in {count(finished, 'block')}"
+            return Stop("nothing-valid", why)
+    if len(staying) < 2:
+        return Stop("nothing-valid", f"nothing works that {staying[0]} could be compared with")
+    experiment = _with_arms(experiment, staying)
     pairs = deciding_pairs(valid, experiment)
     fewest = blocks_for_an_answer(experiment)
     judgeable = min(len(pair.d) for pair in pairs)
@@ -114,14 +114,8 @@ def _race_over(records: Sequence[Record], experiment: Experiment, elapsed_s: flo
     return _used_up(measured, experiment.measure, elapsed_s)
 
 
-def _counting(measured: Measured, experiment: Experiment) -> set[str]:
-    """Name the arms that have anything to show, passing disturbances left aside."""
-    decide_on = experiment.measure.decide_on
-    if experiment.capacity:
-        rule = metric_rule(decide_on)
-        return {arm for arm in experiment.arms if measured.values(arm, rule)}
-    lasting = left_out_slots(measured, LASTING_RULES)
-    return {slot.arm for slot in valid_for(measured, lasting, decide_on).slots}
+def _with_arms(experiment: Experiment, names: Sequence[str]) -> Experiment:
+    return experiment.model_copy(update={"arms": {name: experiment.arms[name] for name in names}})
 
 
 def _used_up(

@@ -256,6 +256,11 @@ class Experiment(Model):
         """Whether its answer is a table of places."""
         return self.race == LEAGUE
 
+    @property
+    def spares_arms(self) -> bool:
+        """Whether it goes on without arms that fail: a race, or other forms of the first arm."""
+        return bool(self.race or self.advice or self.interventions)
+
     @model_validator(mode="after")
     def _arms_of_a_gate(self) -> "Experiment":
         arms = list(self.arms.values())

@@ -42,8 +42,8 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     """Run one block; whatever fails is put on record.
 
     The point stops when the certificate shows answers that can't be compared (no load is made then)
-    and when a server died under load; a race goes on without such arms. Servers that don't start
-    raise Trouble, a load generator that fails GeneratorError.
+    and when a server died under load, unless the run goes on without such arms. Servers that don't
+    start raise Trouble, a load generator that fails GeneratorError.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
     rng = block_rng(at.experiment.measure.seed, at.point.number, number)
@@ -68,9 +68,9 @@ def run_block(at: MeasuredPoint, number: int) -> None:
             if searched is not None:
                 order = search_capacities(running, arms, searched, times, rng)
         except StackDied as death:
-            at.has_stopped = at.experiment.race is None
-            if at.experiment.race is not None:
-                at.progress.notice(f"{death.what}: the race goes on without it")
+            at.has_stopped = not at.goes_on_without(at.failed)
+            if not at.has_stopped:
+                at.progress.notice(f"{death.what}: the run goes on without it")
             return
         except GeneratorError as failure:
             at.keep_incident(number, None, failure)
@@ -87,15 +87,15 @@ def run_block(at: MeasuredPoint, number: int) -> None:
 
 
 def _give_up(at: MeasuredPoint, number: int, differences: Sequence[Finding]) -> None:
-    """Stop the point, or take the arms that answer otherwise out of a race of which enough stay."""
+    """Stop the point, or go on without the arms that answer otherwise, if enough stay."""
     unlike = {it.arm: it.what for it in reversed(differences) if it.arm is not None}
     staying = len(at.racing()) - len(unlike)
-    if at.experiment.race is None or staying < 2 or len(unlike) > staying:
+    if not at.experiment.spares_arms or staying < 2 or len(unlike) > staying:
         at.keep_stop(Stop("different-answers", differences[0].what))
         return
     for arm, what in unlike.items():
         at.keep_incident(number, arm, Trouble(what))
-        at.progress.notice(f"{what}: the race goes on without it")
+        at.progress.notice(f"{what}: the run goes on without it")
 
 
 def block_rng(seed: int | None, point: int, block: int) -> Random:

@@ -103,7 +103,7 @@ def run_pilots(at: MeasuredPoint) -> None:
     """Look at each arm that has no pilot on record, in an order drawn once.
 
     Servers that don't start raise Trouble, a load generator that fails GeneratorError; a server
-    that dies stops the point, unless that is a race's, which goes on without it.
+    that dies stops the point, unless that goes on without it.
     """
     if not needs_pilot(at.experiment):
         return
@@ -116,10 +116,10 @@ def run_pilots(at: MeasuredPoint) -> None:
             record = _look_at(at, arm)
         except StackDied as death:
             at.keep_incident(0, arm.name, death)
-            if at.experiment.race is None:
+            if not at.goes_on_without(at.failed):
                 at.has_stopped = True
                 return
-            at.progress.notice(f"{death.what}: the race goes on without it")
+            at.progress.notice(f"{death.what}: the run goes on without it")
             continue
         except GeneratorError as failure:
             at.keep_incident(0, None, failure)

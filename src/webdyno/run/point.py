@@ -154,12 +154,12 @@ class MeasuredPoint:
 
     @property
     def failed(self) -> set[str]:
-        """Name the arms that a race goes on without: those that failed."""
+        """Name the arms that failed, where the run goes on without them."""
         incidents = (it for it in self.records if isinstance(it, IncidentRecord))
-        return {it.arm for it in incidents if it.arm is not None and self.experiment.race}
+        return {it.arm for it in incidents if it.arm is not None and self.experiment.spares_arms}
 
     def goes_on_without(self, failed: Collection[str]) -> bool:
-        """Whether a race goes on when these have failed; tuning needs its baseline."""
+        """Whether a run goes on when these have failed; all but leagues need their baseline."""
         baseline = next(iter(self.experiment.arms))
         return bool(failed) and (self.experiment.is_league or baseline not in failed)
 

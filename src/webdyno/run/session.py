@@ -215,7 +215,7 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
             except Trouble as trouble:
                 if not at.goes_on_without(at.failed - known_to_fail):
                     raise
-                at.progress.notice(f"{trouble}\nthe race goes on without it")
+                at.progress.notice(f"{trouble}\nthe run goes on without it")
             took_s = time.monotonic() - began
             at.used_s += took_s
             if not any_block and at.finished_blocks == number:
