@@ -44,7 +44,8 @@ def test_every_server_is_asked_in_the_load_s_protocol(tmp_path: Path, protocol: 
     assert {it.arm for it in slots} == set(STACKS)
     for slot in slots:
         assert slot.load.failures.total == 0, (slot.arm, slot.load.failure_samples)
-        assert slot.load.requests.completed, slot.arm
+        # The first answers may take longer than so short a slot.
+        assert slot.load.requests.completed + slot.load.requests.drained, slot.arm
         assert slot.load.target.startswith("http:" if protocol == "h2c" else "https:")
 
 

@@ -100,15 +100,15 @@ def test_the_request_that_costs_more_is_named(
     monkeypatch.setenv("SHOP_TOKEN", SECRET)
     (tmp_path / "orders.toml").write_text(ORDERS)
     slower = ("--set=arms.after.knobs.order_us=1000", "--set=measure.min_blocks=8")
-    limit = "--fail-on=after.rate_rps < -10%"
+    limit = "--fail-on=after.server_cpu_us > 10%"
     done = webdyno(
         "run", "orders.toml", *ECHO, *QUICK, *slower, limit, "--out=r", "--report", folder=tmp_path
     )
     assert done.returncode == 4, done.stdout + done.stderr
-    assert "--fail-on 'after.rate_rps < -10%' is true" in done.stderr
+    assert "--fail-on 'after.server_cpu_us > 10%' is true" in done.stderr
     with (tmp_path / "r/summary.csv").open(encoding="utf-8") as file:
         ratios = {it["endpoint"]: it for it in csv.DictReader(file) if it["kind"] == "ratio"}
     assert ratios["order"]["verdict"] == "slower", done.stdout
-    # The page costs the same; what came before it leaves caches that are a little colder.
-    assert float(ratios["/"]["estimate"]) < 1.5 < 5 < float(ratios["order"]["estimate"])
+    # The page costs the same, but what came before it leaves colder caches: 1.2 to 1.9 times.
+    assert float(ratios["order"]["estimate"]) > 3 * float(ratios["/"]["estimate"])
     assert "Median response time of order" in done.stdout
