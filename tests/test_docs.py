@@ -30,6 +30,7 @@ RUN_BY = {
     "audit": "e2e/test_audit.py",
     "calibrate": "e2e/test_calibrate.py",
     "capacity": "bench_scripts/test_capacity.py",
+    "cluster": "e2e/test_cluster.py",
     "compare": "cli/test_compare.py",
     "doctor": "e2e/test_other_commands.py",
     "duel": "e2e/test_own.py",

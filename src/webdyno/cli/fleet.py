@@ -1,5 +1,6 @@
 """`webdyno fleet`: runs of one experiment on several machines, judged together."""
 
+from collections.abc import Mapping
 from os.path import relpath
 from pathlib import Path
 from typing import Annotated
@@ -37,24 +38,33 @@ def fleet(
 
         webdyno fleet a b c --page fleet.html
     """
+    opened = {name: RunFolder.open(path) for name, path in _named(runs).items()}
+    again = command("fleet", *runs, "--page", page or "fleet.html")
+    return show_fleet(opened, page, again, json=json)
+
+
+def show_fleet(
+    runs: Mapping[str, RunFolder], page: Path | None, again: str, *, json: bool = False
+) -> Exit:
+    """Judge runs by the machine's name; print what they say, and write the page.
+
+    `again` is the command that writes it another time.
+    """
     from webdyno.judge.fleet import judge_fleet
     from webdyno.report.fleet import fleet_page, print_fleet
     from webdyno.report.page import replace_file
 
-    folders = _named(runs)
-    opened = {name: RunFolder.open(path) for name, path in folders.items()}
-    found = judge_fleet({name: (it.head, it.records()) for name, it in opened.items()})
-    console, head = plain_console(), next(iter(opened.values())).head
+    found = judge_fleet({name: (it.head, it.records()) for name, it in runs.items()})
+    console, head = plain_console(), next(iter(runs.values())).head
     if json:
         console.out(found.model_dump_json(indent=2), highlight=False)
     else:
         print_fleet(console, head, found)
     if page is not None:
-        again = command("fleet", *runs, "--page", page)
         reports = {
-            name: relpath(path / PAGE_FILE, page.parent)
-            for name, path in folders.items()
-            if (path / PAGE_FILE).exists()
+            name: relpath(run.path / PAGE_FILE, page.parent)
+            for name, run in runs.items()
+            if (run.path / PAGE_FILE).exists()
         }
         replace_file(page, fleet_page(head, found, reports, again), again)
         console.print(f"Page: {page}", highlight=False)

@@ -16,6 +16,7 @@ from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration
+from webdyno.model.mistake import Mistake
 from webdyno.model.point import plan_points
 
 
@@ -35,6 +36,14 @@ def run(
         ),
     ] = False,
     why: Why = False,
+    replicates: Annotated[
+        int | None,
+        Parameter(help="Run all of it on so many hosts of a cluster, and judge them together."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        Parameter(help="The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."),
+    ] = None,
     out: Out = None,
     how: RunFlags = PLAIN_RUN,
 ) -> Exit:
@@ -55,6 +64,8 @@ def run(
         webdyno run mine.toml --set load.connections=16 --set arms.nginx.knobs.workers=1
 
         webdyno run static-hello --vary load.connections=1,8,64 --budget 10m
+
+        webdyno run mine.toml --replicates 8 --cluster 10.0.0.1:6379
     """
     catalogue = Catalogue.load(how.catalog)
     file = catalogue.experiment_file(experiment)
@@ -63,6 +74,12 @@ def run(
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
     name = Path(experiment).stem
+    if replicates is not None:
+        if why:
+            raise Mistake("--why asks a single run: `webdyno why` takes that of any host")
+        from webdyno.cli.replicates import replicate
+
+        return replicate(name, wanted, catalogue, out, how, replicates=replicates, cluster=cluster)
     afterwards = why_afterwards(wanted, how) if why else None
     return measure(name, wanted, catalogue, out, how, afterwards=afterwards)
 

@@ -6,6 +6,7 @@ What is said of each key here is what `docs/experiment.md` says.
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
+import tomli_w
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from webdyno.model.advice import Advice
@@ -260,6 +261,10 @@ class Experiment(Model):
     def spares_arms(self) -> bool:
         """Whether it goes on without arms that fail: a race, or other forms of the first arm."""
         return bool(self.race or self.advice or self.interventions)
+
+    def toml(self) -> str:
+        """Give it as a file that `webdyno run` takes."""
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
 
     @model_validator(mode="after")
     def _arms_of_a_gate(self) -> "Experiment":

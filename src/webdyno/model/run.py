@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-import tomli_w
-
 from webdyno.model.base import Model
 from webdyno.model.calibration import Calibration
 from webdyno.model.command import command
@@ -49,10 +47,6 @@ class RunHead(Model):
     load_generator: str
     calibration: Calibration | None = None
     """What the client could do on this machine and bench; None when it was never measured."""
-
-    def experiment_toml(self) -> str:
-        """Give the resolved experiment as a file that `webdyno run` takes."""
-        return tomli_w.dumps(self.experiment.model_dump(mode="json", exclude_none=True))
 
     def repeat_command(self, folder: Path) -> str:
         """Give the command that repeats a run from its folder alone, at all of its points."""

@@ -21,7 +21,7 @@ from webdyno.model.format import duration
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
 from webdyno.model.mistake import Trouble
-from webdyno.model.point import Point
+from webdyno.model.point import Point, plan_points
 from webdyno.model.records import (
     BlockRecord,
     IncidentRecord,
@@ -77,6 +77,14 @@ class PlannedArm:
 def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
     """Look everything up that an experiment names, in the experiment's order of arms."""
     return [_plan_arm(name, arm, experiment, catalogue) for name, arm in experiment.arms.items()]
+
+
+def arms_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
+    """Give each arm once for each stack and site that it has at any point."""
+    arms = [
+        arm for plan in plan_points(experiment) for arm in plan_arms(plan.experiment, catalogue)
+    ]
+    return list({(arm.name, arm.stack.name, arm.site.name): arm for arm in arms}.values())
 
 
 def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue) -> PlannedArm:

@@ -2,29 +2,31 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
+from webdyno.model.experiment import Experiment
 from webdyno.model.files import checked_files
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, RunHead
+from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.model.service import Service
-from webdyno.run.point import PlannedArm
+from webdyno.run.point import PlannedArm, arms_of_all_points
 
 
-def keep_for_repeating(folder: Path, head: RunHead, arms: Sequence[PlannedArm]) -> None:
-    """Put the resolved experiment into a run's folder, and copies of what its arms are made of.
+def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogue) -> None:
+    """Put a resolved experiment into a folder, and copies of what its arms are made of.
 
     Raise Trouble when the disk doesn't take them.
     """
+    arms = arms_of_all_points(experiment, catalogue)
     try:
         for kind, part in sorted(set(_parts(arms))):
             _copy(part, folder / CATALOGUE_FOLDER / kind / part.name)
         for service in _services(arms):
             _copy_neighbours(service, folder / CATALOGUE_FOLDER / "services")
         # Last, so that it tells that all the rest is there.
-        (folder / EXPERIMENT_FILE).write_text(head.experiment_toml(), encoding="utf-8")
+        (folder / EXPERIMENT_FILE).write_text(experiment.toml(), encoding="utf-8")
     except OSError as error:
         raise Trouble(
             f"{folder}: the catalogue's part in this run can't be kept there: {error}"

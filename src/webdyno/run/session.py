@@ -29,7 +29,14 @@ from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
 from webdyno.run.hidden import hide_in_files
 from webdyno.run.pilot import run_pilots
-from webdyno.run.point import ArmBench, MeasuredPoint, PlannedArm, Progress, plan_arms
+from webdyno.run.point import (
+    ArmBench,
+    MeasuredPoint,
+    PlannedArm,
+    Progress,
+    arms_of_all_points,
+    plan_arms,
+)
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.stack import ask_versions
 
@@ -42,7 +49,7 @@ def begin_run(
     """Make the folder of a new run, with everything in it that can change the result."""
     began = datetime.now().astimezone()
     resolved = _with_seed(experiment)
-    arms = _arms_of_all_points(resolved, catalogue)
+    arms = arms_of_all_points(resolved, catalogue)
     here = _session(resolved, arms)
     head = RunHead(
         webdyno_version=here.webdyno_version,
@@ -55,7 +62,7 @@ def begin_run(
         load_generator=here.load_generator,
     )
     folder = RunFolder.create(out or RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}", head)
-    keep_for_repeating(folder.path, head, arms)
+    keep_for_repeating(folder.path, resolved, catalogue)
     folder.append(here)
     return folder
 
@@ -68,7 +75,7 @@ def resume_run(path: Path) -> RunFolder:
     """
     folder = RunFolder.open(path)
     head = folder.head
-    arms = _arms_of_all_points(head.experiment, kept_catalogue(path))
+    arms = arms_of_all_points(head.experiment, kept_catalogue(path))
     here = _session(head.experiment, arms)
     if changed := surroundings(head, here):
         lines = "\n".join(f"    {it.what}: {it.before} before, {it.after} now" for it in changed)
@@ -264,14 +271,6 @@ def _session(experiment: Experiment, arms: Sequence[PlannedArm]) -> SessionRecor
             versions=versions,
             load_generator="; ".join(program(name).version() for name in generators),
         )
-
-
-def _arms_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
-    """Give each arm once for each stack and site that it has at any point."""
-    arms = [
-        arm for plan in plan_points(experiment) for arm in plan_arms(plan.experiment, catalogue)
-    ]
-    return list({(arm.name, arm.stack.name, arm.site.name): arm for arm in arms}.values())
 
 
 def _with_seed(experiment: Experiment) -> Experiment:

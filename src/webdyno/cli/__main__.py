@@ -1,0 +1,5 @@
+"""`python -m webdyno.cli`: for who has a Python with webdyno in it, but no PATH."""
+
+from webdyno.cli import main
+
+main()

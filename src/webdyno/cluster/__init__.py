@@ -1,0 +1,1 @@
+"""Other machines: an agent of webdyno on each host, what carries orders to it, and fleets."""

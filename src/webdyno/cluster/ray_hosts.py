@@ -1,0 +1,145 @@
+"""The nodes of a Ray cluster as hosts; nothing else of webdyno knows of Ray.
+
+Ray carries orders and answers and tells when a node is gone. It schedules nothing: each order names
+its node, takes no logical CPU, and is never tried again by itself.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from ipaddress import ip_address
+from typing import Any, ParamSpec, TypeVar
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from webdyno.cluster import agent, link
+from webdyno.cluster.host import HostLost
+from webdyno.model.cluster import Ended, HostFacts, LinkFacts, Piece
+from webdyno.model.mistake import Mistake, Trouble
+
+P = ParamSpec("P")
+T = TypeVar("T")
+HEAD_LABEL = "node:__internal_head__"
+TOKENS = "https://docs.ray.io/en/latest/ray-security/token-auth.html"
+
+
+class RayHost:
+    """A node of the cluster."""
+
+    def __init__(self, name: str, address: str, node_id: str) -> None:
+        self.name = name
+        self._address = address
+        self._where = NodeAffinitySchedulingStrategy(node_id, soft=False)
+        self._running: ray.ObjectRefGenerator | None = None
+
+    def look(self) -> HostFacts:
+        """Tell what it is."""
+        there, here = self._ask(agent.webdyno_version), version("webdyno")
+        if there != here:
+            raise Mistake(
+                f"{self.name} has webdyno {there}, here is {here}: install the same on all hosts"
+            )
+        return self._ask(agent.look)
+
+    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
+        """Run an experiment there."""
+        running = self._order(agent.replicate)(parcel, yes=yes)
+        self._running = running
+        try:
+            for told in running:
+                yield ray.get(told)
+        except RayTaskError as failure:
+            raise HostLost(f"{self.name}: {_cause(failure)}") from failure
+        except RayError as error:
+            raise HostLost(f"{self.name} is gone: {_first_line(error)}") from error
+        finally:
+            self.interrupt()
+
+    def answer_link(self) -> Iterator[tuple[str, int]]:
+        """Answer one measurement of a link; tell where."""
+        try:
+            for port in self._order(link.answer)(self._address):
+                yield self._address, ray.get(port)
+        except RayError as error:
+            raise HostLost(f"{self.name} is gone: {_first_line(error)}") from error
+
+    def measure_link(self, address: str, port: int) -> LinkFacts:
+        """Measure the link to who answers there."""
+        return self._ask(link.measure, address, port)
+
+    def interrupt(self) -> None:
+        """End what runs there for us, as Ctrl-C would."""
+        running, self._running = self._running, None
+        if running is not None:
+            with suppress(RayError):
+                ray.cancel(running)
+
+    def _ask(self, function: Callable[P, T], *values: P.args, **more: P.kwargs) -> T:
+        try:
+            told: T = ray.get(self._order(function)(*values, **more))
+        except RayTaskError as failure:
+            raise Mistake(f"{self.name}: {_cause(failure)}") from failure
+        except RayError as error:
+            raise HostLost(f"{self.name} is gone: {_first_line(error)}") from error
+        return told
+
+    def _order(self, function: Callable[..., object]) -> Callable[..., Any]:
+        """Give what calls a function on this node."""
+        there = ray.remote(function).options(
+            num_cpus=0, max_retries=0, scheduling_strategy=self._where
+        )
+        send: Callable[..., Any] = there.remote
+        return send
+
+
+@contextmanager
+def ray_cluster(address: str) -> Iterator[list[RayHost]]:
+    """Join a cluster that runs; give its hosts, the head last, as it has Ray's own work to do.
+
+    Raises Mistake where the cluster takes orders from anybody, Trouble where it can't be reached.
+    """
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        raise Mistake(
+            "Ray would take orders from anybody who reaches its ports: start all of its nodes with "
+            f"RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN, and set both here as well; see {TOKENS}"
+        )
+    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"  # else `uv run` is repeated on each host
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (RayError, ConnectionError, RuntimeError, ValueError) as error:
+        raise Trouble(
+            f"the cluster at {address} can't be joined: {_first_line(error)}\n"
+            "its head is started by `ray start --head`, and webdyno is called on one of its nodes"
+        ) from error
+    try:
+        yield _hosts(ray.nodes())  # type: ignore[no-untyped-call]
+    finally:
+        ray.shutdown()
+
+
+def _hosts(nodes: list[Mapping[str, Any]]) -> list[RayHost]:
+    there = [node for node in nodes if node["Alive"]]
+    for node in there:
+        if not ip_address(node["NodeManagerAddress"]).is_private:
+            raise Mistake(
+                f"{node['NodeManagerAddress']} is a public address: hosts talk and load each other "
+                "on private ones"
+            )
+    there.sort(key=lambda node: (HEAD_LABEL in node["Resources"], node["NodeManagerAddress"]))
+    names = [node["NodeManagerHostname"] for node in there]
+    alike = len(set(names)) < len(names)
+    called = "NodeManagerAddress" if alike else "NodeManagerHostname"
+    return [RayHost(node[called], node["NodeManagerAddress"], node["NodeID"]) for node in there]
+
+
+def _cause(failure: RayTaskError) -> str:
+    """Say what an order failed of, without the traceback that Ray makes of it."""
+    return f"{type(failure.cause).__name__}: {failure.cause}"
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))

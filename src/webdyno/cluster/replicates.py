@@ -1,0 +1,101 @@
+"""One experiment on several hosts at once: what each measures comes here while it is measured.
+
+Blocks of one comparison never straddle machines, so each host runs all of the experiment, with a
+random order of its own. Where a host is lost, what it measured stays here, and another one that has
+nothing to do begins anew.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from webdyno.cluster.host import Host, HostLost
+from webdyno.model.cluster import Ended, Piece
+from webdyno.run.folder import RECORDS_FILE, RunFolder
+
+News = Callable[[str, RunFolder], None]
+"""Is told a host's name when something new was measured there, with its run so far."""
+
+
+@dataclass
+class Replicated:
+    """What came of the experiment on one host."""
+
+    host: str
+    folder: Path
+    ended: Ended | None = None
+    """None while it goes on, and of a host that was lost."""
+    lost: str | None = None
+    """What is known of a host that was lost."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the run there came to its end, whatever its verdict."""
+        return self.ended is not None and self.ended.code in {0, 1}
+
+
+@dataclass
+class Fleet:
+    """Hosts that each run one experiment."""
+
+    hosts: Sequence[Host]
+    parcel: bytes
+    """See `agent.parcel_of`."""
+    out: Path
+    """Gets a run's folder for each host, called as that is."""
+    yes: bool
+    news: News
+    done: list[Replicated] = field(default_factory=list)
+    """All that was begun, in that order."""
+
+    def measure(self, wanted: int) -> None:
+        """Run the experiment on so many of the hosts; the others stand by.
+
+        A host that is lost is on record in `done`. At Ctrl-C all hosts are told to stop.
+        """
+        spare = deque(self.hosts)
+        with ThreadPoolExecutor(wanted) as pool:
+            running = [pool.submit(self._replicate, spare) for _ in range(wanted)]
+            try:
+                wait(running, return_when=FIRST_EXCEPTION)
+            finally:
+                spare.clear()
+                for host in self.hosts:
+                    host.interrupt()
+        for each in running:
+            each.result()
+
+    def _replicate(self, spare: deque[Host]) -> None:
+        """Run it on one host, and where that is lost, on the next one."""
+        while spare:
+            host = spare.popleft()
+            replicated = Replicated(host.name, self.out / host.name)
+            self.done.append(replicated)
+            try:
+                self._keep(host, replicated)
+            except HostLost as lost:
+                replicated.lost = str(lost)
+            else:
+                return
+
+    def _keep(self, host: Host, replicated: Replicated) -> None:
+        """Write down what a host says, as it comes."""
+        for told in host.replicate(self.parcel, yes=self.yes):
+            if isinstance(told, Ended):
+                replicated.ended = told
+                return
+            _write(replicated.folder, told)
+            if told.file.name == RECORDS_FILE:
+                self.news(host.name, RunFolder.open(replicated.folder))
+
+
+def _write(folder: Path, piece: Piece) -> None:
+    if piece.file.is_absolute() or ".." in piece.file.parts:
+        raise HostLost(f"it sent a file that is none of the run's: {piece.file}")
+    path = folder / piece.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("r+b" if piece.start_bytes else "wb") as file:
+        file.seek(piece.start_bytes)
+        file.write(piece.data)

@@ -1,0 +1,42 @@
+"""What goes between webdyno and its agents on other hosts."""
+
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from webdyno.model.base import Amount, Model
+from webdyno.model.machine import Machine
+
+
+class HostFacts(Model):
+    """What a host says of itself."""
+
+    name: str
+    webdyno_version: str
+    machine: Machine
+
+
+class LinkFacts(Model):
+    """What lies between two hosts, as seen from one of them."""
+
+    round_trip_us: Amount
+    """Of a byte there and back, the median of many."""
+    rate_bits_per_s: Amount
+    """Of one TCP connection."""
+
+
+class Piece(NamedTuple):
+    """A part of a file of a run that goes on, on another host."""
+
+    file: PurePosixPath
+    """Inside the run's folder."""
+    start_bytes: int
+    data: bytes
+
+
+class Ended(NamedTuple):
+    """How the run there ended."""
+
+    code: int
+    """What its process ended with."""
+    said: str
+    """The end of what it printed."""

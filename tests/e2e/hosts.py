@@ -1,0 +1,151 @@
+"""Machines to be, on one switch, and a Ray cluster of them.
+
+Each has an address, a host name, a machine's id, processes and temporary files of its own. The
+namespaces have no names: each lives as long as the process that holds it, which ends with the test,
+and with the last process of a host its files and addresses are gone.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from e2e.commands import PATIENCE_S
+
+BIN = Path(sys.executable).parent
+PORT = 6379
+SHARED = "/mnt"
+"""Where all hosts see the test's folder: their /tmp is their own."""
+SLEEP = "sleep infinity"
+TRIES = 3
+"""Ray gives a node 30 s to start, which a busy machine may not have."""
+
+
+class TestHost:
+    """A machine to be."""
+
+    __test__ = False
+
+    def __init__(self, number: int, switch: int, shared: Path, exits: ExitStack) -> None:
+        self.name, self.address = f"host{number}", f"10.77.0.{number}"
+        kinds = ("--net", "--mount", "--uts", "--pid", "--mount-proc")
+        self._holder = exits.enter_context(_held("unshare", *kinds, "--fork", "--kill-child"))
+        self._init = _sleeper(self._holder.pid)
+        self._into = ("nsenter", "--target", str(self._init), *kinds[:4])
+        port = f"port{number}"
+        ends = ("name", port, "type", "veth", "peer", "name", "eth0", "netns", str(self._init))
+        _do("nsenter", "--target", str(switch), "--net", "ip", "link", "add", *ends)
+        _do(*_switch(switch), "ip", "link", "set", port, "master", "switch0", "up")
+        self._started: list[subprocess.Popen[bytes]] = []
+        exits.callback(self.kill)
+        identity = f"{number:032x}"
+        self.do(
+            f"hostname {self.name}; ip link set lo up; ip addr add {self.address}/24 dev eth0;"
+            f"ip link set eth0 up; mount --bind {shared} {SHARED}; mount -t tmpfs tmpfs /tmp;"
+            f"chmod 1777 /tmp; echo {identity} >/tmp/id; mount --bind /tmp/id /etc/machine-id"
+        )
+
+    def do(self, script: str) -> None:
+        """Run shell commands there to their end."""
+        _do(*self._into, "sh", "-ec", script)
+
+    def popen(self, *words: str | Path, log: Path) -> subprocess.Popen[bytes]:
+        """Start something there, in the shared folder."""
+        environment = {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": "0123456789abcdef0123456789abcdef",
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_health_check_period_ms": "1000",
+            "RAY_health_check_timeout_ms": "3000",
+            "RAY_health_check_failure_threshold": "4",
+        }
+        with log.open("ab") as file:
+            process = subprocess.Popen(
+                [*self._into, "sh", "-c", f'cd {SHARED}; exec "$@"', "sh", *words],
+                env=os.environ | environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+            )
+        self._started.append(process)
+        return process
+
+    def processes(self) -> list[str]:
+        """Give the command lines of all that runs there, but for what holds the host."""
+        mine = Path(f"/proc/{self._init}/ns/pid").readlink()
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if Path(f"/proc/{process.pid}/ns/pid").readlink() == mine:
+                    found.append(" ".join(process.cmdline()))
+        return [it for it in found if it != SLEEP]
+
+    def kill(self) -> None:
+        """Switch it off: all of its processes are killed at once."""
+        for process in (self._holder, *self._started):
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def ray_cluster_of(number: int, folder: Path) -> Iterator[list[TestHost]]:
+    """Give hosts with a node of one Ray cluster each, whose head is the first."""
+    with ExitStack() as exits:
+        switch = _sleeper(exits.enter_context(_held("unshare", "--net")).pid)
+        _do(*_switch(switch), "ip", "link", "add", "name", "switch0", "type", "bridge")
+        _do(*_switch(switch), "ip", "link", "set", "switch0", "up")
+        hosts = [TestHost(each, switch, folder, exits) for each in range(1, number + 1)]
+        head = f"{hosts[0].address}:{PORT}"
+        for host in hosts:
+            role = ("--head", f"--port={PORT}", "--include-dashboard=false")
+            _start_node(host, role if host is hosts[0] else (f"--address={head}",), folder)
+        yield hosts
+
+
+def _start_node(host: TestHost, role: tuple[str, ...], folder: Path) -> None:
+    """One after the other: together they take longer than Ray waits."""
+    log = folder / f"ray-{host.name}.log"
+    common = (f"--node-ip-address={host.address}", "--object-store-memory=80000000", "--num-cpus=2")
+    for _ in range(TRIES):
+        node = host.popen(BIN / "ray", "start", "--block", *role, *common, log=log)
+        while node.poll() is None:
+            if "Ray runtime started" in log.read_text():
+                return
+            time.sleep(0.2)
+    raise AssertionError(log.read_text())
+
+
+@contextmanager
+def _held(*words: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words, *SLEEP.split()])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _sleeper(holder: int) -> int:
+    """Give the process inside: it sleeps when all of its namespaces are made."""
+    began = time.monotonic()
+    while time.monotonic() - began < PATIENCE_S:
+        there = psutil.Process(holder)
+        for process in (there, *there.children()):
+            if " ".join(process.cmdline()) == SLEEP:
+                return process.pid
+        time.sleep(0.01)
+    raise AssertionError(f"{holder} doesn't sleep")
+
+
+def _switch(switch: int) -> tuple[str, ...]:
+    return ("nsenter", "--target", str(switch), "--net")
+
+
+def _do(*words: str) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 0, (words, done.stderr)

@@ -1,0 +1,112 @@
+"""A cluster of hosts that each have a network, processes and temporary files of their own."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import PATIENCE_S, QUICK, WEBDYNO
+from e2e.hosts import TestHost, ray_cluster_of
+from webdyno.run.folder import RunFolder
+
+HEAD = "10.77.0.1:6379"
+pytestmark = [
+    pytest.mark.measures,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces with addresses take root"),
+    pytest.mark.timeout(600),
+]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture(scope="module")
+def hosts(shared: Path) -> Iterator[list[TestHost]]:
+    with ray_cluster_of(4, shared) as made:
+        yield made
+
+
+def begin(host: TestHost, shared: Path, *words: str) -> tuple[subprocess.Popen[bytes], Path]:
+    """Call webdyno on a host; give its process, and what it prints."""
+    said = shared / f"said-{len(list(shared.glob('said-*')))}"
+    return host.popen(WEBDYNO, *words, log=said), said
+
+
+def wait_until(holds: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def serving(host: TestHost) -> list[str]:
+    """What a run has started on a host."""
+    return [it for it in host.processes() if "nginx" in it or "apache" in it or "webdyno" in it]
+
+
+def nothing_stays(hosts: Sequence[TestHost]) -> None:
+    for host in hosts:
+        wait_until(partial(_is_idle, host), f"{host.name}: {serving(host)}")
+
+
+def _is_idle(host: TestHost) -> bool:
+    return not serving(host)
+
+
+def test_more_hosts_than_there_are_are_refused(hosts: list[TestHost], shared: Path) -> None:
+    words = ("run", "static-hello", "--replicates=9", f"--cluster={HEAD}", "--out=many")
+    process, said = begin(hosts[0], shared, *words)
+    assert process.wait(PATIENCE_S) == 2
+    assert f"--replicates 9: {len(hosts)} hosts can measure" in said.read_text()
+
+
+def test_hosts_and_links_are_shown(hosts: list[TestHost], shared: Path) -> None:
+    process, said = begin(hosts[0], shared, "cluster", "check", HEAD)
+    assert process.wait(PATIENCE_S) == 0, said.read_text()
+    told = said.read_text()
+    for host in hosts:
+        assert host.name in told
+    assert told.count("µs") == told.count("Mbit/s") == len(hosts) - 1
+    assert f"{len(hosts)} hosts can measure" in told
+
+
+def test_ctrl_c_ends_it_on_all_hosts(hosts: list[TestHost], shared: Path) -> None:
+    head, *others = hosts
+    words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", "--out=ended")
+    process, said = begin(head, shared, *words)
+    wait_until(lambda: all(serving(host) for host in others), "no server came up")
+    subprocess.run(["pkill", "-INT", "-P", str(process.pid)], check=True)
+    assert process.wait(PATIENCE_S) == 130, said.read_text()
+    assert "what was measured is kept in ended" in said.read_text()
+    nothing_stays(others)
+
+
+def test_three_machines_give_a_verdict_though_one_is_lost(
+    hosts: list[TestHost], shared: Path
+) -> None:
+    head, lost, *others = hosts
+    words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", *QUICK, "--out=three")
+    process, said = begin(head, shared, *words)
+    records = shared / "three" / lost.name / "slots.jsonl"
+    wait_until(lambda: records.exists() and b'"slot"' in records.read_bytes(), "nothing came")
+    lost.kill()
+    hosts.remove(lost)
+    process.wait(PATIENCE_S * 2)
+    told = said.read_text()
+    assert f"{lost.name} is gone" in told
+    assert f"what it had measured is kept in three/{lost.name}" in told
+    assert "The same experiment on 3 machines" in told, told
+    assert {path.name for path in (shared / "three").iterdir()} == {
+        *(host.name for host in (head, lost, *others)),
+        "fleet.html",
+    }
+    runs = [RunFolder.open(shared / "three" / host.name) for host in (head, *others)]
+    assert len({run.head.machine.identity for run in runs}) == 3
+    assert RunFolder.open(shared / "three" / lost.name).records()
+    nothing_stays(others)
