@@ -9,8 +9,10 @@ import pytest
 from e2e.commands import environment, left_behind
 from webdyno.cluster import agent
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.model.cluster import Ended, Piece
+from webdyno.model.cluster import Piece
 from webdyno.run.folder import RunFolder
+from webdyno.run.repeat import keep_for_repeating
+from webdyno.run.session import is_finished
 
 QUICK = {"slot_s": 0.1, "warmup_s": 0.0, "slots_per_arm": 2, "budget_s": 1.0}
 TOLD = {
@@ -31,37 +33,44 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert left_behind(tmp_path) == []
 
 
-def parcel(**measure: float) -> bytes:
+def parcel(place: Path, **measure: float) -> bytes:
     catalogue = Catalogue.load()
     wanted = read_experiment(CommandLine({**TOLD, "measure": measure}, {}), [], catalogue)
-    return agent.parcel_of(wanted, catalogue)
+    keep_for_repeating(place / "fleet", wanted, catalogue)
+    return agent.parcel_of(place / "fleet", None)
 
 
-@pytest.mark.usefixtures("place")
-def test_a_run_comes_in_pieces_that_make_it_whole(tmp_path: Path) -> None:
-    ended = None
-    for told in agent.replicate(parcel(**QUICK), yes=False):
-        if isinstance(told, Ended):
-            ended = told
-            continue
-        path = tmp_path / "here" / told.file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        assert told.start_bytes == (path.stat().st_size if path.exists() else 0)
-        with path.open("ab") as file:
-            file.write(told.data)
-    assert ended is not None
-    assert ended.code in {0, 1}, ended.said
-    run = RunFolder.open(tmp_path / "here")
-    assert sum(record.kind == "block" for record in run.records()) >= 6
-    assert run.head.experiment.measure.seed is not None  # each host draws its own
-    assert (tmp_path / "here/experiment.toml").exists()
-    assert list((tmp_path / "here/blocks").rglob("nginx.conf"))
+def write(folder: Path, piece: Piece) -> None:
+    path = folder / piece.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    assert piece.start_bytes == (path.stat().st_size if path.exists() else 0)
+    with path.open("ab") as file:
+        file.write(piece.data)
 
 
-@pytest.mark.usefixtures("place")
-def test_who_hears_no_more_ends_the_run() -> None:
-    telling = agent.replicate(parcel(slot_s=0.1, budget_s=600.0), yes=False)
-    heard: list[Piece | Ended] = []
-    while not any(isinstance(it, Piece) and b'"slot"' in it.data for it in heard):
-        heard.append(next(telling))
+def test_a_run_comes_in_pieces_and_goes_on_from_where_nobody_heard_it(place: Path) -> None:
+    here = place / "here"
+    telling = agent.replicate(parcel(place, **QUICK), yes=False)
+    for told in telling:
+        assert isinstance(told, Piece), told.said
+        write(here, told)
+        if b'"block"' in told.data:
+            break
     telling.close()  # type: ignore[attr-defined]
+    assert left_behind(place) == []
+    with (here / "slots.jsonl").open("ab") as file:
+        file.write(b'{"kind":"slot","torn')
+    before = RunFolder.open(here).records()
+    for told in agent.replicate(agent.parcel_of(place / "fleet", here), yes=False):
+        if isinstance(told, Piece):
+            write(here, told)
+        else:
+            assert told.code in {0, 1}, told.said
+    run = RunFolder.open(here)
+    records = run.records()
+    assert records[: len(before)] == before
+    assert sum(record.kind == "session" for record in records) == 2
+    assert is_finished(run.head, records)
+    assert run.head.experiment.measure.seed is not None  # each host draws its own
+    assert (here / "experiment.toml").exists()
+    assert list((here / "blocks").rglob("nginx.conf"))

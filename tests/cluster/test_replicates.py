@@ -58,26 +58,27 @@ def pieces_of_a_run(folder: Path) -> list[Piece | Ended]:
     return pieces
 
 
+def fleet_of(*hosts: ScriptedHost, out: Path) -> Fleet:
+    return Fleet(hosts, lambda host: f"parcel for {host}".encode(), out)
+
+
 def test_runs_come_whole_and_another_host_takes_the_place_of_a_lost_one(tmp_path: Path) -> None:
     pieces = pieces_of_a_run(tmp_path / "there")
     lost = ScriptedHost("lost", pieces[:-1])
     whole, spare = (ScriptedHost(name, [*pieces, Ended(0, "")]) for name in ("whole", "spare"))
     heard: list[str] = []
-    fleet = Fleet(
-        hosts=[lost, whole, spare],
-        parcel=b"parcel",
-        out=tmp_path / "out",
-        yes=False,
-        news=lambda host, _: heard.append(host),
-    )
-    fleet.measure(2)
+    fleet = fleet_of(lost, whole, spare, out=tmp_path / "out")
+    fleet.measure(2, lambda host, _: heard.append(host), yes=False)
     done = {it.host: it for it in fleet.done}
     assert done["lost"].lost == "lost is gone: pulled out"
-    assert not done["lost"].is_whole
-    assert done["whole"].is_whole
-    assert done["spare"].is_whole
+    assert {name: it.ended for name, it in done.items()} == {
+        "lost": None,
+        "whole": Ended(0, ""),
+        "spare": Ended(0, ""),
+    }
     assert set(heard) == {"lost", "whole", "spare"}
-    assert {len(it.parcels) for it in (lost, whole, spare)} == {1}
+    for host in (lost, whole, spare):
+        assert host.parcels == [f"parcel for {host.name}".encode()]
     for name in ("whole", "spare"):
         assert RunFolder.open(tmp_path / "out" / name).records() == list(RUN.records)
     # What a lost host had measured is read up to where its last line was torn.
@@ -86,19 +87,29 @@ def test_runs_come_whole_and_another_host_takes_the_place_of_a_lost_one(tmp_path
 
 
 def test_hosts_that_have_nothing_to_do_are_left_alone(tmp_path: Path) -> None:
-    said: list[Piece | Ended] = [Ended(3, "no nginx here")]
-    one, other = ScriptedHost("one", said), ScriptedHost("other", said)
-    fleet = Fleet([one, other], b"", tmp_path, yes=False, news=lambda *_: None)
-    fleet.measure(1)
-    (done,) = fleet.done
-    assert (done.host, done.is_whole, done.lost) == ("one", False, None)
+    one, other = (ScriptedHost(name, [Ended(1, "")]) for name in ("one", "other"))
+    fleet = fleet_of(one, other, out=tmp_path)
+    fleet.measure(1, lambda *_: None, yes=False)
+    assert [it.host for it in fleet.done] == ["one"]
     assert other.parcels == []
+
+
+def test_another_host_takes_the_place_of_one_that_cannot(tmp_path: Path) -> None:
+    lacking = ScriptedHost("lacking", [Ended(3, "no nginx here")])
+    other = ScriptedHost("other", [Ended(0, "")])
+    fleet = fleet_of(lacking, other, out=tmp_path)
+    fleet.measure(1, lambda *_: None, yes=False)
+    assert [(it.host, it.ended and it.ended.code) for it in fleet.done] == [
+        ("lacking", 3),
+        ("other", 0),
+    ]
 
 
 def test_no_host_writes_outside_of_its_run(tmp_path: Path) -> None:
     for path in ("../elsewhere", "/elsewhere", "a/../../elsewhere"):
-        host = ScriptedHost("host", [Piece(PurePosixPath(path), 0, b"x")])
-        fleet = Fleet([host], b"", tmp_path / "out", yes=False, news=lambda *_: None)
-        fleet.measure(1)
+        fleet = fleet_of(
+            ScriptedHost("host", [Piece(PurePosixPath(path), 0, b"x")]), out=tmp_path / "out"
+        )
+        fleet.measure(1, lambda *_: None, yes=False)
         assert "none of the run's" in str(fleet.done[0].lost)
         assert not list(tmp_path.rglob("elsewhere"))

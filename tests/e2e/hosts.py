@@ -6,6 +6,7 @@ and with the last process of a host its files and addresses are gone.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -75,15 +76,22 @@ class TestHost:
         self._started.append(process)
         return process
 
-    def processes(self) -> list[str]:
+    def processes(self) -> dict[int, str]:
         """Give the command lines of all that runs there, but for what holds the host."""
         mine = Path(f"/proc/{self._init}/ns/pid").readlink()
-        found = []
+        found = {}
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
                 if Path(f"/proc/{process.pid}/ns/pid").readlink() == mine:
-                    found.append(" ".join(process.cmdline()))
-        return [it for it in found if it != SLEEP]
+                    found[process.pid] = " ".join(process.cmdline())
+        return {pid: words for pid, words in found.items() if words != SLEEP}
+
+    def signal(self, part: str, number: signal.Signals) -> None:
+        """Send a signal to all processes there that have this in their command line."""
+        for pid, words in self.processes().items():
+            if part in words:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def kill(self) -> None:
         """Switch it off: all of its processes are killed at once."""

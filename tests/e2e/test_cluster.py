@@ -1,6 +1,7 @@
 """A cluster of hosts that each have a network, processes and temporary files of their own."""
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +48,8 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 
 def serving(host: TestHost) -> list[str]:
     """What a run has started on a host."""
-    return [it for it in host.processes() if "nginx" in it or "apache" in it or "webdyno" in it]
+    told = host.processes().values()
+    return [it for it in told if any(word in it for word in ("nginx", "apache2", "webdyno.cli"))]
 
 
 def nothing_stays(hosts: Sequence[TestHost]) -> None:
@@ -63,7 +65,8 @@ def test_more_hosts_than_there_are_are_refused(hosts: list[TestHost], shared: Pa
     words = ("run", "static-hello", "--replicates=9", f"--cluster={HEAD}", "--out=many")
     process, said = begin(hosts[0], shared, *words)
     assert process.wait(PATIENCE_S) == 2
-    assert f"--replicates 9: {len(hosts)} hosts can measure" in said.read_text()
+    assert not (shared / "many").exists()
+    assert f"9 are wanted, and {len(hosts)} hosts can measure" in said.read_text()
 
 
 def test_hosts_and_links_are_shown(hosts: list[TestHost], shared: Path) -> None:
@@ -83,7 +86,30 @@ def test_ctrl_c_ends_it_on_all_hosts(hosts: list[TestHost], shared: Path) -> Non
     wait_until(lambda: all(serving(host) for host in others), "no server came up")
     subprocess.run(["pkill", "-INT", "-P", str(process.pid)], check=True)
     assert process.wait(PATIENCE_S) == 130, said.read_text()
-    assert "what was measured is kept in ended" in said.read_text()
+    assert "resume ended   goes on" in said.read_text()
+    nothing_stays(others)
+
+
+def test_who_gave_the_orders_is_killed_and_the_fleet_goes_on_though_a_host_freezes(
+    hosts: list[TestHost], shared: Path
+) -> None:
+    head, *others = hosts
+    words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", *QUICK, "--out=on")
+    _, said = begin(head, shared, *words)
+    records = [shared / "on" / host.name / "slots.jsonl" for host in others]
+    wait_until(lambda: any(it.exists() and b'"slot"' in it.read_bytes() for it in records), "none")
+    head.signal("bin/webdyno run", signal.SIGKILL)
+    nothing_stays(others)
+    before = {it: RunFolder.open(it.parent).records() for it in records if it.exists()}
+    process, said = begin(head, shared, "resume", "on", f"--cluster={HEAD}")
+    wait_until(lambda: all(serving(host) for host in others), "no server came up")
+    others[0].signal("", signal.SIGSTOP)
+    time.sleep(10)
+    others[0].signal("", signal.SIGCONT)
+    process.wait(PATIENCE_S * 2)
+    assert "The same experiment on 3 machines" in said.read_text(), said.read_text()
+    for it, first in before.items():
+        assert RunFolder.open(it.parent).records()[: len(first)] == first
     nothing_stays(others)
 
 
@@ -102,9 +128,10 @@ def test_three_machines_give_a_verdict_though_one_is_lost(
     assert f"{lost.name} is gone" in told
     assert f"what it had measured is kept in three/{lost.name}" in told
     assert "The same experiment on 3 machines" in told, told
-    assert {path.name for path in (shared / "three").iterdir()} == {
-        *(host.name for host in (head, lost, *others)),
-        "fleet.html",
+    assert {path.name for path in (shared / "three").iterdir() if path.is_dir()} == {
+        *(host.name for host in hosts),
+        lost.name,
+        "catalog",
     }
     runs = [RunFolder.open(shared / "three" / host.name) for host in (head, *others)]
     assert len({run.head.machine.identity for run in runs}) == 3

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from importlib.util import find_spec
@@ -15,15 +15,16 @@ from webdyno.cli.flags import RunFlags
 from webdyno.cli.fleet import show_fleet
 from webdyno.cli.progress import so_far_words
 from webdyno.definitions import Catalogue
+from webdyno.model.cluster import FLEET_FILE, FleetHead
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.run.folder import RunFolder
+from webdyno.run.folder import HEAD_FILE, RunFolder
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.cluster.host import Host
-    from webdyno.cluster.replicates import Replicated
+    from webdyno.cluster.replicates import Fleet, Replicated
 
 PAGE_FILE = "fleet.html"
 
@@ -39,29 +40,77 @@ def replicate(
     cluster: str | None,
 ) -> Exit:
     """Run an experiment on several hosts at once, and say how far the verdict carries."""
-    from webdyno.cluster.agent import parcel_of
-    from webdyno.cluster.replicates import Fleet
+    from webdyno.run.repeat import keep_for_repeating
     from webdyno.run.session import RUNS_FOLDER
 
     if run.fail_on:
         raise Mistake("--fail-on asks a single run: leave it out, or --replicates")
+    if replicates < 2:
+        raise Mistake(f"--replicates {replicates}: two hosts or more say something of others")
     folder = out or RUNS_FOLDER / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{name}"
-    _make(folder)
+    with _fleet_on(cluster, folder, set(), replicates) as fleet:
+        _make(folder)
+        keep_for_repeating(folder, experiment, catalogue)
+        head = FleetHead(name=name, replicates=replicates)
+        (folder / FLEET_FILE).write_text(head.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        return _measure(fleet, head, run)
+
+
+def go_on(folder: Path, run: RunFlags, cluster: str | None) -> Exit:
+    """Go on with a fleet: with the runs that were begun, and new ones on other hosts."""
+    head = FleetHead.model_validate_json((folder / FLEET_FILE).read_bytes())
+    finished = {path.name for path in _finished(folder)}
+    missing = head.replicates - len(finished)
+    if missing <= 0:
+        return _shown(folder, report=run.report)
+    with _fleet_on(cluster, folder, finished, missing) as fleet:
+        return _measure(fleet, head, run)
+
+
+@contextmanager
+def _fleet_on(
+    cluster: str | None, folder: Path, without: Collection[str], wanted: int
+) -> Iterator["Fleet"]:
+    """Give a fleet of hosts that can measure, those first that had begun already."""
+    from webdyno.cluster.agent import parcel_of
+    from webdyno.cluster.replicates import Fleet
+
+    def begun(host: str) -> Path | None:
+        return folder / host if (folder / host / HEAD_FILE).exists() else None
+
     with cluster_hosts(cluster) as hosts:
-        fit = _fit(hosts)
-        if len(fit) < replicates:
-            raise Mistake(f"--replicates {replicates}: {count(len(fit), 'host')} can measure")
-        tell(f"{name} on {replicates} of {count(len(fit), 'host')}; each measures all of it")
-        parcel, news = parcel_of(experiment, catalogue), _News(quiet=run.telling.quiet)
-        fleet = Fleet(fit, parcel, folder, yes=run.yes, news=news)
-        try:
-            fleet.measure(replicates)
-        except KeyboardInterrupt:
-            tell(f"\ninterrupted; what was measured is kept in {folder}")
-            return Exit.INTERRUPTED
-        finally:
-            _tell_of_failures(fleet.done)
-    return _shown([it.folder for it in fleet.done if it.is_whole], folder, report=run.report)
+        fit = [host for host in _fit(hosts) if host.name not in without]
+        if len(fit) < wanted:
+            raise Mistake(f"{wanted} are wanted, and {count(len(fit), 'host')} can measure")
+        fit.sort(key=lambda host: begun(host.name) is None)
+        yield Fleet(fit, lambda host: parcel_of(folder, begun(host)), folder)
+
+
+def _measure(fleet: "Fleet", head: FleetHead, run: RunFlags) -> Exit:
+    wanted = head.replicates - len(_finished(fleet.out))
+    if not run.telling.quiet:
+        tell(f"{head.name} on {wanted} of {count(len(fleet.hosts), 'host')}; each measures all")
+    try:
+        fleet.measure(wanted, _News(quiet=run.telling.quiet), yes=run.yes)
+    except KeyboardInterrupt:
+        tell("\ninterrupted")
+        return Exit.INTERRUPTED
+    finally:
+        _tell_of_failures(fleet.done)
+        if len(_finished(fleet.out)) < head.replicates:
+            tell(
+                f"what was measured is kept in {fleet.out}\n"
+                f"    {command('resume', fleet.out)}   goes on, with everything as it was"
+            )
+    return _shown(fleet.out, report=run.report)
+
+
+def _finished(folder: Path) -> list[Path]:
+    """Name the runs in a fleet's folder that came to their end, whatever their verdict."""
+    from webdyno.run.session import is_finished
+
+    runs = [RunFolder.open(path.parent) for path in sorted(folder.glob(f"*/{HEAD_FILE}"))]
+    return [run.path for run in runs if is_finished(run.head, run.records())]
 
 
 @contextmanager
@@ -118,16 +167,19 @@ def _make(folder: Path) -> None:
 
 
 def _tell_of_failures(done: Sequence["Replicated"]) -> None:
+    from webdyno.cluster.replicates import MEASURED
+
     for it in done:
         if it.lost is not None:
             tell(f"{it.lost}; what it had measured is kept in {it.folder}")
-        elif it.ended is not None and not it.is_whole:
+        elif it.ended is not None and it.ended.code not in MEASURED:
             tell(f"{it.host} measured nothing to its end (exit code {it.ended.code}):")
             tell(f"    {it.ended.said.strip()}")
 
 
-def _shown(runs: Sequence[Path], folder: Path, *, report: bool) -> Exit:
+def _shown(folder: Path, *, report: bool) -> Exit:
     """Judge the runs that came to their end together, and write the pages."""
+    runs = _finished(folder)
     if len(runs) < 2:
         raise Trouble(f"{count(len(runs), 'host')} came to an end, which says nothing of others")
     opened = {path.name: RunFolder.open(path) for path in runs}

@@ -9,6 +9,8 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import AS_USUAL, Report, RunFlags, Telling, Yes
 from webdyno.cli.measure import measure_on
 from webdyno.cli.quantities import parse_duration_s
+from webdyno.model.cluster import FLEET_FILE
+from webdyno.model.mistake import Mistake
 
 
 def resume(
@@ -18,6 +20,10 @@ def resume(
         str | None,
         Parameter(help="Measure for so long from now on, such as 90s, even if it had ended."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        Parameter(help="Of a fleet: the cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."),
+    ] = None,
     yes: Yes = False,
     report: Report = True,
     telling: Telling = AS_USUAL,
@@ -25,7 +31,8 @@ def resume(
     """Go on with a run after Ctrl-C, a crash or a full disk; finished blocks aren't repeated.
 
     Everything comes from the run's folder, its part of the catalogue included. On another machine,
-    or with other versions of servers and tools, the run is refused: begin it anew there.
+    or with other versions of servers and tools, the run is refused: begin it anew there. The folder
+    of a fleet (--replicates) goes on where its runs were begun, and on other hosts where it must.
 
     For example
 
@@ -33,5 +40,12 @@ def resume(
 
         webdyno resume runs/2026-11-21-093000-static-hello --budget 5m
     """
+    how = RunFlags(yes=yes, report=report, telling=telling)
+    if (run / FLEET_FILE).exists():
+        if budget is not None:
+            raise Mistake("--budget is for a single run: give the folder of a host's")
+        from webdyno.cli.replicates import go_on
+
+        return go_on(run, how, cluster)
     more_s = parse_duration_s(budget, "--budget") if budget is not None else None
-    return measure_on(run, RunFlags(yes=yes, report=report, telling=telling), more_s)
+    return measure_on(run, how, more_s)

@@ -18,15 +18,14 @@ from pathlib import Path, PurePosixPath
 from platform import node
 
 from webdyno.bench import open_bench
-from webdyno.definitions import Catalogue
 from webdyno.generator import find_loadgen
 from webdyno.model.bench import BenchSettings
 from webdyno.model.cluster import Ended, HostFacts, Piece
-from webdyno.model.experiment import Experiment
-from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
-from webdyno.run.folder import HEAD_FILE, RECORDS_FILE
-from webdyno.run.repeat import keep_for_repeating
+from webdyno.model.run import BLOCKS_FOLDER, CATALOGUE_FOLDER, EXPERIMENT_FILE
+from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
 
+RUN = "run"
+"""The run's folder in a parcel, and where an agent unpacks it."""
 NEWS_EVERY_S = 0.5
 PIECE_BYTES = 2**20
 SAID_BYTES = 4000
@@ -46,14 +45,20 @@ def look() -> HostFacts:
     return HostFacts(name=node(), webdyno_version=webdyno_version(), machine=machine)
 
 
-def parcel_of(experiment: Experiment, catalogue: Catalogue) -> bytes:
-    """Pack all that another host needs to run an experiment, as a tar file."""
-    with tempfile.TemporaryDirectory(prefix="webdyno-") as name:
-        keep_for_repeating(Path(name), experiment, catalogue)
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as file:
-            file.add(name, arcname=".")
-        return packed.getvalue()
+def parcel_of(fleet: Path, begun: Path | None) -> bytes:
+    """Pack all that another host needs to run the experiment of a fleet's folder, as a tar file.
+
+    With the folder of a run that was `begun` there it goes on.
+    """
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as file:
+        for name in (EXPERIMENT_FILE, CATALOGUE_FOLDER):
+            file.add(fleet / name, arcname=name)
+        if begun is not None:
+            with RunFolder.open(begun) as run:
+                run.hold()  # which cuts off a line that was torn
+                file.add(begun, arcname=RUN, filter=_without_blocks)
+    return packed.getvalue()
 
 
 def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
@@ -67,37 +72,52 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
         with tarfile.open(fileobj=io.BytesIO(parcel)) as file:
             # Python before 3.11.4 has no filter.
             file.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-            file.extractall(place / "parcel")  # noqa: S202 (see the filter)
-        run, log = place / "run", place / "said"
+            file.extractall(place)  # noqa: S202 (see the filter)
+        log = place / "said"
+        known = {path: path.stat().st_size for path in _files(place / RUN)}
         with log.open("wb") as said:
             process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "INT", *_command(place / "parcel", run, yes=yes)],
+                ["setpriv", "--pdeathsig", "INT", *_command(place, yes=yes)],
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
                 cwd=place,
             )
         try:
-            yield from _news(process, run)
+            yield from _news(process, place / RUN, known)
             yield Ended(process.wait(), log.read_bytes()[-SAID_BYTES:].decode("utf-8", "replace"))
         finally:
             _end(process)
 
 
-def _command(parcel: Path, run: Path, *, yes: bool) -> list[str | Path]:
-    """Give the words that repeat the parcel's experiment; it has just the points that it needs."""
-    catalogue = ("--catalog", parcel / CATALOGUE_FOLDER)
-    how = ("--full", "--out", run, "--no-report", *(("--yes",) if yes else ()))
-    return [sys.executable, "-m", "webdyno.cli", "run", parcel / EXPERIMENT_FILE, *catalogue, *how]
+def _without_blocks(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Leave out what servers said in blocks that are over."""
+    return None if PurePosixPath(member.name).parts[1:2] == (BLOCKS_FOLDER,) else member
 
 
-def _news(process: subprocess.Popen[bytes], run: Path) -> Iterator[Piece]:
-    """Give what is measured while the process lives, and all other files when it has ended."""
-    sent: dict[Path, int] = {}
+def _command(place: Path, *, yes: bool) -> list[str | Path]:
+    """Give the words that begin the parcel's experiment, or go on with its run."""
+    catalogue = ("--catalog", place / CATALOGUE_FOLDER)
+    begin = ("run", place / EXPERIMENT_FILE, *catalogue, "--full", "--out", place / RUN)
+    words = ("resume", place / RUN) if (place / RUN / HEAD_FILE).exists() else begin
+    agreed = ("--yes",) if yes else ()
+    return [sys.executable, "-m", "webdyno.cli", *words, "--no-report", *agreed]
+
+
+def _news(process: subprocess.Popen[bytes], run: Path, sent: dict[Path, int]) -> Iterator[Piece]:
+    """Give what the run is made of once it has begun, what it measures, and all files at its end.
+
+    Of `sent` the other side has so many bytes already.
+    """
     while process.poll() is None:
-        yield from _unsent([run / HEAD_FILE, run / RECORDS_FILE], run, sent)
+        if (run / RECORDS_FILE).exists():
+            yield from _unsent([run / RECORDS_FILE] if sent else _files(run), run, sent)
         time.sleep(NEWS_EVERY_S)
-    yield from _unsent(sorted(path for path in run.rglob("*") if path.is_file()), run, sent)
+    yield from _unsent(_files(run), run, sent)
+
+
+def _files(run: Path) -> list[Path]:
+    return sorted(path for path in run.rglob("*") if path.is_file())
 
 
 def _unsent(files: Iterable[Path], run: Path, sent: dict[Path, int]) -> Iterator[Piece]:

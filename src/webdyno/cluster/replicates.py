@@ -2,11 +2,12 @@
 
 Blocks of one comparison never straddle machines, so each host runs all of the experiment, with a
 random order of its own. Where a host is lost, what it measured stays here, and another one that has
-nothing to do begins anew.
+nothing to do begins anew. The fleet's folder holds the experiment and its part of the catalogue, as
+a run's does, and the run of each host: whoever has it can go on.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,10 @@ from webdyno.run.folder import RECORDS_FILE, RunFolder
 
 News = Callable[[str, RunFolder], None]
 """Is told a host's name when something new was measured there, with its run so far."""
+
+
+MEASURED = (0, 1)
+"""Exit codes of a run that came to its end: with a verdict, or with `invalid`."""
 
 
 @dataclass
@@ -30,34 +35,28 @@ class Replicated:
     lost: str | None = None
     """What is known of a host that was lost."""
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the run there came to its end, whatever its verdict."""
-        return self.ended is not None and self.ended.code in {0, 1}
-
 
 @dataclass
 class Fleet:
     """Hosts that each run one experiment."""
 
     hosts: Sequence[Host]
-    parcel: bytes
-    """See `agent.parcel_of`."""
+    parcel: Callable[[str], bytes]
+    """What a host of that name is given; see `agent.parcel_of`."""
     out: Path
     """Gets a run's folder for each host, called as that is."""
-    yes: bool
-    news: News
     done: list[Replicated] = field(default_factory=list)
     """All that was begun, in that order."""
 
-    def measure(self, wanted: int) -> None:
+    def measure(self, wanted: int, news: News, *, yes: bool) -> None:
         """Run the experiment on so many of the hosts; the others stand by.
 
-        A host that is lost is on record in `done`. At Ctrl-C all hosts are told to stop.
+        A host that is lost is on record in `done`. At Ctrl-C all hosts are told to stop. For `yes`
+        see `agent.replicate`.
         """
         spare = deque(self.hosts)
         with ThreadPoolExecutor(wanted) as pool:
-            running = [pool.submit(self._replicate, spare) for _ in range(wanted)]
+            running = [pool.submit(self._replicate, spare, news, yes) for _ in range(wanted)]
             try:
                 wait(running, return_when=FIRST_EXCEPTION)
             finally:
@@ -67,28 +66,29 @@ class Fleet:
         for each in running:
             each.result()
 
-    def _replicate(self, spare: deque[Host]) -> None:
-        """Run it on one host, and where that is lost, on the next one."""
+    def _replicate(self, spare: deque[Host], news: News, yes: bool) -> None:
+        """Run it on one host, and where that is lost or can't, on the next one."""
         while spare:
             host = spare.popleft()
             replicated = Replicated(host.name, self.out / host.name)
             self.done.append(replicated)
             try:
-                self._keep(host, replicated)
+                _keep(replicated, host.replicate(self.parcel(host.name), yes=yes), news)
             except HostLost as lost:
                 replicated.lost = str(lost)
-            else:
+            if replicated.ended and replicated.ended.code in MEASURED:
                 return
 
-    def _keep(self, host: Host, replicated: Replicated) -> None:
-        """Write down what a host says, as it comes."""
-        for told in host.replicate(self.parcel, yes=self.yes):
-            if isinstance(told, Ended):
-                replicated.ended = told
-                return
-            _write(replicated.folder, told)
-            if told.file.name == RECORDS_FILE:
-                self.news(host.name, RunFolder.open(replicated.folder))
+
+def _keep(it: Replicated, says: Iterator[Piece | Ended], news: News) -> None:
+    """Write down what a host says, as it comes."""
+    for told in says:
+        if isinstance(told, Ended):
+            it.ended = told
+            return
+        _write(it.folder, told)
+        if told.file.name == RECORDS_FILE:
+            news(it.host, RunFolder.open(it.folder))
 
 
 def _write(folder: Path, piece: Piece) -> None:

@@ -1,10 +1,14 @@
 """What goes between webdyno and its agents on other hosts."""
 
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
 
 from webdyno.model.base import Amount, Model
 from webdyno.model.machine import Machine
+
+FLEET_FILE = "fleet.json"
 
 
 class HostFacts(Model):
@@ -13,6 +17,15 @@ class HostFacts(Model):
     name: str
     webdyno_version: str
     machine: Machine
+
+
+class FleetHead(Model):
+    """`fleet.json` of a fleet's folder."""
+
+    name: str
+    """Of the experiment."""
+    replicates: Annotated[int, Field(ge=1)]
+    """How many hosts are to run it."""
 
 
 class LinkFacts(Model):
