@@ -123,7 +123,10 @@ def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str],
 def _figure(name: str, found: AcrossMachines) -> Figure | None:
     shown = [(it.machine, it.ratio, it.verdict) for it in found.valid if it.ratio]
     if found.mean and found.another:
-        shown += [(AVERAGE, found.mean, found.verdict), (ANOTHER, found.another, found.verdict)]
+        # Where another machine could show the opposite, its range has no verdict's colour.
+        crosses = found.another.low < 1 < found.another.high
+        surely = Verdict.UNDECIDED if crosses else found.verdict
+        shown += [(AVERAGE, found.mean, found.verdict), (ANOTHER, found.another, surely)]
     if not shown:
         return None
     rows = [
