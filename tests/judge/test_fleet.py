@@ -7,7 +7,7 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.validity.broken import load_with
-from webdyno.judge.fleet import intervals_of, judge_fleet, machines_differ
+from webdyno.judge.fleet import intervals_of, judge_fleet, judge_machine, machines_differ
 from webdyno.model.fleet import FleetJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.model.mistake import Mistake
@@ -29,7 +29,9 @@ def measured(ratio: float, seed: int = 1, **machine: object) -> SimulatedRun:
 
 
 def judged(*runs: SimulatedRun) -> FleetJudgement:
-    return judge_fleet({f"m{n}": (it.head, it.records) for n, it in enumerate(runs, 1)})
+    return judge_fleet(
+        {f"m{n}": judge_machine(it.head, it.records) for n, it in enumerate(runs, 1)}
+    )
 
 
 @pytest.mark.parametrize("machines", [3, 8])

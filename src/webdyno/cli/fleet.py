@@ -50,11 +50,11 @@ def show_fleet(
 
     `again` is the command that writes it another time.
     """
-    from webdyno.judge.fleet import judge_fleet
+    from webdyno.judge.fleet import judge_fleet, judge_machine
     from webdyno.report.fleet import fleet_page, print_fleet
     from webdyno.report.page import replace_file
 
-    found = judge_fleet({name: (it.head, it.records()) for name, it in runs.items()})
+    found = judge_fleet({name: judge_machine(it.head, it.records()) for name, it in runs.items()})
     console, head = plain_console(), next(iter(runs.values())).head
     if json:
         console.out(found.model_dump_json(indent=2), highlight=False)

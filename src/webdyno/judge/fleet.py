@@ -11,8 +11,8 @@ counted against the verdict as it is on one: on average, since all may have been
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from math import log, log1p, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,55 +20,79 @@ from webdyno.judge.comparison import ALPHA, DELTA, interval_of
 from webdyno.judge.differences import mismatches, surroundings
 from webdyno.judge.interval import LARGEST_LOG, TINY, Estimate, Logs, t_quantile, within_floats
 from webdyno.judge.judgement import WEIGHT, judge
-from webdyno.judge.sweep import PointRun, runs_by_point
+from webdyno.judge.sweep import runs_by_point
 from webdyno.judge.verdict import by_interval
 from webdyno.model import format as text
 from webdyno.model.fleet import AcrossMachines, FleetJudgement, FleetPoint, Replicate, Variety
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.metrics import metric_rule
 from webdyno.model.mistake import Mistake
+from webdyno.model.point import PointJudgement, PointPlan, plan_points
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import Difference
 
-Runs = Mapping[str, tuple[RunHead, Sequence[Record]]]
-"""Heads and records by the machine's name, which is that of its run."""
+
+class Machine(NamedTuple):
+    """What one machine's run says, without its records: of a thousand machines they are many GB."""
+
+    head: RunHead
+    points: list[PointJudgement]
+    """Those that it has measured."""
 
 
-def judge_fleet(runs: Runs) -> FleetJudgement:
-    """Judge runs of one experiment together, point by point.
+def judge_machine(head: RunHead, records: Sequence[Record]) -> Machine:
+    """Judge each point that a machine has measured."""
+    measured = [
+        at for at in runs_by_point(head, records) if any(record.block for record in at.records)
+    ]
+    points = [
+        PointJudgement(point=at.point, judgement=judge(at.head, at.records)) for at in measured
+    ]
+    return Machine(head, points)
+
+
+def judge_fleet(machines: Mapping[str, Machine]) -> FleetJudgement:
+    """Judge runs of one experiment together, point by point; machines are named after their runs.
 
     Raises Mistake for fewer than two, and for two of one machine.
     """
-    _check(runs)
-    (_, (first, _)), *others = runs.items()
-    unlike = {name: found for name, (it, _) in others if (found := _mismatches(first, it))}
+    heads = {name: it.head for name, it in machines.items()}
+    _check(heads)
+    first = next(iter(heads.values()))
+    unlike = {name: found for name, it in heads.items() if (found := _mismatches(first, it))}
     points, left_out = [], []
-    if not unlike:
-        parts = {name: runs_by_point(*run) for name, run in runs.items()}
-        for at in next(iter(parts.values())):
-            there = {name: it for name, its in parts.items() for it in its if _same(it, at)}
-            if len(there) == len(runs):
-                points.append(_judge_point(there))
-            else:
-                left_out.append(at.point.levels)
+    for plan in [] if unlike else plan_points(first.experiment):
+        levels = plan.point.levels
+        there = {
+            name: at.judgement
+            for name, it in machines.items()
+            for at in it.points
+            if at.point.levels == levels
+        }
+        if len(there) == len(machines):
+            points.append(_judge_point(plan, there))
+        elif there:
+            left_out.append(levels)
     return FleetJudgement(
         verdict=min((it.verdict for it in points), key=WEIGHT.index, default=Verdict.INVALID),
-        machines=list(runs),
+        machines=list(machines),
         points=points,
         left_out=left_out,
-        varieties=_varieties({name: head for name, (head, _) in runs.items()}),
+        varieties=_varieties(heads),
         mismatches=unlike,
     )
 
 
-def _check(runs: Runs) -> None:
-    if len(runs) < 2:
+def _check(heads: Mapping[str, RunHead]) -> None:
+    if len(heads) < 2:
         raise Mistake("a fleet has two machines or more: give the folder of a run from each")
-    for (one, (a, _)), (other, (b, _)) in combinations(runs.items(), 2):
-        if a.machine.identity is not None and a.machine.identity == b.machine.identity:
+    known: dict[str, str] = {}
+    for name, head in heads.items():
+        identity = head.machine.identity
+        if identity is not None and (one := known.setdefault(identity, name)) != name:
             raise Mistake(
-                f"{one} and {other} were measured on the same machine, which counts once: give one "
+                f"{one} and {name} were measured on the same machine, which counts once: give one "
                 "of them"
             )
 
@@ -81,17 +105,9 @@ def _mismatches(first: RunHead, other: RunHead) -> list[Difference]:
     return mismatches(mine, theirs, list(mine.arms))
 
 
-def _same(one: PointRun, other: PointRun) -> bool:
-    """Whether a run has measured that point."""
-    measured = any(record.block for record in one.records)
-    return measured and one.point.levels == other.point.levels
-
-
-def _judge_point(runs: Mapping[str, PointRun]) -> FleetPoint:
-    judged = {name: judge(it.head, it.records) for name, it in runs.items()}
-    some = next(iter(runs.values()))
-    baseline, *arms = some.head.experiment.arms
-    metric = some.head.experiment.measure.decide_on
+def _judge_point(plan: PointPlan, judged: Mapping[str, Judgement]) -> FleetPoint:
+    baseline, *arms = plan.experiment.arms
+    metric = plan.experiment.measure.decide_on
     found = [
         _across(
             {name: _of_pair(it, metric, arm, baseline) for name, it in judged.items()},
@@ -100,7 +116,7 @@ def _judge_point(runs: Mapping[str, PointRun]) -> FleetPoint:
         for arm in arms
     ]
     return FleetPoint(
-        levels=some.point.levels,
+        levels=plan.point.levels,
         verdict=min((it.verdict for it in found), key=WEIGHT.index),
         headline="; ".join(map(sentence, found)),
         comparisons=found,

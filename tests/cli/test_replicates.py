@@ -1,0 +1,44 @@
+"""What is refused before a cluster is joined, and what is told while a fleet measures."""
+
+from pathlib import Path
+
+import pytest
+
+from builders import SimulatedArm, simulated_run
+from e2e.commands import webdyno_here
+from webdyno.cli.replicates import _News
+from webdyno.run.folder import RunFolder
+
+REFUSED = {
+    ("--replicates=1",): "--replicates 1: two hosts or more",
+    ("--replicates=3",): "which cluster? Give its head with --cluster",
+    ("--replicates=3", "--cluster=10.0.0.1:6379"): "RAY_AUTH_MODE=token",
+    ("--replicates=3", "--why"): "--why asks a single run",
+    ("--replicates=3", "--fail-on=nginx.rate_rps < -5%"): "--fail-on asks a single run",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_cannot_be_is_refused_before_anything_starts(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RAY_ADDRESS", "RAY_AUTH_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    done = webdyno_here("run", "static-hello", *words, "--out=out", folder=tmp_path)
+    assert done.returncode == 2
+    assert REFUSED[words] in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_blocks_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = simulated_run({"nginx": SimulatedArm(rate_rps=40_000), "b": SimulatedArm()}, blocks=5)
+    folder = RunFolder.open(run.stored(tmp_path / "host1"))
+    records = tmp_path / "host1/slots.jsonl"
+    whole, news = records.read_bytes(), _News(quiet=False)
+    for end in (*range(0, len(whole), 700), len(whole)):  # cut anywhere
+        records.write_bytes(whole[:end])
+        news("host1", folder)
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in told] == [f"host1, block {n}" for n in range(1, 6)]
+    sure = [line for line in told if "÷" in line]
+    assert [line.partition(":")[0] for line in sure] == ["host1, block 2", "host1, block 4"]
