@@ -1,5 +1,6 @@
 """What is refused before a cluster is joined, and what is told while a fleet measures."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,20 @@ def test_what_cannot_be_is_refused_before_anything_starts(
     assert done.returncode == 2
     assert REFUSED[words] in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_cluster_that_is_not_there_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    done = webdyno_here("cluster", "check", "nonsense", folder=tmp_path)
+    assert (done.returncode, "address and port" in done.stderr) == (2, True)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    done = webdyno_here("cluster", "check", address, folder=tmp_path)
+    assert done.returncode == 3
+    assert f"the cluster at {address} can't be joined" in done.stderr
+    assert "Connection refused" in done.stderr
 
 
 def test_blocks_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

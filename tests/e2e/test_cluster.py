@@ -87,6 +87,7 @@ def test_ctrl_c_ends_it_on_all_hosts(hosts: list[TestHost], shared: Path) -> Non
     subprocess.run(["pkill", "-INT", "-P", str(process.pid)], check=True)
     assert process.wait(PATIENCE_S) == 130, said.read_text()
     assert "resume ended   goes on" in said.read_text()
+    assert "is gone" not in said.read_text()
     nothing_stays(others)
 
 

@@ -6,6 +6,7 @@ its node, takes no logical CPU, and is never tried again by itself.
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -24,6 +25,7 @@ from webdyno.model.mistake import Mistake, Trouble
 P = ParamSpec("P")
 T = TypeVar("T")
 HEAD_LABEL = "node:__internal_head__"
+REACHED_WITHIN_S = 10
 TOKENS = "https://docs.ray.io/en/latest/ray-security/token-auth.html"
 
 
@@ -52,10 +54,9 @@ class RayHost:
         try:
             for told in running:
                 yield ray.get(told)
-        except RayTaskError as failure:
-            raise HostLost(f"{self.name}: {_cause(failure)}") from failure
         except RayError as error:
-            raise HostLost(f"{self.name} is gone: {_first_line(error)}") from error
+            if self._running is running:  # else it was interrupted
+                raise HostLost(self._what_happened(error)) from error
         finally:
             self.interrupt()
 
@@ -65,7 +66,7 @@ class RayHost:
             for port in self._order(link.answer)(self._address):
                 yield self._address, ray.get(port)
         except RayError as error:
-            raise HostLost(f"{self.name} is gone: {_first_line(error)}") from error
+            raise HostLost(self._what_happened(error)) from error
 
     def measure_link(self, address: str, port: int) -> LinkFacts:
         """Measure the link to who answers there."""
@@ -82,10 +83,18 @@ class RayHost:
         try:
             told: T = ray.get(self._order(function)(*values, **more))
         except RayTaskError as failure:
-            raise Mistake(f"{self.name}: {_cause(failure)}") from failure
+            raise Mistake(self._what_happened(failure)) from failure
         except RayError as error:
-            raise HostLost(f"{self.name} is gone: {_first_line(error)}") from error
+            raise HostLost(self._what_happened(error)) from error
         return told
+
+    def _what_happened(self, error: RayError) -> str:
+        """Say what an order failed of, without the traceback that Ray makes of it."""
+        if isinstance(error, RayTaskError):
+            for_people = isinstance(error.cause, Mistake | Trouble)
+            kind = "" if for_people else f"{type(error.cause).__name__}: "
+            return f"{self.name}: {kind}{error.cause}"
+        return f"{self.name} is gone: {_first_line(error)}"
 
     def _order(self, function: Callable[..., object]) -> Callable[..., Any]:
         """Give what calls a function on this node."""
@@ -107,18 +116,34 @@ def ray_cluster(address: str) -> Iterator[list[RayHost]]:
             "Ray would take orders from anybody who reaches its ports: start all of its nodes with "
             f"RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN, and set both here as well; see {TOKENS}"
         )
+    _try_to_reach(address)
     os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"  # else `uv run` is repeated on each host
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (RayError, ConnectionError, RuntimeError, ValueError) as error:
-        raise Trouble(
-            f"the cluster at {address} can't be joined: {_first_line(error)}\n"
-            "its head is started by `ray start --head`, and webdyno is called on one of its nodes"
-        ) from error
+        raise _no_cluster(address, error) from error
     try:
         yield _hosts(ray.nodes())  # type: ignore[no-untyped-call]
     finally:
         ray.shutdown()
+
+
+def _try_to_reach(address: str) -> None:
+    """See whether somebody listens: Ray itself tries for minutes."""
+    name, _, port = address.rpartition(":")
+    if not name or not port.isdigit():
+        raise Mistake(f"--cluster {address}: give the head's address and port: 10.0.0.1:6379")
+    try:
+        socket.create_connection((name, int(port)), REACHED_WITHIN_S).close()
+    except OSError as error:
+        raise _no_cluster(address, error) from error
+
+
+def _no_cluster(address: str, error: Exception) -> Trouble:
+    return Trouble(
+        f"the cluster at {address} can't be joined: {_first_line(error)}\n"
+        "its head is started by `ray start --head`, and webdyno is called on one of its nodes"
+    )
 
 
 def _hosts(nodes: list[Mapping[str, Any]]) -> list[RayHost]:
@@ -134,11 +159,6 @@ def _hosts(nodes: list[Mapping[str, Any]]) -> list[RayHost]:
     alike = len(set(names)) < len(names)
     called = "NodeManagerAddress" if alike else "NodeManagerHostname"
     return [RayHost(node[called], node["NodeManagerAddress"], node["NodeID"]) for node in there]
-
-
-def _cause(failure: RayTaskError) -> str:
-    """Say what an order failed of, without the traceback that Ray makes of it."""
-    return f"{type(failure.cause).__name__}: {failure.cause}"
 
 
 def _first_line(error: Exception) -> str:

@@ -31,7 +31,7 @@ class Replicated:
     host: str
     folder: Path
     ended: Ended | None = None
-    """None while it goes on, and of a host that was lost."""
+    """None while it goes on, and of a host that was lost or interrupted."""
     lost: str | None = None
     """What is known of a host that was lost."""
 
