@@ -84,7 +84,7 @@ def test_ctrl_c_ends_it_on_all_hosts(hosts: list[TestHost], shared: Path) -> Non
     words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", "--out=ended")
     process, said = begin(head, shared, *words)
     wait_until(lambda: all(serving(host) for host in others), "no server came up")
-    subprocess.run(["pkill", "-INT", "-P", str(process.pid)], check=True)
+    head.signal("bin/webdyno run", signal.SIGINT)
     assert process.wait(PATIENCE_S) == 130, said.read_text()
     assert "resume ended   goes on" in said.read_text()
     assert "is gone" not in said.read_text()
