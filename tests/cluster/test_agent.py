@@ -43,7 +43,9 @@ def parcel(place: Path, **measure: float) -> bytes:
 def write(folder: Path, piece: Piece) -> None:
     path = folder / piece.file
     path.parent.mkdir(parents=True, exist_ok=True)
-    assert piece.start_bytes == (path.stat().st_size if path.exists() else 0)
+    if piece.start_bytes == 0:  # the first of its pieces, or all of a block that is begun anew
+        path.write_bytes(b"")
+    assert piece.start_bytes == path.stat().st_size
     with path.open("ab") as file:
         file.write(piece.data)
 
