@@ -45,6 +45,13 @@ def test_a_cluster_that_is_not_there_is_told_at_once(
     assert "Connection refused" in done.stderr
 
 
+def test_a_damaged_fleet_is_named(tmp_path: Path) -> None:
+    (tmp_path / "fleet.json").write_text('{"name": "x"')
+    done = webdyno_here("resume", ".", folder=tmp_path)
+    assert done.returncode == 2
+    assert "fleet.json: not the head of a fleet" in done.stderr
+
+
 def test_blocks_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = simulated_run({"nginx": SimulatedArm(rate_rps=40_000), "b": SimulatedArm()}, blocks=5)
     folder = RunFolder.open(run.stored(tmp_path / "host1"))

@@ -9,12 +9,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.fleet import show_fleet
 from webdyno.cli.progress import so_far_words
 from webdyno.definitions import Catalogue
+from webdyno.definitions.refusal import first_fault
 from webdyno.model.cluster import FLEET_FILE, FleetHead
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
@@ -60,13 +63,20 @@ def replicate(
 
 def go_on(folder: Path, run: RunFlags, cluster: str | None) -> Exit:
     """Go on with a fleet: with the runs that were begun, and new ones on other hosts."""
-    head = FleetHead.model_validate_json((folder / FLEET_FILE).read_bytes())
+    head = _head_of(folder / FLEET_FILE)
     finished = {path.name for path in _finished(folder)}
     missing = head.replicates - len(finished)
     if missing <= 0:
         return _shown(folder, report=run.report)
     with _fleet_on(cluster, folder, finished, missing) as fleet:
         return _measure(fleet, head, run)
+
+
+def _head_of(file: Path) -> FleetHead:
+    try:
+        return FleetHead.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise Mistake(f"{file}: not the head of a fleet: {first_fault(error)}") from error
 
 
 @contextmanager
