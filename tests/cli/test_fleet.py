@@ -46,6 +46,16 @@ def test_machines_are_told_together(
     assert 'href="here-0' not in page
 
 
+def test_the_folder_of_a_fleet_stands_for_its_finished_runs(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = {"apache": SimulatedArm(), "nginx <b>": SimulatedArm(rate_rps=80_000)}
+    simulated_run(arms, blocks=2).stored(tmp_path / "lost")
+    (tmp_path / "fleet.json").write_text("{}")
+    assert webdyno("fleet", tmp_path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["machines"] == [run.name for run in runs]
+
+
 def test_all_of_it_is_there_as_json(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert webdyno("fleet", *runs, "--json") == 0
     found = json.loads(capsys.readouterr().out)

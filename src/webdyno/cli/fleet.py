@@ -1,6 +1,6 @@
 """`webdyno fleet`: runs of one experiment on several machines, judged together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from webdyno.cli.compare import EXITS
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
+from webdyno.model.cluster import FLEET_FILE
 from webdyno.model.command import command
 from webdyno.model.mistake import Mistake
 from webdyno.model.run import PAGE_FILE
@@ -17,7 +18,12 @@ from webdyno.run.folder import RunFolder
 
 
 def fleet(
-    *runs: Annotated[Path, Parameter(help="The folders of the runs, one of each machine.")],
+    *runs: Annotated[
+        Path,
+        Parameter(
+            help="The folders of the runs, one of each machine; or that of `run --replicates`."
+        ),
+    ],
     page: Annotated[
         Path | None, Parameter(help="Write a page with all machines, such as fleet.html.")
     ] = None,
@@ -38,7 +44,14 @@ def fleet(
 
         webdyno fleet a b c --page fleet.html
     """
-    opened = {name: RunFolder.open(path) for name, path in _named(runs).items()}
+    from webdyno.cluster.replicates import finished_runs
+
+    machines = [
+        run
+        for path in runs
+        for run in (finished_runs(path) if (path / FLEET_FILE).exists() else [path])
+    ]
+    opened = {name: RunFolder.open(path) for name, path in _named(machines).items()}
     again = command("fleet", *runs, "--page", page or "fleet.html")
     return show_fleet(opened, page, again, json=json)
 
@@ -71,7 +84,7 @@ def show_fleet(
     return EXITS[found.verdict]
 
 
-def _named(runs: tuple[Path, ...]) -> dict[str, Path]:
+def _named(runs: Sequence[Path]) -> dict[str, Path]:
     """Name each machine by its run's folder; by its whole path where two are called alike."""
     names = [path.resolve().name for path in runs]
     if len(set(runs)) < len(runs):

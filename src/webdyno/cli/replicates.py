@@ -63,8 +63,10 @@ def replicate(
 
 def go_on(folder: Path, run: RunFlags, cluster: str | None) -> Exit:
     """Go on with a fleet: with the runs that were begun, and new ones on other hosts."""
+    from webdyno.cluster.replicates import finished_runs
+
     head = _head_of(folder / FLEET_FILE)
-    finished = {path.name for path in _finished(folder)}
+    finished = {path.name for path in finished_runs(folder)}
     missing = head.replicates - len(finished)
     if missing <= 0:
         return _shown(folder, report=run.report)
@@ -99,7 +101,9 @@ def _fleet_on(
 
 
 def _measure(fleet: "Fleet", head: FleetHead, run: RunFlags) -> Exit:
-    wanted = head.replicates - len(_finished(fleet.out))
+    from webdyno.cluster.replicates import finished_runs
+
+    wanted = head.replicates - len(finished_runs(fleet.out))
     if not run.telling.quiet:
         tell(f"{head.name} on {wanted} of {count(len(fleet.hosts), 'host')}; each measures all")
     try:
@@ -109,20 +113,12 @@ def _measure(fleet: "Fleet", head: FleetHead, run: RunFlags) -> Exit:
         return Exit.INTERRUPTED
     finally:
         _tell_of_failures(fleet.done)
-        if len(_finished(fleet.out)) < head.replicates:
+        if len(finished_runs(fleet.out)) < head.replicates:
             tell(
                 f"what was measured is kept in {fleet.out}\n"
                 f"    {command('resume', fleet.out)}   goes on, with everything as it was"
             )
     return _shown(fleet.out, report=run.report)
-
-
-def _finished(folder: Path) -> list[Path]:
-    """Name the runs in a fleet's folder that came to their end, whatever their verdict."""
-    from webdyno.run.session import is_finished
-
-    runs = [RunFolder.open(path.parent) for path in sorted(folder.glob(f"*/{HEAD_FILE}"))]
-    return [run.path for run in runs if is_finished(run.head, run.records())]
 
 
 @contextmanager
@@ -206,14 +202,16 @@ def _tell_of_failures(done: Sequence["Replicated"]) -> None:
 
 def _shown(folder: Path, *, report: bool) -> Exit:
     """Judge the runs that came to their end together, and write the pages."""
-    runs = _finished(folder)
+    from webdyno.cluster.replicates import finished_runs
+
+    runs = finished_runs(folder)
     if len(runs) < 2:
         raise Trouble(f"{count(len(runs), 'host')} came to an end, which says nothing of others")
     opened = {path.name: RunFolder.open(path) for path in runs}
     if report:
         _write_reports(opened)
     page = folder / PAGE_FILE if report else None
-    return show_fleet(opened, page, command("fleet", *runs, "--page", folder / PAGE_FILE))
+    return show_fleet(opened, page, command("fleet", folder, "--page", folder / PAGE_FILE))
 
 
 def _write_reports(runs: Mapping[str, RunFolder]) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from webdyno.cluster.host import Host, HostLost
 from webdyno.model.cluster import Ended, Piece
-from webdyno.run.folder import RECORDS_FILE, RunFolder
+from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
+from webdyno.run.session import is_finished
 
 News = Callable[[str, RunFolder], None]
 """Is told a host's name when something new was measured there, with its run so far."""
@@ -78,6 +79,12 @@ class Fleet:
                 replicated.lost = str(lost)
             if replicated.ended and replicated.ended.code in MEASURED:
                 return
+
+
+def finished_runs(fleet: Path) -> list[Path]:
+    """Name the runs in a fleet's folder that came to their end, whatever their verdict."""
+    runs = [RunFolder.open(path.parent) for path in sorted(fleet.glob(f"*/{HEAD_FILE}"))]
+    return [run.path for run in runs if is_finished(run.head, run.records())]
 
 
 def _keep(it: Replicated, says: Iterator[Piece | Ended], news: News) -> None:
