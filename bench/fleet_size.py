@@ -27,7 +27,7 @@ from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.cluster.replicates import Fleet
 from webdyno.judge.fleet import judge_fleet, judge_machine
-from webdyno.model.cluster import Ended, HostFacts, LinkFacts, Piece
+from webdyno.model.cluster import Ended, Piece
 from webdyno.model.run import RunHead
 from webdyno.report.fleet import fleet_page
 from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
@@ -93,18 +93,6 @@ class DrawnHost:
 
     def interrupt(self) -> None:
         """Nothing to do."""
-
-    def look(self) -> HostFacts:
-        """Nobody asks."""
-        raise NotImplementedError
-
-    def answer_link(self) -> Iterator[tuple[str, int]]:
-        """Nobody asks."""
-        raise NotImplementedError
-
-    def measure_link(self, address: str, port: int) -> LinkFacts:
-        """Nobody asks."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from builders import SimulatedArm, simulated_run
 from webdyno.cluster.host import HostLost
 from webdyno.cluster.replicates import Fleet
-from webdyno.model.cluster import Ended, HostFacts, LinkFacts, Piece
+from webdyno.model.cluster import Ended, Piece
 from webdyno.run.folder import RunFolder
 
 RUN = simulated_run({"nginx": SimulatedArm(rate_rps=40_000), "apache": SimulatedArm()}, blocks=6)
@@ -22,24 +22,12 @@ class ScriptedHost:
     parcels: list[bytes] = field(default_factory=list)
     interrupted: int = 0
 
-    def look(self) -> HostFacts:
-        """Nobody asks."""
-        raise AssertionError
-
     def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
         """Say it all."""
         assert not yes
         self.parcels.append(parcel)
         yield from self.says
         raise HostLost(f"{self.name} is gone: pulled out")
-
-    def answer_link(self) -> Iterator[tuple[str, int]]:
-        """Nobody asks."""
-        raise AssertionError
-
-    def measure_link(self, address: str, port: int) -> LinkFacts:
-        """Nobody asks."""
-        raise AssertionError(address, port)
 
     def interrupt(self) -> None:
         """Count that."""

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
+from webdyno.cli.flags import Cluster
 from webdyno.cli.replicates import cluster_hosts
 from webdyno.model.format import count, number, significant, size
 
@@ -19,10 +20,7 @@ def cluster(
     what: Annotated[  # noqa: ARG001 (a word that says what is done; there will be others)
         Literal["check"], Parameter(help="check: look at all hosts and links.")
     ],
-    head: Annotated[
-        str | None,
-        Parameter(help="The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."),
-    ] = None,
+    head: Cluster = None,
 ) -> Exit:
     """Look at the hosts of a Ray cluster: what they are, and what lies between them.
 
@@ -61,7 +59,7 @@ def _table(looked: Sequence["CheckedHost"]) -> Table:
     for heading in ("host", "CPUs", "memory", "kernel", "to the first and back", "a connection"):
         table.add_column(heading, overflow="fold")
     for it in looked:
-        machine, link = it.facts and it.facts.machine, it.link
+        machine, link = it.machine, it.link
         table.add_row(
             it.host.name,
             str(len(machine.cpus)) if machine else "?",

@@ -45,7 +45,9 @@ Out = Annotated[
     Parameter(name="--out", help="Folder of the run, new or empty; else one under runs/."),
 ]
 
-
+Cluster = Annotated[
+    str | None, Parameter(help="The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS.")
+]
 Settings = Annotated[
     Sequence[str],
     Parameter(

@@ -46,19 +46,19 @@ def replicate(
 ) -> Exit:
     """Run an experiment on several hosts at once, and say how far the verdict carries."""
     from webdyno.run.repeat import keep_for_repeating
-    from webdyno.run.session import RUNS_FOLDER
+    from webdyno.run.session import folder_under_runs
 
     if run.fail_on:
         raise Mistake("--fail-on asks a single run: leave it out, or --replicates")
     if replicates < 2:
         raise Mistake(f"--replicates {replicates}: two hosts or more say something of others")
-    folder = out or RUNS_FOLDER / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{name}"
+    folder = out or folder_under_runs(name, datetime.now().astimezone())
     with _fleet_on(cluster, folder, set(), replicates) as fleet:
         _make(folder)
         keep_for_repeating(folder, experiment, catalogue)
         head = FleetHead(name=name, replicates=replicates)
         (folder / FLEET_FILE).write_text(head.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        return _measure(fleet, head, run)
+        return _measure(fleet, head, replicates, run)
 
 
 def go_on(folder: Path, run: RunFlags, cluster: str | None) -> Exit:
@@ -66,12 +66,12 @@ def go_on(folder: Path, run: RunFlags, cluster: str | None) -> Exit:
     from webdyno.cluster.replicates import finished_runs
 
     head = _head_of(folder / FLEET_FILE)
-    finished = {path.name for path in finished_runs(folder)}
+    finished = finished_runs(folder)
     missing = head.replicates - len(finished)
     if missing <= 0:
-        return _shown(folder, report=run.report)
-    with _fleet_on(cluster, folder, finished, missing) as fleet:
-        return _measure(fleet, head, run)
+        return _shown(finished, folder, report=run.report)
+    with _fleet_on(cluster, folder, {path.name for path in finished}, missing) as fleet:
+        return _measure(fleet, head, missing, run)
 
 
 def _head_of(file: Path) -> FleetHead:
@@ -100,10 +100,9 @@ def _fleet_on(
         yield Fleet(fit, lambda host: parcel_of(folder, begun(host)), folder)
 
 
-def _measure(fleet: "Fleet", head: FleetHead, run: RunFlags) -> Exit:
+def _measure(fleet: "Fleet", head: FleetHead, wanted: int, run: RunFlags) -> Exit:
     from webdyno.cluster.replicates import finished_runs
 
-    wanted = head.replicates - len(finished_runs(fleet.out))
     if not run.telling.quiet:
         tell(f"{head.name} on {wanted} of {count(len(fleet.hosts), 'host')}; each measures all")
     try:
@@ -113,12 +112,13 @@ def _measure(fleet: "Fleet", head: FleetHead, run: RunFlags) -> Exit:
         return Exit.INTERRUPTED
     finally:
         _tell_of_failures(fleet.done)
-        if len(finished_runs(fleet.out)) < head.replicates:
+        finished = finished_runs(fleet.out)
+        if len(finished) < head.replicates:
             tell(
                 f"what was measured is kept in {fleet.out}\n"
                 f"    {command('resume', fleet.out)}   goes on, with everything as it was"
             )
-    return _shown(fleet.out, report=run.report)
+    return _shown(finished, fleet.out, report=run.report)
 
 
 @contextmanager
@@ -200,11 +200,8 @@ def _tell_of_failures(done: Sequence["Replicated"]) -> None:
             tell(f"    {it.ended.said.strip()}")
 
 
-def _shown(folder: Path, *, report: bool) -> Exit:
+def _shown(runs: Sequence[Path], folder: Path, *, report: bool) -> Exit:
     """Judge the runs that came to their end together, and write the pages."""
-    from webdyno.cluster.replicates import finished_runs
-
-    runs = finished_runs(folder)
     if len(runs) < 2:
         raise Trouble(f"{count(len(runs), 'host')} came to an end, which says nothing of others")
     opened = {path.name: RunFolder.open(path) for path in runs}

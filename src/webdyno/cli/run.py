@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
-from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
+from webdyno.cli.flags import PLAIN_RUN, Cluster, Out, RunFlags, Why
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.why import why_afterwards
@@ -40,10 +40,7 @@ def run(
         int | None,
         Parameter(help="Run all of it on so many hosts of a cluster, and judge them together."),
     ] = None,
-    cluster: Annotated[
-        str | None,
-        Parameter(help="The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."),
-    ] = None,
+    cluster: Cluster = None,
     out: Out = None,
     how: RunFlags = PLAIN_RUN,
 ) -> Exit:

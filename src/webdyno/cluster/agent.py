@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from platform import node
 
 from webdyno.bench import open_bench
 from webdyno.generator import find_loadgen
 from webdyno.model.bench import BenchSettings
-from webdyno.model.cluster import Ended, HostFacts, Piece
+from webdyno.model.cluster import Ended, Piece
+from webdyno.model.machine import Machine
 from webdyno.model.run import BLOCKS_FOLDER, CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
 
@@ -38,11 +38,10 @@ def webdyno_version() -> str:
     return version("webdyno")
 
 
-def look() -> HostFacts:
+def look() -> Machine:
     """Look at this host. Raises Mistake or Trouble where nothing could be measured on it."""
     with open_bench(BenchSettings(), find_loadgen()) as bench:
-        machine = bench.describe()
-    return HostFacts(name=node(), webdyno_version=webdyno_version(), machine=machine)
+        return bench.describe()
 
 
 def parcel_of(fleet: Path, begun: Path | None) -> bytes:

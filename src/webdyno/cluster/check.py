@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from webdyno.cluster.host import Host, HostLost
 from webdyno.judge.differences import machine_differences
-from webdyno.model.cluster import HostFacts, LinkFacts
+from webdyno.model.cluster import LinkFacts
+from webdyno.model.machine import Machine
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run_comparison import Difference
 
@@ -16,7 +17,7 @@ class CheckedHost:
     """A host, and whether it can measure beside the others."""
 
     host: Host
-    facts: HostFacts | None = None
+    machine: Machine | None = None
     why_not: str | None = None
     """Why it can't; None of one that can."""
     link: LinkFacts | None = None
@@ -29,11 +30,11 @@ def looked_at(hosts: Sequence[Host]) -> list[CheckedHost]:
     """Look at all hosts at once; say of each what it is, or why it can't measure."""
     with ThreadPoolExecutor(len(hosts)) as pool:
         looked = list(pool.map(_look, hosts))
-    first = next((it for it in looked if it.facts), None)
+    first = next((it.machine for it in looked if it.machine), None)
     for number, it in enumerate(looked):
-        if first and first.facts and it.facts:
+        if first and it.machine:
             it.why_not = _same_machine(it, looked[:number])
-            it.differs = _differences(first.facts, it.facts)
+            it.differs = _differences(first, it.machine)
     return looked
 
 
@@ -56,16 +57,15 @@ def _look(host: Host) -> CheckedHost:
 
 def _same_machine(it: CheckedHost, others: Sequence[CheckedHost]) -> str | None:
     """Say which other host is this one's machine, which counts once."""
-    identity = it.facts and it.facts.machine.identity
+    identity = it.machine and it.machine.identity
     for other in others:
-        if identity and other.facts and other.facts.machine.identity == identity:
+        if identity and other.machine and other.machine.identity == identity:
             return f"{it.host.name} is the same machine as {other.host.name}"
     return None
 
 
-def _differences(first: HostFacts, other: HostFacts) -> list[Difference]:
-    found = machine_differences(first.machine, other.machine)
-    return [it for it in found if it.what != "machine.identity"]
+def _differences(first: Machine, other: Machine) -> list[Difference]:
+    return [it for it in machine_differences(first, other) if it.what != "machine.identity"]
 
 
 def _link(one: Host, other: Host) -> LinkFacts:

@@ -19,7 +19,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from webdyno.cluster import agent, link
 from webdyno.cluster.host import HostLost
-from webdyno.model.cluster import Ended, HostFacts, LinkFacts, Piece
+from webdyno.model.cluster import Ended, LinkFacts, Piece
+from webdyno.model.machine import Machine
 from webdyno.model.mistake import Mistake, Trouble
 
 P = ParamSpec("P")
@@ -38,7 +39,7 @@ class RayHost:
         self._where = NodeAffinitySchedulingStrategy(node_id, soft=False)
         self._running: ray.ObjectRefGenerator | None = None
 
-    def look(self) -> HostFacts:
+    def look(self) -> Machine:
         """Tell what it is."""
         there, here = self._ask(agent.webdyno_version), version("webdyno")
         if there != here:

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from webdyno.cluster.host import Host, HostLost
+from webdyno.cluster.host import HostLost, Runner
 from webdyno.model.cluster import Ended, Piece
 from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
 from webdyno.run.session import is_finished
@@ -41,7 +41,7 @@ class Replicated:
 class Fleet:
     """Hosts that each run one experiment."""
 
-    hosts: Sequence[Host]
+    hosts: Sequence[Runner]
     parcel: Callable[[str], bytes]
     """What a host of that name is given; see `agent.parcel_of`."""
     out: Path
@@ -67,7 +67,7 @@ class Fleet:
         for each in running:
             each.result()
 
-    def _replicate(self, spare: deque[Host], news: News, yes: bool) -> None:
+    def _replicate(self, spare: deque[Runner], news: News, yes: bool) -> None:
         """Run it on one host, and where that is lost or can't, on the next one."""
         while spare:
             host = spare.popleft()

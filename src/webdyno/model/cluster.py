@@ -6,17 +6,8 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from webdyno.model.base import Amount, Model
-from webdyno.model.machine import Machine
 
 FLEET_FILE = "fleet.json"
-
-
-class HostFacts(Model):
-    """What a host says of itself."""
-
-    name: str
-    webdyno_version: str
-    machine: Machine
 
 
 class FleetHead(Model):

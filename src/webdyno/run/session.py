@@ -61,10 +61,15 @@ def begin_run(
         versions=here.versions,
         load_generator=here.load_generator,
     )
-    folder = RunFolder.create(out or RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}", head)
+    folder = RunFolder.create(out or folder_under_runs(name, began), head)
     keep_for_repeating(folder.path, resolved, catalogue)
     folder.append(here)
     return folder
+
+
+def folder_under_runs(name: str, began: datetime) -> Path:
+    """Name the folder of what nobody gave one for."""
+    return RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}"
 
 
 def resume_run(path: Path) -> RunFolder:
