@@ -8,7 +8,7 @@ from webdyno.bench import Bench
 from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
 from webdyno.generator import LoadOrder
 from webdyno.generator.loadgen import Loadgen
-from webdyno.run.point import MOST_CERTIFIED, plan_arms
+from webdyno.run.planned import MOST_CERTIFIED, plan_arms
 from webdyno.stack import start_stack
 
 FILES = 2000

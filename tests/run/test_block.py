@@ -11,7 +11,7 @@ from webdyno.definitions import Catalogue
 from webdyno.model.load import Load
 from webdyno.model.pilot import SlotSettings
 from webdyno.run.block import block_order, block_rng, plan_slots
-from webdyno.run.point import plan_arms
+from webdyno.run.planned import plan_arms
 
 ARMS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
 EVEN = st.integers(1, 5).map(lambda half: 2 * half)

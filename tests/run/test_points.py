@@ -13,9 +13,12 @@ from webdyno.cli.progress import RunProgress
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import Point, plan_points
 from webdyno.run import session
+from webdyno.run.agent import Agent
 from webdyno.run.folder import RunFolder
 from webdyno.run.point import MeasuredPoint
+from webdyno.run.roles import Roles
 
+NOWHERE = Roles(Agent({}), Agent({}))
 BASE = Experiment.model_validate(
     {
         "title": "t",
@@ -88,7 +91,8 @@ def test_a_point_is_measured_until_it_has_the_blocks_asked_for_however_precise_i
             point=Point(number=0, levels={}),
             experiment=simulated.head.experiment,
             arms=[],
-            benches={},
+            roles=NOWHERE,
+            calibrations={},
             folder=folder,
             progress=RunProgress(simulated.head),
             records=simulated.records,
@@ -120,7 +124,8 @@ def test_the_time_of_pilots_is_counted_once(
             point=Point(number=0, levels={}),
             experiment=simulated.head.experiment,
             arms=[],
-            benches={},
+            roles=NOWHERE,
+            calibrations={},
             folder=folder,
             progress=RunProgress(simulated.head),
         )

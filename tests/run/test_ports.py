@@ -13,8 +13,11 @@ from webdyno.generator import find_loadgen, program
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import Point
 from webdyno.model.records import IncidentRecord, RemedyRecord
-from webdyno.run.arm import start_arm
-from webdyno.run.point import ArmBench, MeasuredPoint, plan_arms
+from webdyno.run.agent import Agent, ArmBench
+from webdyno.run.arm import RunningBlock
+from webdyno.run.planned import plan_arms
+from webdyno.run.point import MeasuredPoint
+from webdyno.run.roles import Roles
 from webdyno.run.session import begin_run
 from webdyno.stack import layout
 from webdyno.stack.ports import free_port
@@ -45,17 +48,19 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         open_bench(experiment.bench, find_loadgen()) as bench,
     ):
         here = ArmBench(bench, lambda: program("loadgen").new([0]))
+        agent = Agent(dict.fromkeys(experiment.arms, here))
         at = MeasuredPoint(
             point=Point(number=0, levels={}),
             experiment=experiment,
             arms=plan_arms(experiment, catalogue),
-            benches=dict.fromkeys(experiment.arms, here),
+            roles=Roles(agent, agent),
+            calibrations={},
             folder=folder,
             progress=RunProgress(folder.head),
         )
         drawn = iter([taken])
-        with start_arm(at, 1, at.arms[0]) as stack:
-            assert stack.port != taken
+        with RunningBlock(at, 1) as running:
+            assert not running.start(at.arms[0]).url.endswith(f":{taken}")
     (remedy,) = (it for it in at.records if isinstance(it, RemedyRecord))
     assert (remedy.rule, remedy.arm) == ("port-taken", "one")
     assert not any(isinstance(it, IncidentRecord) for it in at.records)

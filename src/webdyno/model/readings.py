@@ -203,6 +203,9 @@ class Readings(Model):
     client_waiting: Amount | None = None
     """Largest share of the slot, 0 to 1, in which a thread of the load generator could have run but
     its CPU (or quota) was taken; None where that isn't known."""
+    silent_s: Amount | None = None
+    """Longest time in which hosts with load generators had no sign of life from the servers' host;
+    None where both are one."""
 
     def part(self, name: str) -> dict[str, float | int | str | None]:
         """Give the figures of a probe that has no field of its own here; none where it wasn't."""

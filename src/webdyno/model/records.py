@@ -30,6 +30,9 @@ class SessionRecord(Model):
     started_at: datetime
     webdyno_version: str
     machine: Machine
+    """The one with the servers."""
+    hosts: dict[str, Machine] = {}
+    """By name: all that take part, where there are several."""
     versions: dict[str, dict[str, str]]
     """By arm, by service: what the server says its version is."""
     load_generator: str

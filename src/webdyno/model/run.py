@@ -42,6 +42,9 @@ class RunHead(Model):
     """Resolved: defaults and --set applied, seed drawn."""
     started_at: datetime
     machine: Machine
+    """The one with the servers."""
+    hosts: dict[str, Machine] = {}
+    """By name: all that take part, where there are several."""
     versions: dict[str, dict[str, str]]
     """By arm, by service: what the server says its version is."""
     load_generator: str

@@ -16,10 +16,10 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import BlockRecord, CertificateRecord
 from webdyno.model.replay import unpacked
-from webdyno.run.arm import Phase, RunningBlock, load_order, wait_for_rest
+from webdyno.run.arm import Phase, RunningBlock
 from webdyno.run.capacity import search_capacities
-from webdyno.run.certificate import ask
-from webdyno.run.point import MeasuredPoint, PlannedArm, prepared
+from webdyno.run.planned import PlannedArm
+from webdyno.run.point import MeasuredPoint, prepared
 from webdyno.run.unlike import with_differences
 from webdyno.stack import StackDied
 
@@ -62,7 +62,7 @@ def run_block(at: MeasuredPoint, number: int) -> None:
         if differences := fairness.differences(certificate, at.experiment):
             _give_up(at, number, differences)
             return
-        ready_s = {name: stack.ready_s for name, stack in running.stacks.items()}
+        ready_s = {name: up.ready_s for name, up in running.up.items()}
         try:
             _measure(running, slots, times, rng)
             if searched is not None:
@@ -147,22 +147,16 @@ def plan_slots(
 
 def _certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRecord:
     """Ask all arms the same before the load, where they speak HTTP."""
-    at, stacks = running.at, running.stacks
+    at, up = running.at, running.up
     answers = {
-        arm.name: ask(
-            stacks[arm.name].url,
-            arm.certified,
-            arm.load,
-            at.benches[arm.name].bench.client_socket,
-            at.experiment.ignore,
-        )
+        arm.name: at.roles.ask(arm, up[arm.name], at.experiment.ignore)
         for arm in arms
         if arm.stack.protocol == "http"
     }
     return CertificateRecord(
         block=running.number,
         answers=with_differences(answers),
-        settings={arm.name: stacks[arm.name].settings() for arm in arms},
+        settings={arm.name: dict(up[arm.name].settings) for arm in arms},
         ran_before=[arm.name for arm in arms if arm.stack.runs_already],
     )
 
@@ -173,7 +167,7 @@ def _measure(
     """Load the arms, a slot each time."""
     rest_s = times.rest_s
     for slot in slots:
-        if rest_s and not wait_for_rest(running.stacks.values(), rest_s):
+        if rest_s and not running.waits_for_rest(rest_s):
             rest_s = 0.0  # what they do then isn't left of their load
         order = _slot_order(running, slot, times, rng)
         running.measure(slot.position, slot.arm, slot.phase, order)
@@ -182,15 +176,15 @@ def _measure(
 def _slot_order(
     running: RunningBlock, slot: PlannedSlot, times: SlotSettings, rng: Random
 ) -> LoadOrder:
-    at, arm, stack = running.at, slot.arm, running.stacks[slot.arm.name]
+    at, arm = running.at, slot.arm
     name = f"block {running.number} slot {slot.position}"
     if slot.phase == "warmup":
-        return load_order(arm, stack, name, times.warmup_s[arm.name])
+        return running.order(arm, name, times.warmup_s[arm.name])
     if arm.load.requests is not None:
         longest_s = at.experiment.measure.slot_s or LONGEST_COUNT_S
-        return replace(load_order(arm, stack, name, longest_s), count=arm.load.requests)
+        return replace(running.order(arm, name, longest_s), count=arm.load.requests)
     lead_in_s = _lead_in_s(arm, times) + rng.uniform(0.0, times.phase_s.get(arm.name, 0.0))
-    order = load_order(arm, stack, name, times.window_s, lead_in_s=lead_in_s)
+    order = running.order(arm, name, times.window_s, lead_in_s=lead_in_s)
     return replayed(order, f"{at.experiment.measure.seed}/{running.number}/{slot.turn}")
 
 

@@ -8,8 +8,8 @@ from webdyno.judge.validity.client import CLIENT_BOUND, CLIENT_CEILING, SEND_LAG
 from webdyno.model.capacity import CapacitySettings, Trial, trial_of
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, Record, SlotRecord
-from webdyno.run.arm import RunningBlock, load_order, wait_for_rest
-from webdyno.run.point import PlannedArm
+from webdyno.run.arm import RunningBlock
+from webdyno.run.planned import PlannedArm
 from webdyno.search import FIRST_SHARE, Ask, next_trial
 
 LEAD_IN_SHARE = 0.25
@@ -49,7 +49,7 @@ def search_capacities(
                 position += _warm_up(running, settings, times, arm, closed[arm.name], position)
             trials.append(_try(running, settings, times, arm, ask, starts[arm.name], position))
             if not trials[-1].holds:
-                wait_for_rest(running.stacks.values(), REST_S)
+                running.waits_for_rest(REST_S)
             position += 1
             order.append(arm.name)
     return order
@@ -82,7 +82,7 @@ def _warm_up(
         return 0
     gentle = _at(arm, settings, closed_rps * FIRST_SHARE)
     name = f"block {running.number} slot {position}"
-    order = load_order(gentle, running.stacks[arm.name], name, warmup_s)
+    order = running.order(gentle, name, warmup_s)
     running.measure(position, arm, "warmup", order)
     return 1
 
@@ -103,9 +103,8 @@ def _try(
     position: int,
 ) -> Trial:
     """Load an arm at the rate that is asked for, and count what is beyond the objectives."""
-    order = load_order(
+    order = running.order(
         _at(arm, settings, ask.rate_rps),
-        running.stacks[arm.name],
         f"block {running.number} slot {position}",
         ask.length_s,
         lead_in_s=max(times.lead_in_s[arm.name], LEAD_IN_SHARE * ask.length_s),

@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 
-from webdyno.generator import Generator, GeneratorError, program
+from webdyno.generator import GeneratorError, program
 from webdyno.judge.pilot import Needs, Step, next_step, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots
 from webdyno.judge.steady import Series, windows_to_join
@@ -22,11 +22,10 @@ from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
-from webdyno.probe import server_cpu
-from webdyno.probe.scene import Sampler
-from webdyno.run.arm import load_order, put_load, start_arm
-from webdyno.run.point import MeasuredPoint, PlannedArm, prepared
-from webdyno.stack import RunningStack, StackDied
+from webdyno.run.arm import RunningBlock
+from webdyno.run.planned import PlannedArm
+from webdyno.run.point import MeasuredPoint, prepared
+from webdyno.stack import StackDied
 
 WINDOW_S = 0.025
 PIECE_S = 1.0
@@ -136,14 +135,11 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     looks: list[_Seen] = []
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
-        with (
-            prepared(at, 0),
-            start_arm(at, 0, arm) as stack,
-            at.benches[arm.name].new_generator() as generator,
-        ):
+        with prepared(at, 0), RunningBlock(at, 0) as running:
+            up = running.start(arm)
+            at.roles.clients.get_ready(arm.name)
             start_s = time.monotonic() - start_began
-            until_ready_s = server_cpu(stack).cpu_s
-            load = _Loaded(at, arm, stack, generator)
+            load = _Loaded(running, arm)
             step = load.until_steady(looks, longest_s, is_last_start=not left)
             seen = looks[-1]
             if step != "anew":
@@ -166,7 +162,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
         load_starts=starts,
         response_s=seen.response_s,
         found=found,
-        cold=_cold(seen, found, stack.ready_s, until_ready_s),
+        cold=_cold(seen, found, up.ready_s, up.cpu_s),
     )
 
 
@@ -208,10 +204,8 @@ def _cold(seen: _Seen, found: Pilot, ready_s: float, until_ready_s: float) -> Co
 class _Loaded:
     """An arm that is up, and what loads it."""
 
-    at: MeasuredPoint
+    running: RunningBlock
     arm: PlannedArm
-    stack: RunningStack
-    generator: Generator
 
     def until_steady(self, looks: list[_Seen], most_s: float, is_last_start: bool) -> Step:
         """Load the fresh servers until they are steady or have to be started anew to tell.
@@ -242,16 +236,16 @@ class _Loaded:
         return found
 
     def _watch(self, seen: _Seen, load_s: float) -> None:
-        sampled: list[tuple[float, float]] = []
-        sampler = Sampler(WINDOW_S)
-        if self.stack.group is not None:
-            sampler.add(lambda at_s: sampled.append((at_s, server_cpu(self.stack).cpu_s)))
-            sampled.append((0.0, server_cpu(self.stack).cpu_s))
-        sampler.start()
-        try:
+        sampled: Sequence[tuple[float, float]] = ()
+        if self.running.up[self.arm.name].is_counted:
+            servers = self.running.at.roles.servers
+            servers.sampling_begins(self.arm.name, WINDOW_S)
+            try:
+                result = self._load(load_s)
+            finally:
+                sampled = servers.sampling_ends()
+        else:
             result = self._load(load_s)
-        finally:
-            sampler.stop()
         answers = _answers(result)
         seen.answers += answers
         seen.cpu_s += _by_window(sampled, len(answers))
@@ -261,9 +255,10 @@ class _Loaded:
 
     def _load(self, load_s: float) -> LoadResult:
         name = f"pilot of {self.arm.name}"
-        order = load_order(self.arm, self.stack, name, load_s, part_s=WINDOW_S)
-        result = put_load(self.generator, order, self.stack)
-        self.stack.check_alive()
+        order = self.running.order(self.arm, name, load_s, part_s=WINDOW_S)
+        roles = self.running.at.roles
+        result = roles.load(self.arm.name, order)
+        roles.servers.check_alive(self.arm.name)
         return result
 
 

@@ -1,27 +1,21 @@
 """A point of an experiment while it is being measured: what every block there works with."""
 
-import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
-from webdyno.bench import Bench
-from webdyno.definitions import Catalogue
-from webdyno.generator import Generator
 from webdyno.judge import Stop, decide
 from webdyno.judge.league import is_look
 from webdyno.judge.measured import Measured
 from webdyno.judge.race import still_racing
 from webdyno.judge.remedies import due_remedy
 from webdyno.model.calibration import Calibration
-from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.experiment import Experiment
 from webdyno.model.format import duration
-from webdyno.model.knob import KnobValue
-from webdyno.model.load import Load
 from webdyno.model.mistake import Trouble
-from webdyno.model.point import Point, plan_points
+from webdyno.model.point import Point
 from webdyno.model.records import (
     BlockRecord,
     IncidentRecord,
@@ -31,70 +25,11 @@ from webdyno.model.records import (
     SlotRecord,
     StopRecord,
 )
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
-from webdyno.run.asked import Asked, asked_for, secrets_of
 from webdyno.run.folder import RunFolder
+from webdyno.run.planned import PlannedArm
+from webdyno.run.roles import Roles
 from webdyno.run.state import in_state
 from webdyno.stack import StackDied
-
-MOST_CERTIFIED = 20
-"""Paths whose answers are written down in each block, of each arm."""
-
-
-@dataclass(frozen=True)
-class PlannedArm:
-    """One arm with everything that the experiment names looked up, to be started in every block."""
-
-    name: str
-    stack: Stack
-    knobs: dict[str, KnobValue]
-    site: Site
-    load: Load
-    """What the clients do with it."""
-    asked: tuple[Asked, ...]
-    """What the load asks for, with the right answers."""
-    secrets: frozenset[str]
-    """What of it nothing on disk may show."""
-    memory_bytes: int | None
-    cpus: float | None
-
-    @property
-    def certified(self) -> tuple[Asked, ...]:
-        """What the certificate asks for: all of it, or of very many paths some, spread evenly."""
-        step = -(-len(self.asked) // MOST_CERTIFIED)
-        return self.asked[::step]
-
-    @property
-    def shares(self) -> list[float]:
-        """How often each is asked for, as shares that add up to 1."""
-        if self.load.zipf is not None:
-            return self.load.shares(len(self.asked))
-        total = sum(asked.weight for asked in self.asked)
-        return [asked.weight / total for asked in self.asked]
-
-
-def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
-    """Look everything up that an experiment names, in the experiment's order of arms."""
-    return [_plan_arm(name, arm, experiment, catalogue) for name, arm in experiment.arms.items()]
-
-
-def arms_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
-    """Give each arm once for each stack and site that it has at any point."""
-    arms = [
-        arm for plan in plan_points(experiment) for arm in plan_arms(plan.experiment, catalogue)
-    ]
-    return list({(arm.name, arm.stack.name, arm.site.name): arm for arm in arms}.values())
-
-
-def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue) -> PlannedArm:
-    site, load = catalogue.site(experiment.site_of(name)), experiment.load_of(name)
-    requests = experiment.requests_of(name)
-    asked = asked_for(requests, load, site, os.environ)
-    secrets = frozenset(secrets_of(requests, load, os.environ))
-    stack = catalogue.stack(arm.stack)
-    knobs = experiment.knobs_of(name)
-    return PlannedArm(name, stack, knobs, site, load, asked, secrets, arm.memory, arm.cpus)
 
 
 class Progress(Protocol):
@@ -122,27 +57,18 @@ class Progress(Protocol):
         """Something happened that the user should read."""
 
 
-@dataclass(frozen=True, eq=False)
-class ArmBench:
-    """Where an arm runs, and what makes its load there; arms that run alike share one."""
-
-    bench: Bench
-    new_generator: Callable[[], Generator]
-    """Servers and load generator are both started anew in each block."""
-    calibration: Calibration | None = None
-    """What the client can do at most on this bench, where that was measured."""
-
-
 @dataclass
 class MeasuredPoint:
-    """The experiment at a point, where it runs, what makes its load, what was measured so far."""
+    """The experiment at a point, where it runs, and what was measured so far."""
 
     point: Point
     experiment: Experiment
     """As it is at this point."""
     arms: Sequence[PlannedArm]
-    benches: Mapping[str, ArmBench]
-    """By arm."""
+    roles: Roles
+    """Where its arms are served and loaded."""
+    calibrations: Mapping[str, Calibration | None]
+    """By arm: what the client can do at most where that runs, if that was measured."""
     folder: RunFolder
     progress: Progress
     records: list[Record] = field(default_factory=list)

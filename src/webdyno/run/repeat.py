@@ -11,7 +11,7 @@ from webdyno.model.files import checked_files
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.model.service import Service
-from webdyno.run.point import PlannedArm, arms_of_all_points
+from webdyno.run.planned import PlannedArm, arms_of_all_points
 
 
 def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogue) -> None:

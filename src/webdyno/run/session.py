@@ -10,15 +10,12 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
-from webdyno.bench import Bench, open_bench
-from webdyno.bench.control_group import forget_groups
-from webdyno.bench.cpu_limit import CpuLimit
 from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
-from webdyno.generator import GeneratorError, find_loadgen, program
+from webdyno.generator import GeneratorError
 from webdyno.judge import ELSEWHERE, Stop, decide, fails_gate
 from webdyno.judge.differences import surroundings
-from webdyno.model.bench import BenchSettings
+from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan, plan_points
@@ -27,36 +24,36 @@ from webdyno.model.run import BLOCKS_FOLDER, RunHead
 from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
+from webdyno.run.here import ThisMachine
 from webdyno.run.hidden import hide_in_files
 from webdyno.run.pilot import run_pilots
-from webdyno.run.point import (
-    ArmBench,
-    MeasuredPoint,
-    PlannedArm,
-    Progress,
-    arms_of_all_points,
-    plan_arms,
-)
+from webdyno.run.planned import plan_arms
+from webdyno.run.point import MeasuredPoint, Progress
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
-from webdyno.stack import ask_versions
+from webdyno.run.roles import Place
 
 RUNS_FOLDER = Path("runs")
+HERE = ThisMachine()
 
 
 def begin_run(
-    name: str, experiment: Experiment, catalogue: Catalogue, out: Path | None
+    name: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    out: Path | None,
+    place: Place = HERE,
 ) -> RunFolder:
     """Make the folder of a new run, with everything in it that can change the result."""
     began = datetime.now().astimezone()
     resolved = _with_seed(experiment)
-    arms = arms_of_all_points(resolved, catalogue)
-    here = _session(resolved, arms)
+    here = _session(resolved, catalogue, place)
     head = RunHead(
         webdyno_version=here.webdyno_version,
         experiment_name=name,
         experiment=resolved,
         started_at=began,
         machine=here.machine,
+        hosts=here.hosts,
         calibration=load_calibration(here.machine, resolved.bench),
         versions=here.versions,
         load_generator=here.load_generator,
@@ -72,7 +69,7 @@ def folder_under_runs(name: str, began: datetime) -> Path:
     return RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}"
 
 
-def resume_run(path: Path) -> RunFolder:
+def resume_run(path: Path, place: Place = HERE) -> RunFolder:
     """Begin another session of a run; raise Mistake where it would measure something else.
 
     That is so on another machine, and with other versions of servers, load generator or webdyno:
@@ -80,8 +77,7 @@ def resume_run(path: Path) -> RunFolder:
     """
     folder = RunFolder.open(path)
     head = folder.head
-    arms = arms_of_all_points(head.experiment, kept_catalogue(path))
-    here = _session(head.experiment, arms)
+    here = _session(head.experiment, kept_catalogue(path), place)
     if changed := surroundings(head, here):
         lines = "\n".join(f"    {it.what}: {it.before} before, {it.after} now" for it in changed)
         raise Mistake(
@@ -97,6 +93,7 @@ def measure(
     progress: Progress,
     more_s: float | None = None,
     blocks: Mapping[int, int] | None = None,
+    place: Place = HERE,
 ) -> None:
     """Measure until the stop rule holds at every point, from where the run stands.
 
@@ -106,7 +103,7 @@ def measure(
     once in a row, at which its block is begun anew.
     """
     with ExitStack() as exits:
-        points = _open_points(folder, progress, exits)
+        points = _open_points(folder, progress, place, exits)
         folder.secrets = {it for at in points for arm in at.arms for it in arm.secrets}
         hide_in_logs = partial(hide_in_files, folder.path / BLOCKS_FOLDER, folder.secrets)
         hide_in_logs()  # of a session that was killed
@@ -128,10 +125,12 @@ def is_finished(head: RunHead, records: Sequence[Record]) -> bool:
     )
 
 
-def _open_points(folder: RunFolder, progress: Progress, exits: ExitStack) -> list[MeasuredPoint]:
-    """Prepare every point, on benches that are open until `exits` closes."""
+def _open_points(
+    folder: RunFolder, progress: Progress, place: Place, exits: ExitStack
+) -> list[MeasuredPoint]:
+    """Prepare every point, on hosts that are ready until `exits` closes."""
     catalogue, records = kept_catalogue(folder.path), folder.records()
-    benches = _OpenBenches(folder.head, exits)
+    roles_of = place.open(folder, exits)
     points = []
     for plan in plan_points(folder.head.experiment):
         of_point = _of_point(records, plan)
@@ -140,7 +139,8 @@ def _open_points(folder: RunFolder, progress: Progress, exits: ExitStack) -> lis
                 point=plan.point,
                 experiment=plan.experiment,
                 arms=plan_arms(plan.experiment, catalogue),
-                benches=benches.of_arms(plan.experiment),
+                roles=roles_of(plan),
+                calibrations=_calibrations(folder.head, plan.experiment),
                 folder=folder,
                 progress=progress,
                 records=of_point,
@@ -151,49 +151,14 @@ def _open_points(folder: RunFolder, progress: Progress, exits: ExitStack) -> lis
     return points
 
 
-class _OpenBenches:
-    """Benches that are open until `exits` closes, each once."""
-
-    def __init__(self, head: RunHead, exits: ExitStack) -> None:
-        self._exits = exits
-        self._open: dict[tuple[BenchSettings, str], ArmBench] = {}
-        self._benches: dict[BenchSettings, Bench] = {}
-        self._calibrations = {head.experiment.bench: head.calibration}
-
-    def of_arms(self, experiment: Experiment) -> dict[str, ArmBench]:
-        """Give where each arm runs, with what the experiment's load generator is there."""
-        return {
-            arm: self._arm_bench(experiment.bench_of(arm), experiment.generator)
-            for arm in experiment.arms
-        }
-
-    def _arm_bench(self, settings: BenchSettings, generator: str) -> ArmBench:
-        key = (settings, generator)
-        if key not in self._open:
-            bench = self._bench(settings)
-            entry = [*self._with_cpu_time(settings, bench), *bench.client_entry()]
-            new_generator = partial(program(generator).new, bench.split.client, entry)
-            calibration = self._calibrations[settings]
-            self._open[key] = ArmBench(bench, new_generator, calibration)
-        return self._open[key]
-
-    def _with_cpu_time(self, settings: BenchSettings, bench: Bench) -> list[str]:
-        """Give the words before a command that let it have the client's share of CPU time."""
-        if settings.client_cpus is None:
-            return []
-        workspace = self._exits.enter_context(bench.workspace())
-        self._exits.callback(forget_groups, workspace.name)
-        group = bench.control_group(workspace)
-        limit = CpuLimit.impose(workspace.name, group, settings.client_cpus)
-        return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', str(limit.folder / "cgroup.procs")]
-
-    def _bench(self, settings: BenchSettings) -> Bench:
-        if settings not in self._benches:
-            bench = self._exits.enter_context(open_bench(settings, find_loadgen()))
-            self._benches[settings] = bench
-            if settings not in self._calibrations:
-                self._calibrations[settings] = load_calibration(bench.describe(), settings)
-        return self._benches[settings]
+def _calibrations(head: RunHead, experiment: Experiment) -> dict[str, Calibration | None]:
+    """Give what the client can do at most where each arm runs, as far as that was measured."""
+    benches = {arm: experiment.bench_of(arm) for arm in experiment.arms}
+    known = {head.experiment.bench: head.calibration}
+    for bench in benches.values():
+        if bench not in known:
+            known[bench] = load_calibration(head.machine, bench)
+    return {arm: known[bench] for arm, bench in benches.items()}
 
 
 def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
@@ -260,22 +225,12 @@ def _has_stopped(records: Sequence[Record]) -> bool:
     return any(isinstance(record, StopRecord) for record in records)
 
 
-def _session(experiment: Experiment, arms: Sequence[PlannedArm]) -> SessionRecord:
+def _session(experiment: Experiment, catalogue: Catalogue, place: Place) -> SessionRecord:
     """Look at everything that can change a result and isn't part of the experiment."""
-    with open_bench(experiment.bench, find_loadgen()) as bench:
-        versions: dict[str, dict[str, str]] = {}
-        for arm in arms:
-            versions.setdefault(arm.name, {}).update(
-                ask_versions(arm.stack, arm.knobs, arm.site, bench)
-            )
-        generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
-        return SessionRecord(
-            started_at=datetime.now(UTC),
-            webdyno_version=version("webdyno"),
-            machine=bench.describe(),
-            versions=versions,
-            load_generator="; ".join(program(name).version() for name in generators),
-        )
+    found = place.look(experiment, catalogue)
+    return SessionRecord(
+        started_at=datetime.now(UTC), webdyno_version=version("webdyno"), **found._asdict()
+    )
 
 
 def _with_seed(experiment: Experiment) -> Experiment:

@@ -1,0 +1,185 @@
+"""What is done on a host for the lab: servers are started, counters read, load is made.
+
+The same for this machine, a network of its own on it, and a machine of a cluster.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from webdyno.bench import Bench
+from webdyno.generator import Generator, LoadOrder
+from webdyno.model.records import Answer
+from webdyno.probe import Profiler, SlotProbe, SystemCalls, server_cpu
+from webdyno.probe.scene import Sampler
+from webdyno.run.certificate import ask
+from webdyno.run.host import Loaded, Look, Up, Used
+from webdyno.run.planned import PlannedArm
+from webdyno.stack import RunningStack, start_stack
+
+LOOK_S = 0.05
+AT_REST = 0.02
+"""Share of a CPU that servers at rest may use all together."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArmBench:
+    """Where an arm runs, and what makes its load there; arms that run alike share one."""
+
+    bench: Bench
+    new_generator: Callable[[], Generator]
+    """Servers and load generator are both started anew in each block."""
+
+
+class Agent:
+    """Servers and load generators of a block on one host; afterwards it is ready for another."""
+
+    def __init__(self, benches: Mapping[str, ArmBench]) -> None:
+        """Work on these benches, by arm."""
+        self._benches = benches
+        self._stacks: dict[str, RunningStack] = {}
+        self._generators: dict[ArmBench, Generator] = {}
+        self._slot: _Watched | None = None
+        self._sampler: Sampler | None = None
+        self._sampled: list[tuple[float, float]] = []
+
+    def start(self, arm: PlannedArm, folder: Path) -> Up:
+        """Start an arm's servers anew; `folder` gets their configurations and logs."""
+        self.stop(arm.name)
+        stack = start_stack(
+            arm.stack,
+            arm.knobs,
+            arm.site,
+            folder=folder,
+            bench=self._benches[arm.name].bench.with_server_cpus(arm.cpus),
+            memory_bytes=arm.memory_bytes,
+        )
+        self._stacks[arm.name] = stack
+        return Up(
+            url=stack.url,
+            ready_s=stack.ready_s,
+            cpu_s=server_cpu(stack).cpu_s,
+            is_counted=stack.group is not None,
+            settings=stack.settings(),
+        )
+
+    def stop(self, arm: str) -> None:
+        """Stop an arm's servers, and leave nothing of them."""
+        if (stack := self._stacks.pop(arm, None)) is not None:
+            stack.stop()
+
+    def check_alive(self, arm: str) -> None:
+        """Raise StackDied where a service of an arm has ended."""
+        self._stacks[arm].check_alive()
+
+    def waits_for_rest(self, most_s: float) -> bool:
+        """Wait until all servers rest together; False where they don't in time."""
+        deadline = time.monotonic() + most_s
+        while time.monotonic() < deadline:
+            before_s = self._cpu_s()
+            time.sleep(LOOK_S)
+            if self._cpu_s() - before_s <= AT_REST * LOOK_S:
+                return True
+        return False
+
+    def slot_begins(self, arm: str, look: Look | None) -> None:
+        """Read the counters of an arm that is to come under load."""
+        bench = self._benches[arm]
+        generator = self._generators.get(bench)
+        pid = generator.pid if generator else None
+        self._slot = _Watched(SlotProbe(arm, self._stacks, bench.bench, pid), look, bench.bench)
+
+    def slot_ends(self) -> Used:
+        """Read them again, when the load is over."""
+        slot, self._slot = self._slot, None
+        if slot is None:
+            raise RuntimeError("no slot has begun")
+        return slot.used()
+
+    def slot_fails(self) -> None:
+        """Read nothing more of a slot that came to no end; safe to call without one."""
+        slot, self._slot = self._slot, None
+        if slot is not None:
+            slot.leave()
+
+    def sampling_begins(self, arm: str, every_s: float) -> None:
+        """Begin to read an arm's CPU time every so many seconds."""
+        stack = self._stacks[arm]
+        self._sampled = sampled = [(0.0, server_cpu(stack).cpu_s)]
+        self._sampler = Sampler(every_s)
+        self._sampler.add(lambda at_s: sampled.append((at_s, server_cpu(stack).cpu_s)))
+        self._sampler.start()
+
+    def sampling_ends(self) -> Sequence[tuple[float, float]]:
+        """End it; give seconds since its beginning, and CPU seconds used by then."""
+        if self._sampler is not None:
+            self._sampler.stop()
+        return self._sampled
+
+    def ask(self, arm: PlannedArm, url: str, ignored: Sequence[str]) -> list[Answer]:
+        """Ask an arm what the certificate asks for."""
+        new_socket = self._benches[arm.name].bench.client_socket
+        return ask(url, arm.certified, arm.load, new_socket, ignored)
+
+    def get_ready(self, arm: str) -> None:
+        """Start what makes an arm's load, where it doesn't run yet."""
+        bench = self._benches[arm]
+        if bench not in self._generators:
+            self._generators[bench] = bench.new_generator().__enter__()
+
+    def load(self, arm: str, order: LoadOrder) -> Loaded:
+        """Load an arm for one slot."""
+        return Loaded(self._generators[self._benches[arm]].slot(order), None)
+
+    def end(self) -> None:
+        """End the load generators, then all servers at once: each takes a tenth of a second."""
+        stacks, generators = list(self._stacks.values()), list(self._generators.values())
+        self._stacks, self._generators = {}, {}
+        with ExitStack() as exits:
+            for stack in stacks:
+                exits.callback(stack.stop)
+            for stack in stacks:
+                exits.callback(stack.ask_to_stop)
+            for generator in generators:
+                exits.push(generator)
+            exits.callback(self.sampling_ends)
+            exits.callback(self.slot_fails)
+
+    def _cpu_s(self) -> float:
+        return sum(server_cpu(stack).cpu_s for stack in self._stacks.values())
+
+
+class _Watched:
+    """A slot while it goes on: everything that is read at its edges."""
+
+    def __init__(self, probe: SlotProbe, look: Look | None, bench: Bench) -> None:
+        """Begin."""
+        self._probe = probe
+        self._exits = ExitStack()
+        cpus = (bench.split.servers, bench.split.rest)
+        # Calls cost more while they are counted, which would show in samples.
+        profiler = Profiler(*cpus) if look == "samples" else None
+        calls = SystemCalls(*cpus) if look == "calls" else None
+        self._profiler, self._calls = profiler, calls
+        with ExitStack() as exits:
+            exits.enter_context(profiler or nullcontext())
+            exits.enter_context(calls or nullcontext())
+            exits.enter_context(probe)
+            self._exits = exits.pop_all()
+
+    def used(self) -> Used:
+        """End, and give what was read."""
+        self._exits.close()
+        return Used(
+            servers=self._probe.servers(),
+            readings=self._probe.readings(),
+            profile=self._profiler.profile if self._profiler else None,
+            system_calls=self._calls.counts if self._calls else None,
+        )
+
+    def leave(self) -> None:
+        """End without reading."""
+        failed = RuntimeError("the slot came to no end")
+        self._exits.__exit__(RuntimeError, failed, None)

@@ -1,0 +1,115 @@
+"""What the lab asks of hosts, whatever lies between: one that serves, one that loads.
+
+All that goes in and out are values, so that a host may be this process or a machine far away.
+`agent.py` does it on the host itself; `roles.py` puts hosts together.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from webdyno.generator import LoadOrder
+from webdyno.model.load_result import LoadResult
+from webdyno.model.readings import CpuUse, Readings
+from webdyno.model.records import Answer, ServerUse
+from webdyno.probe import Profile
+from webdyno.run.planned import PlannedArm
+
+Look = Literal["samples", "calls"]
+"""What is looked at beside the counters: stacks of calls, or how often the kernel is called."""
+
+
+class Up(NamedTuple):
+    """An arm whose servers answer."""
+
+    url: str
+    """Where clients find the site, such as `http://127.0.0.1:8080`."""
+    ready_s: float
+    """Seconds from the first service's start to the site's first answer."""
+    cpu_s: float
+    """CPU time until then."""
+    is_counted: bool
+    """Whether its CPU time can be read often without disturbing it."""
+    settings: Mapping[str, str]
+    """What the fairness certificate says of its services."""
+
+
+class Used(NamedTuple):
+    """What an arm's servers used in a slot, by all that was read of them."""
+
+    servers: ServerUse
+    readings: Readings
+    profile: Profile | None
+    system_calls: dict[str, int] | None
+
+
+class ClientUse(NamedTuple):
+    """What was read of a host that made load in a slot and serves nothing."""
+
+    cpu: CpuUse
+    waiting: float | None
+    """As `Readings.client_waiting`."""
+    stopped_s: float
+    silent_s: float | None
+    """The longest time in which the servers' host gave no sign of life; None where nobody asked."""
+
+
+class Loaded(NamedTuple):
+    """What came of a host's share of a slot's load."""
+
+    result: LoadResult
+    use: ClientUse | None
+    """None where the servers' readings tell of the client as well: they are on one host."""
+
+
+class ServersHost(Protocol):
+    """A host, or several, that have the servers of arms."""
+
+    def start(self, arm: PlannedArm, folder: Path) -> Up:
+        """Start an arm's servers anew; `folder` gets their configurations and logs.
+
+        Raises Trouble where they don't start.
+        """
+
+    def stop(self, arm: str) -> None:
+        """Stop an arm's servers, and leave nothing of them."""
+
+    def check_alive(self, arm: str) -> None:
+        """Raise StackDied where a service of an arm has ended."""
+
+    def waits_for_rest(self, most_s: float) -> bool:
+        """Wait until all servers rest together; False where they don't in time."""
+
+    def slot_begins(self, arm: str, look: Look | None) -> None:
+        """Read the counters of an arm that is to come under load."""
+
+    def slot_ends(self) -> Used:
+        """Read them again, when the load is over."""
+
+    def slot_fails(self) -> None:
+        """Read nothing more of a slot that came to no end; safe to call without one."""
+
+    def sampling_begins(self, arm: str, every_s: float) -> None:
+        """Begin to read an arm's CPU time every so many seconds."""
+
+    def sampling_ends(self) -> Sequence[tuple[float, float]]:
+        """End it; give seconds since its beginning, and CPU seconds used by then."""
+
+    def end(self) -> None:
+        """Stop everything, all at once; what was started and logged is in its folders then."""
+
+
+class ClientsHost(Protocol):
+    """A host that makes load."""
+
+    def ask(self, arm: PlannedArm, url: str, ignored: Sequence[str]) -> list[Answer]:
+        """Ask an arm what the certificate asks for."""
+
+    def get_ready(self, arm: str) -> None:
+        """Start what makes an arm's load, where it doesn't run yet. Raises GeneratorError."""
+
+    def load(self, arm: str, order: LoadOrder) -> Loaded:
+        """Load an arm for one slot. Raises GeneratorError."""
+
+    def end(self) -> None:
+        """End what makes load."""

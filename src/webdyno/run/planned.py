@@ -1,0 +1,71 @@
+"""The arms of an experiment with everything looked up that it names, ready to be started."""
+
+import os
+from dataclasses import dataclass
+
+from webdyno.definitions import Catalogue
+from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.knob import KnobValue
+from webdyno.model.load import Load
+from webdyno.model.point import plan_points
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
+from webdyno.run.asked import Asked, asked_for, secrets_of
+
+MOST_CERTIFIED = 20
+"""Paths whose answers are written down in each block, of each arm."""
+
+
+@dataclass(frozen=True)
+class PlannedArm:
+    """One arm with everything that the experiment names looked up, to be started in every block."""
+
+    name: str
+    stack: Stack
+    knobs: dict[str, KnobValue]
+    site: Site
+    load: Load
+    """What the clients do with it."""
+    asked: tuple[Asked, ...]
+    """What the load asks for, with the right answers."""
+    secrets: frozenset[str]
+    """What of it nothing on disk may show."""
+    memory_bytes: int | None
+    cpus: float | None
+
+    @property
+    def certified(self) -> tuple[Asked, ...]:
+        """What the certificate asks for: all of it, or of very many paths some, spread evenly."""
+        step = -(-len(self.asked) // MOST_CERTIFIED)
+        return self.asked[::step]
+
+    @property
+    def shares(self) -> list[float]:
+        """How often each is asked for, as shares that add up to 1."""
+        if self.load.zipf is not None:
+            return self.load.shares(len(self.asked))
+        total = sum(asked.weight for asked in self.asked)
+        return [asked.weight / total for asked in self.asked]
+
+
+def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
+    """Look everything up that an experiment names, in the experiment's order of arms."""
+    return [_plan_arm(name, arm, experiment, catalogue) for name, arm in experiment.arms.items()]
+
+
+def arms_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
+    """Give each arm once for each stack and site that it has at any point."""
+    arms = [
+        arm for plan in plan_points(experiment) for arm in plan_arms(plan.experiment, catalogue)
+    ]
+    return list({(arm.name, arm.stack.name, arm.site.name): arm for arm in arms}.values())
+
+
+def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue) -> PlannedArm:
+    site, load = catalogue.site(experiment.site_of(name)), experiment.load_of(name)
+    requests = experiment.requests_of(name)
+    asked = asked_for(requests, load, site, os.environ)
+    secrets = frozenset(secrets_of(requests, load, os.environ))
+    stack = catalogue.stack(arm.stack)
+    knobs = experiment.knobs_of(name)
+    return PlannedArm(name, stack, knobs, site, load, asked, secrets, arm.memory, arm.cpus)
