@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from sentences import sentences
 
 from webdyno.model.advice import Advice
-from webdyno.model.bench import BenchSettings
+from webdyno.model.bench import BenchSettings, RoleHosts, ServiceHost
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
 from webdyno.model.design import Design
@@ -43,6 +43,8 @@ TABLES: dict[str, type[BaseModel]] = {
     "arms.NAME": Arm,
     "measure": Measure,
     "bench": BenchSettings,
+    "bench.hosts": RoleHosts,
+    "bench.services.NAME": ServiceHost,
     "capacity": CapacitySettings,
     "gate": GateSettings,
     "tuning": TunedSide,

@@ -37,7 +37,7 @@ def models_in(hint: Any) -> set[type[BaseModel]]:  # noqa: ANN401 (any annotatio
     return set().union(*map(models_in, get_args(hint)))
 
 
-BY_ARM = {"arms", "interventions", "advice"}
+BY_ARM = {"arms", "interventions", "advice", "bench.services"}
 FREE = {
     "factors",
     "load.headers",

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -33,6 +33,7 @@ class TestHost:
     __test__ = False
 
     def __init__(self, number: int, switch: int, shared: Path, exits: ExitStack) -> None:
+        self.number = number
         self.name, self.address = f"host{number}", f"10.77.0.{number}"
         kinds = ("--net", "--mount", "--uts", "--pid", "--mount-proc")
         self._holder = exits.enter_context(_held("unshare", *kinds, "--fork", "--kill-child"))
@@ -101,8 +102,11 @@ class TestHost:
 
 
 @contextmanager
-def ray_cluster_of(number: int, folder: Path) -> Iterator[list[TestHost]]:
-    """Give hosts with a node of one Ray cluster each, whose head is the first."""
+def ray_cluster_of(number: int, folder: Path, cpus: Sequence[str] = ()) -> Iterator[list[TestHost]]:
+    """Give hosts with a node of one Ray cluster each, whose head is the first.
+
+    Each has the CPUs that are given for it; all of them unless given.
+    """
     with ExitStack() as exits:
         switch = _sleeper(exits.enter_context(_held("unshare", "--net")).pid)
         _do(*_switch(switch), "ip", "link", "add", "name", "switch0", "type", "bridge")
@@ -110,17 +114,19 @@ def ray_cluster_of(number: int, folder: Path) -> Iterator[list[TestHost]]:
         hosts = [TestHost(each, switch, folder, exits) for each in range(1, number + 1)]
         head = f"{hosts[0].address}:{PORT}"
         for host in hosts:
-            role = ("--head", f"--port={PORT}", "--include-dashboard=false")
-            _start_node(host, role if host is hosts[0] else (f"--address={head}",), folder)
+            of_head = ("--head", f"--port={PORT}", "--include-dashboard=false")
+            own = ("taskset", "--cpu-list", cpus[host.number - 1]) if cpus else ()
+            role: tuple[str, ...] = of_head if host is hosts[0] else (f"--address={head}",)
+            _start_node(host, own, role, folder)
         yield hosts
 
 
-def _start_node(host: TestHost, role: tuple[str, ...], folder: Path) -> None:
+def _start_node(host: TestHost, own: tuple[str, ...], role: tuple[str, ...], folder: Path) -> None:
     """One after the other: together they take longer than Ray waits."""
     log = folder / f"ray-{host.name}.log"
     common = (f"--node-ip-address={host.address}", "--object-store-memory=80000000", "--num-cpus=2")
     for _ in range(TRIES):
-        node = host.popen(BIN / "ray", "start", "--block", *role, *common, log=log)
+        node = host.popen(*own, BIN / "ray", "start", "--block", *role, *common, log=log)
         while node.poll() is None:
             if "Ray runtime started" in log.read_text():
                 return

@@ -12,6 +12,8 @@ SYSFS = Path("/sys/devices/system/cpu")
 CORES_WITH_REST = 6
 """From this many cores on, some are kept free of servers and client."""
 CORES_PER_REST_CORE = 16
+CORES_WITH_A_REST = 4
+"""The same for a host that has only servers, or only a client."""
 
 
 def split_cpus(
@@ -45,6 +47,19 @@ def split_cpus(
     return CpuSplit(
         servers=_flat(servers), client=_flat(client), rest=_flat(rest or client), shared=False
     )
+
+
+def whole_split(allowed: Iterable[int], cores: Iterable[Sequence[int]]) -> CpuSplit:
+    """Split the CPUs of a host that only serves, or only makes load: whichever it does has them.
+
+    From four cores on the first is left for the rest: what gives this host its orders, too.
+    """
+    usable = set(allowed)
+    mine = sorted(sorted(usable.intersection(core)) for core in cores if usable.intersection(core))
+    mine += [[cpu] for cpu in sorted(usable.difference(*mine))]
+    rest, loaded = (mine[:1], mine[1:]) if len(mine) >= CORES_WITH_A_REST else (mine[-1:], mine)
+    working = _flat(loaded)
+    return CpuSplit(servers=working, client=working, rest=_flat(rest), shared=False)
 
 
 def allowed_cpus() -> set[int]:

@@ -16,7 +16,7 @@ from webdyno.bench.memory import MemoryLimit
 from webdyno.bench.process import ServerProcess
 from webdyno.bench.users import ServerUser, server_user
 from webdyno.bench.workspace import Workspace
-from webdyno.model.machine import Machine
+from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.mistake import Mistake
 
 
@@ -40,6 +40,12 @@ class Bench:
         """How much of their CPUs' time servers get, in CPUs; None: all of it."""
         self.user: ServerUser | None = server_user()
         """Whom servers run as; None when that is ourselves."""
+
+    def on_host(self, address: str, split: CpuSplit) -> "Bench":
+        """Give the bench of a host of a cluster, which only serves or only makes load there."""
+        there = copy.copy(self)
+        there.host, there.split = address, split
+        return there
 
     def describe(self) -> Machine:
         """What can change a result and isn't part of the experiment."""

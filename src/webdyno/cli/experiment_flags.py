@@ -30,8 +30,11 @@ class BenchFlags:
     """Where an experiment runs."""
 
     bench: Annotated[
-        Literal["this-machine", "netns"] | None,
-        Parameter(help="netns: client and servers in network namespaces, joined by a cable."),
+        Literal["this-machine", "netns", "cluster"] | None,
+        Parameter(
+            help="netns: client and servers in network namespaces, joined by a cable. cluster: on "
+            "hosts of a Ray cluster."
+        ),
     ] = None
     server_cores: Annotated[
         str | None,

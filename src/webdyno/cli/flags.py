@@ -139,6 +139,7 @@ class RunFlags:
     yes: Yes = False
     fail_on: FailOn = ()
     report: Report = True
+    cluster: Cluster = None
     telling: Telling = AS_USUAL
 
 

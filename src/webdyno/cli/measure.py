@@ -1,8 +1,10 @@
 """What `run`, `duel`, `resume` and `studies` have in common: measure, then show the result."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
 from webdyno.cli.console import tell
@@ -21,6 +23,9 @@ from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.model.service import Need
 from webdyno.run.folder import RunFolder
+
+if TYPE_CHECKING:
+    from webdyno.run.roles import Place
 
 Blocks = Mapping[int, int]
 """By number of a point: how many blocks it is to have in all; none at points left out."""
@@ -52,13 +57,15 @@ def measure(
 
     if not run.telling.quiet:
         tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
-    return _measure_in(
-        lambda: begin_run(name, experiment, catalogue, out),
-        run.telling,
-        blocks=blocks,
-        show=show or partial(show_result, fail_on=limits, report=run.report),
-        afterwards=afterwards,
-    )
+    with _place(experiment, run) as (place, there):
+        return _measure_in(
+            lambda: begin_run(name, there, catalogue, out, place),
+            run.telling,
+            blocks=blocks,
+            place=place,
+            show=show or partial(show_result, fail_on=limits, report=run.report),
+            afterwards=afterwards,
+        )
 
 
 def measure_on(
@@ -79,7 +86,25 @@ def measure_on(
     experiment = RunFolder.open(path).head.experiment
     _provide(experiment, kept_catalogue(path), yes=run.yes)
     shown = show or partial(show_result, report=run.report)
-    return _measure_in(lambda: resume_run(path), run.telling, more_s, blocks, show=shown)
+    with _place(experiment, run) as (place, _):
+        return _measure_in(
+            lambda: resume_run(path, place), run.telling, more_s, blocks, place=place, show=shown
+        )
+
+
+@contextmanager
+def _place(experiment: Experiment, run: RunFlags) -> Iterator[tuple["Place", Experiment]]:
+    """Give where an experiment takes place, and the experiment with its hosts named."""
+    from webdyno.run.session import HERE
+
+    if experiment.bench.kind != "cluster":
+        yield HERE, experiment
+        return
+    from webdyno.cli.replicates import cluster_hosts, fit_hosts
+    from webdyno.cluster.place import ClusterPlace
+
+    with cluster_hosts(run.cluster) as hosts, ClusterPlace(fit_hosts(hosts), yes=run.yes) as place:
+        yield place, place.resolved(experiment)
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
@@ -92,6 +117,8 @@ def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None
     tools = [need for name in generators if (need := program(name).need)]
     tools += [need for each in there for need in _needs_of_protocols(each, catalogue)]
     agree_to_catalogues(stacks, sites, yes=yes)
+    if experiment.bench.kind == "cluster":  # its hosts look themselves
+        return
     provide_packages(stacks, sites, tools, yes=yes)
     _tell_of_others()
 
@@ -132,6 +159,7 @@ def _measure_in(
     more_s: float | None = None,
     blocks: Blocks | None = None,
     *,
+    place: "Place",
     show: Show,
     afterwards: Afterwards | None = None,
 ) -> Exit:
@@ -145,7 +173,7 @@ def _measure_in(
             tell(f"this run has come to its end; to measure for longer: {longer}")
         try:
             with RunProgress(folder.head, telling) as progress:
-                measure_blocks(folder, progress, more_s, blocks)
+                measure_blocks(folder, progress, more_s, blocks, place)
         except KeyboardInterrupt:
             if _has_enough(folder):
                 show(folder)

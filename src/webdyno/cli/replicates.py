@@ -42,7 +42,6 @@ def replicate(
     run: RunFlags,
     *,
     replicates: int,
-    cluster: str | None,
 ) -> Exit:
     """Run an experiment on several hosts at once, and say how far the verdict carries."""
     from webdyno.run.repeat import keep_for_repeating
@@ -53,7 +52,7 @@ def replicate(
     if replicates < 2:
         raise Mistake(f"--replicates {replicates}: two hosts or more say something of others")
     folder = out or folder_under_runs(name, datetime.now().astimezone())
-    with _fleet_on(cluster, folder, set(), replicates) as fleet:
+    with _fleet_on(run.cluster, folder, set(), replicates) as fleet:
         _make(folder)
         keep_for_repeating(folder, experiment, catalogue)
         head = FleetHead(name=name, replicates=replicates)
@@ -61,7 +60,7 @@ def replicate(
         return _measure(fleet, head, replicates, run)
 
 
-def go_on(folder: Path, run: RunFlags, cluster: str | None) -> Exit:
+def go_on(folder: Path, run: RunFlags) -> Exit:
     """Go on with a fleet: with the runs that were begun, and new ones on other hosts."""
     from webdyno.cluster.replicates import finished_runs
 
@@ -70,7 +69,7 @@ def go_on(folder: Path, run: RunFlags, cluster: str | None) -> Exit:
     missing = head.replicates - len(finished)
     if missing <= 0:
         return _shown(finished, folder, report=run.report)
-    with _fleet_on(cluster, folder, {path.name for path in finished}, missing) as fleet:
+    with _fleet_on(run.cluster, folder, {path.name for path in finished}, missing) as fleet:
         return _measure(fleet, head, missing, run)
 
 
@@ -93,7 +92,7 @@ def _fleet_on(
         return folder / host if (folder / host / HEAD_FILE).exists() else None
 
     with cluster_hosts(cluster) as hosts:
-        fit = [host for host in _fit(hosts) if host.name not in without]
+        fit = [host for host in fit_hosts(hosts) if host.name not in without]
         if len(fit) < wanted:
             raise Mistake(f"{wanted} are wanted, and {count(len(fit), 'host')} can measure")
         fit.sort(key=lambda host: begun(host.name) is None)
@@ -138,7 +137,7 @@ def cluster_hosts(address: str | None) -> Iterator[Sequence["Host"]]:
         yield hosts
 
 
-def _fit(hosts: Sequence["Host"]) -> list["Host"]:
+def fit_hosts(hosts: Sequence["Host"]) -> list["Host"]:
     """Leave out hosts that can't measure beside the others, and say why."""
     from webdyno.cluster.check import looked_at
 

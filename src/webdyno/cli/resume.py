@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import AS_USUAL, Report, RunFlags, Telling, Yes
+from webdyno.cli.flags import AS_USUAL, Cluster, Report, RunFlags, Telling, Yes
 from webdyno.cli.measure import measure_on
 from webdyno.cli.quantities import parse_duration_s
 from webdyno.model.cluster import FLEET_FILE
@@ -20,10 +20,7 @@ def resume(
         str | None,
         Parameter(help="Measure for so long from now on, such as 90s, even if it had ended."),
     ] = None,
-    cluster: Annotated[
-        str | None,
-        Parameter(help="Of a fleet: the cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."),
-    ] = None,
+    cluster: Cluster = None,
     yes: Yes = False,
     report: Report = True,
     telling: Telling = AS_USUAL,
@@ -40,12 +37,12 @@ def resume(
 
         webdyno resume runs/2026-11-21-093000-static-hello --budget 5m
     """
-    how = RunFlags(yes=yes, report=report, telling=telling)
+    how = RunFlags(yes=yes, report=report, cluster=cluster, telling=telling)
     if (run / FLEET_FILE).exists():
         if budget is not None:
             raise Mistake("--budget is for a single run: give the folder of a host's")
         from webdyno.cli.replicates import go_on
 
-        return go_on(run, how, cluster)
+        return go_on(run, how)
     more_s = parse_duration_s(budget, "--budget") if budget is not None else None
     return measure_on(run, how, more_s)

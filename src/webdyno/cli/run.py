@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
-from webdyno.cli.flags import PLAIN_RUN, Cluster, Out, RunFlags, Why
+from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.why import why_afterwards
@@ -40,7 +40,6 @@ def run(
         int | None,
         Parameter(help="Run all of it on so many hosts of a cluster, and judge them together."),
     ] = None,
-    cluster: Cluster = None,
     out: Out = None,
     how: RunFlags = PLAIN_RUN,
 ) -> Exit:
@@ -76,7 +75,7 @@ def run(
             raise Mistake("--why asks a single run: `webdyno why` takes that of any host")
         from webdyno.cli.replicates import replicate
 
-        return replicate(name, wanted, catalogue, out, how, replicates=replicates, cluster=cluster)
+        return replicate(name, wanted, catalogue, out, how, replicates=replicates)
     afterwards = why_afterwards(wanted, how) if why else None
     return measure(name, wanted, catalogue, out, how, afterwards=afterwards)
 

@@ -60,6 +60,14 @@ def parcel_of(fleet: Path, begun: Path | None) -> bytes:
     return packed.getvalue()
 
 
+def unpack(parcel: bytes, place: Path) -> None:
+    """Unpack what `parcel_of` packed."""
+    with tarfile.open(fileobj=io.BytesIO(parcel)) as file:
+        # Python before 3.11.4 has no filter.
+        file.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        file.extractall(place)  # noqa: S202 (see the filter)
+
+
 def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
     """Run an experiment here; give what is measured as it comes, the rest at the end.
 
@@ -68,10 +76,7 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
     """
     with tempfile.TemporaryDirectory(prefix="webdyno-") as name:
         place = Path(name)
-        with tarfile.open(fileobj=io.BytesIO(parcel)) as file:
-            # Python before 3.11.4 has no filter.
-            file.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-            file.extractall(place)  # noqa: S202 (see the filter)
+        unpack(parcel, place)
         log = place / "said"
         known = {path: path.stat().st_size for path in _files(place / RUN)}
         with log.open("wb") as said:

@@ -1,14 +1,13 @@
 """A host as the lab sees it: what its agent does there, whatever lies between."""
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Collection, Iterator
+from typing import Any, Protocol
 
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
+from webdyno.run.host import HostLost
 
-
-class HostLost(Exception):  # noqa: N818 (no error of ours)
-    """The host, or the way to it, is gone; the message says what is known of it."""
+__all__ = ["Acting", "Host", "HostLost", "Runner"]
 
 
 class Runner(Protocol):
@@ -25,8 +24,29 @@ class Runner(Protocol):
         """End what runs there for us."""
 
 
+class Acting(Protocol):
+    """An agent of the lab on a host, for one run: `role_agent.RoleAgent`."""
+
+    @property
+    def name(self) -> str:
+        """That of its host."""
+
+    def do(self, what: str, *values: Any) -> Any:  # noqa: ANN401 (each order has its own)
+        """Give it an order. Raises what the agent raised, and HostLost."""
+
+    def release(self) -> None:
+        """Let it go, with everything that it has started; safe to call twice."""
+
+
 class Host(Runner, Protocol):
     """Where a webdyno does what this one asks."""
+
+    @property
+    def address(self) -> str:
+        """By which other hosts reach it."""
+
+    def acting(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> Acting:
+        """Have an agent of the lab there. Raises Mistake, Trouble, HostLost."""
 
     def look(self) -> Machine:
         """Tell what it is.

@@ -7,7 +7,7 @@ its node, takes no logical CPU, and is never tried again by itself.
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from ipaddress import ip_address
@@ -19,14 +19,19 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from webdyno.cluster import agent, link
 from webdyno.cluster.host import HostLost
+from webdyno.cluster.role_agent import Reply, RoleAgent
+from webdyno.generator import GeneratorError
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.stack import StackDied
 
 P = ParamSpec("P")
 T = TypeVar("T")
 HEAD_LABEL = "node:__internal_head__"
 REACHED_WITHIN_S = 10
+CLOSED_WITHIN_S = 15.0
+"""Servers get some seconds to stop, and a slot that goes on to end."""
 TOKENS = "https://docs.ray.io/en/latest/ray-security/token-auth.html"
 
 
@@ -35,7 +40,7 @@ class RayHost:
 
     def __init__(self, name: str, address: str, node_id: str) -> None:
         self.name = name
-        self._address = address
+        self.address = address
         self._where = NodeAffinitySchedulingStrategy(node_id, soft=False)
         self._running: ray.ObjectRefGenerator | None = None
 
@@ -64,8 +69,8 @@ class RayHost:
     def answer_link(self) -> Iterator[tuple[str, int]]:
         """Answer one measurement of a link; tell where."""
         try:
-            for port in self._order(link.answer)(self._address):
-                yield self._address, ray.get(port)
+            for port in self._order(link.answer)(self.address):
+                yield self.address, ray.get(port)
         except RayError as error:
             raise HostLost(self._what_happened(error)) from error
 
@@ -79,6 +84,18 @@ class RayHost:
         if running is not None:
             with suppress(RayError):
                 ray.cancel(running)
+
+    def acting(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> "RayActing":
+        """Have an agent of the lab there."""
+        there = ray.remote(RoleAgent).options(num_cpus=0, scheduling_strategy=self._where)
+        actor = there.remote(parcel, self.address, list(peers), yes=yes)
+        return RayActing(self, actor)
+
+    def raised(self, error: RayError) -> Exception:
+        """Give what it means that an order to this host came to nothing."""
+        if isinstance(error, RayTaskError):
+            return Trouble(self._what_happened(error))
+        return HostLost(self._what_happened(error), self.name)
 
     def _ask(self, function: Callable[P, T], *values: P.args, **more: P.kwargs) -> T:
         try:
@@ -104,6 +121,37 @@ class RayHost:
         )
         send: Callable[..., Any] = there.remote
         return send
+
+
+class RayActing:
+    """An agent of the lab on a node: an actor, which is never started again by itself."""
+
+    def __init__(self, host: RayHost, actor: Any) -> None:  # noqa: ANN401 (Ray's own)
+        self._host, self._actor = host, actor
+
+    @property
+    def name(self) -> str:
+        """That of its host."""
+        return self._host.name
+
+    def do(self, what: str, *values: Any) -> Any:  # noqa: ANN401 (each order has its own)
+        """Give it an order, and wait until it is carried out."""
+        try:
+            reply: Reply = ray.get(self._actor.do.remote(what, *values))
+        except RayError as error:
+            raise self._host.raised(error) from error
+        if reply.refusal is None:
+            return reply.value
+        if isinstance(reply.refusal, StackDied | GeneratorError):
+            raise reply.refusal
+        raise type(reply.refusal)(f"{self.name}: {reply.refusal}")
+
+    def release(self) -> None:
+        """End it; its wardens see that all that it started ends with it."""
+        with suppress(RayError, ValueError):
+            ray.get(self._actor.do.remote("close"), timeout=CLOSED_WITHIN_S)
+        with suppress(RayError, ValueError):
+            ray.kill(self._actor)
 
 
 @contextmanager

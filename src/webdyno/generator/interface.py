@@ -71,6 +71,8 @@ class LoadOrder:
     """The slot ends when so many requests were answered; then `duration_s` is the longest."""
     replay: Stretch | None = None
     """When which of the requests is due, instead of what the load says of it."""
+    elsewhere: bool = False
+    """Whether the servers are on another host of the cluster: nobody else's are loaded."""
 
     def headers_of(self, request: Request) -> Mapping[str, str]:
         """Give all headers that a request is sent with."""

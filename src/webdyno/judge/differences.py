@@ -41,19 +41,31 @@ def differences(before: RunHead, after: RunHead) -> list[Difference]:
 def surroundings(
     before: RunHead | SessionRecord, after: RunHead | SessionRecord
 ) -> list[Difference]:
-    """Give what differs of machine, servers, load generator and webdyno."""
-    return machine_differences(before.machine, after.machine) + [
+    """Give what differs of machines, servers, load generator and webdyno."""
+    hosts = [
         difference
-        for name in ("versions", "load_generator", "webdyno_version")
-        for difference in _unequal(name, getattr(before, name), getattr(after, name))
+        for name in before.hosts.keys() & after.hosts.keys()
+        if before.hosts[name] != before.machine
+        for difference in machine_differences(
+            before.hosts[name], after.hosts[name], f"hosts.{name}"
+        )
     ]
+    return (
+        machine_differences(before.machine, after.machine)
+        + hosts
+        + [
+            difference
+            for name in ("versions", "load_generator", "webdyno_version")
+            for difference in _unequal(name, getattr(before, name), getattr(after, name))
+        ]
+    )
 
 
-def machine_differences(before: Machine, after: Machine) -> list[Difference]:
+def machine_differences(before: Machine, after: Machine, name: str = "machine") -> list[Difference]:
     """Give what differs of two machines, or of one before and after it was changed."""
     if abs(after.memory_bytes - before.memory_bytes) <= SAME_MEMORY * before.memory_bytes:
         after = after.model_copy(update={"memory_bytes": before.memory_bytes})
-    return _unequal("machine", before, after)
+    return _unequal(name, before, after)
 
 
 def _unequal(name: str, before: object, after: object) -> list[Difference]:

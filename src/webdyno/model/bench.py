@@ -1,4 +1,4 @@
-"""Where an experiment runs: this machine as it is, or a network of our own on it."""
+"""Where an experiment runs: this machine as it is, a network of our own on it, or a cluster."""
 
 from ipaddress import ip_address, ip_network
 from typing import Annotated, Literal
@@ -21,12 +21,34 @@ def is_in_own_network(url: str) -> bool:
         return False
 
 
+class RoleHosts(Model):
+    """Which hosts of a cluster serve and make load."""
+
+    servers: str | None = None
+    """The host that the servers are on; unless given, the first that can measure."""
+    clients: list[str] = []
+    """The hosts that make load: they share one timetable, and the connections. Unless given, the
+    next one that can measure."""
+
+
+class ServiceHost(Model):
+    """Where one service of the stacks runs."""
+
+    host: str
+    """The host that it has, instead of that of the other servers."""
+
+
 class BenchSettings(Model):
     """The bench and, where it has a network of its own, what that is like."""
 
-    kind: Literal["this-machine", "netns"] = "this-machine"
+    kind: Literal["this-machine", "netns", "cluster"] = "this-machine"
     """this-machine: client and servers meet on the loopback interface.
-    netns: each side has a network namespace of its own; a virtual cable joins them."""
+    netns: each side has a network namespace of its own; a virtual cable joins them.
+    cluster: servers and clients are on hosts of a Ray cluster (docs/cluster.md)."""
+    hosts: RoleHosts = RoleHosts()
+    """Of a cluster: who serves, and who makes load."""
+    services: dict[str, ServiceHost] = {}
+    """Of a cluster: services with a host of their own, by their name in the stack."""
     server_cores: Annotated[int, Field(ge=1, le=4096)] | None = None
     """How many of the machine's cores the servers get; the client has the others. About half of
     them unless given; fewer where a fast server leaves the client behind."""
@@ -50,6 +72,25 @@ class BenchSettings(Model):
                 "under [bench], or --bench netns"
             )
         return self
+
+    @model_validator(mode="after")
+    def _hosts_need_a_cluster(self) -> "BenchSettings":
+        told = bool(self.hosts.servers or self.hosts.clients or self.services)
+        if told and self.kind != "cluster":
+            raise ValueError('hosts and services need kind = "cluster" under [bench]')
+        if self.kind == "cluster":
+            servers = {self.hosts.servers, *(it.host for it in self.services.values())}
+            if both := servers.intersection(self.hosts.clients):
+                raise ValueError(
+                    f"{both.pop()} can't serve and make load: each takes from the other's CPUs"
+                )
+            if len(set(self.hosts.clients)) < len(self.hosts.clients):
+                raise ValueError("hosts.clients names a host twice")
+        return self
+
+    def __hash__(self) -> int:
+        """Settings are kept by; tables in them have no hash."""
+        return hash(self.model_dump_json())
 
     @property
     def link_bytes_per_s(self) -> float | None:

@@ -1,11 +1,13 @@
 """Reads counters of the servers and of the host at a slot's edges."""
 
+from webdyno.probe.client import ClientWatch
 from webdyno.probe.cpu import CpuReading, server_cpu
 from webdyno.probe.profile import Profile, Profiler, sampling_fault
 from webdyno.probe.slot import SlotProbe
 from webdyno.probe.system_calls import SystemCalls
 
 __all__ = [
+    "ClientWatch",
     "CpuReading",
     "Profile",
     "Profiler",

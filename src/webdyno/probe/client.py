@@ -1,12 +1,15 @@
 """The load generator's threads: whether they got a CPU whenever they could have run."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import Self
 
+from webdyno.probe.host import Stat
 from webdyno.probe.proc_files import PROC
-from webdyno.probe.scene import Scene
+from webdyno.probe.scene import Sampler, Scene
+from webdyno.probe.stopped import is_stopped
 
 
 def probe(scene: Scene) -> Generator[None, None, float | None]:
@@ -15,6 +18,40 @@ def probe(scene: Scene) -> Generator[None, None, float | None]:
     yield
     ended_s = monotonic()
     return ClientReading.read(scene.client_pid).share_since(before, ended_s - began_s)
+
+
+class ClientWatch:
+    """Watches a load generator on a host without servers, while it is entered."""
+
+    def __init__(self, cpus: Sequence[int], pid: int | None) -> None:
+        """Watch a process on some CPUs; None where it runs within slots only."""
+        self._cpus, self._pid = cpus, pid
+        self.stopped_s = 0.0
+        """In which somebody had stopped it."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._last_s = 0.0
+        self._sampler = Sampler()
+        self._sampler.add(self._look)
+        self._sampler.start()
+        self._began_s, self._before = monotonic(), ClientReading.read(self._pid)
+        self._stat = Stat.read()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End, and read what has happened."""
+        self.cpu = Stat.read().use_since(self._stat, self._cpus)
+        """How its CPUs were used."""
+        took_s = monotonic() - self._began_s
+        self.waiting = ClientReading.read(self._pid).share_since(self._before, took_s)
+        """As `Readings.client_waiting`."""
+        self._sampler.stop()
+
+    def _look(self, at_s: float) -> None:
+        since_s, self._last_s = at_s - self._last_s, at_s
+        if self._pid is not None:
+            self.stopped_s += since_s * is_stopped(self._pid)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How a run was measured and on which machine, as terms with what is to be said of them."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from math import prod
 from statistics import median
@@ -58,7 +58,7 @@ def how_measured(
         ("Load", load_words(_load(head.experiment)) + _but(head.experiment, "load.")),
         *_told("Load with", list(_load_with(head.experiment))),
         *_told("Arms", arm_words(head.experiment)),
-        ("CPUs", cpu_split(head.machine.split)),
+        ("CPUs", host_cpus(head) if head.hosts else cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(head.experiment)),
         *_told("Stopped", _stops(judged)),
         *_told("Time that counts", _time_that_counts(counting)),
@@ -286,6 +286,18 @@ def cpu_split(split: CpuSplit) -> str:
     if not set(split.rest) <= {*split.servers, *split.client}:
         words += f", {text.cpu_list(split.rest)} left to the rest of the machine"
     return words + (" (shared: results are only indicative)" if split.shared else "")
+
+
+def host_cpus(head: RunHead) -> str:
+    """Tell which CPUs of which host do what."""
+    bench = head.experiment.bench
+
+    def on(names: Iterable[str]) -> str:
+        there = (name for name in dict.fromkeys(names) if name in head.hosts)
+        return ", ".join(f"{it} ({text.cpu_list(head.hosts[it].split.servers)})" for it in there)
+
+    serving = [bench.hosts.servers or "", *(it.host for it in bench.services.values())]
+    return f"servers on {on(serving)}, load from {on(bench.hosts.clients)}"
 
 
 def machine_facts(machine: Machine) -> Facts:

@@ -12,12 +12,13 @@ from pathlib import Path
 from webdyno.bench import Bench
 from webdyno.generator import Generator, LoadOrder
 from webdyno.model.records import Answer
-from webdyno.probe import Profiler, SlotProbe, SystemCalls, server_cpu
+from webdyno.probe import ClientWatch, Profiler, SlotProbe, SystemCalls, server_cpu
 from webdyno.probe.scene import Sampler
 from webdyno.run.certificate import ask
-from webdyno.run.host import Loaded, Look, Up, Used
+from webdyno.run.host import ClientUse, Loaded, Look, Up, Used
 from webdyno.run.planned import PlannedArm
-from webdyno.stack import RunningStack, start_stack
+from webdyno.stack import Placement, RunningStack, start_stack
+from webdyno.stack.ports import free_port
 
 LOOK_S = 0.05
 AT_REST = 0.02
@@ -45,8 +46,18 @@ class Agent:
         self._sampler: Sampler | None = None
         self._sampled: list[tuple[float, float]] = []
 
-    def start(self, arm: PlannedArm, folder: Path) -> Up:
-        """Start an arm's servers anew; `folder` gets their configurations and logs."""
+    def ports_for(self, arm: str, roles: Sequence[str]) -> list[int]:
+        """Find a free port for each of some services of an arm."""
+        bench, ports = self._benches[arm].bench, list[int]()
+        for _ in roles:
+            ports.append(free_port(bench.servers_socket, ports, bench.host))
+        return ports
+
+    def start(self, arm: PlannedArm, folder: Path, placement: Placement | None = None) -> Up:
+        """Start an arm's servers anew; `folder` gets their configurations and logs.
+
+        With a placement only those that are to be here.
+        """
         self.stop(arm.name)
         stack = start_stack(
             arm.stack,
@@ -55,6 +66,7 @@ class Agent:
             folder=folder,
             bench=self._benches[arm.name].bench.with_server_cpus(arm.cpus),
             memory_bytes=arm.memory_bytes,
+            placement=placement,
         )
         self._stacks[arm.name] = stack
         return Up(
@@ -130,8 +142,14 @@ class Agent:
             self._generators[bench] = bench.new_generator().__enter__()
 
     def load(self, arm: str, order: LoadOrder) -> Loaded:
-        """Load an arm for one slot."""
-        return Loaded(self._generators[self._benches[arm]].slot(order), None)
+        """Load an arm for one slot; watch ourselves where its servers are elsewhere."""
+        bench = self._benches[arm]
+        generator = self._generators[bench]
+        if arm in self._stacks:
+            return Loaded(generator.slot(order), None)
+        with ClientWatch(bench.bench.split.client, generator.pid) as watch:
+            result = generator.slot(order)
+        return Loaded(result, ClientUse(watch.cpu, watch.waiting, watch.stopped_s, None))
 
     def end(self) -> None:
         """End the load generators, then all servers at once: each takes a tenth of a second."""

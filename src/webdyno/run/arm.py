@@ -7,16 +7,20 @@ from typing import Literal, Self
 
 from webdyno.generator import LoadOrder
 from webdyno.model.calibration import Ceiling
+from webdyno.model.format import duration
 from webdyno.model.headers import may_be_compressed
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import RemedyRecord, SlotRecord
-from webdyno.run.host import Look, Up
+from webdyno.run.host import LinkCut, Look, Up
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint
 from webdyno.stack import StackDied
 
 PORT_TAKEN = "address already in use"
 """How the C library says it, and node as well."""
+
+SILENT_LIMIT_S = 1.0
+"""Ten signs of life are sent in that time, and the kernel sends a lost one again after 0.2 s."""
 
 Phase = Literal["warmup", "measure", "trial"]
 
@@ -138,6 +142,11 @@ class RunningBlock:
         if used.profile:
             at.folder.add_stacks(name, used.profile.stacks)
         at.progress.slot_ends(record)
+        if (silent_s := used.readings.silent_s or 0.0) > SILENT_LIMIT_S:
+            raise LinkCut(
+                f"the servers' host gave the client's no sign of life for {duration(silent_s)}: "
+                "the network between them was cut, or one of them stood still"
+            )
         at.roles.servers.check_alive(name)
         return record
 

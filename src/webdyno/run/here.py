@@ -14,6 +14,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.run.agent import Agent, ArmBench
 from webdyno.run.folder import RunFolder
+from webdyno.run.host import HostLost
 from webdyno.run.planned import PlannedArm, arms_of_all_points
 from webdyno.run.roles import Roles, Surroundings
 from webdyno.stack import ask_versions
@@ -47,6 +48,9 @@ class ThisMachine:
 
         return roles_of
 
+    def mends(self, lost: HostLost) -> None:
+        """We are the only host."""
+
 
 def versions_of(arms: list[PlannedArm], bench: Bench) -> dict[str, dict[str, str]]:
     """Ask the services of arms for their versions, by arm and service. Raises Trouble."""
@@ -66,8 +70,11 @@ def load_generators(experiment: Experiment) -> str:
 class OpenBenches:
     """Benches that are open until `exits` closes, each once."""
 
-    def __init__(self, exits: ExitStack) -> None:
-        self._exits = exits
+    def __init__(
+        self, exits: ExitStack, as_host: Callable[[Bench], Bench] = lambda bench: bench
+    ) -> None:
+        """`as_host` makes a bench of this machine one of a host of a cluster."""
+        self._exits, self._as_host = exits, as_host
         self._open: dict[tuple[BenchSettings, str], ArmBench] = {}
         self._benches: dict[BenchSettings, Bench] = {}
 
@@ -100,5 +107,5 @@ class OpenBenches:
     def _bench(self, settings: BenchSettings) -> Bench:
         if settings not in self._benches:
             bench = self._exits.enter_context(open_bench(settings, find_loadgen()))
-            self._benches[settings] = bench
+            self._benches[settings] = self._as_host(bench)
         return self._benches[settings]

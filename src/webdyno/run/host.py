@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from webdyno.generator import LoadOrder
 from webdyno.model.load_result import LoadResult
+from webdyno.model.mistake import Trouble
 from webdyno.model.readings import CpuUse, Readings
 from webdyno.model.records import Answer, ServerUse
 from webdyno.probe import Profile
@@ -60,6 +61,19 @@ class Loaded(NamedTuple):
     result: LoadResult
     use: ClientUse | None
     """None where the servers' readings tell of the client as well: they are on one host."""
+
+
+class HostLost(Trouble):
+    """A host, or the way to it, is gone; the message says what is known of it."""
+
+    def __init__(self, what: str, host: str | None = None) -> None:
+        super().__init__(what)
+        self.host = host
+        """Which one, where it isn't just the way to it."""
+
+
+class LinkCut(Trouble):
+    """The network between hosts was cut under load: what was measured then tells of nothing."""
 
 
 class ServersHost(Protocol):

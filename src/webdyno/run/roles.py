@@ -15,7 +15,7 @@ from webdyno.model.point import PointPlan
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.model.records import Answer
 from webdyno.run.folder import RunFolder
-from webdyno.run.host import ClientsHost, ClientUse, Loaded, Look, ServersHost, Up, Used
+from webdyno.run.host import ClientsHost, ClientUse, HostLost, Loaded, Look, ServersHost, Up, Used
 from webdyno.run.planned import PlannedArm
 
 
@@ -115,3 +115,6 @@ class Place(Protocol):
 
     def open(self, folder: RunFolder, exits: ExitStack) -> Callable[[PointPlan], Roles]:
         """Set up what a run needs, until `exits` closes; give what gives the roles of a point."""
+
+    def mends(self, lost: HostLost) -> str | None:
+        """Put another host in the place of a lost one, and say so; None where that can't be."""

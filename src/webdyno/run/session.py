@@ -26,6 +26,7 @@ from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
 from webdyno.run.here import ThisMachine
 from webdyno.run.hidden import hide_in_files
+from webdyno.run.host import HostLost, LinkCut
 from webdyno.run.pilot import run_pilots
 from webdyno.run.planned import plan_arms
 from webdyno.run.point import MeasuredPoint, Progress
@@ -33,6 +34,8 @@ from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.run.roles import Place
 
 RUNS_FOLDER = Path("runs")
+MOST_CUTS = 3
+"""So often in a row a block is begun anew because the network between hosts was cut."""
 HERE = ThisMachine()
 
 
@@ -113,7 +116,7 @@ def measure(
                 at.allow(more_s / len(points))
             if blocks is not None:
                 at.ask_for(blocks.get(at.point.number, 0))
-        _take_turns(points, folder.head.experiment.measure.seed)
+        _take_turns(points, folder.head.experiment.measure.seed, place)
 
 
 def is_finished(head: RunHead, records: Sequence[Record]) -> bool:
@@ -161,14 +164,14 @@ def _calibrations(head: RunHead, experiment: Experiment) -> dict[str, Calibratio
     return {arm: known[bench] for arm, bench in benches.items()}
 
 
-def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
+def _take_turns(points: Sequence[MeasuredPoint], seed: int | None, place: Place = HERE) -> None:
     """Let the points take turns, a block each, until none needs another one.
 
     The order is random in each round, so that a drift of the machine weighs on all alike.
     """
     turn = 0
     any_block = any(at.finished_blocks for at in points)
-    generator_failed = False
+    generator_failed, cuts = False, 0
     while going := [at for at in points if not at.stops()]:
         if _gate_fails(points, going):
             return
@@ -183,12 +186,24 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None) -> None:
                 began = time.monotonic()  # what pilots took they have counted themselves
                 run_block(at, number)
                 at.remedy()
-                generator_failed = False
+                generator_failed, cuts = False, 0
             except GeneratorError as failure:
                 if generator_failed:
                     raise
                 generator_failed = True
                 at.progress.notice(f"{failure}; block {number} is begun anew")
+            except HostLost as lost:
+                at.keep_incident(number, None, lost)
+                mended = place.mends(lost)
+                if mended is None:
+                    raise
+                at.progress.notice(f"{lost}; {mended}; block {number} is begun anew")
+            except LinkCut as cut:
+                cuts += 1
+                at.keep_incident(number, None, cut)
+                if cuts > MOST_CUTS:
+                    raise
+                at.progress.notice(f"{cut}; block {number} is begun anew")
             except Trouble as trouble:
                 if not at.goes_on_without(at.failed - known_to_fail):
                     raise

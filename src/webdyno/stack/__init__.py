@@ -1,10 +1,12 @@
 """Renders, starts, waits for and stops stacks."""
 
+from webdyno.stack.layout import Placement
 from webdyno.stack.packages import install_packages, missing_packages
 from webdyno.stack.running import RunningStack, ask_versions, start_stack
 from webdyno.stack.service import StackDied
 
 __all__ = [
+    "Placement",
     "RunningStack",
     "StackDied",
     "ask_versions",

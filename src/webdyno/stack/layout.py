@@ -1,5 +1,6 @@
 """Lays services out in a workspace: folders, configurations, addresses, environment."""
 
+import hmac
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from webdyno.bench.copies import copy_own
 from webdyno.bench.netns_network import CLIENT
 from webdyno.bench.users import ServerUser, caller, hand_over, make_private, uid_of
 from webdyno.bench.workspace import Workspace
-from webdyno.model.mistake import Trouble
+from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Service
 from webdyno.model.site import Site
 from webdyno.stack.certificates import certificate
@@ -29,12 +30,31 @@ BOTH_FILE = "key-and-certificate.pem"
 
 
 class Secrets(dict[str, str]):
-    """Passwords by name, drawn when they are first asked for; the same as long as a stack runs."""
+    """Passwords by name: the same as long as a stack runs, on all of its hosts."""
+
+    def __init__(self, seed: bytes | None = None) -> None:
+        """Make them from a secret seed; a new one unless given."""
+        super().__init__()
+        self._seed = seed or secrets.token_bytes(32)
 
     def __missing__(self, name: str) -> str:
-        """Draw a new one."""
-        self[name] = secrets.token_hex(16)
+        """Make one."""
+        self[name] = hmac.digest(self._seed, name.encode(), "sha256").hex()[:32]
         return self[name]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A stack whose services are on several hosts, as one of them sees it."""
+
+    mine: frozenset[str]
+    """The roles that run here."""
+    addresses: Mapping[str, tuple[str, int]]
+    """Host and port of every role."""
+    seed: bytes
+    """What passwords are made from."""
+    name: str
+    """Of the folder by which the site's files are found, the same on all hosts."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +72,8 @@ class Deployment:
     """By role: data of an earlier run, of which each service gets a copy."""
     set_up_needs: Mapping[str, str | None] | None = None
     """Paths of what the site needs; given when its set-up is to be run."""
+    placement: Placement | None = None
+    """None where all services run here."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +96,14 @@ def lay_out(
 ) -> LaidOut:
     """Make services ready to start; nothing of the catalogue has run as ourselves by then."""
     workspace, bench = deployment.workspace.path, deployment.bench
+    placement = deployment.placement
     benches = {role.name: bench_of(role.service, bench) for role in roles}
     addresses = _addresses(roles, deployment, front, front_port)
     views = {role.name: _view(role, addresses[role.name], workspace) for role in roles}
     common = {
         "services": views,
         "site": deployment.site_view,
-        "secrets": Secrets(),
+        "secrets": Secrets(placement.seed if placement else None),
         "cpus": len(bench.split.servers),
     }
     jobs = [
@@ -100,6 +123,8 @@ def lay_out(
     of_site, *of_roles = fill_in([_site_job(deployment, common), *jobs], bench.user)
     environment = PLAIN_ENVIRONMENT | of_site.texts["environment"]
     for role, filled in zip(roles, of_roles, strict=True):
+        if placement is not None and role.name not in placement.mine:
+            continue
         _write_files(role, filled, workspace / role.name, deployment, benches[role.name].user)
     services = {
         role.name: RunningService(
@@ -137,6 +162,8 @@ def _addresses(
 ) -> dict[str, Address]:
     """Give each role its address; no two have the same port."""
     bench = deployment.bench
+    if deployment.placement is not None:
+        return _placed(roles, deployment.placement, bench)
     ports: dict[str, int] = {front: front_port} if front and front_port else {}
     hosts: dict[str, str] = {}
     for role in roles:
@@ -154,6 +181,24 @@ def _addresses(
             socket=deployment.workspace.path / role.name / "listen.sock"
             if role.by_socket
             else None,
+            uid=uid_of(bench_of(role.service, bench).user),
+            protocol=role.speaks,
+        )
+        for role in roles
+    }
+
+
+def _placed(roles: Sequence[Role], placement: Placement, bench: Bench) -> dict[str, Address]:
+    """Give each role the address that it has on its host."""
+    if by_socket := [role.name for role in roles if role.by_socket]:
+        raise Mistake(
+            f"{by_socket[0]} listens on a Unix socket, by which no other host reaches it: have it "
+            "listen on $PORT"
+        )
+    return {
+        role.name: Address(
+            *placement.addresses[role.name],
+            socket=None,
             uid=uid_of(bench_of(role.service, bench).user),
             protocol=role.speaks,
         )

@@ -23,7 +23,9 @@ NewSocket = Callable[[], socket.socket]
 """Makes a TCP socket; on some benches in another network namespace than ours."""
 
 
-def free_port(new_socket: NewSocket = socket.socket, taken: Container[int] = ()) -> int:
+def free_port(
+    new_socket: NewSocket = socket.socket, taken: Container[int] = (), host: str = HOST
+) -> int:
     """Give a port that nobody listens on and that no outgoing connection will be given.
 
     `taken` are ports that were given away already, though nobody may listen on them yet.
@@ -31,14 +33,14 @@ def free_port(new_socket: NewSocket = socket.socket, taken: Container[int] = ())
     The kernel takes ports of outgoing connections from its local port range; a port below that
     can't be taken by the load's own connections between now and the server's start. It is drawn
     at random, so that stacks which start at the same time don't meet. `new_socket` makes sockets
-    where the port is to be free.
+    where the port is to be free, at the address `host`.
     """
     highest = max(LOWEST + MOST_PORTS, _first_local_port()) - 1
     for _ in range(TRIES):
         port = random.SystemRandom().randint(LOWEST, highest)
-        if port not in taken and _can_listen(port, new_socket) is None:
+        if port not in taken and _can_listen(port, new_socket, host) is None:
             return port
-    raise Trouble(f"found no free port on {HOST} between {LOWEST} and {highest}")
+    raise Trouble(f"found no free port on {host} between {LOWEST} and {highest}")
 
 
 def own_network_host() -> str:
@@ -60,12 +62,14 @@ def demand_port(port: int) -> int:
     raise Trouble(f"can't listen on port {port}: {fault.strerror}; choose another --port")
 
 
-def _can_listen(port: int, new_socket: NewSocket = socket.socket) -> OSError | None:
+def _can_listen(
+    port: int, new_socket: NewSocket = socket.socket, host: str = HOST
+) -> OSError | None:
     with new_socket() as probe:
         # As servers do it: connections that linger after their end don't block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((host, port))
             probe.listen(1)
         except OSError as error:
             return error

@@ -1,7 +1,7 @@
 """Resolves which services a stack runs for a site, in which order and with which knobs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from webdyno.model.knob import SERVER_CPUS, Knob, KnobValue
@@ -27,6 +27,11 @@ class Role:
         """Whether it listens on a Unix socket: the convention is a knob named `listen`."""
         own = self.service.own
         return self.knobs.get("listen") == "unix" or (own is not None and own.by_socket)
+
+    def on_a_port(self) -> "Role":
+        """Give it listening on a port, where it has the choice: sockets reach no other host."""
+        chooses = self.knobs.get("listen") == "unix"
+        return replace(self, knobs={**self.knobs, "listen": "tcp"}) if chooses else self
 
     @property
     def speaks(self) -> str:

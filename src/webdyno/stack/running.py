@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,7 +19,7 @@ from webdyno.bench.cpu_limit import CpuLimit
 from webdyno.bench.found import FoundProcess
 from webdyno.bench.memory import MemoryLimit, MemoryReading
 from webdyno.bench.users import ServerUser, hand_over, make_private
-from webdyno.bench.workspace import Workspace
+from webdyno.bench.workspace import Workspace, home_folder, open_folder
 from webdyno.model.format import indented
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
@@ -27,13 +28,15 @@ from webdyno.model.service import BAD_REQUEST
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.certificates import SECURE
-from webdyno.stack.layout import Deployment, bench_of, lay_out
+from webdyno.stack.layout import Deployment, Placement, bench_of, lay_out
 from webdyno.stack.ports import demand_port
 from webdyno.stack.preload import preload
 from webdyno.stack.ready import FirstAnswer, spoken_instead, wait_for_answer
 from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
+
+LINK_KEPT_FOR_S = 86_400.0
 
 
 def start_stack(
@@ -45,16 +48,25 @@ def start_stack(
     bench: Bench,
     port: int | None = None,
     memory_bytes: int | None = None,
+    placement: Placement | None = None,
 ) -> "RunningStack":
     """Start a stack and wait until it answers for the site.
 
     `knobs` are those of stack and site; `folder` keeps rendered configurations and logs; `port` is
-    a free one unless given; `memory_bytes` limits all services together. Raise Trouble, with the
-    server's own words, when it can't be started.
+    a free one unless given; `memory_bytes` limits all services together; with a `placement` only
+    the services of this host are started. Raise Trouble, with the server's own words, when it can't
+    be started.
     """
     with _errors_told(stack, folder):
         running = RunningStack(
-            stack, knobs, site, folder=folder, bench=bench, port=port, memory_bytes=memory_bytes
+            stack,
+            knobs,
+            site,
+            folder=folder,
+            bench=bench,
+            port=port,
+            memory_bytes=memory_bytes,
+            placement=placement,
         )
         try:
             running.start()
@@ -112,9 +124,12 @@ class RunningStack:
         bench: Bench,
         port: int | None = None,
         memory_bytes: int | None = None,
+        placement: Placement | None = None,
     ) -> None:
         """Render everything; `start` starts it."""
         resolved = resolve_stack(stack, site, knobs, server_cpus=len(bench.split.servers))
+        if placement is not None:
+            resolved = replace(resolved, roles=[role.on_a_port() for role in resolved.roles])
         if port is not None:
             demand_port(port)
         for role in resolved.roles:
@@ -150,14 +165,22 @@ class RunningStack:
                 workspace=self._workspace,
                 keep=folder,
                 site=site,
-                site_view=site_view(site, prepared.folder, state, resolved.site_knobs),
+                site_view=site_view(
+                    site, self._found_by(prepared.folder, placement), state, resolved.site_knobs
+                ),
                 kept_data=prepared.data(),
+                placement=placement,
             )
-            self._services = lay_out(resolved.roles, deployment, stack.front, port).services
+            self._laid_out = lay_out(resolved.roles, deployment, stack.front, port).services
         except BaseException:
             self.stop()
             raise
-        self._front = self._services[stack.front]
+        self._services = {
+            role: service
+            for role, service in self._laid_out.items()
+            if placement is None or role in placement.mine
+        }
+        self._front = self._laid_out[stack.front]
         self.port = self._front.address.port
 
     @property
@@ -189,14 +212,15 @@ class RunningStack:
                 service.wait_until_it_listens()
             if service.role.service.filled_with == "site-files":
                 preload(service.address, self._prepared.files(), self._bench.servers_socket)
-        answered = self._wait_for_answer()
+        answered = self._wait_for_answer() if self.stack.front in self._services else None
         self.ready_s = (answered.at_s if answered else time.monotonic()) - begin
-        self._front.hold_network()
+        if self._front in self._started:
+            self._front.hold_network()
         self.versions()  # kept with the logs
         self.check_alive()
 
     def _wait_for_answer(self) -> FirstAnswer | None:
-        """Give the site's first answer; None where the front speaks no HTTP."""
+        """Give the site's first answer; None where the front speaks no HTTP, or isn't here."""
         front = self._front
         if front.role.service.protocol != "http":
             return None
@@ -240,7 +264,7 @@ class RunningStack:
             service.check_alive(why)
 
     def services(self) -> Mapping[str, RunningService]:
-        """The services by role."""
+        """The services that run here, by role."""
         return self._services
 
     def versions(self) -> dict[str, str]:
@@ -306,6 +330,22 @@ class RunningStack:
         for file in self._left:
             with suppress(OSError):
                 file.unlink()
+
+    def _found_by(self, files: Path, placement: Placement | None) -> Path:
+        """Give the path by which the services find the site's files.
+
+        A server names a file to another one on its host, where it must have the same path.
+        """
+        if placement is None:
+            return files
+        links = open_folder(home_folder() / "spread")
+        for old in links.iterdir():  # of agents that were killed
+            if time.time() - old.lstat().st_mtime > LINK_KEPT_FOR_S:
+                old.unlink(missing_ok=True)
+        link = links / placement.name
+        link.symlink_to(files)
+        self._left.append(link)
+        return link
 
     def _name_files(self) -> list[Path]:
         """Find what its processes have told `perf` of the code that they compile while they run.

@@ -46,6 +46,17 @@ class StackDied(Trouble):
             return
         super().__init__(f"{what}; the end of its log ({log}):\n{indented(self.log_tail)}")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let it come from another host, whose log isn't here."""
+        return _died_elsewhere, (self.service, self.what, self.log_tail, str(self))
+
+
+def _died_elsewhere(service: str, what: str, log_tail: list[str], words: str) -> StackDied:
+    died = StackDied(service, what, None)
+    died.log_tail = log_tail
+    died.args = (words,)
+    return died
+
 
 def _end_of_log(log: Path) -> list[str]:
     """Give the last lines of a log; none when it can't be read."""

@@ -1,0 +1,168 @@
+"""A cluster as the place of a run: hosts that serve, and others that make load."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from webdyno.cluster.agent import parcel_of
+from webdyno.cluster.host import Acting, Host
+from webdyno.cluster.roles import Clients, Servers, all_do, host_of
+from webdyno.definitions import Catalogue
+from webdyno.model.bench import RoleHosts
+from webdyno.model.experiment import Experiment
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.point import PointPlan
+from webdyno.run.folder import RunFolder
+from webdyno.run.host import HostLost
+from webdyno.run.planned import PlannedArm, arms_of_all_points
+from webdyno.run.repeat import keep_for_repeating
+from webdyno.run.roles import Roles, Surroundings
+
+
+class ClusterPlace:
+    """Hosts of a cluster in their roles, until it is left."""
+
+    def __init__(self, hosts: Sequence[Host], *, yes: bool) -> None:
+        """Have these hosts; those that come first are taken first."""
+        self._hosts = {host.name: host for host in hosts}
+        self._yes = yes
+        self._acting: dict[str, Acting] = {}
+        self._clients: list[str] = []
+        self._parcel = b""
+
+    def __enter__(self) -> Self:
+        """Begin nothing yet."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let all agents go, with whatever they have started."""
+        for acting in self._acting.values():
+            acting.release()
+        self._acting.clear()
+
+    def resolved(self, experiment: Experiment) -> Experiment:
+        """Name a host for each role. Raises Mistake where one isn't there, or none is left."""
+        bench = experiment.bench
+        named = [bench.hosts.servers, *bench.hosts.clients]
+        named += [service.host for service in bench.services.values()]
+        for name in filter(None, named):
+            if name not in self._hosts:
+                raise Mistake(f"bench: there is no host {name}; there are {self._there()}")
+        left = iter(name for name in self._hosts if name not in named)
+        servers = bench.hosts.servers or next(left, None)
+        clients = bench.hosts.clients or [name for name in [next(left, None)] if name]
+        if servers is None or not clients:
+            raise Mistake(
+                "--bench cluster: a host for the servers is needed and another one for the client; "
+                f"there are {self._there()}"
+            )
+        hosts = RoleHosts(servers=servers, clients=clients)
+        return experiment.model_copy(update={"bench": bench.model_copy(update={"hosts": hosts})})
+
+    def look(self, experiment: Experiment, catalogue: Catalogue) -> Surroundings:
+        """Look at all hosts that take part, and see that they can."""
+        arms = arms_of_all_points(experiment, catalogue)
+        _check(experiment, arms)
+        with tempfile.TemporaryDirectory(prefix="webdyno-") as packed:
+            keep_for_repeating(Path(packed), experiment, catalogue)
+            self._parcel = parcel_of(Path(packed), None)
+        bench = experiment.bench
+        serving = [bench.hosts.servers or "", *(it.host for it in bench.services.values())]
+        self._clients = list(bench.hosts.clients)
+        names = list(dict.fromkeys([*serving, *self._clients]))
+        for name in names:
+            self._begin(name)
+        found: dict[str, Surroundings] = dict(
+            zip(names, all_do([self._acting[it] for it in names], "look"), strict=True)
+        )
+        return Surroundings(
+            machine=found[serving[0]].machine,
+            versions={
+                arm: {
+                    role: found[host_of(role, bench)].versions[arm][role]
+                    for role in found[serving[0]].versions[arm]
+                }
+                for arm in found[serving[0]].versions
+            },
+            load_generator=found[self._clients[0]].load_generator,
+            hosts={name: it.machine for name, it in found.items()},
+        )
+
+    def open(
+        self,
+        folder: RunFolder,
+        exits: ExitStack,  # noqa: ARG002 (agents end when the place is left)
+    ) -> Callable[[PointPlan], Roles]:
+        """Have hosts know of each other; their agents are there since `look`."""
+        servers = folder.head.experiment.bench.hosts.servers or ""
+        self._signs = (self._hosts[servers].address, self._acting[servers].do("signs", None))
+        for name in self._clients:
+            self._acting[name].do("signs", self._signs)
+
+        def roles_of(plan: PointPlan) -> Roles:
+            addresses = {name: host.address for name, host in self._hosts.items()}
+            return Roles(
+                Servers(self._acting, addresses, plan), Clients(self._acting, self._clients, plan)
+            )
+
+        return roles_of
+
+    def mends(self, lost: HostLost) -> str | None:
+        """Put a host that stands by in the place of a lost client; None where that can't be.
+
+        Servers stay where they are: blocks on two machines can't be compared.
+        """
+        if lost.host not in self._clients:
+            return None
+        self._acting.pop(lost.host).release()
+        del self._hosts[lost.host]
+        spare = next((name for name in self._hosts if name not in self._acting), None)
+        if spare is None:
+            return None
+        self._begin(spare)
+        self._acting[spare].do("look")
+        self._acting[spare].do("signs", self._signs)
+        self._clients[self._clients.index(lost.host)] = spare
+        return f"{spare} makes load in its place"
+
+    def _begin(self, name: str) -> None:
+        if name not in self._acting:
+            peers = [host.address for host in self._hosts.values()]
+            self._acting[name] = self._hosts[name].acting(self._parcel, peers, yes=self._yes)
+
+    def _there(self) -> str:
+        return ", ".join(self._hosts) or "none"
+
+
+def _check(experiment: Experiment, arms: Sequence[PlannedArm]) -> None:
+    """Refuse what can't be done on several hosts."""
+    if any(arm.secrets for arm in arms):
+        raise Mistake(
+            "secrets (${env:…}) aren't sent to hosts of a cluster, as what goes there isn't "
+            "encrypted: leave them out, or run it on one host (--bench this-machine)"
+        )
+    if experiment.generator != "loadgen":
+        raise Mistake(f"--bench cluster: {experiment.generator} loads this machine only")
+    if experiment.state.before_block or experiment.state.after_block:
+        raise Mistake(
+            "--bench cluster: before_block and after_block would run here, not where the servers "
+            "are: leave them out"
+        )
+    for arm in arms:
+        if arm.stack.runs_already or arm.stack.has_containers:
+            raise Trouble(f"arm {arm.name}: what runs already, and containers, can't be on a host")
+        for name in experiment.bench.services:
+            there = {**arm.stack.services, **arm.site.services}
+            if name not in there:
+                raise Mistake(
+                    f"bench.services.{name}: arm {arm.name} has no such service; it has "
+                    f"{', '.join(there)}"
+                )

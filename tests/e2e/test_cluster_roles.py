@@ -1,0 +1,115 @@
+"""Servers on one host, load from others, a database on a third: hosts of a cluster in their roles."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import PATIENCE_S, QUICK
+from e2e.hosts import TestHost, ray_cluster_of
+from e2e.test_cluster import HEAD, begin, nothing_stays, wait_until
+from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
+from webdyno.run.folder import RunFolder
+
+pytestmark = [
+    pytest.mark.measures,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces with addresses take root"),
+    pytest.mark.timeout(600),
+]
+SERVERS_CPU, CLIENTS_CPU = "0", str((os.cpu_count() or 1) - 1)
+ON_CLUSTER = ("--bench=cluster", f"--cluster={HEAD}")
+SERVED = "--set=bench.hosts.servers=host2"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("roles")
+
+
+@pytest.fixture(scope="module")
+def hosts(shared: Path) -> Iterator[list[TestHost]]:
+    """The first gives orders; each has CPUs of its own as far as there are some."""
+    cpus = [CLIENTS_CPU, SERVERS_CPU, CLIENTS_CPU, CLIENTS_CPU, SERVERS_CPU]
+    with ray_cluster_of(5, shared, cpus) as made:
+        yield made
+
+
+def finished(
+    host: TestHost, shared: Path, *words: str, out: str
+) -> tuple[RunFolder, str, int | None]:
+    """Call webdyno on a host to its end; give its run, what it said and its exit code."""
+    process, said = begin(host, shared, *words, f"--out={out}", "--no-report")
+    code = process.wait(PATIENCE_S * 2)
+    told = said.read_text()
+    assert (shared / out / "run.json").exists(), told
+    return RunFolder.open(shared / out), told, code
+
+
+def slots(run: RunFolder) -> list[SlotRecord]:
+    return [it for it in run.records() if isinstance(it, SlotRecord)]
+
+
+def loading(shared: Path, out: str) -> bool:
+    file = shared / out / "slots.jsonl"
+    return file.exists() and b'"phase":"measure"' in file.read_bytes()
+
+
+def test_two_hosts_load_a_third(hosts: list[TestHost], shared: Path) -> None:
+    both = '--set=bench.hosts.clients=["host3","host4"]'
+    run, told, code = finished(
+        hosts[0], shared, "run", "static-hello", *ON_CLUSTER, SERVED, both, *QUICK, out="two"
+    )
+    assert code == 0, told
+    assert "nginx answers" in told
+    assert "FASTER" in told
+    assert set(run.head.hosts) == {"host2", "host3", "host4"}
+    assert run.head.hosts["host2"] == run.head.machine
+    for slot in slots(run):
+        assert slot.load.client.threads == 2
+        assert slot.load.target.startswith("http://10.77.0.2:")
+        assert slot.servers.cpu_s > 0
+        assert slot.readings
+        assert slot.readings.silent_s is not None
+    assert list((shared / "two/blocks").rglob("nginx.conf"))
+    nothing_stays(hosts)
+
+
+def test_web_server_php_and_database_are_on_three_hosts(
+    hosts: list[TestHost], shared: Path
+) -> None:
+    spread = (
+        *("--set=bench.services.phpfpm.host=host5", "--set=bench.services.mariadb.host=host4"),
+        '--set=bench.hosts.clients=["host3"]',
+    )
+    words = ("duel", "nginx-phpfpm-cache", "nginx-phpfpm", "--site=frontpage", *ON_CLUSTER, SERVED)
+    run, told, code = finished(hosts[0], shared, *words, *spread, *QUICK, out="three")
+    assert code == 0, told
+    assert "FASTER" in told
+    plain = [it for it in slots(run) if it.arm == "nginx-phpfpm"]
+    for slot in plain:
+        assert slot.readings
+        assert set(slot.readings.services) == {"nginx", "phpfpm", "mariadb"}
+    assert any(it.readings and it.readings.services["mariadb"].cpu_user_s > 0 for it in plain)
+    logs = {path.name for path in (shared / "three/blocks").rglob("*.log")}
+    assert {"nginx.log", "phpfpm.log", "mariadb.log"} <= logs
+    nothing_stays(hosts)
+
+
+def test_a_client_that_is_lost_is_replaced(hosts: list[TestHost], shared: Path) -> None:
+    words = ("run", "static-hello", *ON_CLUSTER, SERVED, '--set=bench.hosts.clients=["host3"]')
+    process, said = begin(hosts[0], shared, *words, *QUICK, "--out=lost", "--no-report")
+    wait_until(lambda: loading(shared, "lost"), "nothing came")
+    before = (shared / "lost/slots.jsonl").read_bytes()
+    hosts[2].signal("", signal.SIGKILL)
+    process.wait(PATIENCE_S * 2)
+    told = said.read_text()
+    run = RunFolder.open(shared / "lost")
+    assert (shared / "lost/slots.jsonl").read_bytes().startswith(before)
+    assert process.returncode == 0, told
+    assert "host3 is gone" in told
+    assert "makes load in its place" in told
+    assert [it.arm for it in run.records() if isinstance(it, IncidentRecord)] == [None]
+    assert sum(isinstance(it, BlockRecord) for it in run.records()) == 6
+    nothing_stays([hosts[1], *hosts[3:]])
