@@ -3,15 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use either::Either;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Exp1};
 
 use super::plan::Plan;
-use crate::order::{Arrivals, Think, ThinkDistribution};
+use crate::order::{Think, ThinkDistribution};
 use crate::record::Recorder;
-use crate::schedule::{Arriving, Ask, Choice, Profile, Quota, Timetable, zipf_weights};
+use crate::schedule::{Ask, Choice, Places, Quota, Timetable, zipf_weights};
 
 /// Where a thread's requests come from.
 #[derive(Debug, Clone)]
@@ -49,8 +48,8 @@ impl Supplies {
         let supply = match &order.load.arrivals {
             None => Supply::Stock(Quota::new(order.count, threads)),
             Some(arrivals) => {
-                let (arriving, told_ns) = (arriving(arrivals, order.seed), plan.told_ns());
-                let table = Timetable::new(arriving, order.count, arrivals.max_backlog, told_ns);
+                let places = Places::new(arrivals, order.count, order.seed);
+                let table = Timetable::new(places, arrivals.max_backlog, plan.told_ns());
                 Supply::Timetable(Arc::new(table))
             }
         };
@@ -88,14 +87,6 @@ impl Supplies {
             Supply::Stock(_) => Recorder::default(),
             Supply::Timetable(table) => table.close(end_ns),
         }
-    }
-}
-
-fn arriving(arrivals: &Arrivals, seed: u64) -> Arriving {
-    if arrivals.times_s.is_empty() {
-        Either::Left(Profile::new(arrivals.stages.clone(), arrivals.process, seed))
-    } else {
-        Either::Right(arrivals.times_s.clone().into_iter())
     }
 }
 
@@ -241,10 +232,11 @@ impl Asks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::Arrivals;
 
     fn asks(times_s: &[f64], lanes: usize) -> Asks {
-        let times = Either::Right(Vec::from(times_s).into_iter());
-        let table = Timetable::new(times, None, 9, 0..u64::MAX);
+        let arrivals = Arrivals { times_s: times_s.into(), ..Arrivals::default() };
+        let table = Timetable::new(Places::new(&arrivals, None, 0), 9, 0..u64::MAX);
         let part = Part {
             supply: Supply::Timetable(Arc::new(table)),
             choice: Choice::new(&[1.0], None).expect("a weight"),

@@ -19,6 +19,8 @@ pub struct Arrivals {
     /// How many due requests may wait for a free connection; more are dropped and counted.
     #[serde(default = "hundred_thousand")]
     pub max_backlog: u32,
+    /// One client's part of it all, where several clients share one timetable.
+    pub share: Option<Share>,
 }
 
 impl Arrivals {
@@ -39,6 +41,19 @@ pub enum Process {
     Constant,
     /// With exponential gaps, as from many independent users.
     Poisson,
+}
+
+/// Which part of a timetable is one client's own. All clients with the same seed draw the same
+/// timetable, and each place in it is exactly one client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// Number of clients.
+    pub of: u32,
+    /// Which of them this one is, from 0.
+    pub index: u32,
+    /// Of the timetable, and of whose each place in it is, in place of the order's seed.
+    pub seed: u64,
 }
 
 /// What is due.

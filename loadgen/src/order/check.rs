@@ -1,6 +1,6 @@
 //! What an order must keep beyond its types; every message names the field and the remedy.
 
-use super::{Arrivals, KeepAlive, Load, Loop, Order, Protocol, Request, Stage, Think, Unit};
+use super::{Arrivals, KeepAlive, Load, Loop, Order, Protocol, Request, Share, Stage, Think, Unit};
 
 /// Bounds in seconds, far beyond what makes sense.
 pub const LONGEST_SLOT_S: u32 = 1_000_000;
@@ -16,6 +16,8 @@ pub const STEEPEST_ZIPF: u32 = 10;
 pub const MOST_LAG_MS: u32 = 10;
 const STATUSES: std::ops::RangeInclusive<u16> = 200..=999;
 const MOST_STREAMS: u32 = 100_000;
+/// Each goes through the places of all.
+const MOST_CLIENTS: u32 = 10_000;
 /// Requests in flight at a time, each of which takes memory.
 const MOST_AT_A_TIME: u64 = 10_000_000;
 
@@ -172,6 +174,19 @@ fn check_arrivals(arrivals: &Arrivals, load: &Load) -> Result<(), String> {
          or a number of requests"
     );
     ensure!(arrivals.max_backlog > 0, "max_backlog: must be at least 1");
+    arrivals.share.map_or(Ok(()), check_share)
+}
+
+fn check_share(Share { of, index, .. }: Share) -> Result<(), String> {
+    ensure!(
+        (1..=MOST_CLIENTS).contains(&of),
+        "share.of: {of} is not a number of clients between 1 and {MOST_CLIENTS}"
+    );
+    ensure!(
+        index < of,
+        "share.index: there is no client {index} among {of}; they count from 0 to {}",
+        of - 1
+    );
     Ok(())
 }
 
@@ -249,6 +264,28 @@ mod tests {
                 "load": {{"connections": 1, {load}}}}}"#
         );
         parse(&order).map_or_else(|error| error.message, |_| String::new())
+    }
+
+    #[test]
+    fn a_share_is_one_client_of_those_there_are() {
+        let load = |kind: &str, share: &str| {
+            let load = format!(
+                r#""loop": "{kind}", "arrivals": {{"stages": [{{"rate_per_s": 1}}], "share": {share}}}"#
+            );
+            message("http://127.0.0.1:1/", &load)
+        };
+        for (share, wanted) in [
+            (r#"{"of": 0, "index": 0, "seed": 1}"#, "load.arrivals.share.of: 0 is not a number"),
+            (r#"{"of": 2, "index": 2, "seed": 1}"#, "share.index: there is no client 2 among 2"),
+            (r#"{"of": 2, "index": 0}"#, "missing field `seed`"),
+            (r#"{"of": 2, "index": 0, "seed": -1}"#, "load.arrivals.share.seed"),
+        ] {
+            let message = load("open", share);
+            assert!(message.contains(wanted), "{share}: {message}");
+        }
+        let whole = r#"{"of": 1, "index": 0, "seed": 1}"#;
+        assert_eq!(load("open", whole), "");
+        assert!(load("closed", whole).contains("only an open loop has a timetable"));
     }
 
     #[test]

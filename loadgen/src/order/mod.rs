@@ -15,7 +15,7 @@ use hex::FromHex;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use arrivals::{Arrivals, Process, Stage, Think, ThinkDistribution, Unit};
+pub use arrivals::{Arrivals, Process, Share, Stage, Think, ThinkDistribution, Unit};
 
 /// One slot of load, asked for.
 #[derive(Debug, Clone, Deserialize)]

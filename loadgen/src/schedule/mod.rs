@@ -1,14 +1,16 @@
 //! When the next request is due, and which one it is.
 
 mod choice;
+mod places;
 mod profile;
 mod quota;
 mod timetable;
 
 pub use choice::{Choice, zipf_weights};
-pub use profile::{Profile, length_s};
+pub use places::{Due, Places};
+pub use profile::length_s;
 pub use quota::Quota;
-pub use timetable::{Arriving, Due, Timetable};
+pub use timetable::Timetable;
 
 /// A request somebody is to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

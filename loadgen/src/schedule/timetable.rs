@@ -9,25 +9,12 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use either::Either;
-
-use super::profile::Profile;
+use super::places::{Due, Places};
 use crate::record::Recorder;
-
-/// A place in the timetable. Times count from the slot's start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Due {
-    pub at_ns: u64,
-    /// 0 for the first.
-    pub number: u64,
-}
-
-/// Where due times come from, in seconds after the start.
-pub type Arriving = Either<Profile, std::vec::IntoIter<f64>>;
 
 #[derive(Debug)]
 struct Book {
-    arriving: Arriving,
+    places: Places,
     next: Option<Due>,
     /// Due, not taken: bounded.
     backlog: VecDeque<Due>,
@@ -37,8 +24,6 @@ struct Book {
 
 #[derive(Debug)]
 pub struct Timetable {
-    /// Requests in all, when counted.
-    count: u64,
     /// What is due in this time is told by [`Self::close`].
     told_ns: Range<u64>,
     max_backlog: usize,
@@ -46,22 +31,10 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    pub fn new(
-        arriving: Arriving,
-        count: Option<u64>,
-        max_backlog: u32,
-        told_ns: Range<u64>,
-    ) -> Self {
-        let leftover = Recorder::default();
-        let book = Book { arriving, next: None, backlog: VecDeque::new(), leftover };
-        let count = count.unwrap_or(u64::MAX);
-        let max_backlog = max_backlog as usize;
-        let table = Timetable { count, told_ns, max_backlog, book: Mutex::new(book) };
-        {
-            let mut book = table.lock();
-            table.advance(&mut book, 0);
-        }
-        table
+    pub fn new(mut places: Places, max_backlog: u32, told_ns: Range<u64>) -> Self {
+        let (next, leftover) = (places.next(), Recorder::default());
+        let book = Book { places, next, backlog: VecDeque::new(), leftover };
+        Timetable { told_ns, max_backlog: max_backlog as usize, book: Mutex::new(book) }
     }
 
     /// Takes the next request off the timetable, due already or not; `None` after the last.
@@ -72,7 +45,7 @@ impl Timetable {
             Some(due) => Some(due),
             None => {
                 let due = book.next?;
-                self.advance(&mut book, due.number + 1);
+                book.next = book.places.next();
                 Some(due)
             }
         }
@@ -104,7 +77,7 @@ impl Timetable {
             && due.at_ns <= now_ns
         {
             book.backlog.push_back(due);
-            self.advance(book, due.number + 1);
+            book.next = book.places.next();
             if book.backlog.len() > self.max_backlog
                 && let Some(oldest) = book.backlog.pop_front()
                 && self.told_ns.contains(&oldest.at_ns)
@@ -119,11 +92,6 @@ impl Timetable {
         *most_waiting = waiting.max(*most_waiting);
     }
 
-    fn advance(&self, book: &mut Book, number: u64) {
-        let due_s = if number < self.count { book.arriving.next() } else { None };
-        book.next = due_s.map(|due_s| Due { at_ns: (due_s * 1e9) as u64, number });
-    }
-
     fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
         // Nothing panics while the lock is held, and the book is whole between statements.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
@@ -133,10 +101,14 @@ impl Timetable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::Arrivals;
+
+    fn places(times: &[f64], count: Option<u64>) -> Places {
+        Places::new(&Arrivals { times_s: times.into(), ..Arrivals::default() }, count, 0)
+    }
 
     fn table(times: &[f64], count: Option<u64>, max_backlog: u32) -> Timetable {
-        let times = Either::Right(Vec::from(times).into_iter());
-        Timetable::new(times, count, max_backlog, 0..u64::MAX)
+        Timetable::new(places(times, count), max_backlog, 0..u64::MAX)
     }
 
     #[test]
@@ -182,8 +154,8 @@ mod tests {
 
     #[test]
     fn tells_only_of_its_window() {
-        let times = Either::Right(vec![0.0, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9].into_iter());
-        let table = Timetable::new(times, None, 2, 1..4);
+        let places = places(&[0.0, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9], None);
+        let table = Timetable::new(places, 2, 1..4);
         // The first two are dropped, and one of them was due before the window.
         assert_eq!(table.take(3).map(|due| due.number), Some(2));
         assert!(!table.is_taken_until(4) && table.is_taken_until(3));

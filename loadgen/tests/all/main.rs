@@ -10,6 +10,7 @@ mod load;
 mod null_server;
 mod parser;
 mod pieces;
+mod shares;
 mod structure;
 mod support;
 mod tls;
