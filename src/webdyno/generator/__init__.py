@@ -7,9 +7,11 @@ from webdyno.generator.interface import (
     LoadOrder,
     Program,
     Request,
+    Share,
 )
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
 from webdyno.generator.registry import generator_fault, program, programs
+from webdyno.generator.shared import shares
 
 __all__ = [
     "Expectation",
@@ -19,9 +21,11 @@ __all__ = [
     "Loadgen",
     "Program",
     "Request",
+    "Share",
     "find_loadgen",
     "generator_fault",
     "loadgen_version",
     "program",
     "programs",
+    "shares",
 ]

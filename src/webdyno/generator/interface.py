@@ -54,6 +54,18 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Share:
+    """Which of several clients does the work, where they share a slot."""
+
+    of: int
+    """How many clients there are."""
+    index: int
+    """From 0."""
+    seed: int
+    """Of the timetable of an open loop: all of them draw the same one."""
+
+
+@dataclass(frozen=True)
 class LoadOrder:
     """One slot's work."""
 
@@ -73,6 +85,9 @@ class LoadOrder:
     """When which of the requests is due, instead of what the load says of it."""
     elsewhere: bool = False
     """Whether the servers are on another host of the cluster: nobody else's are loaded."""
+    share: Share | None = None
+    """One of several clients has this order: its connections, replay and count are its own, but
+    rate and count of an open loop are those of all clients, who share one timetable."""
 
     def headers_of(self, request: Request) -> Mapping[str, str]:
         """Give all headers that a request is sent with."""
@@ -89,7 +104,8 @@ class LoadOrder:
         Of a timetable that is drawn it is the rate that it is drawn with.
         """
         if self.replay is None:
-            return self.load.offered_rps
+            clients = 1 if self.share is None else self.share.of
+            return None if self.load.offered_rps is None else self.load.offered_rps / clients
         of_s = self.duration_s if last_s is None else last_s
         return self.replay.due_between(self.load_s - of_s, self.load_s) / of_s
 

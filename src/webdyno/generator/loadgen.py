@@ -7,6 +7,7 @@ import selectors
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -174,6 +175,11 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["load"]["arrivals"] = {"times_s": order.replay.times_s}
     elif order.load.zipf is not None:
         asked["zipf"] = order.load.zipf
+    if order.share is not None:
+        # Clients with the same seed would make the same random choices at the same time.
+        asked["seed"] = order.share.index
+        if order.load.loop == "open" and order.replay is None:
+            asked["load"]["arrivals"]["share"] = asdict(order.share)
     return asked
 
 

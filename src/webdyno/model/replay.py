@@ -31,6 +31,19 @@ class Stretch(NamedTuple):
         """Count what is due from the one time up to but not with the other."""
         return bisect_left(self.times_s, end_s) - bisect_left(self.times_s, begin_s)
 
+    def part(self, of: int, index: int) -> "Stretch":
+        """Give what is one client's own where so many take turns.
+
+        Its last request is that of the whole stretch, which is due after its time, whosever it is:
+        no client's load ends before.
+        """
+        last = len(self.times_s) - 1
+        places = range(index, last, of)
+        return Stretch(
+            [*(self.times_s[place] for place in places), self.times_s[last]],
+            [*(self.numbers[place] for place in places), self.numbers[last]],
+        )
+
 
 @dataclass(frozen=True)
 class Replay:
