@@ -9,6 +9,7 @@ from webdyno.generator.interface import (
     Request,
     Share,
 )
+from webdyno.generator.joining import joined
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
 from webdyno.generator.registry import generator_fault, program, programs
 from webdyno.generator.shared import shares
@@ -24,6 +25,7 @@ __all__ = [
     "Share",
     "find_loadgen",
     "generator_fault",
+    "joined",
     "loadgen_version",
     "program",
     "programs",

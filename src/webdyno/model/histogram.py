@@ -7,7 +7,7 @@ import struct
 import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
@@ -40,19 +40,7 @@ class Histogram:
         """
         if not encoded:
             return cls(np.empty(0), np.empty(0), np.empty(0, np.int64))
-        try:
-            hdr = HdrHistogram.decode(_compressed(encoded))
-        except (
-            Base64Error,
-            HdrCookieException,
-            HdrLengthException,
-            struct.error,
-            zlib.error,
-        ) as error:
-            raise Mistake(
-                f"a histogram of the run's slots.jsonl is damaged ({error}); restore the file from "
-                "a copy"
-            ) from error
+        hdr = _decoded(encoded)
         counts = np.frombuffer(hdr.counts, dtype=np.int64)
         used = np.flatnonzero(counts)
         magnitude: int = hdr.sub_bucket_half_count_magnitude
@@ -86,6 +74,17 @@ class Histogram:
         into = (target - (reached[at] - self.counts[at])) / self.counts[at]
         return float(self.low[at] + into * self.width[at])
 
+    def at_most(self, permille: int) -> float | None:
+        """Give the time that so many thousandths of all times don't exceed; None without times.
+
+        It is the highest whole number of the bucket that holds it, as load generators tell it.
+        """
+        if not self.total:
+            return None
+        rank = -(-permille * self.total // 1000)
+        at = int(np.searchsorted(np.cumsum(self.counts), rank))
+        return float(self.low[at] + self.width[at] - 1)
+
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:
     """Give the distribution of all times together. Percentiles are never averaged."""
@@ -101,6 +100,18 @@ def merge(histograms: Iterable[Histogram]) -> Histogram:
     return Histogram(low=distinct.real, width=distinct.imag, counts=merged)
 
 
+def add_encoded(encoded: Sequence[str]) -> str:
+    """Give encoded histograms of one kind, at least one, as a single one: HDR V2 in base64.
+
+    Raises Mistake when one of them is damaged.
+    """
+    total, *others = map(_decoded, encoded)
+    for other in others:
+        total.add(other)
+    text: bytes = total.encode()
+    return text.decode()
+
+
 def merge_encoded(encoded: Iterable[str | None]) -> Histogram:
     """Give the distribution of all times in encoded histograms together; None holds no times.
 
@@ -113,6 +124,16 @@ def merge_encoded(encoded: Iterable[str | None]) -> Histogram:
 def _merge_encoded(encoded: tuple[str, ...]) -> Histogram:
     """Remembered, as each percentile and each bound asks for the same blocks again."""
     return merge(map(Histogram.decode, encoded))
+
+
+def _decoded(encoded: str) -> HdrHistogram:
+    try:
+        return HdrHistogram.decode(_compressed(encoded))
+    except (Base64Error, HdrCookieException, HdrLengthException, struct.error, zlib.error) as error:
+        raise Mistake(
+            f"a histogram of the run's slots.jsonl is damaged ({error}); restore the file from "
+            "a copy"
+        ) from error
 
 
 def _compressed(encoded: str) -> bytes:

@@ -1,0 +1,210 @@
+"""What several clients report of one slot that they shared, as the report of a single one.
+
+Counts and histograms are added, so that they are those of one client that had done it all. Rates
+add up. What clients say of themselves and can't be added is told of the worst one: each is watched
+for its own limits.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, zip_longest
+from statistics import fmean
+from typing import TypeVar
+
+from webdyno.model.base import Foreign
+from webdyno.model.load_result import (
+    Client,
+    EndpointResult,
+    KeepAliveResult,
+    LoadResult,
+    SendLag,
+    Times,
+    Whole,
+    Window,
+)
+
+MOST_SAMPLES = 5
+"""Failures in words, for people; as many as the engine keeps."""
+
+Number = TypeVar("Number", int, float)
+Counts = TypeVar("Counts", bound=Foreign)
+
+
+def joined(results: Sequence[LoadResult]) -> LoadResult:
+    """Give the results of all clients of a slot as one; there is one at least.
+
+    Percentiles are those of all times together, read from the added histograms. Of the send lag,
+    which has none, each figure is the worst of any client.
+    """
+    if not results:
+        raise ValueError("there is no result to join")
+    if len(results) == 1:
+        return results[0]
+    first = results[0]
+    return LoadResult(
+        schema=first.schema_version,
+        target=", ".join(dict.fromkeys(it.target for it in results)),
+        loop=first.loop,
+        lead_in_s=first.lead_in_s,
+        measured_s=fmean(it.measured_s for it in results),
+        drain_s=max(it.drain_s for it in results),
+        requests=_added([it.requests for it in results]),
+        by_status=_statuses(it.by_status for it in results),
+        failures=_added([it.failures for it in results]),
+        failure_samples=_samples(it.failure_samples for it in results),
+        bytes=_added([it.bytes for it in results]),
+        connections=_added([it.connections for it in results]),
+        idle_connections=_added_where_told(it.idle_connections for it in results),
+        keepalive=KeepAliveResult(
+            asked=first.keepalive.asked,
+            server_closed=_of_all(sum, (it.keepalive.server_closed for it in results)),
+        ),
+        rate_rps=sum(it.rate_rps for it in results),
+        offered_rps=_of_all(sum, (it.offered_rps for it in results)),
+        last_offered_rps=_of_all(sum, (it.last_offered_rps for it in results)),
+        response_time_us=_times([it.response_time_us for it in results]),
+        service_time_us=_times([it.service_time_us for it in results]),
+        connect_time_us=_times([it.connect_time_us for it in results]),
+        send_lag_us=_worst_lag([it.send_lag_us for it in results]),
+        client=_clients([it.client for it in results]),
+        windows=_windows([it.windows for it in results]),
+        whole=_wholes([it.all_of_it for it in results]) if first.whole else None,
+        tls=_added_where_told(it.tls for it in results),
+        endpoints=_endpoints(list(chain.from_iterable(it.endpoints for it in results))),
+        printed="\n".join(it.printed for it in results if it.printed) or None,
+    )
+
+
+def _of_all(
+    of: Callable[[Sequence[Number]], Number], values: Iterable[Number | None]
+) -> Number | None:
+    """Work something out of what all tell; None where one of them doesn't."""
+    asked = list(values)
+    told = [value for value in asked if value is not None]
+    return of(told) if len(told) == len(asked) else None
+
+
+def _added(parts: Sequence[Counts]) -> Counts:
+    """Give counts of one kind, added field by field."""
+    kind = type(parts[0])
+    return kind.model_validate(
+        {name: _of_all(sum, (getattr(it, name) for it in parts)) for name in kind.model_fields}
+    )
+
+
+def _added_where_told(parts: Iterable[Counts | None]) -> Counts | None:
+    """Give counts of what not all clients had to do, such as holding idle connections."""
+    told = [it for it in parts if it is not None]
+    return _added(told) if told else None
+
+
+def _statuses(parts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for status, count in chain.from_iterable(it.items() for it in parts):
+        total[status] = total.get(status, 0) + count
+    return total
+
+
+def _samples(parts: Iterable[list[str]]) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(parts)))[:MOST_SAMPLES]
+
+
+def _times(parts: Sequence[Times]) -> Times:
+    """Give the distribution of all times; without histograms only its ends are known."""
+    from webdyno.model.histogram import Histogram, add_encoded  # numpy takes a while to import
+
+    shortest = _of_all(min, (it.min for it in parts))
+    longest = _of_all(max, (it.max for it in parts))
+    encoded = [it.histogram for it in parts if it.histogram is not None]
+    if len(encoded) < len(parts):
+        return Times(min=shortest, max=longest)
+    counts = [Histogram.decode(each).total for each in encoded]
+    measured = [part for part, count in zip(parts, counts, strict=True) if count]
+    if len(measured) < len(parts):
+        # Those of none are told as 0, which is no time.
+        return _times(measured) if measured else parts[0]
+    histogram = add_encoded(encoded)
+    all_times = Histogram.decode(histogram)
+
+    def at_most(permille: int) -> float | None:
+        found = all_times.at_most(permille)
+        return found if found is None or longest is None else min(found, longest)
+
+    return Times(
+        min=shortest,
+        mean=_of_all(lambda means: fmean(means, counts), (it.mean for it in parts)),
+        p50=at_most(500),
+        p90=at_most(900),
+        p99=at_most(990),
+        p99_9=at_most(999),
+        max=longest,
+        histogram=histogram,
+    )
+
+
+def _worst_lag(parts: Sequence[SendLag]) -> SendLag:
+    return SendLag(
+        budget=max(it.budget for it in parts),
+        p50=_of_all(max, (it.p50 for it in parts)),
+        p99=_of_all(max, (it.p99 for it in parts)),
+        max=_of_all(max, (it.max for it in parts)),
+    )
+
+
+def _clients(parts: Sequence[Client]) -> Client:
+    return Client(
+        threads=sum(it.threads for it in parts),
+        cpu_user_s=sum(it.cpu_user_s for it in parts),
+        cpu_sys_s=sum(it.cpu_sys_s for it in parts),
+        busy=max(it.busy for it in parts),
+        stood_still_s=max(it.stood_still_s for it in parts),
+        still_windows=max(it.still_windows for it in parts),
+        left_out_windows=max(it.left_out_windows for it in parts),
+        wake_ups=_of_all(sum, (it.wake_ups for it in parts)),
+        busy_waits=any(it.busy_waits for it in parts),
+    )
+
+
+def _windows(parts: Sequence[Sequence[Window]]) -> list[Window]:
+    """Join windows of the same number; a client whose load ended before has none of the last."""
+    return [_window([it for it in same if it is not None]) for same in zip_longest(*parts)]
+
+
+def _window(parts: Sequence[Window]) -> Window:
+    return Window(
+        at_s=fmean(it.at_s for it in parts),
+        length_s=fmean(it.length_s for it in parts),
+        completed=sum(it.completed for it in parts),
+        lead_in=parts[0].lead_in,
+        cpu_s=_of_all(sum, (it.cpu_s for it in parts)),
+        stood_still=any(it.stood_still for it in parts),
+    )
+
+
+def _wholes(parts: Sequence[Whole]) -> Whole:
+    return Whole(
+        length_s=max(it.length_s for it in parts),
+        sent=_of_all(sum, (it.sent for it in parts)),
+        completed=sum(it.completed for it in parts),
+        by_status=_statuses(it.by_status for it in parts),
+        failures=_added([it.failures for it in parts]),
+        failure_samples=_samples(it.failure_samples for it in parts),
+        bytes=_added([it.bytes for it in parts]),
+        connections=_added([it.connections for it in parts]),
+        server_closed=_of_all(sum, (it.server_closed for it in parts)),
+    )
+
+
+def _endpoints(parts: Sequence[EndpointResult]) -> list[EndpointResult]:
+    by_name: dict[str, list[EndpointResult]] = {}
+    for part in parts:
+        by_name.setdefault(part.endpoint, []).append(part)
+    return [
+        EndpointResult(
+            endpoint=name,
+            completed=sum(it.completed for it in same),
+            failed=sum(it.failed for it in same),
+            rate_rps=sum(it.rate_rps for it in same),
+            response_time_us=_times([it.response_time_us for it in same]),
+        )
+        for name, same in by_name.items()
+    ]
