@@ -1,4 +1,4 @@
-"""Servers on one host, load from others, a database on a third: hosts of a cluster in their roles."""
+"""Servers on one host, load from others, a database on a third: roles in a cluster."""
 
 import os
 import signal

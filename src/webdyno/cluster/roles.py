@@ -12,7 +12,7 @@ from webdyno.cluster.host import Acting
 from webdyno.cluster.readings import joined_servers, joined_uses
 from webdyno.cluster.role_agent import keep_files
 from webdyno.generator import LoadOrder
-from webdyno.generator.joined import joined
+from webdyno.generator.joining import joined
 from webdyno.generator.shared import shares
 from webdyno.model.bench import BenchSettings
 from webdyno.model.mistake import Mistake, Trouble
