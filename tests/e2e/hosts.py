@@ -10,8 +10,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -65,6 +66,7 @@ class TestHost:
             "RAY_health_check_period_ms": "1000",
             "RAY_health_check_timeout_ms": "3000",
             "RAY_health_check_failure_threshold": "4",
+            "RAY_gcs_rpc_server_reconnect_timeout_s": "10",
         }
         with log.open("ab") as file:
             process = subprocess.Popen(
@@ -94,6 +96,24 @@ class TestHost:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
 
+    def start_node(self) -> None:
+        """Start its Ray node, as it was first started."""
+        self._start()
+
+    def has_node(self, start: Callable[[], None]) -> None:
+        """Start its node, and remember how."""
+        self._start = start
+        start()
+
+    def kill_node(self) -> None:
+        """Kill what Ray runs there, but for who gives orders."""
+        for part in ("raylet", "gcs_server", "ray start"):
+            self.signal(part, signal.SIGKILL)
+
+    def kill_all(self) -> None:
+        """Kill all that runs there."""
+        self.signal("", signal.SIGKILL)
+
     def kill(self) -> None:
         """Switch it off: all of its processes are killed at once."""
         for process in (self._holder, *self._started):
@@ -117,7 +137,7 @@ def ray_cluster_of(number: int, folder: Path, cpus: Sequence[str] = ()) -> Itera
             of_head = ("--head", f"--port={PORT}", "--include-dashboard=false")
             own = ("taskset", "--cpu-list", cpus[host.number - 1]) if cpus else ()
             role: tuple[str, ...] = of_head if host is hosts[0] else (f"--address={head}",)
-            _start_node(host, own, role, folder)
+            host.has_node(partial(_start_node, host, own, role, folder))
         yield hosts
 
 
@@ -126,9 +146,10 @@ def _start_node(host: TestHost, own: tuple[str, ...], role: tuple[str, ...], fol
     log = folder / f"ray-{host.name}.log"
     common = (f"--node-ip-address={host.address}", "--object-store-memory=80000000", "--num-cpus=2")
     for _ in range(TRIES):
+        before = len(log.read_text()) if log.exists() else 0
         node = host.popen(*own, BIN / "ray", "start", "--block", *role, *common, log=log)
         while node.poll() is None:
-            if "Ray runtime started" in log.read_text():
+            if "Ray runtime started" in log.read_text()[before:]:
                 return
             time.sleep(0.2)
     raise AssertionError(log.read_text())

@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ pytestmark = [
 SERVERS_CPU, CLIENTS_CPU = "0", str((os.cpu_count() or 1) - 1)
 ON_CLUSTER = ("--bench=cluster", f"--cluster={HEAD}")
 SERVED = "--set=bench.hosts.servers=host2"
+ROLES = ("run", "static-hello", *ON_CLUSTER, SERVED, '--set=bench.hosts.clients=["host3"]')
 
 
 @pytest.fixture(scope="module")
@@ -97,19 +99,109 @@ def test_web_server_php_and_database_are_on_three_hosts(
     nothing_stays(hosts)
 
 
-def test_a_client_that_is_lost_is_replaced(hosts: list[TestHost], shared: Path) -> None:
-    words = ("run", "static-hello", *ON_CLUSTER, SERVED, '--set=bench.hosts.clients=["host3"]')
-    process, said = begin(hosts[0], shared, *words, *QUICK, "--out=lost", "--no-report")
-    wait_until(lambda: loading(shared, "lost"), "nothing came")
-    before = (shared / "lost/slots.jsonl").read_bytes()
-    hosts[2].signal("", signal.SIGKILL)
-    process.wait(PATIENCE_S * 2)
+def disturbed(
+    host: TestHost, shared: Path, disturb: Callable[[], None], *words: str, out: str
+) -> tuple[RunFolder, str, int]:
+    """Disturb a run while it measures; see that no slot from before is other afterwards."""
+    process, said = begin(host, shared, *words, *QUICK, f"--out={out}", "--no-report")
+    wait_until(lambda: loading(shared, out), "nothing came")
+    before = (shared / out / "slots.jsonl").read_bytes()
+    disturb()
+    code = process.wait(PATIENCE_S * 2)
     told = said.read_text()
-    run = RunFolder.open(shared / "lost")
-    assert (shared / "lost/slots.jsonl").read_bytes().startswith(before)
-    assert process.returncode == 0, told
+    assert (shared / out / "slots.jsonl").read_bytes().startswith(before)
+    return RunFolder.open(shared / out), told, code
+
+
+def incidents(run: RunFolder) -> list[IncidentRecord]:
+    return [it for it in run.records() if isinstance(it, IncidentRecord)]
+
+
+def blocks(run: RunFolder) -> int:
+    return sum(isinstance(it, BlockRecord) for it in run.records())
+
+
+def test_a_cut_network_is_told_and_the_block_is_done_again(
+    hosts: list[TestHost], shared: Path
+) -> None:
+    servers, client = hosts[1], hosts[2]
+
+    def cut() -> None:
+        """Packets to the client go to nobody, who says nothing."""
+        nobody = f"{client.address} lladdr 02:00:00:00:00:99 nud permanent dev eth0"
+        servers.do(f"ip neigh replace {nobody}")
+        time.sleep(5)
+        servers.do(f"ip neigh del {client.address} dev eth0")
+
+    run, told, code = disturbed(hosts[0], shared, cut, *ROLES, out="cut")
+    assert code == 0, told
+    assert "the network between them was cut" in told
+    assert [it.arm for it in incidents(run)] == [None]
+    assert blocks(run) >= 6
+    nothing_stays(hosts)
+
+
+@pytest.mark.parametrize("frozen", [1, 2], ids=["servers", "client"])
+def test_a_host_that_stands_still_for_a_while_goes_on(
+    hosts: list[TestHost], shared: Path, frozen: int
+) -> None:
+    def freeze() -> None:
+        hosts[frozen].signal("", signal.SIGSTOP)
+        time.sleep(10)
+        hosts[frozen].signal("", signal.SIGCONT)
+
+    run, told, code = disturbed(hosts[0], shared, freeze, *ROLES, out=f"frozen{frozen}")
+    assert code == 0, told
+    assert "one of them stood still" in told
+    assert len(incidents(run)) == 1
+    nothing_stays(hosts)
+
+
+def test_a_client_that_is_lost_is_replaced(hosts: list[TestHost], shared: Path) -> None:
+    lost = hosts[2]
+    run, told, code = disturbed(hosts[0], shared, lost.kill_all, *ROLES, out="lost")
+    assert code == 0, told
     assert "host3 is gone" in told
     assert "makes load in its place" in told
-    assert [it.arm for it in run.records() if isinstance(it, IncidentRecord)] == [None]
-    assert sum(isinstance(it, BlockRecord) for it in run.records()) == 6
-    nothing_stays([hosts[1], *hosts[3:]])
+    assert [it.arm for it in incidents(run)] == [None]
+    assert blocks(run) >= 6
+    lost.start_node()
+    nothing_stays(hosts)
+
+
+def test_a_run_whose_servers_are_lost_goes_on_when_they_are_back(
+    hosts: list[TestHost], shared: Path
+) -> None:
+    lost = hosts[1]
+    run, told, code = disturbed(hosts[0], shared, lost.kill_all, *ROLES, out="servers")
+    assert code == 3, told
+    assert "host2 is gone" in told
+    assert "resume servers   goes on" in told
+    before = run.records()
+    lost.start_node()
+    process, said = begin(hosts[0], shared, "resume", "servers", f"--cluster={HEAD}", "--no-report")
+    assert process.wait(PATIENCE_S * 2) == 0, said.read_text()
+    assert "FASTER" in said.read_text()
+    again = RunFolder.open(shared / "servers")
+    assert again.records()[: len(before)] == before
+    assert blocks(again) >= 6
+    nothing_stays(hosts)
+
+
+def test_a_run_goes_on_after_its_head_was_lost(hosts: list[TestHost], shared: Path) -> None:
+    """Ray ends who gave the orders, and the nodes, when their head doesn't come back."""
+    head = hosts[0]
+    run, told, code = disturbed(head, shared, head.kill_node, *ROLES, out="head")
+    assert code != 0, told
+    before = run.records()
+    nothing_stays(hosts[1:])
+    for host in hosts:
+        host.kill_all()
+    for host in hosts:
+        host.start_node()
+    process, said = begin(head, shared, "resume", "head", f"--cluster={HEAD}", "--no-report")
+    assert process.wait(PATIENCE_S * 2) == 0, said.read_text()
+    again = RunFolder.open(shared / "head")
+    assert again.records()[: len(before)] == before
+    assert blocks(again) >= 6
+    nothing_stays(hosts)

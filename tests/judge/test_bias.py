@@ -12,7 +12,7 @@ from builders import SimulatedArm, SimulatedRun, service_use, simulated_run
 from judge.validity.broken import load_with, quiet_readings, with_thirds
 from webdyno.judge import judge
 from webdyno.judge.bias import CAUSES, LEAST_MINDED
-from webdyno.judge.bounds import REFILL_S
+from webdyno.judge.bounds import REFILL_S, SHORTEST_STEAL_S
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.model.records import Record, SlotRecord
@@ -178,8 +178,23 @@ def _interrupted(plant: Plant) -> Plant:
     return changed
 
 
+def _charged(stolen_s: float) -> Plant:
+    return _servers("steal_s", stolen_s)
+
+
+def _kept_apart(stolen_s: float) -> Plant:
+    """Stolen time that a kernel charges to nobody; caches were cold after each slice of it."""
+
+    def changed(readings: Readings) -> dict[str, Any]:
+        host = _servers("steal_s", stolen_s)(readings)["host"]
+        return {"host": host.model_copy(update={"steal_apart": True})}
+
+    return changed
+
+
 CHARGED: dict[str, Plant] = {
     "steal": _servers("steal_s", CHARGED_S),
+    "steal, kept apart": _kept_apart(CHARGED_S * SHORTEST_STEAL_S / REFILL_S),
     "other-work": _interrupted(_servers("user_s", 2 * CHARGED_S + 0.02)),
     "left-over-work": _interrupted(_left_over),
     "memory-pressure": _pressed,
@@ -206,7 +221,25 @@ def test_work_that_was_charged_to_the_servers(cause: str, share: float) -> None:
     cost = on(judged(run, charge), "server_cpu_us")
     assert cost.as_measured is (Verdict.SLOWER if share else Verdict.EQUIVALENT)
     holds(cost, 1.0)
-    assert {bias.cause for bias in cost.biases} == {cause}
+    assert {bias.cause for bias in cost.biases} == {cause.partition(",")[0]}
+
+
+@pytest.mark.parametrize(("plant", "most"), [(_kept_apart, 1.03), (_charged, 1.5)])
+def test_stolen_time_that_is_kept_apart_moves_a_cost_by_little(
+    plant: Callable[[float], Plant], most: float
+) -> None:
+    """A twentieth of the time is stolen from both arms, which use a fifth of it."""
+    arms = {"base": SimulatedArm(rate_rps=10_000), "other": SimulatedArm(rate_rps=10_000)}
+    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+
+    def steal(slot: SlotRecord) -> SlotRecord:
+        quiet = quiet_readings(slot)
+        readings = quiet.model_copy(update=plant(0.05 * TOOK_S)(quiet))
+        return slot.model_copy(update={"readings": readings})
+
+    cost = on(judged(run, steal), "server_cpu_us")
+    assert cost.bounded is not None
+    assert most / 1.2 < cost.bounded.high < most
 
 
 @pytest.mark.parametrize("time_constant", [0.3, 0.7, 1.4])

@@ -13,6 +13,7 @@ import numpy as np
 
 from webdyno.judge.bounds import (
     REFILL_S,
+    SHORTEST_STEAL_S,
     Bound,
     added_in_closed_loop_us,
     added_in_open_loop_us,
@@ -90,6 +91,12 @@ def _stolen_s(slot: SlotRecord) -> float:
     return slot.readings.host.servers.steal_s if slot.readings else 0.0
 
 
+def _charged_s(slot: SlotRecord) -> float:
+    """Give what stolen time can have added to the servers' CPU time: all, or cold caches."""
+    apart = slot.readings is not None and slot.readings.host.steal_apart
+    return _stolen_s(slot) * (REFILL_S / SHORTEST_STEAL_S if apart else 1.0)
+
+
 def _stolen(slot: SlotRecord) -> float:
     """Of servers and client together: each may have waited while the other was held up."""
     host = slot.readings.host if slot.readings else None
@@ -127,7 +134,7 @@ def _stopped(slot: SlotRecord) -> float:
 
 
 CAUSES = (
-    Cause("steal", STEAL_LIMIT, _stolen, _extra(_stolen_s)),
+    Cause("steal", STEAL_LIMIT, _stolen, _extra(_charged_s)),
     Cause("other-work", FOREIGN_LIMIT, _lost(foreign_s), _extra(_refilling_s(foreign_s))),
     Cause("left-over-work", LEFT_OVER_LIMIT, _lost(left_over_s), _extra(_refilling_s(left_over_s))),
     Cause("memory-pressure", PRESSURE_LIMIT, memory_waiting, _extra(_reclaiming_s)),

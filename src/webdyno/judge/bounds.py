@@ -17,6 +17,9 @@ from webdyno.model.histogram import Histogram
 
 REFILL_S = 50e-6
 """To fill a core's own caches anew after somebody else ran: 1 MiB at 20 GB/s."""
+SHORTEST_STEAL_S = 0.7e-3
+"""A host's scheduler gives a CPU away for a slice: of 0.7 ms or more in Linux (sched_base_slice,
+times 1 + log2 of its CPUs), of 1 ms or more in Xen (its rate limit)."""
 STILL_TO_COME = 1.0
 """Of a change seen from first to last: how much more of it may come once the server has settled."""
 LAG_WEIGHTS = ((0.5, "p50"), (0.49, "p99"), (0.01, "max"))
@@ -67,7 +70,8 @@ def extra_share(extra_cpu_s: float, used_cpu_s: float) -> float:
 def cpu_when_shared(cause: str, share: float) -> Bound:
     """Bound CPU time per request of which a share may not be the servers' own work.
 
-    `steal`: kernels that can't tell charge stolen time to whatever ran, at most all of it.
+    `steal`: kernels that can't tell charge stolen time to whatever ran, at most all of it. Others
+    leave cold caches as well, once for each `SHORTEST_STEAL_S` at most.
     `other-work`, `left-over-work`: others leave cold caches, once for each time that a server was
     interrupted (involuntary switches), at most `REFILL_S` each; nor can filling them again take
     longer than it took the others, which is less than all of their time. `memory-pressure`:

@@ -168,6 +168,8 @@ class HostUse(Model):
     """Tasks that run or wait, averaged over the last minute."""
     pressure: PressureUse | None
     """None where the kernel doesn't tell."""
+    steal_apart: bool = False
+    """Whether the kernel keeps stolen time apart from the CPU time of programs, and says so."""
     samples: list[HostSample] = []
 
 
