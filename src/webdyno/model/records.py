@@ -142,7 +142,9 @@ class IncidentRecord(Model):
     point: Count = 0
     block: Count
     arm: str | None
-    """Whose servers failed; None: the load generator did."""
+    """Whose servers failed; None: the load generator did, or hosts."""
+    of_hosts: bool = False
+    """Whether a host was lost, or the network between hosts was cut."""
     happened_at: datetime
     what: str
     log_tail: list[str] = []

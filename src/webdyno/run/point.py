@@ -26,6 +26,7 @@ from webdyno.model.records import (
     StopRecord,
 )
 from webdyno.run.folder import RunFolder
+from webdyno.run.host import HostLost, LinkCut
 from webdyno.run.planned import PlannedArm
 from webdyno.run.roles import Roles
 from webdyno.run.state import in_state
@@ -186,11 +187,12 @@ class MeasuredPoint:
         )
 
     def keep_incident(self, block: int, arm: str | None, trouble: Trouble) -> None:
-        """Put on record that an arm's servers failed, or (None) the load generator."""
+        """Put on record that an arm's servers failed, or (None) the load generator or hosts."""
         died = trouble if isinstance(trouble, StackDied) else None
         incident = IncidentRecord(
             block=block,
             arm=arm,
+            of_hosts=isinstance(trouble, HostLost | LinkCut),
             happened_at=datetime.now(UTC),
             what=died.what if died else str(trouble).splitlines()[0],
             log_tail=died.log_tail if died else [],

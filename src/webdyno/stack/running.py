@@ -343,7 +343,8 @@ class RunningStack:
             if time.time() - old.lstat().st_mtime > LINK_KEPT_FOR_S:
                 old.unlink(missing_ok=True)
         link = links / placement.name
-        link.symlink_to(files)
+        with suppress(FileExistsError):  # of another host that is this machine as well
+            link.symlink_to(files)
         self._left.append(link)
         return link
 

@@ -54,7 +54,8 @@ def _incidents(measured: Measured, head: RunHead) -> Iterator[Finding]:
         too_many = len(mine) > max(1.0, TOO_MANY_LEFT_OUT * len(finished))
         first = lost[0] if lost else mine[0]
         more = f" (and {count(len(mine) - 1, 'more incident')})" if len(mine) > 1 else ""
-        whose = f"arm {arm}" if arm is not None else "the load generator"
+        nobody = "between hosts" if first.of_hosts else "the load generator"
+        whose = nobody if arm is None else f"arm {arm}"
         again = "" if lost else "; measured again since, from the block's start"
         yield Finding(
             rule=INCIDENT.name,
@@ -68,6 +69,8 @@ def _incidents(measured: Measured, head: RunHead) -> Iterator[Finding]:
 def _remedy(incident: IncidentRecord, *, resume: bool) -> str:
     log = f"Its log ends: {' | '.join(incident.log_tail[-3:])}. " * bool(incident.log_tail)
     go_on = "What was measured before is kept: go on with `webdyno resume`. " * resume
+    if incident.of_hosts:
+        return f"{log}{go_on}If it happens again, look at that host, and at the network to it."
     if incident.arm is None:
         return (
             f"{log}{go_on}If it happens again, see whether the kernel killed it (`dmesg`: out of "

@@ -1,0 +1,245 @@
+"""A run on hosts in their roles: real agents, servers and engines, orders that cross as values."""
+
+import pickle
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webdyno.cli.progress import RunProgress
+from webdyno.cluster.host import Acting
+from webdyno.cluster.place import ClusterPlace
+from webdyno.cluster.role_agent import RoleAgent, keep_files
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.generator import GeneratorError
+from webdyno.model.cluster import Ended, LinkFacts, Piece
+from webdyno.model.experiment import Experiment
+from webdyno.model.machine import Machine
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
+from webdyno.run.block import run_block
+from webdyno.run.folder import RunFolder
+from webdyno.run.host import HostLost, Loaded
+from webdyno.run.session import _open_points, begin_run, measure
+
+HERE = "127.0.0.1"
+CATALOGUE = Catalogue.load()
+FEWEST_BLOCKS = 6
+Disturb = Callable[[str, str, Any], Any]
+"""Host, order, and what came of it -> what comes of it instead."""
+
+
+class StandInActing:
+    """An agent in this process, at which everything comes and goes as bytes."""
+
+    def __init__(self, name: str, agent: RoleAgent, disturb: Disturb) -> None:
+        self.name = name
+        self._agent, self._disturb = agent, disturb
+
+    def do(self, what: str, *values: Any) -> Any:  # noqa: ANN401
+        """Give it an order."""
+        sent = pickle.loads(pickle.dumps(values))  # noqa: S301
+        reply = pickle.loads(pickle.dumps(self._agent.do(what, *sent)))  # noqa: S301
+        if reply.refusal is not None:
+            raise reply.refusal
+        return self._disturb(self.name, what, reply.value)
+
+    def release(self) -> None:
+        """Let it go."""
+        self._agent.do("close")
+
+
+class StandInHost:
+    """A host that is this machine."""
+
+    address = HERE
+
+    def __init__(self, name: str, disturb: Disturb) -> None:
+        self.name = name
+        self._disturb = disturb
+
+    def acting(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> Acting:
+        """Have an agent."""
+        return StandInActing(self.name, RoleAgent(parcel, HERE, peers, yes=yes), self._disturb)
+
+    def look(self) -> Machine:
+        """Nobody asks."""
+        raise NotImplementedError
+
+    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
+        """Nobody asks."""
+        raise NotImplementedError
+
+    def interrupt(self) -> None:
+        """Nobody asks."""
+        raise NotImplementedError
+
+    def answer_link(self) -> Iterator[tuple[str, int]]:
+        """Nobody asks."""
+        raise NotImplementedError
+
+    def measure_link(self, address: str, port: int) -> LinkFacts:
+        """Nobody asks."""
+        raise NotImplementedError
+
+
+def place_of(*names: str, disturb: Disturb = lambda _, __, came: came) -> ClusterPlace:
+    return ClusterPlace([StandInHost(name, disturb) for name in names], yes=False)
+
+
+def experiment(bench: dict[str, object], site: str = "static", **stacks: str) -> Experiment:
+    arms = stacks or {"nginx": "nginx", "apache": "apache-event"}
+    told = {
+        "title": "t",
+        "question": "q?",
+        "site": site,
+        "arms": {name: {"stack": stack} for name, stack in arms.items()},
+        "load": {"connections": 4},
+        "measure": {"slot_s": 0.1, "warmup_s": 0, "slots_per_arm": 2, "max_blocks": 6, "seed": 1},
+        "bench": {"kind": "cluster", **bench},
+    }
+    return read_experiment(CommandLine(told, {}), [], CATALOGUE)
+
+
+def run_on(place: ClusterPlace, asked: Experiment, out: Path) -> RunFolder:
+    with place, begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder:
+        measure(folder, RunProgress(folder.head), place=place)
+    return RunFolder.open(out)
+
+
+def one_block_on(place: ClusterPlace, asked: Experiment, out: Path) -> RunFolder:
+    with (
+        place,
+        begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder,
+        ExitStack() as exits,
+    ):
+        (at,) = _open_points(folder, RunProgress(folder.head), place, exits)
+        run_block(at, 1)
+    return RunFolder.open(out)
+
+
+def slots_of(run: RunFolder) -> list[SlotRecord]:
+    return [it for it in run.records() if isinstance(it, SlotRecord)]
+
+
+def blocks_of(run: RunFolder) -> int:
+    return sum(isinstance(it, BlockRecord) for it in run.records())
+
+
+def test_two_hosts_share_a_load(tmp_path: Path) -> None:
+    hosts = {"servers": "web", "clients": ["one", "two"]}
+    place = place_of("web", "one", "two")
+    run = one_block_on(place, experiment({"hosts": hosts}), tmp_path / "run")
+    assert blocks_of(run) == 1
+    assert set(run.head.hosts) == {"web", "one", "two"}
+    for slot in slots_of(run):
+        assert slot.load.client.threads >= 2
+        assert slot.load.requests.completed > 0
+        assert slot.load.failures.total == 0
+        assert slot.readings
+        assert slot.readings.silent_s is not None
+    kept = {path.name for path in (tmp_path / "run/blocks").rglob("*") if path.is_file()}
+    assert {"nginx.conf", "httpd.conf", "nginx.log", "apache.log"} <= kept
+
+
+def test_services_of_a_stack_have_hosts_of_their_own(tmp_path: Path) -> None:
+    bench: dict[str, object] = {
+        "hosts": {"servers": "web", "clients": ["load"]},
+        "services": {"phpfpm": {"host": "php"}, "mariadb": {"host": "db"}},
+    }
+    asked = experiment(bench, "frontpage", one="nginx-phpfpm", other="nginx-phpfpm")
+    place = place_of("web", "php", "db", "load")
+    run = one_block_on(place, asked, tmp_path / "run")
+    assert blocks_of(run) == 1
+    for slot in slots_of(run):
+        assert slot.readings
+        assert set(slot.readings.services) == {"nginx", "phpfpm", "mariadb"}
+        assert slot.readings.front == "nginx"
+        assert slot.servers.cpu_s > 0
+    assert set(run.head.versions["one"]) == {"nginx", "phpfpm", "mariadb"}
+
+
+def test_another_host_makes_load_for_one_that_is_lost(tmp_path: Path) -> None:
+    lost = iter([False] * 5 + [True])
+
+    def disturb(host: str, what: str, came: Any) -> Any:  # noqa: ANN401
+        if host == "one" and what == "load" and next(lost, False):
+            raise HostLost("one is gone", "one")
+        return came
+
+    place = place_of("web", "one", "two", disturb=disturb)
+    run = run_on(place, experiment({}), tmp_path / "run")
+    (incident,) = (it for it in run.records() if isinstance(it, IncidentRecord))
+    assert incident.of_hosts
+    assert (incident.arm, incident.what) == (None, "one is gone")
+    assert blocks_of(run) >= FEWEST_BLOCKS
+
+
+def test_servers_that_are_lost_end_the_run(tmp_path: Path) -> None:
+    def disturb(host: str, what: str, came: Any) -> Any:  # noqa: ANN401
+        if host == "web" and what == "slot_ends":
+            raise HostLost("web is gone", "web")
+        return came
+
+    place = place_of("web", "one", "two", disturb=disturb)
+    with pytest.raises(HostLost, match="web is gone"):
+        run_on(place, experiment({}), tmp_path / "run")
+
+
+def test_a_block_in_which_the_network_was_cut_is_done_again(tmp_path: Path) -> None:
+    cuts = iter([True])
+
+    def disturb(_: str, what: str, came: Any) -> Any:  # noqa: ANN401
+        if isinstance(came, Loaded) and came.use and what == "load" and next(cuts, False):
+            return came._replace(use=came.use._replace(silent_s=3.0))
+        return came
+
+    run = run_on(place_of("web", "one", disturb=disturb), experiment({}), tmp_path / "run")
+    (incident,) = (it for it in run.records() if isinstance(it, IncidentRecord))
+    assert "no sign of life for 3 s" in incident.what
+    assert blocks_of(run) >= FEWEST_BLOCKS
+    assert len([it for it in slots_of(run) if it.block == 1]) == 5
+
+
+@pytest.mark.parametrize(
+    ("hosts", "bench", "words"),
+    [
+        (["a", "b"], {"hosts": {"servers": "c"}}, "there is no host c; there are a, b"),
+        (["a", "b"], {"services": {"nginx": {"host": "d"}}}, "there is no host d"),
+        (["a"], {}, "a host for the servers is needed and another one for the client"),
+    ],
+)
+def test_hosts_that_are_not_there_are_told(
+    hosts: list[str], bench: dict[str, object], words: str
+) -> None:
+    with pytest.raises(Mistake, match=words):
+        place_of(*hosts).resolved(experiment(bench))
+
+
+def test_services_that_no_arm_has_are_told(tmp_path: Path) -> None:
+    bench: dict[str, object] = {"services": {"mariadb": {"host": "c"}}}
+    with pytest.raises(Mistake, match="arm nginx has no such service; it has nginx"):
+        run_on(place_of("a", "b", "c"), experiment(bench), tmp_path / "run")
+
+
+def test_a_host_can_not_serve_and_make_load() -> None:
+    with pytest.raises(Mistake, match="a can't serve and make load"):
+        experiment({"hosts": {"servers": "a", "clients": ["a"]}})
+
+
+def test_nobody_else_is_loaded() -> None:
+    place = place_of("web", "one")
+    asked = place.resolved(experiment({}))
+    with place:
+        place.look(asked, CATALOGUE)
+        acting = place._acting["one"]
+        acting.do("at_point", 0)
+        with pytest.raises(GeneratorError, match="is no host of this cluster"):
+            acting.do("ask", "nginx", "http://127.0.0.2:80", [])
+
+
+def test_files_of_a_host_stay_in_their_folder(tmp_path: Path) -> None:
+    with pytest.raises(Trouble, match="none of the run's"):
+        keep_files({"../x": b""}, tmp_path)
