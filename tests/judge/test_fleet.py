@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
+from judge.test_league import RATES, league_of
 from judge.validity.broken import load_with
 from webdyno.judge.fleet import intervals_of, judge_fleet, judge_machine, machines_differ
+from webdyno.judge.judgement import judge
 from webdyno.model.fleet import FleetJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.model.mistake import Mistake
@@ -17,13 +19,13 @@ FLEETS = 2_000
 BETWEEN_SD, BLOCK_SD, BLOCKS = 0.06, 0.04, 6
 
 
-def measured(ratio: float, seed: int = 1, **machine: object) -> SimulatedRun:
+def measured(ratio: float, seed: int = 1, *, blocks: int = 8, **machine: object) -> SimulatedRun:
     """A run on a machine on which nginx is so many times as fast."""
     arms = {
         "apache": SimulatedArm(rate_rps=20_000),
         "nginx": SimulatedArm(rate_rps=20_000 * ratio),
     }
-    run = simulated_run(arms, seed=seed, restart_sd=0.01, slot_sd=0.01)
+    run = simulated_run(arms, blocks=blocks, seed=seed, restart_sd=0.01, slot_sd=0.01)
     here = run.head.machine.model_copy(update=machine)
     return SimulatedRun(run.head.model_copy(update={"machine": here}), run.records)
 
@@ -143,3 +145,19 @@ def test_points_that_a_machine_lacks_are_left_out() -> None:
     found = judged(swept(measured(4.0, 1), 2), swept(measured(4.1, 2), 1))
     assert [it.levels for it in found.points] == [{"load.connections": 1}]
     assert found.left_out == [{"load.connections": 8}]
+
+
+def test_a_machine_is_judged_as_its_own_report_has_it() -> None:
+    run = measured(1.01, blocks=45)
+    (at,) = judge_machine(run.head, run.records).points
+    whole = judge(run.head, run.records)
+    decisive = [it for it in whole.comparisons if it.metric == "rate_rps"]
+    # What other metrics tell beside it is for the report alone.
+    assert at.compared == [it.model_copy(update={"clear_beside": None}) for it in decisive]
+
+
+def test_leagues_with_other_first_places_are_compared_with_the_same_arm() -> None:
+    first, second = league_of(RATES), league_of(RATES | {"lighttpd": 20_000.0})
+    (at,) = judged(first, second).points
+    assert {it.b for it in at.comparisons} == {"apache"}
+    assert [it.a for it in at.comparisons] == ["caddy", "lighttpd", "nginx"]

@@ -19,35 +19,43 @@ import numpy as np
 from webdyno.judge.comparison import ALPHA, DELTA, interval_of
 from webdyno.judge.differences import mismatches, surroundings
 from webdyno.judge.interval import LARGEST_LOG, TINY, Estimate, Logs, t_quantile, within_floats
-from webdyno.judge.judgement import WEIGHT, judge
+from webdyno.judge.judgement import WEIGHT, judge_deciding_metric
 from webdyno.judge.sweep import runs_by_point
 from webdyno.judge.verdict import by_interval
 from webdyno.model import format as text
+from webdyno.model.experiment import Level
 from webdyno.model.fleet import AcrossMachines, FleetJudgement, FleetPoint, Replicate, Variety
-from webdyno.model.judgement import Comparison, Judgement, Verdict
+from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.metrics import metric_rule
 from webdyno.model.mistake import Mistake
-from webdyno.model.point import PointJudgement, PointPlan, plan_points
+from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import Difference
+
+
+class MeasuredPoint(NamedTuple):
+    """What a machine's run says at one point."""
+
+    levels: dict[str, Level]
+    compared: list[Comparison]
+    """Each arm with the baseline on the deciding metric: all that a fleet asks of a machine."""
 
 
 class Machine(NamedTuple):
     """What one machine's run says, without its records: of a thousand machines they are many GB."""
 
     head: RunHead
-    points: list[PointJudgement]
+    points: list[MeasuredPoint]
     """Those that it has measured."""
 
 
 def judge_machine(head: RunHead, records: Sequence[Record]) -> Machine:
     """Judge each point that a machine has measured."""
-    measured = [
-        at for at in runs_by_point(head, records) if any(record.block for record in at.records)
-    ]
     points = [
-        PointJudgement(point=at.point, judgement=judge(at.head, at.records)) for at in measured
+        MeasuredPoint(at.point.levels, judge_deciding_metric(at.head, at.records))
+        for at in runs_by_point(head, records)
+        if any(record.block for record in at.records)
     ]
     return Machine(head, points)
 
@@ -65,10 +73,10 @@ def judge_fleet(machines: Mapping[str, Machine]) -> FleetJudgement:
     for plan in [] if unlike else plan_points(first.experiment):
         levels = plan.point.levels
         there = {
-            name: at.judgement
+            name: at.compared
             for name, it in machines.items()
             for at in it.points
-            if at.point.levels == levels
+            if at.levels == levels
         }
         if len(there) == len(machines):
             points.append(_judge_point(plan, there))
@@ -105,12 +113,11 @@ def _mismatches(first: RunHead, other: RunHead) -> list[Difference]:
     return mismatches(mine, theirs, list(mine.arms))
 
 
-def _judge_point(plan: PointPlan, judged: Mapping[str, Judgement]) -> FleetPoint:
-    baseline, *arms = plan.experiment.arms
-    metric = plan.experiment.measure.decide_on
+def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) -> FleetPoint:
+    _, *arms = plan.experiment.arms
     found = [
         _across(
-            {name: _of_pair(it, metric, arm, baseline) for name, it in judged.items()},
+            {name: _of_arm(it, arm) for name, it in compared.items()},
             confidence=1 - ALPHA / len(arms),
         )
         for arm in arms
@@ -123,9 +130,8 @@ def _judge_point(plan: PointPlan, judged: Mapping[str, Judgement]) -> FleetPoint
     )
 
 
-def _of_pair(judged: Judgement, metric: str, arm: str, baseline: str) -> Comparison:
-    names = (metric, arm, baseline)
-    return next(it for it in judged.comparisons if (it.metric, it.a, it.b) == names)
+def _of_arm(compared: Sequence[Comparison], arm: str) -> Comparison:
+    return next(it for it in compared if it.a == arm)
 
 
 def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachines:

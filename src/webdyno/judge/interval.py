@@ -1,7 +1,7 @@
 """Intervals and tests on d, the log ratios of the blocks. All confidence levels are two-sided."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -16,6 +16,8 @@ TINY = 1e-24
 """Variance of ratios that are equal but for rounding."""
 EXACT_UP_TO = 40
 RANDOM_FLIPS = 50_000
+FLIPS_AT_ONCE = 1_000
+"""As many as fit into a CPU's cache."""
 LARGEST_LOG = 600.0
 """Of a ratio; beyond it records are damaged or nothing bounds it, and floats soon at their end."""
 
@@ -163,14 +165,27 @@ def sign_flip_p(d: Logs) -> float:
     if observed <= tolerance:
         return 1.0
     if len(d) > EXACT_UP_TO:
-        flips = np.random.default_rng(0).choice([-1.0, 1.0], (RANDOM_FLIPS, len(d)))
-        as_far = int(np.count_nonzero(np.abs(flips @ d) >= observed - tolerance))
+        far = observed - tolerance
+        as_far = sum(
+            int(np.count_nonzero(np.abs(flips.astype(np.float64) @ d) >= far))
+            for flips in _random_flips(len(d))
+        )
         return (as_far + 1) / (RANDOM_FLIPS + 1)
     middle = len(d) // 2
     first, second = _signed_sums(d[:middle]), _signed_sums(d[middle:])
     below = np.searchsorted(second, observed - tolerance - first)
     one_side = int((len(second) - below).sum())
     return min(1.0, 2.0 * one_side / 2.0 ** len(d))
+
+
+@lru_cache(maxsize=2)
+def _random_flips(n: int) -> list[NDArray[np.int8]]:
+    """Draw sign patterns for n blocks, some rows at a time.
+
+    Remembered, as all metrics of all runs of that length ask for the same ones.
+    """
+    rng, signs = np.random.default_rng(0), np.array([-1, 1], np.int8)
+    return [rng.choice(signs, (FLIPS_AT_ONCE, n)) for _ in range(RANDOM_FLIPS // FLIPS_AT_ONCE)]
 
 
 def _signed_sums(d: Logs) -> Logs:

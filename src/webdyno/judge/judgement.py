@@ -97,8 +97,7 @@ def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judg
         compared = compare_with_baseline(valid, experiment, rule)
         findings += same_arm_findings(compared)
         findings += _flips(compared, _with_all_slots(measured, left_out, experiment, rule))
-        judged = [_unless_invalid(comparison, findings) for comparison in compared]
-        comparisons += [_with_reason(comparison, findings) for comparison in judged]
+        comparisons += _with_findings(compared, findings)
     comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
     asked = decisive(comparisons, decide_on)
     apart = judge_endpoints(valid_for(measured, left_out, JUDGED_BY), experiment)
@@ -228,10 +227,31 @@ def ratios_so_far(experiment: Experiment, records: Sequence[Record]) -> list[Com
 
     Broken slots are left out as in the judgement; whether there are too many of them isn't asked.
     """
+    return _on_deciding_metric(Measured.of(records), experiment)
+
+
+def judge_deciding_metric(head: RunHead, records: Sequence[Record]) -> list[Comparison]:
+    """Compare on the deciding metric alone, with the verdicts that the whole judgement has.
+
+    For who asks that of many runs: it takes a fraction of the time. A league's arms are compared
+    with the experiment's first one.
+    """
     measured = Measured.of(records)
+    compared = _on_deciding_metric(measured, head.experiment)
+    return _with_findings(compared, findings_of(head, measured))
+
+
+def _on_deciding_metric(measured: Measured, experiment: Experiment) -> list[Comparison]:
     rule = metric_rule(experiment.measure.decide_on)
     valid = valid_for(measured, left_out_slots(measured), rule.name)
     return compare_with_baseline(valid, experiment, rule)
+
+
+def _with_findings(
+    compared: Sequence[Comparison], findings: Sequence[Finding]
+) -> list[Comparison]:
+    judged = [_unless_invalid(comparison, findings) for comparison in compared]
+    return [_with_reason(comparison, findings) for comparison in judged]
 
 
 def _unless_invalid(comparison: Comparison, findings: Sequence[Finding]) -> Comparison:
