@@ -2,20 +2,26 @@
 
 The blocks of a run of yours are drawn at random, with replacement, into the runs of as many hosts
 as are asked for. Their pieces come as those of hosts do, each host in a thread of its own; then all
-is judged, and the page made. Printed for each size: CPU time per block until it is on disk (drawing
-it included), until it is judged, that of verdict and page, what lies on disk, and the most memory
-that was needed.
+is judged, over processes as `webdyno fleet` does, and the page made. Printed for each size: CPU
+time per block until it is on disk (drawing it included) and that of judging it, CPU time of verdict
+and page, size of the page, what lies on disk, the most memory that was needed by who gave the
+orders and by a process that judged, and how long all of it took.
 """
 
+import io
 import json
 import multiprocessing
+import os
 import resource
 import sys
 import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from random import Random
 
@@ -25,9 +31,12 @@ from rich.table import Table
 from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
-from webdyno.cluster.replicates import Fleet
-from webdyno.judge.fleet import judge_fleet, judge_machine
+from webdyno.cli.replicates import BlockNews
+from webdyno.cluster.judging import judged_machines
+from webdyno.cluster.replicates import Fleet, finished_runs
+from webdyno.judge.fleet import judge_fleet
 from webdyno.model.cluster import Ended, Piece
+from webdyno.model.machine import Machine
 from webdyno.model.run import RunHead
 from webdyno.report.fleet import fleet_page
 from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
@@ -39,30 +48,57 @@ EXAMPLES = """\
     .venv/bin/python bench/fleet_size.py /tmp/run --hosts 1000 --blocks 100
 """
 RECORDS = PurePosixPath(RECORDS_FILE)
+HEADINGS = (
+    "hosts",
+    "kept, ms/block",
+    "judged, ms/block",
+    "verdict, s",
+    "page, kB",
+    "disk, MB",
+    "memory, MB",
+    "judging, MB",
+    "took, s",
+)
 
 
 @dataclass(frozen=True)
 class Template:
-    """A run that was measured: what its first lines are, and those of each block."""
+    """A run that was measured: the lines of each of its blocks, those before and those after."""
 
     head: RunHead
     before: list[bytes]
-    blocks: list[list[dict[str, object]]]
+    blocks: dict[int, list[bytes]]
+    after: list[bytes]
 
     @classmethod
     def of(cls, path: Path) -> "Template":
-        """Read a run of one point; raise BenchError where it has no block."""
-        blocks: dict[int, list[dict[str, object]]] = {}
-        before: list[bytes] = []
-        lines = (path / RECORDS_FILE).read_bytes().splitlines()
-        for line, record in zip(lines, map(json.loads, lines), strict=True):
-            if record.get("block"):
-                blocks.setdefault(record["block"], []).append(record)
-            elif record["kind"] != "stop":
-                before.append(line)
-        if not blocks:
-            raise BenchError(f"{path} has no block: give a run that measured some")
-        return cls(RunFolder.open(path).head, before, list(blocks.values()))
+        """Read a run of one point; raise BenchError where it has no block or didn't end."""
+        template = cls(RunFolder.open(path).head, [], {}, [])
+        for line in (path / RECORDS_FILE).read_bytes().splitlines():
+            record = json.loads(line)
+            if record["kind"] == "stop":
+                template.after.append(line)
+            elif record.get("block"):
+                template.blocks.setdefault(record["block"], []).append(line)
+            else:
+                template.before.append(line)
+        if not template.blocks or not template.after:
+            raise BenchError(f"{path} didn't come to its end: give a run that did")
+        return template
+
+    def first_lines(self, machine: Machine) -> list[bytes]:
+        """Give what stands before the blocks, as another machine has it."""
+        theirs = machine.model_dump(mode="json")
+        return [
+            json.dumps(record | {"machine": theirs}).encode() if "machine" in record else line
+            for line, record in zip(self.before, map(json.loads, self.before), strict=True)
+        ]
+
+    def drawn(self, rng: Random, number: int) -> list[bytes]:
+        """Give a block that was drawn at random under another number."""
+        drawn = rng.choice(list(self.blocks))
+        was, now = (b'"block":%d,' % it for it in (drawn, number))
+        return [line.replace(was, now, 1) for line in self.blocks[drawn]]
 
 
 @dataclass
@@ -75,21 +111,22 @@ class DrawnHost:
 
     def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:  # noqa: ARG002
         """Say a block at a time."""
-        rng = Random(self.name)
         machine = self.template.head.machine.model_copy(update={"identity": self.name})
         head = self.template.head.model_copy(update={"machine": machine})
         yield Piece(PurePosixPath(HEAD_FILE), 0, head.model_dump_json().encode())
         said = 0
-        for number in range(self.blocks + 1):
-            lines = self._block(rng, number) if number else self.template.before
+        for lines in self._lines(machine):
             data = b"".join(line + b"\n" for line in lines)
             yield Piece(RECORDS, said, data)
             said += len(data)
         yield Ended(0, "")
 
-    def _block(self, rng: Random, number: int) -> list[bytes]:
-        drawn = rng.choice(self.template.blocks)
-        return [json.dumps(record | {"block": number}).encode() for record in drawn]
+    def _lines(self, machine: Machine) -> Iterator[list[bytes]]:
+        rng = Random(self.name)
+        yield self.template.first_lines(machine)
+        for number in range(1, self.blocks + 1):
+            yield self.template.drawn(rng, number)
+        yield self.template.after
 
     def interrupt(self) -> None:
         """Nothing to do."""
@@ -103,60 +140,78 @@ class Cost:
     blocks: int
     kept_cpu_s: float
     judged_cpu_s: float
-    verdict_s: float
+    verdict_cpu_s: float
+    page_bytes: int
     disk_bytes: int
     memory_bytes: int
+    judging_bytes: int
+    """Most memory of a process that judged; 0 where the one that gave the orders did it itself."""
+    took_s: float
 
 
 def cost_of(run: Path, hosts: int, blocks: int) -> Cost:
     """Drive a fleet of so many hosts, each of which measures so many blocks."""
     template = Template.of(run)
+    began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as name:
         out = Path(name)
         drawn = [DrawnHost(f"host{number}", template, blocks) for number in range(hosts)]
-        began_s = time.process_time()
-        Fleet(drawn, lambda _: b"", out).measure(hosts, lambda *_: None, yes=False)
-        kept_s = time.process_time()
-        machines = {}
-        for host in drawn:
-            folder = RunFolder.open(out / host.name)
-            machines[host.name] = judge_machine(folder.head, folder.records())
-        judged_s = time.process_time()
+        cpu_s = [_cpu_s()]
+        with redirect_stderr(io.StringIO()):  # what is told of blocks is made, but not shown
+            news = BlockNews(hosts, quiet=False)
+            Fleet(drawn, lambda _: b"", out).measure(hosts, news, yes=False)
+        cpu_s.append(_cpu_s())
+        machines = judged_machines({path.name: path for path in finished_runs(out)})
+        cpu_s.append(_cpu_s())
         found = judge_fleet(machines)
-        fleet_page(template.head, found, {}, "webdyno fleet")
-        verdict_s = time.process_time() - judged_s
+        page = fleet_page(template.head, found, {}, "webdyno fleet")
+        cpu_s.append(_cpu_s())
         disk = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-    memory_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    kept, judged, verdict = (after - before for before, after in pairwise(cpu_s))
     return Cost(
-        hosts, blocks, kept_s - began_s, judged_s - kept_s, verdict_s, disk, memory_kib * 1024
+        hosts=hosts,
+        blocks=blocks,
+        kept_cpu_s=kept,
+        judged_cpu_s=judged,
+        verdict_cpu_s=verdict,
+        page_bytes=len(page.encode()),
+        disk_bytes=disk,
+        memory_bytes=_most_memory_bytes(resource.RUSAGE_SELF),
+        judging_bytes=_most_memory_bytes(resource.RUSAGE_CHILDREN),
+        took_s=time.monotonic() - began_s,
     )
+
+
+def _cpu_s() -> float:
+    """Give the CPU time of this process and of those that it started and that have ended."""
+    return sum(os.times()[:4])
+
+
+def _most_memory_bytes(who: int) -> int:
+    return resource.getrusage(who).ru_maxrss * 1024
 
 
 def work(options: Namespace, console: Console) -> None:
     """Drive fleets of growing size, each in a process whose memory is its own."""
     table = Table(title=f"{options.blocks} blocks on each host", pad_edge=False)
-    for heading in (
-        "hosts",
-        "kept, ms/block",
-        "judged, ms/block",
-        "verdict, s",
-        "disk, MB",
-        "memory, MB",
-    ):
+    for heading in HEADINGS:
         table.add_column(heading, justify="right")
-    spawn = multiprocessing.get_context("spawn")
     for hosts in options.hosts:
         progress.print(f"{hosts} hosts …")
-        with spawn.Pool(1) as pool:
-            cost = pool.apply(cost_of, (options.folder, hosts, options.blocks))
+        # No daemon, as those of multiprocessing's pools: it has to start processes that judge.
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            cost = pool.submit(cost_of, options.folder, hosts, options.blocks).result()
         each = 1e3 / (cost.hosts * cost.blocks)
         table.add_row(
             str(cost.hosts),
             f"{cost.kept_cpu_s * each:.2f}",
             f"{cost.judged_cpu_s * each:.1f}",
-            f"{cost.verdict_s:.1f}",
+            f"{cost.verdict_cpu_s:.1f}",
+            f"{cost.page_bytes / 1e3:.0f}",
             f"{cost.disk_bytes / 1e6:.0f}",
             f"{cost.memory_bytes / 1e6:.0f}",
+            f"{cost.judging_bytes / 1e6:.0f}",
+            f"{cost.took_s:.0f}",
         )
     console.print(table)
 

@@ -7,8 +7,7 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from e2e.commands import webdyno_here
-from webdyno.cli.replicates import _News
-from webdyno.run.folder import RunFolder
+from webdyno.cli.replicates import BlockNews
 
 REFUSED = {
     ("--replicates=1",): "--replicates 1: two hosts or more",
@@ -54,9 +53,9 @@ def test_a_damaged_fleet_is_named(tmp_path: Path) -> None:
 
 def test_blocks_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = simulated_run({"nginx": SimulatedArm(rate_rps=40_000), "b": SimulatedArm()}, blocks=5)
-    folder = RunFolder.open(run.stored(tmp_path / "host1"))
+    folder = run.stored(tmp_path / "host1")
     records = tmp_path / "host1/slots.jsonl"
-    whole, news = records.read_bytes(), _News(quiet=False)
+    whole, news = records.read_bytes(), BlockNews(2, quiet=False)
     for end in (*range(0, len(whole), 700), len(whole)):  # cut anywhere
         records.write_bytes(whole[:end])
         news("host1", folder)
@@ -64,3 +63,20 @@ def test_blocks_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [line.partition(":")[0] for line in told] == [f"host1, block {n}" for n in range(1, 6)]
     sure = [line for line in told if "÷" in line]
     assert [line.partition(":")[0] for line in sure] == ["host1, block 2", "host1, block 4"]
+
+
+def test_of_many_hosts_only_how_far_they_are_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = {"nginx": SimulatedArm(rate_rps=40_000), "b": SimulatedArm()}
+    folder = simulated_run(arms, blocks=4).stored(tmp_path / "host")
+    records = folder / "slots.jsonl"
+    lines, news = records.read_bytes().splitlines(keepends=True), BlockNews(1000, quiet=False)
+    ends = [n for n, line in enumerate(lines, 1) if line.startswith(b'{"kind":"block"')]
+    for end in ends:
+        records.write_bytes(b"".join(lines[:end]))
+        for number in range(1000):
+            news(f"host{number}", folder)
+    assert capsys.readouterr().err.splitlines() == [
+        f"{n},000 blocks on 1,000 hosts, {n} on each" for n in range(1, 5)
+    ]

@@ -14,7 +14,6 @@ from webdyno.model.cluster import FLEET_FILE
 from webdyno.model.command import command
 from webdyno.model.mistake import Mistake
 from webdyno.model.run import PAGE_FILE
-from webdyno.run.folder import RunFolder
 
 
 def fleet(
@@ -51,33 +50,34 @@ def fleet(
         for path in runs
         for run in (finished_runs(path) if (path / FLEET_FILE).exists() else [path])
     ]
-    opened = {name: RunFolder.open(path) for name, path in _named(machines).items()}
     again = command("fleet", *runs, "--page", page or "fleet.html")
-    return show_fleet(opened, page, again, json=json)
+    return show_fleet(_named(machines), page, again, json=json)
 
 
 def show_fleet(
-    runs: Mapping[str, RunFolder], page: Path | None, again: str, *, json: bool = False
+    runs: Mapping[str, Path], page: Path | None, again: str, *, json: bool = False
 ) -> Exit:
-    """Judge runs by the machine's name; print what they say, and write the page.
+    """Judge runs' folders by the machine's name; print what they say, and write the page.
 
     `again` is the command that writes it another time.
     """
-    from webdyno.judge.fleet import judge_fleet, judge_machine
+    from webdyno.cluster.judging import judged_machines
+    from webdyno.judge.fleet import judge_fleet
     from webdyno.report.fleet import fleet_page, print_fleet
     from webdyno.report.page import replace_file
 
-    found = judge_fleet({name: judge_machine(it.head, it.records()) for name, it in runs.items()})
-    console, head = plain_console(), next(iter(runs.values())).head
+    machines = judged_machines(runs)
+    found = judge_fleet(machines)
+    console, head = plain_console(), machines[found.machines[0]].head
     if json:
         console.out(found.model_dump_json(indent=2), highlight=False)
     else:
         print_fleet(console, head, found)
     if page is not None:
         reports = {
-            name: relpath(run.path / PAGE_FILE, page.parent)
+            name: relpath(run / PAGE_FILE, page.parent)
             for name, run in runs.items()
-            if (run.path / PAGE_FILE).exists()
+            if (run / PAGE_FILE).exists()
         }
         replace_file(page, fleet_page(head, found, reports, again), again)
         console.print(f"Page: {page}", highlight=False)

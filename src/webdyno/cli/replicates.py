@@ -2,11 +2,12 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.cluster.replicates import Fleet, Replicated
 
 PAGE_FILE = "fleet.html"
+TOLD_APART = 20
+"""Of so many hosts each is told of by itself, and gets a report of its own."""
 BLOCK = b'{"kind":"block"'
 """How the record of a finished block begins; see `run.hidden.line_of`."""
 
@@ -105,7 +108,7 @@ def _measure(fleet: "Fleet", head: FleetHead, wanted: int, run: RunFlags) -> Exi
     if not run.telling.quiet:
         tell(f"{head.name} on {wanted} of {count(len(fleet.hosts), 'host')}; each measures all")
     try:
-        fleet.measure(wanted, _News(quiet=run.telling.quiet), yes=run.yes)
+        fleet.measure(wanted, BlockNews(wanted, quiet=run.telling.quiet), yes=run.yes)
     except KeyboardInterrupt:
         tell("\ninterrupted")
         return Exit.INTERRUPTED
@@ -148,31 +151,54 @@ def fit_hosts(hosts: Sequence["Host"]) -> list["Host"]:
     return [it.host for it in looked if not it.why_not]
 
 
-class _News:
+class BlockNews:
     """Tells of each block when it is there, and now and then how sure the answer is by now.
 
     That takes all of a host's records, so it is told after 2, 4, 8, … blocks: what it costs stays
-    in proportion to them.
+    in proportion to them. Of many hosts only how far they are is told, after as many blocks as
+    there are hosts.
     """
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, hosts: int, *, quiet: bool) -> None:
+        self._hosts = hosts
         self._quiet = quiet
         self._read_bytes: dict[str, int] = {}
         self._blocks: dict[str, int] = {}
+        self._all_blocks = 0
+        self._counting = Lock()
 
-    def __call__(self, host: str, folder: RunFolder) -> None:
+    def __call__(self, host: str, run: Path) -> None:
         """Tell of what is new in a host's run."""
         before = self._blocks.get(host, 0)
-        blocks = self._blocks[host] = before + self._new_blocks(host, folder)
+        blocks = before + self._new_blocks(host, run)
         if blocks == before or self._quiet:
             return
+        if self._hosts <= TOLD_APART:
+            self._blocks[host] = blocks
+            self._tell_of(host, run, before, blocks)
+        else:
+            self._count(host, blocks)
+
+    def _tell_of(self, host: str, run: Path, before: int, blocks: int) -> None:
         told = ""
         if blocks.bit_length() > max(before, 1).bit_length():
+            folder = RunFolder.open(run)
             told = f": {so_far_words(folder.head.experiment, folder.records())}"
         tell(f"{host}, block {blocks}{told}")
 
-    def _new_blocks(self, host: str, folder: RunFolder) -> int:
-        with (folder.path / RECORDS_FILE).open("rb") as file:
+    def _count(self, host: str, blocks: int) -> None:
+        with self._counting:
+            before = self._all_blocks
+            self._all_blocks += blocks - self._blocks.get(host, 0)
+            self._blocks[host] = blocks
+            if self._all_blocks // self._hosts > before // self._hosts:
+                least, most = min(self._blocks.values()), max(self._blocks.values())
+                spread = f"{least} to {most}" if least < most else f"{least}"
+                hosts = count(len(self._blocks), "host")
+                tell(f"{count(self._all_blocks, 'block')} on {hosts}, {spread} on each")
+
+    def _new_blocks(self, host: str, run: Path) -> int:
+        with (run / RECORDS_FILE).open("rb") as file:
             file.seek(self._read_bytes.get(host, 0))
             whole, _, _ = file.read().rpartition(b"\n")
             self._read_bytes[host] = self._read_bytes.get(host, 0) + len(whole)
@@ -189,30 +215,31 @@ def _make(folder: Path) -> None:
 
 
 def _tell_of_failures(done: Sequence["Replicated"]) -> None:
-    from webdyno.cluster.replicates import MEASURED
-
-    for it in done:
-        if it.lost is not None:
+    failed = [it for it in done if it.lost is not None or it.came_to_nothing]
+    for it in failed[:TOLD_APART]:
+        if it.ended is None:
             tell(f"{it.lost}; what it had measured is kept in {it.folder}")
-        elif it.ended is not None and it.ended.code not in MEASURED:
+        else:
             tell(f"{it.host} measured nothing to its end (exit code {it.ended.code}):")
             tell(f"    {it.ended.said.strip()}")
+    if len(failed) > TOLD_APART:
+        tell(f"… and {count(len(failed) - TOLD_APART, 'more host')} came to nothing or were lost")
 
 
 def _shown(runs: Sequence[Path], folder: Path, *, report: bool) -> Exit:
     """Judge the runs that came to their end together, and write the pages."""
     if len(runs) < 2:
         raise Trouble(f"{count(len(runs), 'host')} came to an end, which says nothing of others")
-    opened = {path.name: RunFolder.open(path) for path in runs}
-    if report:
-        _write_reports(opened)
+    if report and len(runs) <= TOLD_APART:
+        _write_reports(runs)
     page = folder / PAGE_FILE if report else None
-    return show_fleet(opened, page, command("fleet", folder, "--page", folder / PAGE_FILE))
+    named = {path.name: path for path in runs}
+    return show_fleet(named, page, command("fleet", folder, "--page", folder / PAGE_FILE))
 
 
-def _write_reports(runs: Mapping[str, RunFolder]) -> None:
+def _write_reports(runs: Iterable[Path]) -> None:
     from webdyno.cli.result import see
     from webdyno.report.page import write_report
 
-    for run in runs.values():
-        write_report(run.path, see(run).view)
+    for run in runs:
+        write_report(run, see(RunFolder.open(run)).view)

@@ -9,18 +9,25 @@ a run's does, and the run of each host: whoever has it can go on.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from webdyno.cluster.host import HostLost, Runner
 from webdyno.model.cluster import Ended, Piece
+from webdyno.model.point import plan_points
+from webdyno.model.records import RECORD
 from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
 from webdyno.run.session import is_finished
 
-News = Callable[[str, RunFolder], None]
-"""Is told a host's name when something new was measured there, with its run so far."""
+News = Callable[[str, Path], None]
+"""Is told a host's name when something new was measured there, with the folder of its run."""
 
 
+STOP = b'{"kind":"stop"'
+"""How the record of a stop begins; see `run.hidden.line_of`."""
 MEASURED = (0, 1)
 """Exit codes of a run that came to its end: with a verdict, or with `invalid`."""
 
@@ -35,6 +42,11 @@ class Replicated:
     """None while it goes on, and of a host that was lost or interrupted."""
     lost: str | None = None
     """What is known of a host that was lost."""
+
+    @property
+    def came_to_nothing(self) -> bool:
+        """Whether its run ended without having measured to its end."""
+        return self.ended is not None and self.ended.code not in MEASURED
 
 
 @dataclass
@@ -77,14 +89,24 @@ class Fleet:
                 _keep(replicated, host.replicate(self.parcel(host.name), yes=yes), news)
             except HostLost as lost:
                 replicated.lost = str(lost)
-            if replicated.ended and replicated.ended.code in MEASURED:
+            if replicated.ended and not replicated.came_to_nothing:
                 return
 
 
 def finished_runs(fleet: Path) -> list[Path]:
     """Name the runs in a fleet's folder that came to their end, whatever their verdict."""
-    runs = [RunFolder.open(path.parent) for path in sorted(fleet.glob(f"*/{HEAD_FILE}"))]
-    return [run.path for run in runs if is_finished(run.head, run.records())]
+    runs = (RunFolder.open(path.parent) for path in sorted(fleet.glob(f"*/{HEAD_FILE}")))
+    return [run.path for run in runs if _stopped(run) or is_finished(run.head, run.records())]
+
+
+def _stopped(run: RunFolder) -> bool:
+    """Whether all points were stopped, which tells without any other record that it is finished."""
+    points = {plan.point.number for plan in plan_points(run.head.experiment)}
+    with suppress(FileNotFoundError, ValidationError), (run.path / RECORDS_FILE).open("rb") as file:
+        return points <= {
+            RECORD.validate_json(line).point for line in file if line.startswith(STOP)
+        }
+    return False
 
 
 def _keep(it: Replicated, says: Iterator[Piece | Ended], news: News) -> None:
@@ -95,7 +117,7 @@ def _keep(it: Replicated, says: Iterator[Piece | Ended], news: News) -> None:
             return
         _write(it.folder, told)
         if told.file.name == RECORDS_FILE:
-            news(it.host, RunFolder.open(it.folder))
+            news(it.host, it.folder)
 
 
 def _write(folder: Path, piece: Piece) -> None:

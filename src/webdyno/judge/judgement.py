@@ -247,9 +247,7 @@ def _on_deciding_metric(measured: Measured, experiment: Experiment) -> list[Comp
     return compare_with_baseline(valid, experiment, rule)
 
 
-def _with_findings(
-    compared: Sequence[Comparison], findings: Sequence[Finding]
-) -> list[Comparison]:
+def _with_findings(compared: Sequence[Comparison], findings: Sequence[Finding]) -> list[Comparison]:
     judged = [_unless_invalid(comparison, findings) for comparison in compared]
     return [_with_reason(comparison, findings) for comparison in judged]
 

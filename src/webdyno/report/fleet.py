@@ -16,6 +16,7 @@ from webdyno.model.judgement import Verdict
 from webdyno.model.run import RunHead
 from webdyno.report.drawing import Figure
 from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
+from webdyno.report.machines import APART, Shown, shared_values, shown_machines
 from webdyno.report.page import templates
 from webdyno.report.ratio_charts import ratio_panel
 from webdyno.report.terminal import STYLES, answer_lines
@@ -72,8 +73,8 @@ def _table(found: AcrossMachines) -> Table:
     for justify in ("left", "right", "right", "left"):
         table.add_column(justify=justify, overflow="fold")
     table.add_row(*(Text(head, style="dim") for head in ("", "ratio", "interval", "verdict")))
-    for it in found.replicates:
-        table.add_row(it.machine, *_ratio(it.ratio), _verdict(it.verdict))
+    for it in shown_machines(found.replicates):
+        table.add_row(it.label, *_ratio(it.ratio), _verdict(it.verdict) if it.verdict else "")
     if found.mean and found.another:
         table.add_row(Text(AVERAGE, "bold"), *_ratio(found.mean), _verdict(found.verdict))
         table.add_row(ANOTHER, "", Text(text.ratio_bounds(found.another)))
@@ -94,7 +95,7 @@ def _varieties(fleet: FleetJudgement, width: int) -> Iterator[RenderableType]:
         return
     yield Text("What isn't the same on all of them", style="bold")
     for it in fleet.varieties:
-        told = ", ".join(f"{machine} {value}" for machine, value in it.values.items())
+        told = "; ".join(f"{value} ({machines})" for machines, value in shared_values(it.values))
         yield Padding(wrapped(f"{it.what}: {told}", width - INDENT), (0, 0, 0, INDENT))
 
 
@@ -115,49 +116,59 @@ def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str],
             nothing="" if fleet.points else why_nothing(fleet),
             differ=DIFFER,
             reports=reports,
+            many=len(fleet.machines) > APART,
+            shared_values=shared_values,
             repeat=again,
         )
     )
 
 
 def _figure(name: str, found: AcrossMachines) -> Figure | None:
-    shown = [(it.machine, it.ratio, it.verdict) for it in found.valid if it.ratio]
+    shown = [it for it in shown_machines(found.replicates) if it.ratio]
     if found.mean and found.another:
         # Where another machine could show the opposite, its range has no verdict's colour.
         crosses = found.another.low < 1 < found.another.high
         surely = Verdict.UNDECIDED if crosses else found.verdict
-        shown += [(AVERAGE, found.mean, found.verdict), (ANOTHER, found.another, surely)]
+        shown += [Shown(AVERAGE, found.mean, found.verdict), Shown(ANOTHER, found.another, surely)]
     if not shown:
         return None
-    rows = [
-        {"row": place} | _row(label, ratio, verdict, found.delta)
-        for place, (label, ratio, verdict) in enumerate(shown)
-    ]
+    rows = [{"row": place} | _row(it, found.delta) for place, it in enumerate(shown)]
+    machines = "Each machine's ratio with its interval"
+    if any(it.reach for it in shown):
+        machines = (
+            "The lowest and the highest ratios with their intervals; between them those of all "
+            "machines (dot: median, thick line: the middle half, thin line: all)"
+        )
     return Figure(
         name=name,
         title=f"{found.a} ÷ {found.b}",
-        caption="Each machine's ratio with its interval, their average with its own, and where one "
-        "more machine of this kind would lie. The shaded band, "
+        caption=f"{machines}, their average with its own interval, and where one more machine of "
+        "this kind would lie. The shaded band, "
         f"±{text.percent(found.delta)} around 1, holds differences too small to matter.",
         panels=(ratio_panel(name, rows, found.b),),
         by_arm=False,
     )
 
 
-def _row(label: str, ratio: Interval, verdict: Verdict, delta: float) -> dict[str, Any]:
+def _row(it: Shown, delta: float) -> dict[str, Any]:
     """Give a row of the chart; another machine's ratio is a range alone."""
-    told = text.ratio_ends(ratio) if label == ANOTHER else f"{SIGNS[verdict]} {verdict}"
-    shown = told if label == ANOTHER else f"{text.times(ratio)}  {told}"
+    ratio, verdict = it.ratio, it.verdict
+    assert ratio is not None  # noqa: S101 (asked for by the caller)
+    told = text.ratio_ends(ratio) if verdict is None else f"{SIGNS[verdict]} {verdict}"
+    shown = text.ratio_ends(ratio) if it.label == ANOTHER else f"{text.times(ratio)}  {told}"
+    low, high = it.reach or (ratio.low, ratio.high)
     return {
-        "label": label,
+        "label": it.label,
         "result": shown,
-        "told": f"{label}: {text.times(ratio)} ({text.ratio_range(ratio)}), {verdict}",
-        "tone": str(verdict),
+        "told": f"{it.label}: {text.times(ratio)} ({text.ratio_range(ratio)}), {verdict}"
+        if verdict
+        else f"{it.label}: {text.ratio_ends(ratio)}, around {text.times(ratio)}",
+        "tone": str(verdict or Verdict.EQUIVALENT),
         "ratio": ratio.estimate,
         "low": ratio.low,
         "high": ratio.high,
-        "sure_low": ratio.low,
-        "sure_high": ratio.high,
+        "sure_low": low,
+        "sure_high": high,
         "even_low": 1 / (1 + delta),
         "even_high": 1 + delta,
     }

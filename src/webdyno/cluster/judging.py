@@ -1,0 +1,64 @@
+"""The machines of a fleet, judged each by itself: many of them over as many processes as CPUs.
+
+Of each only what a fleet asks of it comes back, so that no more than one machine's records are in a
+process's memory at a time, however many machines there are.
+"""
+
+import os
+import signal
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from threading import Thread
+
+from webdyno.judge.fleet import Machine, judge_machine
+from webdyno.model.mistake import Trouble
+from webdyno.run.folder import RECORDS_FILE, RunFolder
+
+WORTH_PROCESSES_BYTES = 64 * 2**20
+"""Records of so many bytes take longer to judge than processes take to start."""
+
+
+def judged_machines(runs: Mapping[str, Path]) -> dict[str, Machine]:
+    """Judge machines by their runs' folders, by name.
+
+    Raises Mistake where a folder holds no run, Trouble where a process that judges is killed. At
+    Ctrl-C each process comes to the end of its machine.
+    """
+    processes = min(len(os.sched_getaffinity(0)), len(runs))
+    if processes < 2 or _bytes_of(runs.values()) < WORTH_PROCESSES_BYTES:
+        return {name: _judged(path) for name, path in runs.items()}
+    # Ray's threads run by now, with which a process must not be forked.
+    with ProcessPoolExecutor(processes, get_context("spawn"), _begin) as pool:
+        try:
+            return dict(zip(runs, pool.map(_judged, runs.values()), strict=True))
+        except BrokenProcessPool as error:
+            raise Trouble(
+                "a process that judged machines was killed, for want of memory perhaps: "
+                "judge them again, on fewer CPUs (`taskset`)"
+            ) from error
+
+
+def _judged(run: Path) -> Machine:
+    folder = RunFolder.open(run)
+    return judge_machine(folder.head, folder.records())
+
+
+def _bytes_of(runs: Iterable[Path]) -> int:
+    records = (run / RECORDS_FILE for run in runs)
+    return sum(file.stat().st_size for file in records if file.exists())
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to who started this process, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
