@@ -12,6 +12,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from e2e.commands import webdyno_here
 from report import runs
 from report.test_claims import page_of_claims
+from report.test_fleet import RUN as FLEETS_RUN
+from report.test_fleet import fleet_of
+from webdyno.report.fleet import fleet_page
 from webdyno.report.page import write_report
 
 Scheme = Literal["light", "dark"]
@@ -269,3 +272,19 @@ def test_a_point_tells_its_figures(browser: Browser, pages: Pages) -> None:
     told.wait_for(state="visible")
     assert told.inner_text().startswith("apache-event, block 0: ")
     visit.page.context.close()
+
+
+def test_a_fleet_of_many_machines_fits_folded_and_unfolded(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = tmp_path / "fleet.html"
+    page.write_text(fleet_page(FLEETS_RUN.head, fleet_of(200), {}, "webdyno fleet"))
+    screens: list[tuple[int, Scheme]] = [(1280, "light"), (400, "dark")]
+    for width, scheme in screens:
+        visit = Visit(browser, page, width, scheme)
+        assert visit.said == []
+        assert visit.overflow_px() <= 0
+        assert visit.page.evaluate("document.body.scrollHeight") < 5_000
+        visit.page.locator("summary").click()
+        assert visit.page.locator("tbody tr").last.is_visible()
+        assert visit.overflow_px() <= 0

@@ -48,6 +48,13 @@ def test_beyond_forty_blocks_p_comes_from_random_patterns_always_the_same() -> N
     assert sign_flip_p(d) == pytest.approx(stats.ttest_1samp(d, 0.0).pvalue, abs=0.01)
 
 
+def test_random_patterns_are_the_same_however_many_are_drawn_at_once() -> None:
+    d = np.random.default_rng(2).normal(0.01, 0.05, 60)
+    at_once = np.random.default_rng(0).choice([-1.0, 1.0], (50_000, 60))
+    as_far = np.count_nonzero(np.abs(at_once @ d) >= abs(d.sum()) - 1e-9 * np.abs(d).sum())
+    assert sign_flip_p(d) == (as_far + 1) / 50_001
+
+
 def test_no_difference_at_all_has_p_one() -> None:
     assert sign_flip_p(np.zeros(8)) == 1
     assert sign_flip_p(np.array([0.1, -0.1] * 4)) == 1

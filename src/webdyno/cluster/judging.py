@@ -6,9 +6,10 @@ process's memory at a time, however many machines there are.
 
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
@@ -31,9 +32,11 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, Machine]:
     if processes < 2 or _bytes_of(runs.values()) < WORTH_PROCESSES_BYTES:
         return {name: _judged(path) for name, path in runs.items()}
     # Ray's threads run by now, with which a process must not be forked.
-    with ProcessPoolExecutor(processes, get_context("spawn"), _begin) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), _end_with_parent) as pool:
         try:
-            return dict(zip(runs, pool.map(_judged, runs.values()), strict=True))
+            with _deaf_to_ctrl_c():
+                judged = pool.map(_judged, runs.values())
+            return dict(zip(runs, judged, strict=True))
         except BrokenProcessPool as error:
             raise Trouble(
                 "a process that judged machines was killed, for want of memory perhaps: "
@@ -51,13 +54,22 @@ def _bytes_of(runs: Iterable[Path]) -> int:
     return sum(file.stat().st_size for file in records if file.exists())
 
 
-def _begin() -> None:
-    """Leave Ctrl-C to who started this process, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Leave Ctrl-C to this process: those started meanwhile never get it; this one does later."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_with_parent() -> None:
+    """See to it that this process ends with the one that started it, however that ends."""
+    Thread(target=_wait_for_parents_end, daemon=True).start()
+
+
+def _wait_for_parents_end() -> None:
     parent = parent_process()
     if parent is not None:
         parent.join()

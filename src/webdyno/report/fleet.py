@@ -95,7 +95,7 @@ def _varieties(fleet: FleetJudgement, width: int) -> Iterator[RenderableType]:
         return
     yield Text("What isn't the same on all of them", style="bold")
     for it in fleet.varieties:
-        told = "; ".join(f"{value} ({machines})" for machines, value in shared_values(it.values))
+        told = "; ".join(f"{value} ({machines})" for value, machines in shared_values(it.values))
         yield Padding(wrapped(f"{it.what}: {told}", width - INDENT), (0, 0, 0, INDENT))
 
 

@@ -13,8 +13,8 @@ from webdyno.model.judgement import Verdict
 APART = 20
 """Of so many machines each is shown."""
 AT_EACH_END = 5
-NAMED = 3
-"""So many of the machines that have something in common are named, of more than `APART`."""
+NAMED = 4
+"""So many of the machines that have something in common are named, unless there is one more."""
 VALUES = 8
 """So many values are told of what isn't the same on all of them: those that most of them have."""
 
@@ -50,23 +50,24 @@ def shown_machines(replicates: Sequence[Replicate]) -> list[Shown]:
 
 
 def named(machines: Sequence[str]) -> str:
-    """Name machines that have something in common: `a, b, c and 995 more`."""
-    if len(machines) <= APART:
+    """Name machines that have something in common: `a, b, c, d and 995 more`."""
+    if len(machines) <= NAMED + 1:
         return ", ".join(machines)
     return f"{', '.join(machines[:NAMED])} and {text.number(len(machines) - NAMED)} more"
 
 
 def shared_values(by_machine: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Give machines and the value that they share, the most frequent first."""
+    """Give each value and the machines that share it, the most frequent first."""
     counted = Counter(by_machine.values())
+    frequent = counted.most_common(VALUES)
     told = [
-        (named([machine for machine, its in by_machine.items() if its == value]), value)
-        for value, _ in counted.most_common(VALUES)
+        (value, named([machine for machine, its in by_machine.items() if its == value]))
+        for value, _ in frequent
     ]
     if len(counted) > VALUES:
-        rest = sum(counted.values()) - sum(n for _, n in counted.most_common(VALUES))
+        rest = counted.total() - sum(n for _, n in frequent)
         others = text.count(len(counted) - VALUES, "other value")
-        told.append((text.count(rest, "more machine"), others))
+        told.append((others, text.count(rest, "machine")))
     return told
 
 
