@@ -66,7 +66,7 @@ def init(
 def _started_by(start: str, by: str, found: FoundApp | None) -> FoundApp:
     if found is None:
         return FoundApp(by, start)
-    return replace(found, by=by, start=start, doubts=())
+    return replace(found, by=by, start=start, doubts=(), connections=None)
 
 
 def _asked(folder: Path, found: FoundApp | None) -> str:
@@ -94,11 +94,19 @@ def written(found: FoundApp) -> str:
         ]
     lines += ["# has to listen on 127.0.0.1, port $PORT", _pair("start", found.start or "")]
     lines += ['# environment = { LOG_LEVEL = "error" }', ""]
+    if found.connections:
+        lines += [
+            "# Its server lets hardly more wait: others would try again after a second, and no",
+            "# rate could be believed. Leave this out (64) for a server that is made for load.",
+            "[load]",
+            _pair("connections", found.connections),
+            "",
+        ]
     lines.append("# Endpoints; a gate measures each by itself.")
     for path in found.paths:
         lines += ["[[requests]]", _pair("path", path), ""]
     return "\n".join(lines[:-1]) + "\n"
 
 
-def _pair(key: str, value: str) -> str:
+def _pair(key: str, value: str | int) -> str:
     return tomli_w.dumps({key: value}).strip()

@@ -24,6 +24,8 @@ PYTHON_APP = re.compile(r"^(\w+)\s*(?::[^=\n]+)?=\s*(Flask|FastAPI|Starlette)\("
 SERVERS_OF_VENV = re.compile(r"(gunicorn|uvicorn|hypercorn|waitress-serve|daphne|flask|python3?)\b")
 UNHEARD_PORT = "nothing here mentions PORT, the variable with the port that it has to listen on"
 LISTEN = {"gunicorn": "--bind 127.0.0.1:$PORT", "uvicorn": "--host 127.0.0.1 --port $PORT"}
+PYTHON_QUEUE = 4
+"""Connections that Python's own server surely takes at once: it lets no more than five wait."""
 IN_VENV = "python3 -m venv .venv && .venv/bin/pip install --quiet "
 
 
@@ -38,6 +40,8 @@ class FoundApp:
     paths: tuple[str, ...] = ("/",)
     doubts: tuple[str, ...] = field(default=())
     """What may be wrong about it, as sentences."""
+    connections: int | None = None
+    """So many its server takes at once; None where there is nothing to heed."""
 
 
 def find_app(folder: Path) -> FoundApp | None:
@@ -201,7 +205,10 @@ def _pages(folder: Path) -> FoundApp | None:
             server = "python3 -m http.server $PORT --bind 127.0.0.1"
             where = "" if inner == "." else f" --directory {inner}"
             return FoundApp(
-                f"{inner}/index.html".removeprefix("./"), f"{server}{where}", None, paths
+                f"{inner}/index.html".removeprefix("./"),
+                f"{server}{where}",
+                paths=paths,
+                connections=PYTHON_QUEUE,
             )
     return None
 

@@ -1,0 +1,41 @@
+"""`webdyno init` writes a file that runs at once: what it found is started and asked."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, left_behind, webdyno
+from webdyno.cli.exits import Exit
+
+
+def git(folder: Path, *words: str) -> None:
+    named = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    subprocess.run(["git", "-C", folder, *named, *words], check=True, capture_output=True)
+
+
+def repository(folder: Path, files: dict[str, str]) -> None:
+    """Make a repository of one commit."""
+    git(folder, "init", "--quiet", "--initial-branch=main", ".")
+    ignored = {".gitignore": "scratch*\n.cache\nci\nrun\n"}
+    for name, text in {**ignored, **files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=start")
+
+
+@pytest.mark.measures
+def test_a_folder_of_pages_gets_an_answer_from_its_gate(tmp_path: Path) -> None:
+    repository(tmp_path, {"public/index.html": "<h1>Hello</h1>\n", "public/style.css": ""})
+    assert webdyno("init", folder=tmp_path).returncode == Exit.OK
+    (tmp_path / "public/style.css").write_text("h1 { color: red }\n")
+    asked = ("gate", "--base=HEAD", "--worse-than=rate=off", "--worse-than=p99=off", "--write=ci")
+    done = webdyno(*asked, "--out=run", *QUICK, folder=tmp_path)
+    told = done.stdout + done.stderr
+    assert done.returncode in {Exit.OK, Exit.UNDECIDED}, told
+    assert "listen queue" not in told
+    (claim,) = json.loads((tmp_path / "ci/gate.json").read_text())["claims"]
+    assert claim["worse"]
+    assert left_behind(tmp_path) == []
