@@ -8,14 +8,17 @@ from webdyno.judge.gate_sentences import worse_range
 from webdyno.judge.stop import decide, fails_gate
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement, GateSettings
+from webdyno.model.interval import Interval
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
 
 BLOCKS = 10
 
 
-def gate_run(head: SimulatedArm, *, again: SimulatedArm | None = None) -> SimulatedRun:
-    arms = {BASE: SimulatedArm(), BASE_AGAIN: again or SimulatedArm(), HEAD: head}
+def gate_run(
+    head: SimulatedArm, *, base: SimulatedArm | None = None, again: SimulatedArm | None = None
+) -> SimulatedRun:
+    arms = {BASE: base or SimulatedArm(), BASE_AGAIN: again or SimulatedArm(), HEAD: head}
     measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=3600.0)
     run = simulated_run(arms, blocks=BLOCKS, measure=measure, restart_sd=0.008, slot_sd=0.008)
     experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
@@ -98,6 +101,26 @@ def test_errors_make_it_invalid_whatever_the_figures() -> None:
     found = judged(gate_run(SimulatedArm(wrong_status=500)))
     assert found.answer is GateAnswer.INVALID
     assert found.notes
+
+
+def test_no_answer_is_said_once_with_its_cause_and_what_to_do() -> None:
+    spoilt = SimulatedArm(wrong_status=500)
+    found = judged(gate_run(spoilt, base=spoilt, again=spoilt))
+    assert found.headline.startswith("/hello.txt: arm base answered 500 ")
+    cause = found.headline.removeprefix("/hello.txt: ")
+    assert not any(cause in note for note in found.notes)
+    (note,) = found.notes
+    assert note.startswith("The same holds for base again and head. See what it sends with ")
+    assert {worse_range(claim) for claim in found.claims} == {"no answer"}
+    assert found.claims[0].why == cause
+
+
+def test_bounds_that_say_nothing_are_no_figures() -> None:
+    claim = judged(gate_run(SimulatedArm())).claims[0]
+    ranges = {(1e-9, 1e200): "not known", (0.0, 3.0): "not known", (2.0, 1e9): "2.0× or more"}
+    for (low, high), told in ranges.items():
+        wide = Interval(low=low, estimate=2.0, high=high)
+        assert worse_range(claim.model_copy(update={"worse": wide})) == told
 
 
 def test_a_client_at_its_limit_leaves_the_answer_to_cpu_time() -> None:

@@ -100,6 +100,15 @@ def test_junit_is_red_for_what_is_worse_alone() -> None:
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
 
 
+def test_what_cannot_be_believed_has_no_figures() -> None:
+    spoilt = gate(claim("invalid").model_copy(update={"why": "arm head: it ended:\n+ log"}))
+    assert markdown(spoilt).startswith("### ⚠️ no answer: /: arm head: it ended\n")
+    assert "| / | no answer ⚠️ |" in markdown(spoilt)
+    (suite,) = Xml.fromstring(junit(spoilt))  # noqa: S314 (our own)
+    (error,) = suite.iter("error")
+    assert error.get("message", "").startswith("arm head: it ended")
+
+
 def test_bencher_has_a_benchmark_for_each_endpoint() -> None:
     assert json.loads(bencher(PASS)) == {
         "/": {"server-cpu-us": {"value": 100.0}, "rate-rps": {"value": 100.0}}

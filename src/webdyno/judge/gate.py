@@ -20,6 +20,7 @@ import numpy as np
 from webdyno.judge.bias import limited_by
 from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.comparison import evidence_of, floor_share, log_ratios
+from webdyno.judge.gate_findings import FoundAt, notes_on, spoiling
 from webdyno.judge.gate_sentences import headline
 from webdyno.judge.interval import Estimate, Logs, estimate
 from webdyno.judge.measured import Measured
@@ -30,7 +31,6 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.format import level, percent
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.interval import Interval
-from webdyno.model.judgement import Finding
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import RATE, MetricRule, metric_rule
 from webdyno.model.records import BlockRecord, PilotRecord, Record
@@ -213,25 +213,31 @@ def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
     assert gate  # noqa: S101
     among = claims_in_all(runs_by_point(head, records)[0].head.experiment)
     claims: list[Claim] = []
-    findings: list[Finding] = []
-    spoilt: list[Finding | None] = []
+    findings: list[FoundAt] = []
+    spoilt: list[FoundAt | None] = []
     for run in runs_by_point(head, records):
         experiment, measured = run.head.experiment, Measured.of(run.records)
-        found = findings_of(run.head, measured)
-        findings += [it for it in found if it.severity == "invalid"]
-        mine = claims_of(measured, experiment, _endpoint(run))
+        endpoint = _endpoint(run)
+        found = [FoundAt(endpoint, it) for it in findings_of(run.head, measured)]
+        mine = claims_of(measured, experiment, endpoint)
+        findings += found
         claims += mine
-        spoilt += [_spoiling(found, claim, list(experiment.arms)) for claim in mine]
+        spoilt += [
+            None if claim.limited else spoiling(found, claim.rule.name, list(experiment.arms))
+            for claim in mine
+        ]
     answered = answer_claims(claims, head.experiment.measure, among)
     told = [_told(*each, among) for each in zip(answered, spoilt, strict=True)]
     answer = gate_answer([claim.answer for claim in told])
+    causes = list(filter(None, spoilt))
+    in_headline = causes[0] if answer is GateAnswer.INVALID else None
     return GateJudgement(
         answer=answer,
         headline=headline(answer, told),
         base=gate.base,
         head=gate.head,
         claims=told,
-        notes=[*_differing(claims, among), *dict.fromkeys(it.what for it in findings)],
+        notes=[*_differing(claims, among), *notes_on(causes, findings, in_headline)],
         took_s=sum(it.took_s for it in records if isinstance(it, BlockRecord | PilotRecord)),
         machine=head.machine,
     )
@@ -245,14 +251,7 @@ def _endpoint(run: PointRun) -> str:
     return ", ".join(named or asked or experiment.load.paths)
 
 
-def _spoiling(findings: Sequence[Finding], claim: Claim, arms: Sequence[str]) -> Finding | None:
-    """Give what spoils a claim; one that isn't asked has nothing to spoil."""
-    if claim.limited:
-        return None
-    return next((it for it in findings if it.spoils(claim.rule.name, arms)), None)
-
-
-def _told(answered: Answered, spoilt: Finding | None, among: int) -> GateClaim:
+def _told(answered: Answered, spoilt: FoundAt | None, among: int) -> GateClaim:
     claim, found = answered.claim, answered.found
     same = claim.same_again(RISK)
     answer: ClaimAnswer = "invalid" if spoilt else answered.answer
@@ -261,7 +260,7 @@ def _told(answered: Answered, spoilt: Finding | None, among: int) -> GateClaim:
         metric=claim.rule.name,
         tolerance=claim.tolerance,
         answer=answer,
-        why=_why(answered, among) if spoilt is None else f"no answer: {spoilt.what}",
+        why=_why(answered, among) if spoilt is None else spoilt.finding.what,
         worse=_worse(claim, found) if found else None,
         noise=expm1(same.noise) if same else None,
         base=claim.base,
@@ -279,7 +278,7 @@ def _worse(claim: Claim, found: OneSidedAnswer) -> Interval:
 def _why(answered: Answered, among: int) -> str:
     claim, found = answered.claim, answered.found
     if found is None:
-        return f"too few blocks to look at: {len(claim.d)}"
+        return f"too few valid blocks to look at: {len(claim.d)}"
     if answered.answer == "not asked":
         return "load generator or link were the limit of both revisions, so that it tells nothing"
     if answered.answer == "not worse":

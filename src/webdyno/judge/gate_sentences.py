@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from webdyno.judge.gate_findings import first_line
 from webdyno.model.format import percent, significant
 from webdyno.model.gate import GateAnswer, GateClaim
 from webdyno.model.metrics import metric_rule
@@ -11,13 +12,15 @@ MOST_NAMED = 2
 """Open claims in a headline."""
 FACTORS_ABOVE = 10.0
 """More than so many times worse is told as a factor: nobody reads 1 200 %."""
+KNOWN_WITHIN = 1000.0
+"""Bounds further off than so many times say nothing."""
 
 
 def headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     """Say the answer in one sentence, with the claim that matters most."""
     if answer is GateAnswer.INVALID:
         spoilt = next(it for it in claims if it.answer == "invalid")
-        return f"{spoilt.endpoint}: {spoilt.why}"
+        return f"{spoilt.endpoint}: {first_line(spoilt.why)}"
     if answer is GateAnswer.FAIL:
         worse = [it for it in claims if it.answer == "worse"]
         by_tolerance = groupby(worse, key=lambda it: it.tolerance)
@@ -49,8 +52,13 @@ def _said(claim: GateClaim) -> str:
 
 def worse_range(claim: GateClaim) -> str:
     """Give by how much head is worse: `−1.8 to +2.1 %`, below zero better; or `6.5 to 14×`."""
+    if claim.answer == "invalid":
+        return "no answer"
     if claim.worse is None:
-        return "too few blocks"
+        return "too few valid blocks"
+    if claim.worse.low < 1 / KNOWN_WITHIN or claim.worse.high > KNOWN_WITHIN:
+        at_least = f"{significant(claim.worse.low, 2)}× or more"
+        return at_least if claim.worse.low > 1 else "not known"
     if claim.worse.high > FACTORS_ABOVE:
         return f"{significant(claim.worse.low, 2)} to {significant(claim.worse.high, 2)}×"
     low, high = (_signed(end - 1) for end in (claim.worse.low, claim.worse.high))

@@ -11,7 +11,7 @@ import re
 from xml.etree import ElementTree as Xml
 
 from webdyno.judge.gate_sentences import worse_range
-from webdyno.model.format import duration, percent
+from webdyno.model.format import count, duration, percent
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.metrics import metric_rule
 from webdyno.report.markdown import plain
@@ -58,8 +58,9 @@ def small_print(gate: GateJudgement) -> str:
         for claim in gate.claims
     )
     blocks = max(claim.blocks for claim in gate.claims)
+    starts = f"{count(blocks, 'fresh start')} of each side in turns" if blocks else "No valid block"
     return (
-        f"{said}; tolerated: {', '.join(tolerances)}. {blocks} fresh starts of each side in turns, "
+        f"{said}; tolerated: {', '.join(tolerances)}. {starts}, "
         f"{duration(gate.took_s)}; each answer is wrong in at most 5 % of gates."
     )
 
@@ -68,6 +69,8 @@ def _cell(gate: GateJudgement, endpoint: str, metric: str) -> str:
     claim = next(it for it in gate.claims if (it.endpoint, it.metric) == (endpoint, metric))
     if claim.answer == "not asked":
         return "not asked"
+    if claim.answer == "invalid":
+        return f"{worse_range(claim)}{MARKS[claim.answer]}"
     noise = f" (noise ±{percent(claim.noise)})" if claim.noise is not None else ""
     return f"{worse_range(claim)}{noise}{MARKS[claim.answer]}"
 
@@ -118,7 +121,7 @@ def junit(gate: GateJudgement) -> str:
             case "worse":
                 Xml.SubElement(case, "failure", message=message)
             case "invalid":
-                Xml.SubElement(case, "error", message=message)
+                Xml.SubElement(case, "error", message=_xml(claim.why))
             case "can't tell" | "not asked":
                 Xml.SubElement(case, "skipped", message=message)
     suites = Xml.Element("testsuites", name="webdyno gate")

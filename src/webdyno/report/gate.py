@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from webdyno.judge.gate_sentences import worse_range
+from webdyno.model.command import as_called
 from webdyno.model.format import MISSING, percent, significant
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
@@ -47,7 +48,7 @@ def print_gate(console: Console, gate: GateJudgement, page: str | None = None) -
     if gate.claims:
         parts += [_table(gate) if width >= ROOM_FOR_A_TABLE else _list(gate, width), Text()]
     for note in gate.notes:
-        parts += [wrapped(note, width), Text()]
+        parts += [wrapped(as_called(note), width), Text()]
     parts.append(wrapped(small_print(gate), width, "dim"))
     if page:
         parts += [Text(), Text.assemble(("Report  ", "dim"), (page, "underline"))]
