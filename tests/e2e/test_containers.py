@@ -132,6 +132,25 @@ def test_a_container_is_measured_beside_a_process(home: Path) -> None:
     assert "Ethernet" in str(certificate.model_dump()), "how it is reached is told"
 
 
+def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> None:
+    (home / "webdyno.toml").write_text('[app]\nimage = "."\nenvironment.PORT = "81"\n')
+    (home / ".gitignore").write_text("run\n.cache\nscratch*\n")
+    for words in (
+        ("init", "--quiet"),
+        ("add", "--all"),
+        ("-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "--quiet", "-mstart"),
+    ):
+        subprocess.run(["git", *words], cwd=home, check=True)
+    with (home / "Dockerfile").open("a") as file:
+        file.write("ENV CHANGED=yes\n")
+    told = run_blocks(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=home)
+    assert told.count("building rev:") == 2, "each once, without the time for it in any figure"
+    run = RunFolder.open(home / "run")
+    slots = [it for it in run.records() if isinstance(it, SlotRecord)]
+    assert {code for it in slots for code in it.load.by_status} == {"200"}
+    assert run.head.versions["rev:."]["web"].endswith(" with changes")
+
+
 def test_two_images_that_listen_on_the_same_port_and_one_of_a_compose_file(home: Path) -> None:
     (home / "compose.yaml").write_text(
         'services:\n  web:\n    build: .\n    ports: ["8000:81"]\n    depends_on: [data]\n'

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, webdyno
+from e2e.commands import QUICK, left_behind, run_blocks, webdyno
 from webdyno.cli.exits import Exit
+from webdyno.model.records import SlotRecord
+from webdyno.run.folder import RunFolder
 
 
 def git(folder: Path, *words: str) -> None:
@@ -39,3 +41,23 @@ def test_a_folder_of_pages_gets_an_answer_from_its_gate(tmp_path: Path) -> None:
     (claim,) = json.loads((tmp_path / "ci/gate.json").read_text())["claims"]
     assert claim["worse"]
     assert left_behind(tmp_path) == []
+
+
+NGINX = """
+user nginx;
+events {}
+http { server { listen 80; root /var/www; } }
+"""
+
+
+def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) -> None:
+    pages = {"pages/index.html": "hello", "nginx.conf": NGINX}
+    repository(open_folder, pages | {"webdyno.toml": '[app]\nconf = "nginx.conf"\nroot = "pages"\n'})
+    (open_folder / "nginx.conf").write_text(NGINX.replace("listen", "gzip on; listen"))
+    told = run_blocks(1, "duel", "rev:.", "rev:HEAD", *QUICK, folder=open_folder)
+    assert "rev:HEAD, as nginx runs it here:" in told
+    assert "left out: user nginx" in told
+    run = RunFolder.open(open_folder / "run")
+    slots = [it for it in run.records() if isinstance(it, SlotRecord)]
+    assert {code for it in slots for code in it.load.by_status} == {"200"}
+    assert run.head.versions["rev:."]["web"].endswith(" with changes")

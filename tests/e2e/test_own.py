@@ -262,6 +262,9 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     again = run_blocks(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=inside)
     assert "building" not in again
     assert "rev:HEAD leaves out the changes of the working tree" in again
+    shutil.rmtree(inside / "run")
+    twice = run_blocks(1, "duel", "rev:HEAD", "rev:HEAD", *FEW, folder=inside)
+    assert twice.count("rev:HEAD leaves out the changes") == 1
 
 
 @pytest.mark.parametrize(
@@ -270,6 +273,13 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
         ("", "rev:mian", "has no revision 'mian'; did you mean main"),
         ("", "rev:HEAD~3", "has no revision 'HEAD~3'"),
         ('[app]\nstart = "true"\nbuild = "echo sorry; exit 4"', "rev:.", "exit code 4.*\n.*\n +so"),
+        (
+            "[app]",
+            "rev:.",
+            r"webdyno\.toml:1: \[app\] says how it starts by one of start, image and",
+        ),
+        ('[app]\nstart = "true"\nroot = "."', "rev:.", "root is for a configuration, conf"),
+        ('[app]\nimage = "."\nknobs.a = {}', "rev:.", "knobs are for start and conf"),
         ('[app]\nstrat = "true"', "rev:.", r"webdyno\.toml:2: unknown key strat; did"),
         ('[app]\nstart = "true"\ndir = "none"', "rev:main", "has no folder none"),
         ('[app]\nstart = "true"\ndir = ".."', "rev:main", r"webdyno\.toml:3: dir is a folder in"),

@@ -1,8 +1,8 @@
 """`[app]` of a `webdyno.toml`: how a user's own program is built, started and reached."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.knob import Knob
@@ -14,6 +14,7 @@ PROJECT_FILE = "webdyno.toml"
 """Lies at the top of a repository, or of the part of it that is the program."""
 
 
+Words = Annotated[Text, Field(min_length=1)]
 KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
@@ -24,10 +25,17 @@ class DeclaredKnobs(Model):
 
 
 class App(Model):
-    """A program that serves HTTP, in any revision of its repository."""
+    """What serves HTTP, in any revision of its repository: a program, container or server."""
 
-    start: Annotated[Text, Field(min_length=1)]
+    start: Words | None = None
     """A line of shell that serves HTTP on `$PORT` of 127.0.0.1, and stays in the foreground."""
+    image: Words | None = None
+    """Instead of it a container, as behind `image:`: the folder of a Dockerfile, `"."`, or
+    `"compose.yaml#web"`, both as the revision has them, or an image's name."""
+    conf: Words | None = None
+    """Instead of it a web server's configuration, as behind `conf:`: a file of the revision."""
+    root: Text | None = None
+    """With `conf`: the document root, in the place of what the configuration names."""
     build: Text | None = None
     """A line of shell that makes what is started: once for each revision, outside of any timing."""
     dir: str = "."
@@ -41,3 +49,20 @@ class App(Model):
     knobs: dict[str, JsonValue] = {}
     """Settings that arms may turn and `webdyno tune` tunes, as `workers = { type = "whole", min =
     1, max = 16 }`; `start` finds the value in `$WORKERS`."""
+
+    @property
+    def way(self) -> tuple[str, str]:
+        """Give the key that says how it is started, and its value."""
+        given = {"start": self.start, "image": self.image, "conf": self.conf}
+        return next((key, value) for key, value in given.items() if value is not None)
+
+    @model_validator(mode="after")
+    def _has_one_way(self) -> Self:
+        given = [it for it in (self.start, self.image, self.conf) if it is not None]
+        if len(given) != 1:
+            raise ValueError("[app] says how it starts by one of start, image and conf")
+        if self.root is not None and self.conf is None:
+            raise ValueError("root is for a configuration, conf")
+        if self.knobs and self.image is not None:
+            raise ValueError("knobs are for start and conf; a container has none")
+        return self

@@ -129,6 +129,8 @@ class _Resolver:
     """What clients speak, unless an arm says otherwise."""
     made: Workspace | None = field(default=None, init=False)
     """The catalogue of what was made so far."""
+    known: list[tuple[Asked, Made]] = field(default_factory=list, init=False)
+    """What was asked for so far, wherever that was, and what became of it."""
 
     def keys(self, where: tuple[str, ...], arm: Mapping[str, Any]) -> OwnKeys:
         """Read what an arm says of its own system; none of that makes sense for other stacks."""
@@ -182,7 +184,16 @@ class _Resolver:
             protocol=_protocol_in(arm) or self.protocol,
             knobs=knobs.read(declared, lambda where: f"{place}: knobs.{'.'.join(map(str, where))}"),
         )
-        return self._keep(kind, KINDS[kind](asked), text)
+        return self._keep(kind, self._make(kind, asked), text)
+
+    def _make(self, kind: str, asked: Asked) -> Made:
+        """Make what is asked for, once for all arms that are alike."""
+        same = replace(asked, place="")
+        made = next((made for known, made in self.known if known == same), None)
+        if made is None:
+            made = KINDS[kind](asked)
+            self.known.append((same, made))
+        return made
 
     def _folder_of(self, keys: OwnKeys, place: str) -> Path:
         folder = (self.folder / (keys.dir or ".")).resolve()

@@ -1,16 +1,24 @@
 """`rev:REVISION`: a state of the user's repository, built and started as `webdyno.toml` says."""
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from webdyno.bench.users import caller, server_user
 from webdyno.model.app import PROJECT_FILE
 from webdyno.model.mistake import Mistake
-from webdyno.own import knobs
-from webdyno.own.command import served_by
+from webdyno.own import command, configuration, image, knobs
 from webdyno.own.kind import Asked, Made, users_environment
 from webdyno.own.project import LEAST, Project
 from webdyno.revisions import Recipe, Repository, built
+
+WAYS: Mapping[str, Callable[[Asked], Made]] = {
+    "start": command.make,
+    "image": image.make,
+    "conf": configuration.make,
+}
+"""By the key of `[app]`: what a revision's folder is turned into."""
 
 
 def make(asked: Asked) -> Made:
@@ -34,10 +42,26 @@ def make(asked: Asked) -> Made:
     keys = asked.keys.model_copy(
         update={
             "environment": variables,
+            "root": app.root,
             "ready": asked.keys.ready or app.ready,
             "ready_within": asked.keys.ready_within or app.ready_within,
         }
     )
     declared = knobs.read(app.knobs, lambda where: project.file.place(("app", "knobs", *where)))
-    here = replace(asked, keys=keys, folder=folder.resolve(), knobs={**declared, **asked.knobs})
-    return Made({**served_by(here, app.start), "version": revision.text})
+    way, text = app.way
+    if way == "conf":
+        _tell_if_closed(folder, asked)
+    files = folder.resolve()
+    here = replace(asked, text=text, keys=keys, folder=files, knobs={**declared, **asked.knobs})
+    made = WAYS[way](here)
+    return replace(made, service={**made.service, "version": revision.text})
+
+
+def _tell_if_closed(folder: Path, asked: Asked) -> None:
+    """Tell of pages that a server can't read since root's own folders are closed to its user."""
+    user = caller(folder) or server_user()
+    if user and (closed := user.kept_out_by(folder)):
+        asked.tell(
+            f"{asked.written}: {user.name}, as whom its server runs, may not enter {closed}: pages "
+            "of the revision can't be read there; XDG_CACHE_HOME says where else revisions are kept"
+        )
