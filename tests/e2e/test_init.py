@@ -51,8 +51,9 @@ http { server { listen 80; root /var/www; } }
 
 
 def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) -> None:
-    pages = {"pages/index.html": "hello", "nginx.conf": NGINX}
-    repository(open_folder, pages | {"webdyno.toml": '[app]\nconf = "nginx.conf"\nroot = "pages"\n'})
+    repository(open_folder, {"public/index.html": "hello", "nginx.conf": NGINX})
+    made = webdyno("init", folder=open_folder)
+    assert made.returncode == Exit.OK, made.stderr
     (open_folder / "nginx.conf").write_text(NGINX.replace("listen", "gzip on; listen"))
     told = run_blocks(1, "duel", "rev:.", "rev:HEAD", *QUICK, folder=open_folder)
     assert "rev:HEAD, as nginx runs it here:" in told

@@ -3,18 +3,19 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tomli_w
 from cyclopts import Parameter
 
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
-from webdyno.definitions.found_app import FoundApp, find_app
+from webdyno.model.app import PROJECT_FILE as FILE
 from webdyno.model.command import command
 from webdyno.model.mistake import Mistake
 
-FILE = "webdyno.toml"
+if TYPE_CHECKING:
+    from webdyno.own.found import FoundApp
 
 
 def init(
@@ -24,6 +25,10 @@ def init(
         str | None,
         Parameter(help="How it starts, such as './server --port $PORT'; found out unless given."),
     ] = None,
+    image: Annotated[
+        str | None,
+        Parameter(help="Its container instead: '.' (a Dockerfile), 'compose.yaml#web', a name."),
+    ] = None,
     force: Annotated[
         bool,
         Parameter(help=f"Write over a {FILE} that is there.", negative=(), show_default=False),
@@ -32,30 +37,33 @@ def init(
     """Look at a folder and write a webdyno.toml that says how its application starts.
 
     It looks at Procfile, requirements.txt, pyproject.toml, package.json, go.mod, config.ru,
-    Dockerfile, Compose files and HTML pages, and asks where they don't tell.
+    Dockerfile, Compose files, nginx.conf and HTML pages, in this order, and asks where they don't
+    tell.
 
     For example
 
         webdyno init
 
         webdyno init --start './server --port $PORT'
+
+        webdyno init --image compose.yaml#web
     """
+    from webdyno.own.found_app import find_app
+
     target = folder / FILE
     if not folder.is_dir():
         raise Mistake(f"{folder}: there is no such folder")
     if target.exists() and not force:
         raise Mistake(f"{target} is there already; --force writes over it")
-    if (folder / "nginx.conf").is_file() and start is None:
+    told = _told(start, image)
+    found = find_app(folder)
+    if not told and (folder / "nginx.conf").is_file() and not (found and found.conf):
         duel = command("duel", "conf:nginx.conf", "conf:OTHER.conf")
         tell(f"nginx.conf is compared without a file: {duel}")
-    found = find_app(folder)
-    if start:
-        found = _started_by(start, "--start", found)
-    if found is None or found.start is None:
-        found = _started_by(_asked(folder, found), "your answer", found)
-    target.write_text(written(found), encoding="utf-8")
-    tell(f"{target} says how to build, start and ask it, by {found.by}; look it over")
-    for doubt in found.doubts:
+    app = _as_told(found, *told) if told else _asked(folder, found)
+    target.write_text(written(app), encoding="utf-8")
+    tell(f"{target} says how to build, start and ask it, by {app.by}; look it over")
+    for doubt in app.doubts:
         tell(f"    to be sure of: {doubt}")
     tell(
         f"    {command('gate', '--base', 'HEAD')}   holds the working tree against the last commit"
@@ -63,16 +71,44 @@ def init(
     return Exit.OK
 
 
-def _started_by(start: str, by: str, found: FoundApp | None) -> FoundApp:
-    if found is None:
-        return FoundApp(by, start)
-    return replace(found, by=by, start=start, doubts=(), connections=None)
+def _told(start: str | None, image: str | None) -> tuple[str, str, str] | None:
+    """Give what a flag says: the key in the file, its value, and the flag."""
+    given = {"start": start, "image": image}
+    told = [(key, value, f"--{key}") for key, value in given.items() if value is not None]
+    if len(told) > 1:
+        raise Mistake("--start and --image: it starts in one way; leave one of them out")
+    for _, value, flag in told:
+        if not value.strip():
+            raise Mistake(f"{flag} '': nothing stands there; say how it starts, or leave it out")
+    return told[0] if told else None
 
 
-def _asked(folder: Path, found: FoundApp | None) -> str:
-    """Ask how it starts; raise Mistake where nobody can be asked."""
+def _as_told(found: "FoundApp | None", key: str, value: str, by: str) -> "FoundApp":
+    """Keep of what was found how it is built and asked."""
+    from webdyno.own.found import FoundApp
+
+    kept = found or FoundApp(by)
+    way: dict[str, Any] = {key: value}
+    return FoundApp(by, build=kept.build, paths=kept.paths, **way)
+
+
+def _asked(folder: Path, found: "FoundApp | None") -> "FoundApp":
+    """Have the user say what only he can; raise Mistake where that is needed and he isn't there."""
+    is_there = sys.stdin.isatty()
+    if found and found.choices and is_there:
+        return _chosen(found)
+    if found and found.is_whole:
+        return found
     why = f"{found.by} doesn't tell" if found else f"nothing in {folder.resolve()} tells"
-    if not sys.stdin.isatty():
+    if found and found.choices:
+        names, example = ", ".join(found.choices), next(iter(found.choices.values()))
+        raise Mistake(
+            f"{found.several}: {names}; say which, such as {command('init', '--image')} "
+            f"{example.image}"
+        )
+    for doubt in found.doubts if found else ():
+        tell(doubt)
+    if not is_there:
         raise Mistake(
             f"{why} how the application starts; say it with --start, such as "
             "--start './server --port $PORT'"
@@ -81,10 +117,20 @@ def _asked(folder: Path, found: FoundApp | None) -> str:
     answer = input("> ").strip()
     if not answer:
         raise Mistake("without a command there is nothing to start; nothing was written")
-    return answer
+    return _as_told(found, "start", answer, "your answer")
 
 
-def written(found: FoundApp) -> str:
+def _chosen(found: "FoundApp") -> "FoundApp":
+    """Ask which of several it is, until one of them is named."""
+    tell(f"{found.several}: {', '.join(found.choices)}. Which?")
+    while (answer := input("> ").strip()) not in found.choices:
+        if not answer:
+            raise Mistake("none was chosen; nothing was written")
+        tell(f"none of them is called {answer}")
+    return replace(found.choices[answer], by=f"{found.by} and your answer")
+
+
+def written(found: "FoundApp") -> str:
     """Give the file's text, with comments."""
     lines = [f"# How webdyno builds, starts and asks this application (by {found.by}).", "[app]"]
     if found.build:
@@ -92,8 +138,7 @@ def written(found: FoundApp) -> str:
             "# run once for each revision, outside of any timing",
             _pair("build", found.build),
         ]
-    lines += ["# has to listen on 127.0.0.1, port $PORT", _pair("start", found.start or "")]
-    lines += ['# environment = { LOG_LEVEL = "error" }', ""]
+    lines += [*_way(found), '# environment = { LOG_LEVEL = "error" }', ""]
     if found.connections:
         lines += [
             "# Its server lets hardly more wait: others would try again after a second, and no",
@@ -106,6 +151,29 @@ def written(found: FoundApp) -> str:
     for path in found.paths:
         lines += ["[[requests]]", _pair("path", path), ""]
     return "\n".join(lines[:-1]) + "\n"
+
+
+def _way(found: "FoundApp") -> list[str]:
+    """Give the lines that say how it starts."""
+    if found.image is not None:
+        lines = ["# each revision's, run by Podman, as root (sudo)", _pair("image", found.image)]
+        if found.command:
+            instead = _commented(_pair("start", found.command))
+            lines += ["# or in its place, without a container, if all that it needs is installed:", *instead]
+        return lines
+    if found.conf is not None:
+        root = _pair("root", found.root or "public")
+        return [
+            "# run as an ordinary user, from a folder of the run's; what changes for that is told",
+            _pair("conf", found.conf),
+            "# the document root, in the place of what it names",
+            root if found.root else f"# {root}",
+        ]
+    return ["# has to listen on 127.0.0.1, port $PORT", _pair("start", found.start or "")]
+
+
+def _commented(text: str) -> list[str]:
+    return [f"# {line}" for line in text.splitlines()]
 
 
 def _pair(key: str, value: str | int) -> str:

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from webdyno.definitions.near import nearest
 from webdyno.model.mistake import Mistake
+from webdyno.own.compose_file import askable, services_of, variables_of
 
-MOST_BYTES = 1_000_000
 OPTIONS = {
     "user": "--user",
     "working_dir": "--workdir",
@@ -64,26 +63,8 @@ class _ServiceForm(BaseModel):
     depends_on: list[str] | dict[str, Any] | None = None
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML as Compose reads it, by version 1.2: `on` is a word, and 22:22 no number."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-
-
-for _tag, _pattern, _first in (
-    ("bool", r"^(?:true|false)$", "tf"),
-    ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
-    ("float", r"^[-+]?[0-9]+\.[0-9]*$", "-+0123456789"),
-    ("null", r"^(?:~|null|)$", ["~", "n", ""]),
-    ("merge", r"^<<$", "<"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _OPTION: TypeAdapter[dict[str, Several]] = TypeAdapter(dict[str, Several])
-_VARIABLE = re.compile(
-    r"\$(?:\$|(?P<plain>\w+)|\{(?P<name>\w+)(?:(?P<how>:?[-?+])(?P<other>[^}]*))?\})"
-)
 
 
 @dataclass(frozen=True)
@@ -118,12 +99,7 @@ def compose_services(
 
     Raise Mistake where the file can't be read or has no such service.
     """
-    said = _read(file, place)
-    services = {
-        str(name): it
-        for name, it in said["services"].items()
-        if not (isinstance(it, dict) and it.get("profiles") and str(name) != wanted)
-    }
+    services = services_of(file, place, wanted)
     for name, service in services.items():
         where = f"{place}: {file}: services.{name}"
         if not _NAME.fullmatch(name) or not isinstance(service, dict):
@@ -150,35 +126,16 @@ def _check(service: Mapping[str, Any], where: str) -> None:
         raise Mistake(f"{where}.{key}: {first['msg']}") from None
 
 
-def _read(file: Path, place: str) -> dict[str, Any]:
-    try:
-        with file.open("rb") as content:
-            said = yaml.load(content.read(MOST_BYTES).decode(), _Loader)  # noqa: S506 (a safe one)
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise Mistake(f"{place}: {file} can't be read: {why.lower()}") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "it is nested too deep"
-        raise Mistake(f"{place}: {file}{line} is no YAML: {what}") from None
-    if not isinstance(said, dict) or not isinstance(said.get("services"), dict):
-        raise Mistake(f"{place}: {file} has no services, so it is no Compose file")
-    filled = _filled(said, _variables_beside(file), f"{place}: {file}")
-    return dict(filled)
-
-
 def _asked(services: Mapping[str, Any], wanted: str, where: str) -> str:
     """Give the service that clients ask: the named one, or the only one that it can be."""
     if wanted in services:
         return wanted
     if wanted:
         raise Mistake(f"{where} has no service {wanted}; {nearest(wanted, services)}")
-    open_ones = [name for name, it in services.items() if it.get("ports")]
-    for names in (list(services), open_ones):
-        if len(names) == 1:
-            return names[0]
-    example = f"{where.rpartition('/')[2]}#{next(iter(open_ones or services), 'web')}"
+    names = askable(services)
+    if len(names) == 1:
+        return names[0]
+    example = f"{where.rpartition('/')[2]}#{next(iter(names), 'web')}"
     raise Mistake(f"{where}: say which service is asked, such as image:{example}")
 
 
@@ -266,7 +223,7 @@ def _environment(said: Mapping[str, Any], file: Path, where: str) -> dict[str, s
         path = file.parent / name
         if not path.is_file():
             raise Mistake(f"{where}.env_file: there is no {path}")
-        found |= _variables_of(path)
+        found |= variables_of(path)
     given = said.get("environment") or {}
     pairs = given.items() if isinstance(given, dict) else (_pair(str(it)) for it in given)
     for name, value in pairs:
@@ -294,40 +251,3 @@ def _ports(said: Mapping[str, Any], where: str) -> Iterator[int]:
         if not port.isdecimal():
             raise Mistake(f"{where}: {text} is no single port")
         yield int(port)
-
-
-def _variables_beside(file: Path) -> dict[str, str]:
-    beside = file.parent / ".env"
-    return {**(_variables_of(beside) if beside.is_file() else {}), **os.environ}
-
-
-def _variables_of(path: Path) -> dict[str, str]:
-    """Read a file of NAME=VALUE."""
-    found = {}
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if equals and not name.startswith("#"):
-            quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-            found[name.strip()] = value[1:-1] if quoted else value.strip()
-    return found
-
-
-def _filled(value: Any, variables: Mapping[str, str], where: str) -> Any:  # noqa: ANN401 (YAML)
-    """Fill variables in, wherever the file names them."""
-
-    def variable(found: re.Match[str]) -> str:
-        name, how, other = found["plain"] or found["name"], found["how"] or "", found["other"] or ""
-        if name is None:
-            return "$"
-        is_there = name in variables and not (how.startswith(":") and not variables[name])
-        if how.endswith("?") and not is_there:
-            raise Mistake(f"{where}: {name} isn't set: {other}")
-        if how.endswith("+"):
-            return other if is_there else ""
-        return variables[name] if is_there else other
-
-    if isinstance(value, dict):
-        return {key: _filled(it, variables, where) for key, it in value.items()}
-    if isinstance(value, list):
-        return [_filled(it, variables, where) for it in value]
-    return _VARIABLE.sub(variable, value) if isinstance(value, str) else value

@@ -1,7 +1,9 @@
 """What `webdyno init` finds out from a folder's files."""
 
 import json
+import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 from webdyno.cli import run_command
 from webdyno.cli.exits import Exit
 from webdyno.cli.init import written
-from webdyno.definitions.found_app import FoundApp, find_app
+from webdyno.own.found import FoundApp
+from webdyno.own.found_app import find_app
 
 FLASK = "from flask import Flask\nshop = Flask(__name__)\n@shop.get('/items')\ndef f(): pass\n"
 FASTAPI = 'from fastapi import FastAPI\napp = FastAPI()\n@app.get("/")\nasync def f(): ...\n'
@@ -70,7 +73,27 @@ CASES = {
     ),
     "Dockerfile": (
         {"Dockerfile": 'FROM x\nCMD ["./server", "$PORT"]\n'},
-        FoundApp("Dockerfile", "./server $PORT"),
+        FoundApp("Dockerfile", image=".", command="./server $PORT"),
+    ),
+    "Dockerfile of several stages": (
+        {
+            "Containerfile": 'FROM a AS built\nCMD make\nfrom b\nCMD ["x"]\n'
+            'entrypoint ["./server", \\\n "--port"]\nCMD ["80"]\n'
+        },
+        FoundApp("Containerfile", image=".", command="./server --port 80"),
+    ),
+    "Dockerfile with a line of shell": (
+        {"Dockerfile": 'FROM x\nENTRYPOINT exec ./server\nCMD ["80"]\n'},
+        FoundApp("Dockerfile", image=".", command="exec ./server"),
+    ),
+    "Compose file with one open service": (
+        {"compose.yml": 'services: {data: {image: x}, web: {build: ., ports: ["80:80"]}}'},
+        FoundApp("compose.yml", image="compose.yml#web"),
+    ),
+    "nginx.conf": ({"nginx.conf": "events {}"}, FoundApp("nginx.conf", conf="nginx.conf")),
+    "nginx.conf beside pages": (
+        {"nginx.conf": "events {}", "html/index.html": ""},
+        FoundApp("nginx.conf", conf="nginx.conf", root="html"),
     ),
     "pages": (
         {"public/index.html": "", "public/about.html": ""},
@@ -88,12 +111,7 @@ def test_each_kind_of_application_is_known(tmp_path: Path, name: str) -> None:
     files, expected = CASES[name]
     found = find_app(folder_of(tmp_path, files))
     assert found
-    assert (found.by, found.start, found.build, found.paths) == (
-        expected.by,
-        expected.start,
-        expected.build,
-        expected.paths,
-    )
+    assert found == replace(expected, doubts=found.doubts, connections=found.connections)
 
 
 def test_nothing_known_is_nothing_found(tmp_path: Path) -> None:
@@ -109,7 +127,12 @@ def test_a_port_that_nobody_heeds_is_a_doubt(tmp_path: Path) -> None:
     assert "nothing here mentions PORT" in found.doubts[0]
 
 
-@given(st.sampled_from(["Procfile", "package.json", "pyproject.toml", "x.py"]), st.text())
+@given(
+    st.sampled_from(
+        [*("Procfile", "package.json", "pyproject.toml", "x.py"), "Dockerfile", "compose.yaml"]
+    ),
+    st.text(),
+)
 def test_any_text_is_read_without_a_fault(
     tmp_path_factory: pytest.TempPathFactory, name: str, text: str
 ) -> None:
@@ -138,3 +161,66 @@ def test_init_that_cannot_tell_says_how_to_say_it(
     assert "say it with --start" in capsys.readouterr().err
     assert run_command(["init", str(tmp_path), "--start", "./s $PORT"]) == Exit.OK
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == {"start": "./s $PORT"}
+
+
+SEVERAL = {
+    "services": (
+        {"compose.yaml": 'services: {a: {image: x, ports: ["1"]}, b: {image: x, ports: ["2"]}}'},
+        "compose.yaml has several services that could be asked: a, b",
+        {"image": "compose.yaml#b"},
+        "b",
+    ),
+    "programs": (
+        {"go.mod": "module m\n", "cmd/web/main.go": GO, "cmd/tool/main.go": GO},
+        "go.mod has several programs: cmd/tool, cmd/web",
+        {"build": "go build -o server ./cmd/web", "start": "./server"},
+        "cmd/web",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_which_of_several_is_asked_of_people(
+    tmp_path: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files, question, app, answer = SEVERAL[name]
+    folder_of(tmp_path, files)
+    answers = iter(["nothing", answer])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    assert run_command(["init", str(tmp_path)]) == Exit.OK
+    assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == app
+    told = capsys.readouterr().err
+    assert question in told
+    assert "none of them is called nothing" in told
+
+
+def test_where_nobody_can_be_asked_it_is_said_what_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "services").mkdir()
+    folder = folder_of(tmp_path / "services", SEVERAL["services"][0])
+    assert run_command(["init", str(folder)]) == Exit.MISTAKE
+    assert "--image compose.yaml#a" in capsys.readouterr().err
+    assert run_command(["init", str(folder), "--image=compose.yaml#b"]) == Exit.OK
+    (tmp_path / "programs").mkdir()
+    folder = folder_of(tmp_path / "programs", SEVERAL["programs"][0])
+    assert run_command(["init", str(folder)]) == Exit.OK
+    assert "there are 2 programs: cmd/tool, cmd/web" in capsys.readouterr().err
+
+
+def test_a_configuration_alone_makes_a_file(tmp_path: Path) -> None:
+    assert run_command(["init", str(folder_of(tmp_path, {"nginx.conf": "events {}"}))]) == Exit.OK
+    assert tomllib.loads((tmp_path / "webdyno.toml").read_text()) == {
+        "app": {"conf": "nginx.conf"},
+        "requests": [{"path": "/"}],
+    }
+
+
+@pytest.mark.parametrize("words", [["--start="], ["--image= "], ["--start=a", "--image=b"]])
+def test_a_flag_that_says_nothing_is_refused(tmp_path: Path, words: list[str]) -> None:
+    assert run_command(["init", str(tmp_path), *words]) == Exit.MISTAKE
+    assert not (tmp_path / "webdyno.toml").exists()
