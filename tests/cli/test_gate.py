@@ -147,6 +147,16 @@ def test_a_file_that_is_no_baseline_is_refused(
     assert "old.json: is no baseline that webdyno kept" in capsys.readouterr().err
 
 
+def test_a_baseline_that_is_not_there_yet_is_told(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert repository.exists()
+    assert run_command(["gate", "--base", "main", "--baseline", "none.json"]) == Exit.OK
+    said = capsys.readouterr()
+    assert "--baseline none.json: there is no such file yet" in said.err
+    assert "PASS" in said.out
+
+
 @pytest.mark.parametrize(
     ("request_", "said"),
     [

@@ -284,7 +284,7 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
         ('[app]\nstart = "true"\ndir = "none"', "rev:main", "has no folder none"),
         ('[app]\nstart = "true"\ndir = ".."', "rev:main", r"webdyno\.toml:3: dir is a folder in"),
         ("[load]\nconnections = 1", "rev:main", r"there is no \[app\]"),
-        (None, "rev:main", "no webdyno.toml from"),
+        (None, "rev:main", "no webdyno.toml from .*`webdyno init` there"),
     ],
 )
 def test_a_revision_that_cannot_be_had_is_told(

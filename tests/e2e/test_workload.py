@@ -5,9 +5,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from e2e.commands import QUICK, run_blocks, webdyno
+from e2e.commands import QUICK, run_blocks, webdyno, webdyno_here
 from webdyno.bench import Bench
 from webdyno.cli import app
+from webdyno.cli.exits import Exit
 from webdyno.definitions import Catalogue
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
@@ -68,3 +69,10 @@ def test_a_log_is_asked_again_as_it_was_of_all_arms_alike(tmp_path: Path) -> Non
     assert offered["nginx"] == offered["apache-event"]
     for slot in slots:  # each path is asked for in a tenth of a second, which a slot takes
         assert sum(it.completed > 0 for it in slot.load.endpoints) in {1, 2, 3}
+
+
+def test_a_log_that_is_not_there_is_told_before_what_would_be_written(tmp_path: Path) -> None:
+    (tmp_path / "traffic.toml").write_text("")
+    done = webdyno_here("workload", "access.log", folder=tmp_path)
+    assert done.returncode == Exit.MISTAKE
+    assert "access.log: there is no such file" in done.stderr

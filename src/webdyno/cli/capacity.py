@@ -9,7 +9,8 @@ from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arranged
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags
 from webdyno.cli.measure import measure
-from webdyno.definitions import CommandLine
+from webdyno.definitions import CommandLine, settings
+from webdyno.model.mistake import Mistake
 
 USUAL_OBJECTIVES = ("p99<50ms",)
 
@@ -51,9 +52,20 @@ def capacity(
     A rate is tried over --set load.connections=N connections at most (64). Requests that wait for
     one are late from when they were due.
     """
+    refuse_loop(asked.flags.set_)
     more = CommandLine(
         {"capacity": {"slo": list(slo)}},
         {("capacity",): "--slo", ("capacity", "slo"): f"--slo {' --slo '.join(slo)}"},
     )
     name, experiment, catalogue = arranged([baseline, stack], asked, run, more)
     return measure(name, experiment, catalogue, out, run)
+
+
+def refuse_loop(given: Sequence[str]) -> None:
+    """Raise Mistake for a loop that is asked for where the search brings its own."""
+    for setting in settings(given):
+        if setting.key == ("load", "loop"):
+            raise Mistake(
+                f"{setting.flag}: the search for a capacity sets the rate of an open loop by "
+                "itself; leave it out"
+            )

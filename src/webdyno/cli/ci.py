@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from pydantic import ValidationError
 
+from webdyno.cli.console import tell
 from webdyno.definitions.refusal import first_fault
 from webdyno.model.baseline import Baseline
 from webdyno.model.gate import GateJudgement
@@ -70,10 +71,17 @@ def leave_behind(answer: GateJudgement, ci: CiFlags) -> None:
 
 
 def read_baseline(path: Path) -> Baseline | None:
-    """Read a baseline; None where none was kept yet. Raise Mistake for what is no baseline."""
+    """Read a baseline; None, which is told, where none was kept yet, as at the first time.
+
+    Raise Mistake for what is no baseline.
+    """
     try:
         return Baseline.model_validate_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        tell(
+            f"--baseline {path}: there is no such file yet (--keep-baseline writes one), so that "
+            "nothing is told beside the answer"
+        )
         return None
     except (ValidationError, UnicodeDecodeError) as error:
         why = first_fault(error) if isinstance(error, ValidationError) else "it isn't UTF-8"

@@ -159,7 +159,10 @@ def _way(found: "FoundApp") -> list[str]:
         lines = ["# each revision's, run by Podman, as root (sudo)", _pair("image", found.image)]
         if found.command:
             instead = _commented(_pair("start", found.command))
-            lines += ["# or in its place, without a container, if all that it needs is installed:", *instead]
+            lines += [
+                "# or in its place, without a container, where all it needs is there:",
+                *instead,
+            ]
         return lines
     if found.conf is not None:
         root = _pair("root", found.root or "public")

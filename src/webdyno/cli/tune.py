@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from webdyno.cli.capacity import refuse_loop
 from webdyno.cli.console import tell
 from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arm_names, arranged
 from webdyno.cli.exits import Exit
@@ -82,6 +83,8 @@ def tune(
             "tuning takes Optuna, an extra of webdyno: install 'webdyno[tune]', or in a checkout "
             f"run .dyno/uv/bin/uv pip install --python {sys.executable} optuna"
         )
+    if slo:
+        refuse_loop(asked.flags.set_)
     each_s = parse_duration_s(each, "--each")
     more = CommandLine({"capacity": {"slo": list(slo)}} if slo else {}, {("capacity",): "--slo"})
     systems = [stack, baseline or stack]

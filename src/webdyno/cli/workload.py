@@ -108,6 +108,8 @@ def workload(
         write_twin,
     )
 
+    if not log.is_file():
+        raise Mistake(f"{log}: there is no such file")
     for written in (output, replay):
         if written is not None and written.exists() and not force:
             raise Mistake(f"{written} is there already; --force writes over it")
@@ -122,8 +124,6 @@ def workload(
     )
     if wanted.from_s >= wanted.to_s:
         raise Mistake(f"--from {from_} --to {to}: the end should be after the beginning")
-    if not log.is_file():
-        raise Mistake(f"{log}: there is no such file")
     read = read_log(log, wanted, Privacy(queries, path_parts))
     named = None if replay is None else os.path.relpath(replay, output.parent)
     traffic = traffic_of(read, Manner(loop, speed), twin=twin is not None, replay_file=named)

@@ -28,7 +28,8 @@ def make(asked: Asked) -> Made:
     if project is None:
         raise Mistake(
             f"{asked.place}: no {PROJECT_FILE} from {asked.folder} up to {repository.top} says how "
-            f"to build and start it; it needs at least\n\n{LEAST}"
+            "to build and start it; `webdyno init` there writes one. It needs at least\n\n"
+            f"{LEAST}"
         )
     app = project.app()
     revision = repository.revision(asked.text, asked.place)

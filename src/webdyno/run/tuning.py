@@ -32,6 +32,17 @@ ROUND_BUDGET_S = 600.0
 """Longer than rounds take. Pilots cut windows to what so many arms leave of it."""
 FINAL_BUDGET_S, FINAL_BLOCKS = 300.0, 400
 
+SHOWN = (
+    "`webdyno stacks {stack}` shows those of a stack, docs/tuning.md how a knob says that it may "
+    "be tuned"
+)
+DECLARED = (
+    "of a system of your own you say what may be turned, such as knobs.workers = "
+    '{ type = "whole", min = 1, max = 16 } below [app] in webdyno.toml, for `webdyno tune rev:.` '
+    "(docs/tuning.md)"
+)
+"""Where knobs are, of a stack of the catalogue and of a user's own system."""
+
 
 @dataclass
 class Side:
@@ -57,10 +68,9 @@ class Side:
     def check(self) -> None:
         """Raise Mistake where there is nothing to tune; find the rounds of an earlier session."""
         if not self.space:
-            raise Mistake(
-                f"{self.name} has no knob to tune: `webdyno stacks {self.arm.stack}` shows those "
-                "of a stack, docs/tuning.md how a knob says that it may be tuned"
-            )
+            is_own = self.catalogue.stack(self.arm.stack).is_own
+            where = DECLARED if is_own else SHOWN.format(stack=self.arm.stack)
+            raise Mistake(f"{self.name} has no knob to tune: {where}")
         while (self.next_folder / HEAD_FILE).exists():
             self.rounds.append(RunFolder.open(self.next_folder))
 

@@ -130,6 +130,21 @@ def test_a_http_file(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "method", "path"),
+    [
+        ("/a?b", "GET", "/a?b"),
+        ("http://localhost:3000/a HTTP/1.1", "GET", "/a"),
+        ("{{host}}/a", "GET", "/a"),
+        ("DELETE localhost:3000/a", "DELETE", "/a"),
+        ("GET example.com", "GET", "/"),
+    ],
+)
+def test_a_request_s_line(tmp_path: Path, line: str, method: str, path: str) -> None:
+    (tmp_path / "a.http").write_text(line)
+    assert read_request_file(tmp_path / "a.http") == [{"path": path, "method": method}]
+
+
 def test_lines_of_json(tmp_path: Path) -> None:
     lines = '{"url": "http://x/a?b=1", "weight": 3}\n\n{"path": "/c", "method": "DELETE"}\n'
     (tmp_path / "requests").write_text(lines)
@@ -144,7 +159,12 @@ def test_lines_of_json(tmp_path: Path) -> None:
     [
         ("", "there is no request"),
         ("GET /\nnonsense\n", "a.http:2: 'nonsense' should be a header"),
-        ("GET /a b c", "a.http:1: 'GET /a b c' should look like"),
+        ("GET /a b c", "a.http:1: 'GET /a b c' is no request"),
+        (
+            "GET /\n\n###\nme:x:0:0:/root:/bin/sh\n",
+            "a.http:4: 'me:x:0:0:/root:/bin/sh' is",
+        ),
+        ("hello\n", "a.http:1: 'hello' is no request"),
         ("GET /{{id}}\n", "has a variable in its path"),
         ("GET /\nX: {{token}}\n", "a.http:2: nobody knows what {{token}}"),
         ("PUT /\n\n< gone\n", "there is no file"),

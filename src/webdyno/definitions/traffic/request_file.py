@@ -10,7 +10,15 @@ from webdyno.model.mistake import Mistake
 
 _SEPARATOR = re.compile(r"###(.*)")
 _NAME = re.compile(r"(?:#|//)\s*@name\s*[= ]\s*(.+)")
-_REQUEST_LINE = re.compile(r"(?:([A-Z]+)\s+)?(\S+)(?:\s+HTTP/[0-9.]+)?")
+_REQUEST_LINE = re.compile(
+    r"""
+    (?: (?: ([A-Z]+) \s+ )?
+        ( (?: / | \{\{[^{}]*\}\} | [A-Za-z][A-Za-z0-9+.-]*:// ) \S* )  # a path or an address
+      | ([A-Z]+) \s+ ( [\w.-]+ (?: :[0-9]+ )? (?: [/?] \S* )? )        # behind a method also a host
+    ) (?: \s+ HTTP/[0-9.]+ )?
+    """,
+    re.VERBOSE,
+)
 _HEADER_LINE = re.compile(r"([^\s:]+)\s*:\s*(.*)")
 _ENVIRONMENT = re.compile(r"\{\{\s*\$(?:processEnv|env\.)\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
@@ -27,7 +35,7 @@ def read_request_file(path: Path) -> list[Entry]:
     text = read_text(path, f"--requests {path}")
     lines = [line for line in text.splitlines() if line.strip()]
     as_json = path.suffix in {".jsonl", ".ndjson", ".json"} or all(
-        line.lstrip().startswith("{") for line in lines
+        re.match(r"\s*\{(?!\{)", line) for line in lines
     )
     entries = _from_json(path, text) if as_json else _from_http(path, text)
     if not entries:
@@ -80,8 +88,8 @@ def _request(path: Path, begins: int, title: str, lines: list[str]) -> list[Entr
     place = f"{path}:{begins + at}"
     line = _REQUEST_LINE.fullmatch(lines[at].strip())
     if line is None:
-        raise Mistake(f"{place}: {lines[at]!r:.60} should look like GET /path")
-    method, url = line[1] or "GET", line[2]
+        raise Mistake(f"{place}: {lines[at]!r:.60} is no request: GET /path, /path or an address")
+    method, url = line[1] or line[3] or "GET", line[2] or line[4]
     pairs, at = _headers(path, begins, lines, at + 1)
     body = _body(path, f"{path}:{begins + at}", lines[at + 1 :])
     entry: Entry = {"path": path_of(url, place), "method": method}
