@@ -1,12 +1,13 @@
 """`webdyno init` writes a file that runs at once: what it found is started and asked."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, webdyno
+from e2e.commands import QUICK, left_behind, run_blocks, webdyno, webdyno_here
 from webdyno.cli.exits import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
@@ -62,3 +63,18 @@ def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) 
     slots = [it for it in run.records() if isinstance(it, SlotRecord)]
     assert {code for it in slots for code in it.load.by_status} == {"200"}
     assert run.head.versions["rev:."]["web"].endswith(" with changes")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
+def test_revisions_that_a_server_may_not_read_are_told(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = '[app]\nconf = "nginx.conf"\nroot = "none"\n'
+    repository(open_folder, {"nginx.conf": NGINX, "webdyno.toml": app})
+    closed = open_folder / ".cache"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(closed))
+    done = webdyno_here("duel", "rev:HEAD", "rev:HEAD", folder=open_folder)
+    assert done.returncode == Exit.MISTAKE
+    assert f"as whom its server runs, may not enter {closed}" in done.stderr
+    assert "none: there is no such folder" in done.stderr
