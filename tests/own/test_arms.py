@@ -8,6 +8,7 @@ import pytest
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.mistake import Mistake
 from webdyno.own import resolve
+from webdyno.stack.roles import resolve_stack
 
 CMD = "cmd:./server --port $PORT"
 
@@ -174,3 +175,68 @@ def test_what_makes_no_sense_is_told(tmp_path: Path, arm: dict[str, Any], says: 
 def _checked(folder: Path, arms: dict[str, Any]) -> None:
     draft, catalogue = resolved(folder, arms, site="own")
     draft.checked(catalogue)
+
+
+def test_services_of_the_catalogue_stand_behind_a_command(tmp_path: Path) -> None:
+    services, prepare = {"db": "mariadb", "my-cache": "redis"}, "fill $DB_NAME"
+    arms = {
+        "a": {
+            "stack": CMD,
+            "services": services,
+            "prepare": prepare,
+            "knobs": {"buffer_pool_mb": 64, "db_listen": "unix"},
+        },
+        "b": {"stack": CMD},
+    }
+    draft, catalogue = resolved(tmp_path, arms)
+    experiment = draft.checked(catalogue)
+    first, second = (catalogue.stack(arm.stack) for arm in experiment.arms.values())
+    assert list(second.services) == ["web"]
+    assert {role: it.service.name for role, it in first.services.items() if role != "web"} == (
+        services
+    )
+    web = first.services["web"].service
+    assert web.initialise == [["/bin/sh", "-c", prepare]]
+    assert web.environment["MY_CACHE_PORT"]
+    roles = {it.name: it for it in resolve_stack(first, None, {}, 1).roles}
+    assert list(roles)[-1] == "web"
+    assert {roles[role].knobs["listen"] for role in services} == {"tcp"}
+
+
+def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) -> None:
+    service = tmp_path / "services/lines"
+    service.mkdir(parents=True)
+    (service / "service.toml").write_text(
+        'title = "x"\nprotocol = "lines"\nstart = ["x"]\ncredentials.TOKEN = "{{ secrets.x }}"\n'
+    )
+    arms = {"a": {"stack": CMD, "services": {"db": "lines"}}, "b": {"stack": CMD}}
+    draft = Draft.of(CommandLine({"title": "t", "question": "q", "arms": arms}, {}), [])
+    given = Catalogue.load([tmp_path])
+    draft, catalogue = resolve(draft, given, tmp_path, lambda _: None, lambda _: None)
+    stack = catalogue.stack(draft.checked(catalogue).arms["a"].stack)
+    assert stack.services["web"].service.environment["DB_TOKEN"] == "{{ secrets.x }}"
+    assert stack.knobs == {}
+
+
+@pytest.mark.parametrize(
+    ("arm", "says"),
+    [
+        ({"services": {"db": "mariadbb"}}, "no service 'mariadbb'; did you mean mariadb"),
+        ({"services": {"db": "nginx"}}, "nginx serves sites itself.* are mariadb, memcached, redis"),
+        ({"services": {"web": "redis"}}, "web is your own program"),
+        ({"services": {"a b": "redis"}}, "is no name for a role"),
+        ({"stack": "url:http://127.0.0.1:9", "services": {"db": "redis"}}, "services stand behind"),
+        ({"stack": "image:x", "prepare": "true"}, "prepare is for what stands behind"),
+        ({"stack": "nginx", "services": {"db": "redis"}}, "services is for a system of your own"),
+        ({"services": {"db": "redis"}, "environment": {"DB_HOST": "x"}}, r"\$DB_HOST tells of"),
+        (
+            {"services": {"db": "redis"}, "knobs": {"db_port": {"type": "switch"}}},
+            r"\$DB_PORT tells of a service behind it",
+        ),
+    ],
+)
+def test_a_service_that_cannot_stand_behind_is_told(
+    tmp_path: Path, arm: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(Mistake, match=says):
+        resolved(tmp_path, {"a": {"stack": CMD}, "b": {"stack": CMD, **arm}})

@@ -33,6 +33,18 @@ class OwnFlags:
             show_default=False,
         ),
     ] = ()
+    service: Annotated[
+        Sequence[str],
+        Parameter(
+            help="ROLE=NAME, such as db=mariadb: a service of the catalogue behind a command or "
+            "revision, which finds it by $DB_HOST, $DB_PORT and so on; may be given again.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = ()
+    prepare: Annotated[
+        str | None, Parameter(help="A line of shell that fills those services before each start.")
+    ] = None
     ready: Annotated[
         str | None,
         Parameter(help="The path that it answers with 2xx or 3xx once it is ready."),
@@ -48,7 +60,9 @@ class OwnFlags:
         """Give the flags as keys of an arm."""
         keys = {
             "dir": self.dir and str(self.dir),
-            "environment": dict(map(_variable, self.env)),
+            "environment": dict(_pair("--env", "NAME=VALUE", text) for text in self.env),
+            "services": dict(_pair("--service", "ROLE=NAME", text) for text in self.service),
+            "prepare": self.prepare,
             "ready": self.ready,
             "ready_within": self.ready_within,
             "root": self.root and str(self.root),
@@ -96,11 +110,12 @@ def _provide(*, yes: bool) -> Callable[[Iterable[Need]], None]:
 
 def flag_of(key: str) -> str:
     """Name the flag of an arm's key."""
-    return f"--{'env' if key == 'environment' else key.replace('_', '-')}"
+    short = {"environment": "env", "services": "service"}
+    return f"--{short.get(key, key.replace('_', '-'))}"
 
 
-def _variable(text: str) -> tuple[str, str]:
+def _pair(flag: str, form: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise Mistake(f"--env {text}: should look like NAME=VALUE")
+        raise Mistake(f"{flag} {text}: should look like {form}")
     return name, value

@@ -45,25 +45,7 @@ class Catalogue:
                     f"--catalog {folder}: no catalogue, which has one of the folders "
                     f"{', '.join(KINDS)}; docs/catalogue.md shows one"
                 )
-        services = {
-            path.parent.name: _read_service(path) for path in _files(folders, "services", "service")
-        }
-        return cls(
-            services=services,
-            stacks={
-                path.parent.name: _read_stack(path, services)
-                for path in _files(folders, "stacks", "stack")
-            },
-            sites={
-                path.parent.name: _read_site(path, services)
-                for path in _files(folders, "sites", "site")
-            },
-            experiments={
-                path.stem: path
-                for folder in folders
-                for path in sorted((folder / "experiments").glob("*.toml"))
-            },
-        )
+        return cls({}, {}, {}, {}).joined_by(folders)
 
     def stack(self, name: str) -> Stack:
         """Give a stack; raise Mistake with the nearest names when there is none of that name."""
@@ -92,13 +74,33 @@ class Catalogue:
             Path(name_or_file) if is_file else _named(self.experiments, "experiment", name_or_file)
         )
 
-    def joined_by(self, other: "Catalogue") -> "Catalogue":
-        """Give both in one; the other's names win."""
+    def joined_by(self, folders: Sequence[Path]) -> "Catalogue":
+        """Give it with what lies in some folders, whose names win."""
+        services = {
+            **self.services,
+            **{
+                path.parent.name: _read_service(path)
+                for path in _files(folders, "services", "service")
+            },
+        }
+        stacks = {
+            path.parent.name: _read_stack(path, services)
+            for path in _files(folders, "stacks", "stack")
+        }
+        sites = {
+            path.parent.name: _read_site(path, services)
+            for path in _files(folders, "sites", "site")
+        }
+        experiments = {
+            path.stem: path
+            for folder in folders
+            for path in sorted((folder / "experiments").glob("*.toml"))
+        }
         return Catalogue(
-            services={**self.services, **other.services},
-            stacks={**self.stacks, **other.stacks},
-            sites={**self.sites, **other.sites},
-            experiments={**self.experiments, **other.experiments},
+            services=services,
+            stacks={**self.stacks, **stacks},
+            sites={**self.sites, **sites},
+            experiments={**self.experiments, **experiments},
         )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, JsonValue, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.files import RoleName
 from webdyno.model.knob import Knob
 from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
@@ -42,6 +43,12 @@ class App(Model):
     """Where both run: a folder, relative to the file."""
     environment: dict[Variable, Text] = {}
     """Variables for both."""
+    services: dict[RoleName, str] = {}
+    """Services of the catalogue that run beside it with data of their own, by role: with
+    `db = "mariadb"` it finds the database by `$DB_HOST`, `$DB_PORT` and so on."""
+    prepare: Text | None = None
+    """A line of shell that fills them: run in `dir` before each start, outside of any timing, with
+    the variables that `start` has."""
     ready: WrittenPath | None = None
     """It is ready once this path is answered with a status of 2xx or 3xx."""
     ready_within: Seconds | None = None

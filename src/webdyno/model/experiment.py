@@ -57,7 +57,7 @@ class Arm(Model):
 
     stack: str
     """A stack of the catalogue, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`,
-    `url:…`, see docs/own.md), which has the keys `dir`, `environment`, `ready` and `ready_within`
+    `url:…`, see docs/own.md), which has the keys `dir`, `environment`, `services`, `prepare`, `ready` and `ready_within`
     beside it."""
     site: str | None = None
     """The experiment's site unless named here. With a site of its own an arm is asked for that

@@ -147,7 +147,7 @@ class Service(Model):
     data: str | None = None
     """The folder among `folders` whose content outlives the process: a site's set-up fills it."""
     initialise: list[Arguments] = []
-    """Commands that fill an empty data folder, one after the other before the first start."""
+    """Commands that run one after the other before the start; not where there is data already."""
     filled_with: Literal["site-files"] | None = None
     """site-files: once it runs, the site's files are stored in it, each under its path."""
     start: Annotated[Arguments, Field(min_length=1)] = []
@@ -162,6 +162,8 @@ class Service(Model):
     modules: dict[str, Version] = {}
     """Versions of what runs inside it, by name; one whose command comes out empty doesn't."""
     knobs: dict[str, Knob] = {}
+    credentials: dict[Variable, Text] = {}
+    """What who connects has to say; a program finds `USER` in `$DB_USER` if its role is `db`."""
     status: StatusSource | None = None
     """None where it doesn't tell."""
     settings: dict[str, Text] = {}

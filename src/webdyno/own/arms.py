@@ -19,7 +19,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
 from webdyno.model.service import Service
 from webdyno.model.site import ANYTHING
-from webdyno.own import command, configuration, image, knobs, revision, url
+from webdyno.own import behind, command, configuration, image, knobs, revision, url
 from webdyno.own.kind import Asked, Made, OwnKeys, Provide, Tell
 
 KINDS: dict[str, Callable[[Asked], Made]] = {
@@ -34,6 +34,8 @@ KINDS: dict[str, Callable[[Asked], Made]] = {
 DECLARING = {"cmd", "rev", "conf"}
 """Kinds whose command finds the values of knobs in its environment, or whose file has places for
 them."""
+STARTED_BY_LINE = {"cmd", "rev"}
+"""Kinds that a line of shell starts, which finds services behind it in its environment."""
 OWN_SITE = "own"
 """The site of arms of which nobody knows what they serve."""
 
@@ -86,8 +88,7 @@ def resolve(
     data = {**draft.data, "arms": new_arms, **({"factors": new_factors} if factors else {})}
     if "site" not in data and all(_is_own_arm(arm) for arm in arms.values()):
         data["site"] = OWN_SITE
-    joined = catalogue.joined_by(Catalogue.load([resolver.made.path]))
-    return replace(draft, data=data), joined
+    return replace(draft, data=data), catalogue.joined_by([resolver.made.path])
 
 
 def _spoken(data: Mapping[str, Any]) -> str:
@@ -141,7 +142,11 @@ class _Resolver:
                 f"{self.place((*where, key))}: {key} is for a system of your own, such as stack = "
                 f'"cmd:./server --port $PORT"; a stack of the catalogue has knobs'
             )
-        return build(OwnKeys, given, lambda inner: self.place((*where, *inner)))
+        keys = build(OwnKeys, given, lambda inner: self.place((*where, *inner)))
+        behind.check(
+            keys.services, self.services, lambda role: self.place((*where, "services", *role))
+        )
+        return keys
 
     def name(self, stack: str, arm: Mapping[str, Any], keys: OwnKeys, place: str) -> str:
         """Give the name in the catalogue of a stack that a user wrote."""
@@ -164,6 +169,11 @@ class _Resolver:
             )
         if keys.root and kind != "conf":
             raise Mistake(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
+        if (keys.services or keys.prepare) and kind not in STARTED_BY_LINE:
+            what = "services stand" if keys.services else "prepare is for what stands"
+            raise Mistake(
+                f"{place}: {what} behind a command or a revision (cmd:, rev:), and this is {stack}"
+            )
         folder = self._folder_of(keys, place)
         declared, _ = knobs.split(arm.get("knobs"))
         if declared and kind not in DECLARING:
@@ -202,7 +212,7 @@ class _Resolver:
         return folder
 
     def _keep(self, kind: str, made: Made, text: str) -> str:
-        content = json.dumps([made.service, made.files], sort_keys=True)
+        content = json.dumps([made.service, made.files, made.behind], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:8]
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", text)[:SLUG_LETTERS].strip("-.")
         name = "-".join(filter(None, (kind, slug, digest)))
@@ -220,8 +230,7 @@ class _Resolver:
         stack = {
             "title": made.service["title"],
             "serves": [ANYTHING],
-            "front": "web",
-            "services": {"web": {"service": name}},
+            **behind.stack_of(name, made.behind, self.services),
         }
         folder = self.made.path / "stacks" / name
         folder.mkdir(parents=True)

@@ -1,6 +1,7 @@
 """`cmd:COMMAND`: a command that serves HTTP on `$PORT`."""
 
-from webdyno.own import knobs
+from webdyno.model.mistake import Mistake
+from webdyno.own import behind, knobs
 from webdyno.own.kind import Asked, Made, protocol_knob, users_environment, verbatim
 
 SHELL = "/bin/sh"
@@ -17,7 +18,7 @@ LISTENING = {
 
 def make(asked: Asked) -> Made:
     """Have a shell run the command, as its user would."""
-    return Made(served_by(asked, asked.text))
+    return Made(served_by(asked, asked.text), behind=asked.keys.services)
 
 
 def served_by(asked: Asked, start: str) -> dict[str, object]:
@@ -30,9 +31,11 @@ def served_by(asked: Asked, start: str) -> dict[str, object]:
         "start": [SHELL, "-c", verbatim(start)],
         "knobs": protocol_knob("http", "https", "h2", "h2c")
         | {name: it.model_dump(exclude_none=True) for name, it in asked.knobs.items()},
+        **({"initialise": [[SHELL, "-c", verbatim(keys.prepare)]]} if keys.prepare else {}),
         "environment": {key: verbatim(it) for key, it in environment.items()}
         | LISTENING
-        | knobs.environment_of(asked.knobs),
+        | knobs.environment_of(asked.knobs)
+        | _told_of_services(asked),
         "own": {
             "written": asked.written,
             "folder": str(asked.folder),
@@ -41,3 +44,14 @@ def served_by(asked: Asked, start: str) -> dict[str, object]:
             **({"ready_within_s": keys.ready_within} if keys.ready_within else {}),
         },
     }
+
+
+def _told_of_services(asked: Asked) -> dict[str, str]:
+    """Give the variables that tell of the services behind it; nothing else has their names."""
+    told = behind.variables(asked.keys.services, asked.services)
+    others = {*asked.keys.environment, *map(knobs.variable, asked.knobs)}
+    for name in sorted(told.keys() & others):
+        raise Mistake(
+            f"{asked.place}: ${name} tells of a service behind it; rename that variable or knob"
+        )
+    return told

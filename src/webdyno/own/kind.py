@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.bench.users import caller, home_of, name_of
+from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.base import Model
+from webdyno.model.files import RoleName
 from webdyno.model.knob import Knob
 from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
@@ -15,6 +17,8 @@ from webdyno.model.service import Need, Service, Text, Variable
 
 Tell = Callable[[str], None]
 """Says something to the user that is no result."""
+Place = Callable[[KeyPath], str]
+"""Names file and line, or the flag, of a key."""
 Provide = Callable[[Iterable[Need]], None]
 """Installs what is missing, after a yes; raises Trouble where it doesn't."""
 
@@ -27,6 +31,10 @@ class OwnKeys(Model):
     environment: dict[Variable, Text] = {}
     """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
     `PATH` and `HOME`."""
+    services: dict[RoleName, str] = {}
+    """`cmd:` and `rev:`: services of the catalogue behind it, by role, as in `db = "mariadb"`."""
+    prepare: Text | None = None
+    """`cmd:` and `rev:`: a line of shell that fills those before each start."""
     ready: WrittenPath | None = None
     """It is ready once this path is answered with a status of 2xx or 3xx. Unless given, any answer
     to `/` will do that isn't a failure of the server (5xx)."""
@@ -70,6 +78,8 @@ class Made:
     """As `service.toml` has it."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Templates beside it."""
+    behind: Mapping[str, str] = field(default_factory=dict)
+    """Names of the catalogue's services behind it, by role."""
 
 
 def protocol_knob(*choices: str) -> dict[str, Mapping[str, Any]]:

@@ -1,18 +1,16 @@
 """Knobs that a user declares for a program of his own: `knobs.workers = { type = "whole", … }`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from webdyno.definitions.refusal import build
-from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.app import DeclaredKnobs
 from webdyno.model.knob import Knob, SwitchKnob
 from webdyno.model.mistake import Mistake
+from webdyno.own.kind import Place
 
 OWN = {"HOST", "PORT", "SOCKET", "PROTOCOL", "CERT", "KEY", "PATH", "HOME", "USER", "LOGNAME"}
 """Variables that a command has anyway."""
-
-Place = Callable[[KeyPath], str]
 
 
 def split(knobs: object) -> tuple[dict[str, Any], dict[str, Any]]:

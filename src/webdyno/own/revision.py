@@ -8,7 +8,7 @@ from pathlib import Path
 from webdyno.bench.users import caller, server_user
 from webdyno.model.app import PROJECT_FILE
 from webdyno.model.mistake import Mistake
-from webdyno.own import command, configuration, image, knobs
+from webdyno.own import behind, command, configuration, image, knobs
 from webdyno.own.kind import Asked, Made, users_environment
 from webdyno.own.project import LEAST, Project
 from webdyno.revisions import Recipe, Repository, built
@@ -32,6 +32,9 @@ def make(asked: Asked) -> Made:
             f"{LEAST}"
         )
     app = project.app()
+    behind.check(
+        app.services, asked.services, lambda where: project.file.place(("app", "services", *where))
+    )
     revision = repository.revision(asked.text, asked.place)
     if lacking := repository.left_out_of(asked.text):
         asked.tell(f"{asked.written} {lacking}")
@@ -44,12 +47,17 @@ def make(asked: Asked) -> Made:
         update={
             "environment": variables,
             "root": app.root,
+            "services": {**app.services, **asked.keys.services},
+            "prepare": asked.keys.prepare or app.prepare,
             "ready": asked.keys.ready or app.ready,
             "ready_within": asked.keys.ready_within or app.ready_within,
         }
     )
     declared = knobs.read(app.knobs, lambda where: project.file.place(("app", "knobs", *where)))
     way, text = app.way
+    if way != "start" and (keys.services or keys.prepare):
+        place = project.file.place(("app",))
+        raise Mistake(f"{place}: services and prepare are for an app that `start` starts")
     if way == "conf":
         _tell_if_closed(folder, asked)
     files = folder.resolve()

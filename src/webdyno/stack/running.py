@@ -141,7 +141,8 @@ class RunningStack:
         self.stack = stack
         self.site = site
         self.ready_s = 0.0
-        """Seconds from the first service's start to the site's first answer."""
+        """Seconds from the first service's start to the site's first answer, but for those in which
+        data was made."""
         self.group: ControlGroup | None = None
         """The control group of all services, where the machine has such."""
         self.memory_limit: MemoryLimit | None = None
@@ -213,7 +214,8 @@ class RunningStack:
             if service.role.service.filled_with == "site-files":
                 preload(service.address, self._prepared.files(), self._bench.servers_socket)
         answered = self._wait_for_answer() if self.stack.front in self._services else None
-        self.ready_s = (answered.at_s if answered else time.monotonic()) - begin
+        took_s = (answered.at_s if answered else time.monotonic()) - begin
+        self.ready_s = took_s - sum(it.initialised_in_s for it in self._services.values())
         if self._front in self._started:
             self._front.hold_network()
         self.versions()  # kept with the logs

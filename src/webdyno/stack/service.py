@@ -1,6 +1,7 @@
 """One service of a stack: its configuration and its process."""
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +84,8 @@ class RunningService:
     bench: Bench
     workspace: Workspace
     process: ServerProcess | FoundProcess | None = field(default=None, init=False)
+    initialised_in_s: float = field(default=0.0, init=False)
+    """So long took what came before its start."""
     _network: int | None = field(default=None, init=False)
 
     @property
@@ -105,9 +108,7 @@ class RunningService:
         if service.runs_already:
             self.process = FoundProcess(self.address.port)
             return
-        if service.data and not self._has_data(service.data):
-            for command in filled.texts["initialise"]:
-                self._run(without_empty(command), "can't be set up")
+        self._initialise()
         words = filled.words("start")
         if not words:
             empty = "every word of `start` came out empty, so nothing can be run"
@@ -124,6 +125,18 @@ class RunningService:
             stop_within_s=service.stop_within_s,
         )
 
+    def _initialise(self) -> None:
+        """Run what comes before the start, unless data of an earlier one is there."""
+        service, began = self.role.service, time.monotonic()
+        if service.data and any((self.home / service.data).iterdir()):
+            return
+        what = "can't be set up"
+        if service.own:
+            what = f"isn't started: prepare failed (in {self.cwd} as {name_of(self.bench.user)})"
+        for command in self.filled.texts["initialise"]:
+            self._run(without_empty(command), what)
+        self.initialised_in_s = time.monotonic() - began
+
     def check_configuration(self) -> None:
         """Raise Trouble with the server's own words when it refuses its configuration.
 
@@ -133,9 +146,6 @@ class RunningService:
             own = self.role.service.own
             where = "as it was moved" if own else f"kept in {self._kept()}"
             self._run(words, f"refuses its configuration ({where})")
-
-    def _has_data(self, folder: str) -> bool:
-        return any((self.home / folder).iterdir())
 
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""

@@ -1,0 +1,103 @@
+"""Services of the catalogue behind a user's own program: real ones, with fresh data each time."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import QUICK, run_blocks, webdyno
+from webdyno.model.records import SlotRecord
+from webdyno.run.folder import RunFolder
+
+REDIS = """
+import os, socket
+
+def ask(*words):
+    with socket.create_connection((os.environ["STORE_HOST"], int(os.environ["STORE_PORT"]))) as it:
+        it.sendall((" ".join(words) + "\\r\\n").encode())
+        return it.recv(100).decode().strip()
+"""
+FILL = "from store import ask\nfor name in 'abc':\n    ask('SET', name, '1')\n"
+SERVER = """
+import http.server, os
+from store import ask
+
+class Counter(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        ask("SET", f"{self.client_address[1]}", "1")
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_): pass
+
+print("begins with", ask("DBSIZE"), flush=True)
+http.server.ThreadingHTTPServer.request_queue_size = 128
+http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Counter).serve_forever()
+"""
+APP = f"""
+[app]
+start = "{sys.executable} server.py"
+prepare = "{sys.executable} fill.py"
+services.store = "redis"
+"""
+MARIADB = "mariadb --no-defaults -h$DB_HOST -P$DB_PORT -u$DB_USER -p$DB_PASSWORD $DB_NAME -N -e "
+SAYS = f"cmd:SAYS=$({MARIADB} 'SELECT word FROM words') {sys.executable} -c \"$SERVER\""
+SAID = """
+import http.server, os
+
+class Said(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(os.environ["SAYS"].encode())
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Said).serve_forever()
+"""
+FEW = ("--set=load.connections=4", *QUICK)
+
+
+def commit(folder: Path) -> None:
+    for words in (
+        ("init", "-q", "-b", "main"),
+        ("add", "-A"),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"),
+    ):
+        subprocess.run(["git", "-C", folder, *words], check=True)
+
+
+def test_two_revisions_begin_with_the_same_data_in_every_block(tmp_path: Path) -> None:
+    files = {"store.py": REDIS, "fill.py": FILL, "server.py": SERVER, "webdyno.toml": APP}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    commit(tmp_path)
+    (tmp_path / "server.py").write_text(SERVER + "# changed\n")
+    run_blocks(2, "duel", "rev:.", "rev:main", *FEW, folder=tmp_path)
+    run = tmp_path / "run"
+    logs = list(run.glob("blocks/*/*/web.log"))
+    assert len(logs) >= 4
+    assert {it.read_text() for it in logs} == {"begins with :3\n"}
+    slots = [it for it in RunFolder.open(run).records() if isinstance(it, SlotRecord)]
+    assert all(it.load.requests.completed for it in slots)
+    assert all(it.readings and set(it.readings.services) == {"web", "store"} for it in slots)
+    versions = RunFolder.open(run).head.versions
+    assert versions["rev:."]["store"] == versions["rev:main"]["store"]
+
+
+def test_a_command_has_a_database_that_is_filled_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = "CREATE TABLE words (word TEXT); INSERT INTO words VALUES ('filled')"
+    words = ("duel", SAYS, f"{SAYS} ", f"--env=SERVER={SAID}", "--service=db=mariadb")
+    told = run_blocks(1, *words, f'--prepare={MARIADB} "{sql}"', *FEW, folder=tmp_path)
+    assert "differ" not in told
+    assert (tmp_path / "run/catalog/services/mariadb/service.toml").is_file()
+    failed = webdyno(*words, "--prepare=echo sorry; exit 3", *FEW, folder=tmp_path)
+    assert failed.returncode == 3
+    assert f"isn't started: prepare failed (in {tmp_path} as " in failed.stderr
+    assert "\n    sorry" in failed.stderr
