@@ -3,12 +3,15 @@
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
+from urllib.request import urlopen
 
 from e2e.commands import QUICK, run_blocks, webdyno
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.records import SlotRecord
+from webdyno.own import resolve
 from webdyno.run.folder import RunFolder
+from webdyno.stack import start_stack
 
 REDIS = """
 import os, socket
@@ -46,18 +49,16 @@ start = "{sys.executable} server.py"
 prepare = "{sys.executable} fill.py"
 services.store = "redis"
 """
-MARIADB = "mariadb --no-defaults -h$DB_HOST -P$DB_PORT -u$DB_USER -p$DB_PASSWORD $DB_NAME -N -e "
-SAYS = f"cmd:SAYS=$({MARIADB} 'SELECT word FROM words') {sys.executable} -c \"$SERVER\""
-SAID = """
-import http.server, os
-
-class Said(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(os.environ["SAYS"].encode())
-
-http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Said).serve_forever()
+ASK = """
+ask() {
+    mariadb --no-defaults -h "$DB_HOST" -P "$DB_PORT" -u "$DB_USER" -p"$DB_PASSWORD" "$DB_NAME" "$@"
+}
+"""
+FILL_DATABASE = 'ask -e "CREATE TABLE words (word TEXT); INSERT INTO words VALUES (1)"'
+SERVE_DATABASE = """
+mkdir -p public
+ask -N -e "SELECT word FROM words" >public/words.txt
+cd public && exec python3 -m http.server --bind 127.0.0.1 "$PORT"
 """
 FEW = ("--set=load.connections=4", *QUICK)
 
@@ -89,15 +90,28 @@ def test_two_revisions_begin_with_the_same_data_in_every_block(tmp_path: Path) -
     assert versions["rev:."]["store"] == versions["rev:main"]["store"]
 
 
-def test_a_command_has_a_database_that_is_filled_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sql = "CREATE TABLE words (word TEXT); INSERT INTO words VALUES ('filled')"
-    words = ("duel", SAYS, f"{SAYS} ", f"--env=SERVER={SAID}", "--service=db=mariadb")
-    told = run_blocks(1, *words, f'--prepare={MARIADB} "{sql}"', *FEW, folder=tmp_path)
-    assert "differ" not in told
-    assert (tmp_path / "run/catalog/services/mariadb/service.toml").is_file()
-    failed = webdyno(*words, "--prepare=echo sorry; exit 3", *FEW, folder=tmp_path)
+def test_a_command_has_a_database_that_is_filled_for_it_at_each_start(tmp_path: Path) -> None:
+    (tmp_path / "fill.sh").write_text(ASK + FILL_DATABASE)
+    (tmp_path / "serve.sh").write_text(ASK + SERVE_DATABASE)
+    services = {"db": "mariadb"}
+    arm = {"stack": "cmd:sh serve.sh", "services": services, "prepare": "sh fill.sh"}
+    draft = Draft.of(CommandLine({"arms": {"a": arm}}, {}), [])
+    draft, catalogue = resolve(draft, Catalogue.load(), tmp_path, lambda _: None, lambda _: None)
+    stack, site = catalogue.stack(draft.data["arms"]["a"]["stack"]), catalogue.site("own")
+    for number in range(2):
+        kept = tmp_path / f"kept-{number}"
+        with (
+            start_stack(stack, {}, site, folder=kept, bench=Bench()) as running,
+            urlopen(f"{running.url}/words.txt") as answer,  # noqa: S310 (our own server)
+        ):
+            assert answer.read() == b"1\n"
+
+
+def test_data_that_cannot_be_filled_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    command = f"cmd:{sys.executable} -m http.server $PORT"
+    words = ("duel", command, command, "--service=db=redis", "--prepare=echo sorry; exit 3")
+    failed = webdyno(*words, "--out=run", folder=tmp_path)
     assert failed.returncode == 3
     assert f"isn't started: prepare failed (in {tmp_path} as " in failed.stderr
     assert "\n    sorry" in failed.stderr
+    assert not (tmp_path / "run").exists()

@@ -18,6 +18,7 @@ import pytest
 
 from e2e.commands import (
     QUICK,
+    environment,
     left_behind,
     run_blocks,
     started_webdyno,
@@ -297,6 +298,33 @@ def test_a_revision_that_cannot_be_had_is_told(
         file.write_text(app)
     done = webdyno_here("duel", stack, CMD, "--out=run", folder=repository)
     check_refusal(repository, done, says)
+
+
+def test_a_secret_in_the_environment_stays_out_of_the_folder(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "s3cr3t-0f-mine"  # noqa: S105 (nobody's)
+    tell = 'import os\nprint("with", os.environ["SAYS"], flush=True)\n'
+    (repository / "server.py").write_text(tell + SERVER)
+    app = f"""[app]
+build = 'test "$SAYS" = {secret} && echo "with $SAYS"'
+start = "{sys.executable} server.py $PORT"
+environment.SAYS = "${{env:MINE}}"
+"""
+    (repository / "webdyno.toml").write_text(app)
+    words = ("duel", "rev:.", CMD, "--env=SAYS=${env:MINE}", *FEW)
+    lacking = webdyno("duel", "rev:.", "rev:.", "--out=run", folder=repository)
+    check_refusal(repository, lacking, "the environment has no MINE; export MINE=… first")
+    assert "building" not in lacking.stderr
+    monkeypatch.setenv("MINE", secret)
+    run_blocks(1, *words, folder=repository)
+    files = [it for it in (repository / "run").rglob("*") if it.is_file()]
+    assert not [it for it in files if secret in it.read_text(errors="replace")]
+    logs = [it.read_text() for it in files if it.name == "web.log"]
+    assert logs
+    assert set(logs) == {"with …hidden…\n"}
+    builds = Path(environment(repository)["XDG_CACHE_HOME"]) / "webdyno/revisions"
+    assert [it.read_text() for it in builds.glob("*/build.log")] == ["with …hidden…\n"]
 
 
 def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(

@@ -214,7 +214,7 @@ def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) 
     given = Catalogue.load([tmp_path])
     draft, catalogue = resolve(draft, given, tmp_path, lambda _: None, lambda _: None)
     stack = catalogue.stack(draft.checked(catalogue).arms["a"].stack)
-    assert stack.services["web"].service.environment["DB_TOKEN"] == "{{ secrets.x }}"
+    assert "secrets.x" in stack.services["web"].service.environment["DB_TOKEN"]
     assert stack.knobs == {}
 
 
@@ -222,7 +222,10 @@ def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) 
     ("arm", "says"),
     [
         ({"services": {"db": "mariadbb"}}, "no service 'mariadbb'; did you mean mariadb"),
-        ({"services": {"db": "nginx"}}, "nginx serves sites itself.* are mariadb, memcached, redis"),
+        (
+            {"services": {"db": "nginx"}},
+            "nginx serves sites itself.* are mariadb, memcached, redis",
+        ),
         ({"services": {"web": "redis"}}, "web is your own program"),
         ({"services": {"a b": "redis"}}, "is no name for a role"),
         ({"stack": "url:http://127.0.0.1:9", "services": {"db": "redis"}}, "services stand behind"),

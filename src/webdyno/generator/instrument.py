@@ -17,7 +17,8 @@ from webdyno.generator.interface import Generator, GeneratorError, LoadOrder
 from webdyno.model.load import Load
 from webdyno.model.load_result import Client, LoadResult, Times
 from webdyno.model.mistake import Trouble
-from webdyno.model.request import SECRET, Request
+from webdyno.model.request import Request
+from webdyno.model.secret import SECRET
 from webdyno.model.service import Need
 from webdyno.readers.facts import Tool
 from webdyno.readers.output import Output

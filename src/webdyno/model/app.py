@@ -42,7 +42,7 @@ class App(Model):
     dir: str = "."
     """Where both run: a folder, relative to the file."""
     environment: dict[Variable, Text] = {}
-    """Variables for both."""
+    """Variables for both; `${env:NAME}` stands for a secret."""
     services: dict[RoleName, str] = {}
     """Services of the catalogue that run beside it with data of their own, by role: with
     `db = "mariadb"` it finds the database by `$DB_HOST`, `$DB_PORT` and so on."""

@@ -57,8 +57,8 @@ class Arm(Model):
 
     stack: str
     """A stack of the catalogue, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`,
-    `url:…`, see docs/own.md), which has the keys `dir`, `environment`, `services`, `prepare`, `ready` and `ready_within`
-    beside it."""
+    `url:…`, see docs/own.md), which has the keys `dir`, `environment`, `services`,
+    `prepare`, `ready` and `ready_within` beside it."""
     site: str | None = None
     """The experiment's site unless named here. With a site of its own an arm is asked for that
     site's first path, unless paths are given."""

@@ -20,8 +20,6 @@ MOST_ENDPOINTS = 50
 """Endpoints that are told of apart; of more than these only all together."""
 JSON_TYPE = "application/json"
 _METHOD = re.compile(r"[A-Z]{1,20}")
-SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
-"""A place in a header or body that a variable of the environment fills."""
 
 
 def _method(text: str) -> str:
@@ -115,10 +113,9 @@ class Request(Model):
         return self.body if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)
 
     @property
-    def secrets(self) -> set[str]:
-        """Names of the variables that it needs."""
-        texts = [*self.headers.values(), self.text or ""]
-        return {name for text in texts for name in SECRET.findall(text)}
+    def fillable(self) -> list[str]:
+        """The texts in which secrets are filled in."""
+        return [*self.headers.values(), self.text or ""]
 
 
 def endpoints_of(requests: Sequence[Request]) -> list[str | None]:

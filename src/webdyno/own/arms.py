@@ -3,6 +3,7 @@
 import atexit
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
+from webdyno.model.secret import secret_values
 from webdyno.model.service import Service
 from webdyno.model.site import ANYTHING
 from webdyno.own import behind, command, configuration, image, knobs, revision, url
@@ -174,6 +176,7 @@ class _Resolver:
             raise Mistake(
                 f"{place}: {what} behind a command or a revision (cmd:, rev:), and this is {stack}"
             )
+        secret_values(keys.environment.values(), os.environ)
         folder = self._folder_of(keys, place)
         declared, _ = knobs.split(arm.get("knobs"))
         if declared and kind not in DECLARING:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.secret import SECRET
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, HTTP, HTTPS, KEY, PORT, Moved, Wanted
 
 Json = dict[str, Any]
@@ -49,10 +50,14 @@ def _adapted(wanted: Wanted) -> Json:
             "a Caddyfile is read by Caddy itself, and there is no caddy here; on Debian and "
             "Ubuntu: apt-get install caddy"
         )
+    variables = {  # what is kept of the configuration shows no secret; Caddy fills it in later
+        name: f"{{env.{name}}}" if SECRET.search(text) else text
+        for name, text in wanted.environment.items()
+    }
     done = subprocess.run(
         [program, "adapt", "--adapter", "caddyfile", "--config", wanted.file],
         capture_output=True,
-        env={"PATH": "/usr/bin:/bin", **wanted.environment},
+        env={"PATH": "/usr/bin:/bin", **variables},
         cwd=wanted.file.parent,
         timeout=WITHIN_S,
         check=False,

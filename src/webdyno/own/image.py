@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
+from webdyno.model.secret import SECRET
 from webdyno.own.compose import compose_services
 from webdyno.own.kind import Asked, Made, verbatim
 from webdyno.own.podman import NEEDS, Image, Podman, podman
@@ -99,6 +100,7 @@ def make(asked: Asked) -> Made:
                 f"{{{{ server.folder }}}}/{SCRIPT}",
             ],
             "version": ", ".join(f"{it.name} {it.image.id[:12]}" for it in containers),
+            "environment": {name: verbatim(text) for name, text in _secrets(asked).items()},
             "settings": {"network": "its own, by a pair of virtual Ethernet devices"},
             "own": {
                 "written": asked.written,
@@ -197,12 +199,21 @@ def _variables_file(container: Container) -> str:
 
 def _variables(container: Container, asked: Asked, more: dict[str, str]) -> str:
     variables = {**container.environment, **more}
+    secrets = _secrets(asked) if more else {}
     if more:  # it is the front, which the arm's own variables are for
         variables |= asked.keys.environment
     for name, value in variables.items():
         if "\n" in value:
             raise Mistake(f"{asked.place}: {name} has several lines, which Podman can't be given")
-    return "".join(f"{name}={value}\n" for name, value in variables.items())
+    return "".join(
+        f"{name}\n" if name in secrets else f"{name}={value}\n"  # as Podman itself has it
+        for name, value in variables.items()
+    )
+
+
+def _secrets(asked: Asked) -> dict[str, str]:
+    """Give the variables that Podman is started with, since no file may show them."""
+    return {name: it for name, it in asked.keys.environment.items() if SECRET.search(it)}
 
 
 MARKS = ("{{ server.host }}", "{{ server.client }}")

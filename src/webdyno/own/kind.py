@@ -1,6 +1,7 @@
 """What a kind of own system is given, and what it makes of that."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,7 @@ class OwnKeys(Model):
     """Where its commands run; relative to the experiment's file, or to where webdyno is called."""
     environment: dict[Variable, Text] = {}
     """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
-    `PATH` and `HOME`."""
+    `PATH` and `HOME`; `${env:NAME}` stands for a secret."""
     services: dict[RoleName, str] = {}
     """`cmd:` and `rev:`: services of the catalogue behind it, by role, as in `db = "mariadb"`."""
     prepare: Text | None = None
@@ -94,7 +95,7 @@ def verbatim(text: str) -> str:
     if not any(mark in text for mark in ("{{", "{%", "{#")):
         return text
     quoted = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    return "{{ '" + quoted.replace("{", "\\x7b") + "' }}"
+    return "{{ '" + re.sub(r"\{(?=[{%#])", r"\\x7b", quoted) + "' }}"  # ${env:NAME} stays
 
 
 def users_environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:

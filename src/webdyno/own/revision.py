@@ -8,6 +8,7 @@ from pathlib import Path
 from webdyno.bench.users import caller, server_user
 from webdyno.model.app import PROJECT_FILE
 from webdyno.model.mistake import Mistake
+from webdyno.model.secret import secret_values
 from webdyno.own import behind, command, configuration, image, knobs
 from webdyno.own.kind import Asked, Made, users_environment
 from webdyno.own.project import LEAST, Project
@@ -40,6 +41,7 @@ def make(asked: Asked) -> Made:
         asked.tell(f"{asked.written} {lacking}")
     within = Path(os.path.relpath(project.folder, repository.top)) / app.dir
     variables = {**app.environment, **asked.keys.environment}
+    secret_values(variables.values(), os.environ)
     environment = users_environment(repository.top, variables)
     recipe = Recipe(app.build, within, environment)
     folder = built(repository, revision, recipe, asked.written, asked.tell) / within

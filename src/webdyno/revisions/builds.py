@@ -15,6 +15,7 @@ from webdyno.bench.users import ServerUser, home_of
 from webdyno.bench.workspace import home_folder, open_folder, open_lock
 from webdyno.model.format import duration, last_lines
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.secret import hide, secret_values, with_secrets
 from webdyno.revisions.repository import Repository, Revision
 from webdyno.revisions.users_commands import must, run_as
 
@@ -40,7 +41,8 @@ class Recipe:
     folder: Path
     """Where it runs: relative to the revision's files."""
     environment: Mapping[str, str]
-    """Its variables, beside those of who calls webdyno himself."""
+    """Its variables, beside those of who calls webdyno himself. A build is kept by the names of
+    secrets in them, not by their values."""
 
 
 def built(
@@ -101,13 +103,18 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
     """Run the build under a warden, so that nothing of it outlives webdyno."""
     user = repository.user
     theirs = os.environ if user is None else {}
+    variables = recipe.environment
     bench = Bench().with_user(user)
     with bench.workspace() as workspace:
         log = workspace.path / "build.log"
         code = bench.run(
             ["/bin/sh", "-c", recipe.build or ":"],
             cwd=folder,
-            env={**theirs, REPOSITORY: str(repository.top), **recipe.environment},
+            env={
+                **theirs,
+                REPOSITORY: str(repository.top),
+                **{name: with_secrets(it, os.environ) for name, it in variables.items()},
+            },
             log=log,
             workspace=workspace,
             within_s=WITHIN_S,
@@ -115,6 +122,7 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
         )
         with log.open("rb") as file:
             said = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
+    said = hide(said, secret_values(variables.values(), os.environ))
     log = kept / "build.log"
     run_as(user, ["/bin/sh", "-c", 'cat >"$1"', "sh", log], given=said)
     if code == 0:

@@ -8,8 +8,8 @@ from webdyno.generator import Expectation
 from webdyno.generator import Request as SentRequest
 from webdyno.model.headers import with_headers
 from webdyno.model.load import Load
-from webdyno.model.mistake import Mistake
-from webdyno.model.request import SECRET, Request, endpoints_of
+from webdyno.model.request import Request, endpoints_of
+from webdyno.model.secret import secret_values, with_secrets
 from webdyno.model.site import Site
 
 
@@ -53,9 +53,8 @@ def asked_for(
 
 def secrets_of(requests: Sequence[Request], load: Load, environment: Mapping[str, str]) -> set[str]:
     """Give what is filled in from the environment, which nothing on disk may show."""
-    names = {name for request in requests for name in request.secrets}
-    names |= {name for value in load.headers.values() for name in SECRET.findall(value)}
-    return {_value(name, environment) for name in names}
+    texts = [text for request in requests for text in request.fillable]
+    return secret_values([*texts, *load.headers.values()], environment)
 
 
 def _spelled_out(
@@ -66,7 +65,7 @@ def _spelled_out(
     endpoint: str | None,
 ) -> list[Asked]:
     headers = {
-        name: _filled(value, environment)
+        name: with_secrets(value, environment)
         for name, value in with_headers(load.headers, request.sent_headers).items()
     }
     paths, body = request.paths, _body(request, environment)
@@ -89,19 +88,7 @@ def _spelled_out(
 def _body(request: Request, environment: Mapping[str, str]) -> bytes | None:
     if request.body_base64 is not None:
         return base64.b64decode(request.body_base64)
-    return None if request.text is None else _filled(request.text, environment).encode()
-
-
-def _filled(text: str, environment: Mapping[str, str]) -> str:
-    return SECRET.sub(lambda place: _value(place[1], environment), text)
-
-
-def _value(name: str, environment: Mapping[str, str]) -> str:
-    if not (value := environment.get(name)):
-        raise Mistake(f"${{env:{name}}}: the environment has no {name}; export {name}=… first")
-    if not value.isprintable():
-        raise Mistake(f"${{env:{name}}}: the value of {name} should be text in one line")
-    return value
+    return None if request.text is None else with_secrets(request.text, environment).encode()
 
 
 def _expectation(request: Request, path: str, site: Site) -> Expectation:

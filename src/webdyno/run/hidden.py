@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.model.records import Record
+from webdyno.model.secret import HIDDEN, hide
 
-HIDDEN = "…hidden…"
 SAID_BY_OTHERS = frozenset(
     {"error", "headers", "body_start", "unlike", "failure_samples", "printed", "what", "log_tail"}
 )
 """Keys of records under which stands what servers and load generators said."""
-TELLING = 3
-"""So many letters of a secret at a text's cut end are hidden as well."""
 
 
 def line_of(record: Record, secrets: Collection[str]) -> bytes:
@@ -24,17 +22,6 @@ def line_of(record: Record, secrets: Collection[str]) -> bytes:
     if secrets:
         line = json.dumps(_walked(json.loads(line), secrets), separators=(",", ":"))
     return line.encode() + b"\n"
-
-
-def hide(text: str, secrets: Collection[str]) -> str:
-    """Give a text without secrets, nor the beginning of one at its end, where it may be cut."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-        for length in range(len(secret) - 1, TELLING - 1, -1):
-            if text.endswith(secret[:length]):
-                text = text[:-length] + HIDDEN
-                break
-    return text
 
 
 def hide_in_files(folder: Path, secrets: Collection[str]) -> None:

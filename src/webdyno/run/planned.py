@@ -8,6 +8,7 @@ from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
+from webdyno.model.secret import secret_values
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.run.asked import Asked, asked_for, secrets_of
@@ -65,7 +66,11 @@ def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue)
     site, load = catalogue.site(experiment.site_of(name)), experiment.load_of(name)
     requests = experiment.requests_of(name)
     asked = asked_for(requests, load, site, os.environ)
-    secrets = frozenset(secrets_of(requests, load, os.environ))
     stack = catalogue.stack(arm.stack)
+    own = [part.service for part in stack.services.values() if part.service.own]
+    variables = [text for service in own for text in service.environment.values()]
+    secrets = frozenset(
+        secrets_of(requests, load, os.environ) | secret_values(variables, os.environ)
+    )
     knobs = experiment.knobs_of(name)
     return PlannedArm(name, stack, knobs, site, load, asked, secrets, arm.memory, arm.cpus)

@@ -1,6 +1,7 @@
 """Lays services out in a workspace: folders, configurations, addresses, environment."""
 
 import hmac
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from webdyno.bench.netns_network import CLIENT
 from webdyno.bench.users import ServerUser, caller, hand_over, make_private, uid_of
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.secret import with_secrets
 from webdyno.model.service import Service
 from webdyno.model.site import Site
 from webdyno.stack.certificates import certificate
@@ -122,10 +124,10 @@ def lay_out(
     ]
     of_site, *of_roles = fill_in([_site_job(deployment, common), *jobs], bench.user)
     environment = PLAIN_ENVIRONMENT | of_site.texts["environment"]
+    here = placement.mine if placement else {role.name for role in roles}
     for role, filled in zip(roles, of_roles, strict=True):
-        if placement is not None and role.name not in placement.mine:
-            continue
-        _write_files(role, filled, workspace / role.name, deployment, benches[role.name].user)
+        if role.name in here:
+            _write_files(role, filled, workspace / role.name, deployment, benches[role.name].user)
     services = {
         role.name: RunningService(
             role=role,
@@ -133,7 +135,7 @@ def lay_out(
             home=workspace / role.name,
             log=deployment.keep / f"{role.name}.log",
             filled=filled,
-            environment=environment | filled.texts["environment"],
+            environment=environment | (_variables(role, filled) if role.name in here else {}),
             bench=benches[role.name],
             workspace=deployment.workspace,
         )
@@ -204,6 +206,14 @@ def _placed(roles: Sequence[Role], placement: Placement, bench: Bench) -> dict[s
         )
         for role in roles
     }
+
+
+def _variables(role: Role, filled: Filled) -> dict[str, str]:
+    """Give a service's variables; those of a user's own program may name secrets of his."""
+    variables: dict[str, str] = filled.texts["environment"]
+    if role.service.own is None:
+        return variables
+    return {name: with_secrets(text, os.environ) for name, text in variables.items()}
 
 
 def _site_job(deployment: Deployment, common: Mapping[str, Any]) -> Job:

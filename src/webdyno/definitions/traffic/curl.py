@@ -10,7 +10,8 @@ from urllib.parse import quote_plus
 from webdyno.definitions.contents import read_body
 from webdyno.definitions.traffic.parts import Entry, headers_of, path_of, with_body
 from webdyno.model.mistake import Mistake
-from webdyno.model.request import JSON_TYPE, SECRET
+from webdyno.model.request import JSON_TYPE
+from webdyno.model.secret import SECRET
 
 _SHORT = "X:H:d:b:u:A:e:GIksSiv"
 _LONG = {
