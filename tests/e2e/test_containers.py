@@ -111,6 +111,18 @@ def images_end_with_the_tests() -> Iterator[None]:
         subprocess.run(["podman", "rmi", "--force", *made], check=False, capture_output=True)
 
 
+def test_a_secret_reaches_a_container_and_no_file(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", "s3cr3t-0f-mine")
+    run_blocks(1, "duel", "image:.", "image:.", "--env=SAYS=${env:MINE}", *FEW, folder=home)
+    records = RunFolder.open(home / "run").records()
+    certificate = next(it for it in records if isinstance(it, CertificateRecord))
+    assert {it.body_start for its in certificate.answers.values() for it in its} == {"…hidden…"}
+    files = [it for it in (home / "run").rglob("*") if it.is_file()]
+    assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
+
+
 def test_a_container_is_measured_beside_a_process(home: Path) -> None:
     (home / "two.toml").write_text(
         'title = "t"\nquestion = "q?"\n'

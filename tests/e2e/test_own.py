@@ -542,6 +542,20 @@ def test_a_certificate_that_can_be_read_is_kept(open_folder: Path, name: str) ->
     assert statuses(home) == {"200"}
 
 
+def test_a_secret_in_a_caddyfile_is_filled_in_by_caddy(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", "s3cr3t-0f-mine")
+    (open_folder / "Caddyfile").write_text(':80 {\n    respond "{$SAYS}"\n}\n')
+    arm = "conf:caddy:Caddyfile"
+    run_blocks(1, "duel", arm, arm, "--env=SAYS=${env:MINE}", *FEW, folder=open_folder)
+    records = RunFolder.open(open_folder / "run").records()
+    certificate = next(it for it in records if isinstance(it, CertificateRecord))
+    assert {it.body_start for its in certificate.answers.values() for it in its} == {"…hidden…"}
+    files = [it for it in (open_folder / "run").rglob("*") if it.is_file()]
+    assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
 def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) -> None:
     (open_folder / "private/public").mkdir(parents=True)
