@@ -1,5 +1,6 @@
 """HTTPS and HTTP/2 with real servers: the certificate, readiness, the load, what is told of it."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,22 @@ site = "static"
 load = {{ protocol = "{protocol}", connections = 4, keepalive = {keepalive}{more} }}
 measure = {{ slot_s = 0.3, warmup_s = 0.0, slots_per_arm = 2 }}
 """
-ARMS = "".join(f'[arms.{stack}]\nstack = "{stack}"\n' for stack in STACKS)
+KNOBS = dict.fromkeys(STACKS, "")
 
 
 def first_block(
-    folder: Path, protocol: str, keepalive: str = '"always"', more: str = ""
+    folder: Path,
+    protocol: str,
+    keepalive: str = '"always"',
+    more: str = "",
+    knobs: Mapping[str, str] = KNOBS,
 ) -> tuple[CertificateRecord, list[SlotRecord]]:
-    """Run all servers until they have a block; give the certificate and the slots."""
-    text = EXPERIMENT.format(protocol=protocol, keepalive=keepalive, more=more) + ARMS
+    """Run servers, by their knobs, until they have a block; give certificate and slots."""
+    text = EXPERIMENT.format(protocol=protocol, keepalive=keepalive, more=more)
+    text += "".join(
+        f'[arms.{stack}]\nstack = "{stack}"\nknobs = {{ {given} }}\n'
+        for stack, given in knobs.items()
+    )
     (folder / "protocols.toml").write_text(text)
     run_blocks(1, "run", "protocols.toml", "--yes", folder=folder)
     records = RunFolder.open(folder / "run").records()
@@ -60,3 +69,21 @@ def test_connections_of_one_request_resume_sessions_or_make_full_handshakes(
         most = made.index(max(made))
         assert most == (1 if resumption == "true" else 0), (slot.arm, made)
         assert sum(made) >= slot.load.requests.completed, slot.arm
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_servers_choose_the_cipher_and_whether_sessions_are_resumed(
+    tmp_path: Path, version: str
+) -> None:
+    chosen = f'tls_version = "{version}", tls_cipher = "chacha20-poly1305", tls_key = "rsa"'
+    knobs = {name: f"{chosen}, tls_resumption = false" for name in STACKS if name != "caddy"}
+    if version == "1.2":
+        knobs["caddy"] = chosen  # it has no say in ciphers of 1.3, and none in resumption
+    certificate, slots = first_block(tmp_path, "https", '"never"', knobs=knobs)
+    for arm, answers in certificate.answers.items():
+        assert answers[0].tls.startswith(f"TLSv{version}"), arm
+        assert "CHACHA20" in answers[0].tls, (arm, answers[0].tls)
+    for slot in slots:
+        assert slot.load.tls is not None
+        made = (slot.load.tls.full_handshakes, slot.load.tls.resumed_handshakes)
+        assert slot.arm == "caddy" or (made[0] > 0 and made[1] == 0), (slot.arm, made)
