@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webdyno.judge.judgement import judge
-from webdyno.model.format import count
+from webdyno.model.format import count, levels
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.point import Point, PointJudgement, SweepJudgement, plan_points
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 
 SHOWN_POINTS = 3
+ARRIVALS = "load.arrivals"
+WITHOUT_ANSWER = {Verdict.UNDECIDED, Verdict.INVALID}
 
 
 @dataclass(frozen=True)
@@ -50,23 +52,35 @@ def judge_sweep(head: RunHead, records: Sequence[Record]) -> SweepJudgement:
     arms = list(head.experiment.arms)
     decide_on = head.experiment.measure.decide_on
     sentences = [_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]]
-    if {"replay"} < set(head.experiment.factors.get("load.arrivals", [])):
+    if {"replay"} < set(head.experiment.factors.get(ARRIVALS, [])):
         sentences += [_beside_the_log(arm, decide_on, judged) for arm in arms[1:]]
     return SweepJudgement(sentences=sentences, points=judged)
 
 
 def _beside_the_log(arm: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
-    """Say whether a log's own timetable and the load that was made of it give the same verdict."""
-    verdicts = [_comparison(arm, decide_on, at).verdict for at in judged]
-    by_load: dict[bool, list[Verdict]] = {}
-    for at, verdict in zip(judged, verdicts, strict=True):
-        by_load.setdefault(at.point.levels["load.arrivals"] == "replay", []).append(verdict)
-    if set(by_load[True]) == set(by_load[False]):
+    """Say whether a log's own timetable and the load that was made of it give the same verdict.
+
+    Where other things are varied as well, each point is held against its like.
+    """
+    verdicts = [(at.point, _comparison(arm, decide_on, at).verdict) for at in judged]
+    of_log = {_but_arrivals(it): verdict for it, verdict in verdicts if _is_replay(it)}
+    pairs = [(of_log[_but_arrivals(it)], verdict) for it, verdict in verdicts if not _is_replay(it)]
+    differ = list(dict.fromkeys(pair for pair in pairs if pair[0] is not pair[1]))
+    if not differ:
         return f"{arm}: the log replayed gives the verdict that the load made of it gives"
-    return (
-        f"{arm}: the log replayed and the load made of it give different verdicts; the replay has "
-        "the log's bursts and order, and is the one to go by"
-    )
+    found = ", ".join(f"{replayed} and {made}" for replayed, made in differ)
+    said = f"{arm}: the log replayed and the load made of it give different verdicts ({found}); "
+    if any(replayed in WITHOUT_ANSWER for replayed, _ in differ):
+        return said + "the replay has the log's bursts and order, and no answer yet"
+    return said + "the replay has the log's bursts and order, and is the one to go by"
+
+
+def _is_replay(point: Point) -> bool:
+    return point.levels[ARRIVALS] == "replay"
+
+
+def _but_arrivals(point: Point) -> str:
+    return levels({key: level for key, level in point.levels.items() if key != ARRIVALS})
 
 
 def _sentence(arm: str, baseline: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
