@@ -112,9 +112,12 @@ def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path) -> None:
         told, _ = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED, told
     assert "the same command with --out t goes on" in told
+    assert "Unconfirmed: no final comparison was run yet" in told
+    assert "How nginx was tuned so far" in told
     done = webdyno(*command, "--no-report", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "settings tried" in done.stderr
+    assert "settings tried" in done.stdout
+    assert "Unconfirmed" in done.stdout
     if (tmp_path / "t/final").exists():
         (side,) = RunFolder.open(tmp_path / "t/final").head.experiment.tuning
         assert set(side.settings) == {"workers", "sendfile", "open_file_cache"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.capacity import refuse_loop
-from webdyno.cli.console import tell
+from webdyno.cli.console import plain_console, tell
 from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arm_names, arranged
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_RUN, RunFlags
@@ -76,6 +76,7 @@ def tune(
 
     To leave a knob alone, set it: --set arms.nginx-phpfpm.knobs.children=16
     """
+    from webdyno.report.search import print_search
     from webdyno.run.tuning import FINAL_BLOCKS, FINAL_BUDGET_S, Side, final_experiment
 
     if find_spec("optuna") is None:
@@ -99,17 +100,22 @@ def tune(
     sides = [Side(each, arms[each], experiment, catalogue, folder) for each in names]
     for side in sides:
         side.check()
-    if not _search(sides, each_s, run):
+    is_over = _search(sides, each_s, run)
+    found = [side.summary() for side in sides]
+    has_final = (folder / FINAL / HEAD_FILE).exists()
+    if not has_final:
+        print_search(plain_console(), found)
+    if not is_over:
         tell(f"interrupted; the same command with --out {folder} goes on")
         return Exit.INTERRUPTED
-    final = final_experiment(sides, experiment)
+    final = final_experiment(sides, found, experiment)
     if final is None:
         tell("no settings were found that are better than the default: nothing is left to compare")
         return Exit.OK
     if asked.flags.budget is None and not slo:
         longer = {"budget_s": FINAL_BUDGET_S, "max_blocks": FINAL_BLOCKS, "patience": 1.0}
         final = final.model_copy(update={"measure": final.measure.model_copy(update=longer)})
-    if (folder / FINAL / HEAD_FILE).exists():
+    if has_final:
         return measure_on(folder / FINAL, run)
     return measure(FINAL, final, catalogue, folder / FINAL, run)
 
@@ -124,11 +130,9 @@ def _search(sides: Sequence["Side"], each_s: float, run: RunFlags) -> bool:
         except KeyboardInterrupt:  # before the first block
             code = Exit.INTERRUPTED
         if code is Exit.INTERRUPTED:
-            _tell_found(sides)
             return False
         if code is None:
             left.remove(side)
-    _tell_found(sides)
     return True
 
 
@@ -163,11 +167,6 @@ def _round(side: "Side", run: RunFlags) -> Exit | None:
         f"{count(len(side.tried), 'setting')} tried; {_best(side)}"
     )
     return code
-
-
-def _tell_found(sides: Sequence["Side"]) -> None:
-    for side in sides:
-        tell(f"{side.name}: {_best(side)} ({count(len(side.tried), 'setting')} tried)")
 
 
 def _best(side: "Side") -> str:

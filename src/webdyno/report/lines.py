@@ -2,9 +2,11 @@
 
 from textwrap import wrap
 
+from rich.table import Table
 from rich.text import Text
 
 from webdyno.model import format as text
+from webdyno.report.conditions import Facts
 
 WIDTH = 100
 """Columns that a report takes at most, on however wide a terminal."""
@@ -22,3 +24,12 @@ def wrapped(said: str, width: int, style: str = "") -> Text:
         for line in wrap(text.bound(paragraph, NO_BREAK), max(width, 1), break_on_hyphens=False)
     ]
     return Text("\n".join(broken).replace(NO_BREAK, " "), style)
+
+
+def fact_lines(facts: Facts, width: int) -> Table:
+    """Set terms beside what is to be said of them."""
+    beside = width - max(len(term) for term, _ in facts) - GAP
+    grid = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
+    for term, said in facts:
+        grid.add_row(Text(term, style="dim"), wrapped(said, beside))
+    return grid

@@ -11,14 +11,13 @@ from rich.text import Text
 from webdyno.model.judgement import Verdict
 from webdyno.report import bias
 from webdyno.report.advice import sentences as what_settings_are_worth
-from webdyno.report.conditions import Facts
 from webdyno.report.effects import sentences as what_settings_do
 from webdyno.report.elasticity import sentences as what_limits
 from webdyno.report.explanation import sentence as because
 from webdyno.report.fairness import Line
 from webdyno.report.findings import FindingGroup
 from webdyno.report.gate import print_gate
-from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
+from webdyno.report.lines import GAP, INDENT, WIDTH, fact_lines, wrapped
 from webdyno.report.pilots import COLD, SETTINGS, PilotView
 from webdyno.report.tuning import gains, side_facts
 from webdyno.report.view import (
@@ -85,7 +84,7 @@ def _parts(view: RunView, report: str, width: int) -> Iterator[RenderableType]:
     yield from _tuning(view, width)
     yield from _remedies(view, width)
     yield from _unlike(view.points)
-    yield _facts(view.how, width)
+    yield fact_lines(view.how, width)
     yield Text()
     yield Text.assemble(("Report  ", "dim"), (report, "underline"))
 
@@ -281,7 +280,7 @@ def _tuning(view: RunView, width: int) -> Iterator[RenderableType]:
             yield from (Padding(wrapped(it, width - INDENT), (0, 0, 0, INDENT)) for it in said)
             yield Text()
         yield Text(f"How {side.name} was tuned", style="bold")
-        yield Padding(_facts(side_facts(side), width - INDENT), (0, 0, 0, INDENT))
+        yield Padding(fact_lines(side_facts(side), width - INDENT), (0, 0, 0, INDENT))
         yield Text()
 
 
@@ -320,11 +319,3 @@ def _difference(line: Line) -> Text:
     wrong = (" wrong", STYLES[Verdict.INVALID]) if line.wrong else ""
     by_arm = "; ".join(f"{arm}: {said}" for arm, said in line.by_arm.items())
     return Text.assemble((f"{line.about} · {line.what}", "dim"), wrong, "  ", by_arm)
-
-
-def _facts(facts: Facts, width: int) -> Grid:
-    beside = width - max(len(term) for term, _ in facts) - GAP
-    grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
-    for term, said in facts:
-        grid.add_row(Text(term, style="dim"), wrapped(said, beside))
-    return grid

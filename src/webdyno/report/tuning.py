@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import tomli_w
+
 from webdyno.judge.sentences import with_verdict
 from webdyno.model import format as text
 from webdyno.model.judgement import Comparison
@@ -51,10 +53,14 @@ def _written(settings: dict[str, KnobValue]) -> str:
     return ", ".join(f"{knob} = {_value(value)}" for knob, value in settings.items())
 
 
-def settings_toml(side: TunedSide, arm: str) -> str:
+def settings_toml(side: TunedSide) -> str:
     """Give what was found as lines for an experiment's file."""
-    lines = [f"{knob} = {_value(value)}" for knob, value in side.settings.items()]
-    return "\n".join([f"[arms.{arm}.knobs]", *lines])
+    knobs = {knob: _short(value) for knob, value in side.settings.items()}
+    return tomli_w.dumps({"arms": {side.name: {"knobs": knobs}}}).rstrip()
+
+
+def _short(value: KnobValue) -> KnobValue:
+    return float(f"{value:g}") if isinstance(value, float) else value
 
 
 def _value(value: KnobValue) -> str:

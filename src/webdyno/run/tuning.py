@@ -172,12 +172,13 @@ def _took_s(folder: RunFolder) -> float:
     return sum(it.took_s for it in folder.records() if isinstance(it, BlockRecord | PilotRecord))
 
 
-def final_experiment(sides: Sequence[Side], experiment: Experiment) -> Experiment | None:
+def final_experiment(
+    sides: Sequence[Side], found: Sequence[TunedSide], experiment: Experiment
+) -> Experiment | None:
     """Make the experiment that judges what was found on fresh blocks; None where nothing was.
 
     Its arms are the default of each side, and what was found for it.
     """
-    found = [side.summary() for side in sides]
     arms: dict[str, Arm] = {}
     for side, it in zip(sides, found, strict=True):
         arms[it.default_arm] = side.arm
@@ -191,6 +192,6 @@ def final_experiment(sides: Sequence[Side], experiment: Experiment) -> Experimen
             "question": "What is the tuning of each side worth?",
             "arms": arms,
             "race": LEAGUE if len(arms) >= FEWEST_IN_RACE else None,
-            "tuning": found,
+            "tuning": list(found),
         }
     )
