@@ -1,5 +1,6 @@
 """A log's twin on real servers: every path is answered with a file of the log's size."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -42,6 +43,40 @@ def test_every_path_of_the_log_is_answered(stack: str, tmp_path: Path) -> None:
             with urlopen(f"{running.url}{path}", timeout=5) as answer:  # noqa: S310 (our server)
                 assert answer.status == 200, path
                 assert len(answer.read()) == size, path
+
+
+PAGES_MS = {"/": 30, "/shop/": 40, "/cart.php": 50, "/index.php": 55, "/item/7": 60}
+
+
+@pytest.mark.parametrize("stack", ["nginx-phpfpm", "apache-prefork-modphp", "caddy", "node"])
+def test_pages_of_the_log_are_made_and_cost_cpu_time(stack: str, tmp_path: Path) -> None:
+    """The same bodies of the same length on each stack, by programs; files stay files."""
+    pages = "".join(
+        f"{line(it, size=1_000 + PAGES_MS[it]).rstrip()} {PAGES_MS[it] * 1_000}\n"
+        for it in PAGES_MS
+    )
+    (tmp_path / "a.log").write_text(pages + line("/style.css", size=70) + line("/a/", size=80))
+    given = ("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin")
+    assert app()([str(it) for it in given], result_action="return_value") == 0
+    catalogue = Catalogue.load([tmp_path / "twin"])
+    site = catalogue.site("twin")
+    with start_stack(
+        catalogue.stack(stack), {}, site, folder=tmp_path / "kept", bench=Bench()
+    ) as running:
+        for path, page in site.paths.items():
+            before_s = cpu_s(running.pids())
+            with urlopen(f"{running.url}{path}", timeout=5) as answer:  # noqa: S310 (our server)
+                body = answer.read()
+            assert len(body) == page.body_bytes, path
+            assert body.startswith(b"This page is made up") is (len(body) > 1_000), path
+            if len(body) > 1_000:
+                assert cpu_s(running.pids()) - before_s > 0.9e-3 * (len(body) - 1_000), path
+
+
+def cpu_s(pids: Iterable[int]) -> float:
+    """Give the CPU time that processes have had, to the nanosecond."""
+    threads = (thread for pid in pids for thread in Path(f"/proc/{pid}/task").iterdir())
+    return sum(int((it / "schedstat").read_text().split()[0]) for it in threads) / 1e9
 
 
 def test_a_log_is_asked_again_as_it_was_of_all_arms_alike(tmp_path: Path) -> None:

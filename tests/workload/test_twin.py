@@ -1,6 +1,7 @@
 """The twin of a site: files with the log's paths and sizes."""
 
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -32,21 +33,22 @@ def log_of(tmp_path: Path, text: str) -> Log:
 
 
 def test_paths_become_files_of_their_sizes(tmp_path: Path) -> None:
-    site = traffic_of(log_of(tmp_path, PLAIN), Manner(), twin=True).twin
-    assert site is not None
+    twin = traffic_of(log_of(tmp_path, PLAIN), Manner(), twin="pages").twin
+    assert twin is not None
+    site = twin.site
     assert site["files"] == {"css/a b.css": {"size_bytes": 20}, "index.html": {"size_bytes": 10}}
     assert site["paths"] == {"/css/a%20b.css": {"body_bytes": 20}, "/": {"body_bytes": 10}}
 
 
 def test_what_is_no_plain_file_becomes_one_of_another_name(tmp_path: Path) -> None:
-    found = traffic_of(log_of(tmp_path, PLAIN + ODD), Manner(), twin=True)
+    found = traffic_of(log_of(tmp_path, PLAIN + ODD), Manner(), twin="pages")
     assert found.twin is not None
     others = [it for it in found.requests if it["path"].startswith("/twin-")]
     assert len(others) == 7
     assert not any("status" in it for it in found.requests)
-    sizes = {it["size_bytes"] for it in found.twin["files"].values()}
+    sizes = {it["size_bytes"] for it in found.twin.site["files"].values()}
     assert sizes == {10, 11, 20, 30, 40, 50, 60, 70, 80}
-    assert set(found.twin["paths"]) == {it["path"] for it in found.requests}
+    assert set(found.twin.site["paths"]) == {it["path"] for it in found.requests}
 
 
 def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
 def test_a_twin_that_would_fill_the_disk_is_refused(tmp_path: Path) -> None:
     text = "".join(line(f"/{it}", size=2**40) for it in range(5))
     with pytest.raises(Mistake, match=r"--twin: its files would have 5\.0 GiB"):
-        traffic_of(log_of(tmp_path, text), Manner(), twin=True)
+        traffic_of(log_of(tmp_path, text), Manner(), twin="pages")
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8))
@@ -83,7 +85,8 @@ def test_any_paths_make_a_site(tmp_path_factory: pytest.TempPathFactory, ends: l
         except (ValueError, Mistake):
             continue
     log = log_of(tmp_path_factory.getbasetemp(), line())
-    site, requests = twin_of(log, [{"path": path} for path in paths])
+    costs = {path: 0.01 for number, path in enumerate(paths) if number % 2}
+    site, pages, requests = twin_of(log, [{"path": path} for path in paths], costs)
     Site.model_validate(
         {
             **site,
@@ -95,6 +98,8 @@ def test_any_paths_make_a_site(tmp_path_factory: pytest.TempPathFactory, ends: l
     files = set(site["files"])
     assert not {up for file in files for up in _above(file)} & files
     assert set(site["paths"]) == {it["path"] for it in requests}
+    assert len(pages) == len(costs)
+    assert set(pages) <= {unquote(it["path"]) for it in requests}
 
 
 def _above(file: str) -> set[str]:

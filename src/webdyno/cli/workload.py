@@ -14,7 +14,7 @@ from webdyno.cli.exits import Exit
 from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.workload import Workload
+from webdyno.model.workload import Pages, Workload
 
 SLOWEST, FASTEST = 1e-6, 1e6
 
@@ -38,6 +38,13 @@ def workload(
             "log's paths and sizes, for --catalog FOLDER --site twin."
         ),
     ] = None,
+    twin_of: Annotated[
+        Literal["pages", "files"],
+        Parameter(
+            help="pages: where the log knows that answers took time, the twin has pages of PHP or "
+            "Node.js that cost as much CPU time; files: it is all static."
+        ),
+    ] = "pages",
     replay: Annotated[
         Path | None,
         Parameter(
@@ -126,7 +133,9 @@ def workload(
         raise Mistake(f"--from {from_} --to {to}: the end should be after the beginning")
     read = read_log(log, wanted, Privacy(queries, path_parts))
     named = None if replay is None else os.path.relpath(replay, output.parent)
-    traffic = traffic_of(read, Manner(loop, speed), twin=twin is not None, replay_file=named)
+    traffic = traffic_of(
+        read, Manner(loop, speed), twin=twin_of if twin else None, replay_file=named
+    )
     _write(output, [traffic.text])
     if replay is not None and traffic.replay is not None:
         _write(replay, traffic.replay.written())
@@ -218,6 +227,8 @@ def _facts(found: Workload) -> Iterator[tuple[str, str]]:
         f"{text.significant(sessions.requests.mean)} requests each"
         + (f", {text.duration(sessions.pause_s.mean)} between" if sessions.pause_s else ""),
     )
+    if made := found.pages:
+        yield "pages", _pages(made)
     kept = found.connections
     yield (
         "connections",
@@ -228,3 +239,11 @@ def _facts(found: Workload) -> Iterator[tuple[str, str]]:
     yield from (("left out", f"{text.number(it)} {why}") for why, it in found.left_out.items())
     yield "hidden", "addresses and agents hashed; users, referers, other headers dropped"
     yield from (("hidden", f"{text.number(it)} {what}") for what, it in found.hidden.items())
+
+
+def _pages(made: Pages) -> str:
+    return (
+        f"{text.count(made.paths, 'path')}, {text.percent(made.share)} of requests, "
+        f"{text.duration(made.cpu_s)} of CPU time each, "
+        f"{text.significant(made.busy_cpus)} CPUs at the load's rate"
+    )

@@ -71,6 +71,18 @@ class Connections(Model):
     """Mean on a connection."""
 
 
+class Pages(Model):
+    """What of a twin isn't files: pages that take CPU time, as answers in the log took time."""
+
+    paths: Count
+    share: Share
+    """Of the requests."""
+    cpu_s: Amount
+    """Mean of what such a request takes."""
+    busy_cpus: Amount
+    """What all of them keep busy at the load's rate."""
+
+
 class Agreement(Model):
     """A line of the fidelity table: something of the log, and of the load that was made of it."""
 
@@ -113,5 +125,7 @@ class Workload(Model):
     arrivals: Arrivals
     connections: Connections | None = None
     """None where the log doesn't tell."""
+    pages: Pages | None = None
+    """None without a twin that has such."""
     fidelity: list[Agreement] = []
     """How well the load agrees with the log."""

@@ -44,6 +44,13 @@ class HarResponse(Foreign):
     content: Content = Content()
 
 
+class Timings(Foreign):
+    """Where the time of a request went, in ms."""
+
+    wait: float = -1
+    """From the request's last byte to the answer's first; -1 where the browser doesn't know."""
+
+
 class HarEntry(Foreign):
     """A request with its answer."""
 
@@ -51,6 +58,7 @@ class HarEntry(Foreign):
     connection: str = ""
     request: HarRequest
     response: HarResponse = HarResponse()
+    timings: Timings = Timings()
 
 
 class _Log(Foreign):

@@ -1,6 +1,6 @@
 """Traffic from a log: what it was like, and a load that is like it."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from webdyno.model.workload import Workload
 from webdyno.workload.fidelity import fidelity
 from webdyno.workload.lines import moment_of
 from webdyno.workload.log import Log, Wanted, read_log
+from webdyno.workload.pages import cost_of_each, page_costs, pages_of
 from webdyno.workload.popularity import popularity
 from webdyno.workload.privacy import Privacy, Treatment
 from webdyno.workload.replayed import replay_of
@@ -21,7 +22,7 @@ from webdyno.workload.traffic import (
     request_entries,
     written,
 )
-from webdyno.workload.twin import NAME, twin_of, write_twin
+from webdyno.workload.twin import NAME, Twin, twin_of, write_twin
 
 __all__ = [
     "NAME",
@@ -50,15 +51,20 @@ class Traffic(NamedTuple):
     """All of it as `traffic.toml`."""
     replay: Replay | None
     """When each request came, where that was asked for."""
-    twin: dict[str, Any] | None
-    """Its twin's `site.toml`, where there is one."""
+    twin: Twin | None
+    """Its twin site, where that was asked for."""
 
 
 def traffic_of(
-    log: Log, manner: Manner, *, twin: bool = False, replay_file: str | None = None
+    log: Log,
+    manner: Manner,
+    *,
+    twin: Literal["pages", "files"] | None = None,
+    replay_file: str | None = None,
 ) -> Traffic:
     """Fit a workload to a log, and make a load of it, for a twin site or for the user's own.
 
+    A twin of pages has such where the log knows that answers took time, one of files never.
     With the name of a file that its own timetable will be written to, as the load's text names it.
     Raise Mistake where a twin would be too large, or the log can't be replayed.
     """
@@ -69,6 +75,7 @@ def traffic_of(
     when = arrivals(log.time_s)
     visits, _ = sessions(log.time_s, log.client_id)
     methods = np.array([asked.method for asked in log.asked])[log.asked_id]
+    costs = page_costs(log) if twin == "pages" else {}
     names, counts = np.unique(methods, return_counts=True)
     workload = Workload(
         log="".join(it if it.isprintable() else "?" for it in log.name),
@@ -81,14 +88,14 @@ def traffic_of(
         sessions=visits,
         arrivals=when,
         connections=connections(log),
-        fidelity=fidelity(log, chosen, when, visits),
+        pages=pages_of(log, chosen, costs, when.rate_per_s * manner.speed),
+        fidelity=fidelity(log, chosen, when, visits, cost_of_each(log, costs) if twin else None),
     )
     load, requests = load_keys(workload, chosen, manner), request_entries(log, chosen)
     replay = None
     if replay_file is not None:
         replay, load = replay_of(log, chosen), load | {"replay_file": replay_file}
-    site = None
-    if twin:
-        site, requests = twin_of(log, requests)
+    site = twin_of(log, requests, costs) if twin else None
+    requests = site.requests if site else requests
     text = written(workload, load, requests, manner.speed)
     return Traffic(workload, load, requests, text, replay, site)

@@ -18,17 +18,25 @@ FEW_PER_S = 0.2
 NINE_IN_TEN = 0.9
 
 
-def fidelity(source: Log, chosen: Mix, arrivals: Arrivals, sessions: Sessions) -> list[Agreement]:
-    """Compare mix, bytes, burstiness, times between arrivals, distances of re-use, sessions.
+def fidelity(
+    source: Log,
+    chosen: Mix,
+    arrivals: Arrivals,
+    sessions: Sessions,
+    cost_s: Floats | None,
+) -> list[Agreement]:
+    """Compare mix, bytes, costs, burstiness, times between arrivals, re-use, sessions.
 
-    The load is taken as it will be asked for: independent draws from the mix, Poisson arrivals
-    (so do many connections with pauses), at the log's speed; sessions as geometric with their mean.
+    `cost_s`: what a twin's answers cost, by number of what was asked; None without a twin. The load
+    is taken as it will be asked for: independent draws from the mix, Poisson arrivals (so do many
+    connections with pauses), at the log's speed; sessions as geometric with their mean.
     """
     shares = np.zeros(len(source.asked))
     shares[chosen.ids] = chosen.shares / chosen.shares.sum()
     return [
         _mix(source, shares),
         _bytes(source, shares),
+        *_cost(source, shares, cost_s),
         *(
             Agreement(
                 what=f"burstiness in windows of {name[:-1]} s (1: independent)",
@@ -63,6 +71,21 @@ def _bytes(source: Log, shares: Floats) -> Agreement:
         load=float(each @ shares),
         tolerance=SIZES_DIFFER,
     )
+
+
+def _cost(source: Log, shares: Floats, cost_s: Floats | None) -> list[Agreement]:
+    """Hold the CPU time of a twin's pages against the time that answers took, files among them."""
+    known = source.took_s[~np.isnan(source.took_s)]
+    if not len(known):
+        return []
+    return [
+        Agreement(
+            what="ms to make an answer, mean",
+            log=1e3 * float(known.mean()),
+            load=None if cost_s is None else 1e3 * float(cost_s @ shares),
+            tolerance=TIMES_DIFFER,
+        )
+    ]
 
 
 def _between_arrivals(time_s: Floats, rate_per_s: float) -> list[Agreement]:

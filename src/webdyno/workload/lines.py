@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from webdyno.workload import took
+
 
 class Access(NamedTuple):
     """A request as a log has it."""
@@ -21,6 +23,8 @@ class Access(NamedTuple):
     body_bytes: int
     first_on_connection: bool | None
     """None where the log doesn't tell."""
+    took_s: float | None = None
+    """Until it was answered; None where the log doesn't tell."""
 
 
 class Unreadable(Exception):  # noqa: N818 (a line, not an error of ours)
@@ -31,6 +35,7 @@ _QUOTED = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 _COMMON = re.compile(
     rb"(\S+) \S+ [^\[]*\[([^\]]{20,40})\] " + _QUOTED + rb" (\d{3}) (\d{1,18}|-)"
     rb"(?: " + _QUOTED + rb" " + _QUOTED + rb")?"
+    rb"([^\r\n]*)"
 )
 _MONTHS = {
     name: number
@@ -54,7 +59,7 @@ def _common(line: bytes) -> Access:
     found = _COMMON.match(line)
     if found is None:
         raise Unreadable("is in neither the common nor the combined format")
-    client, time, request, status, length, _, agent = found.groups()
+    client, time, request, status, length, _, agent, rest = found.groups()
     method, target = _request_line(request)
     return Access(
         _common_time(time),
@@ -64,6 +69,7 @@ def _common(line: bytes) -> Access:
         int(status),
         0 if length == b"-" else int(length),
         None,
+        took.after_the_line(rest) if rest else None,
     )
 
 
@@ -116,6 +122,7 @@ def _caddy(found: dict[str, Any]) -> Access:
         int(found["status"]),
         _length(found.get("size")),
         None,
+        took.of_number(found.get("duration")),
     )
 
 
@@ -136,6 +143,7 @@ def _nginx(found: dict[str, Any]) -> Access:
         int(found["status"]),
         _length(found.get("body_bytes_sent", found.get("bytes_sent"))),
         None if nth in {None, ""} else int(nth) == 1,
+        took.of_nginx(found),
     )
 
 

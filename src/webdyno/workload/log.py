@@ -1,4 +1,4 @@
-"""Reads a log into columns, a line at a time: 27 bytes a request, whatever its lines hold."""
+"""Reads a log into columns, a line at a time: 31 bytes a request, whatever its lines hold."""
 
 import gzip
 import re
@@ -77,6 +77,8 @@ class Log:
     status: Whole
     connection: Whole
     """1: first on its connection; 0: a later one; -1: the log doesn't tell."""
+    took_s: Floats
+    """Until it was answered; NaN where the log doesn't tell."""
     lines: int
     bad: list[Bad]
     """The first ones."""
@@ -86,6 +88,13 @@ class Log:
     def __len__(self) -> int:
         """How many requests."""
         return len(self.time_s)
+
+    def by_asked(self) -> Iterator[tuple[Asked, Whole]]:
+        """Give all that was asked for, each with the numbers of its requests."""
+        order = np.argsort(self.asked_id, kind="stable")
+        bounds = np.searchsorted(self.asked_id[order], np.arange(len(self.asked) + 1))
+        for number, asked in enumerate(self.asked):
+            yield asked, order[bounds[number] : bounds[number + 1]]
 
 
 def read_log(path: Path, wanted: Wanted, privacy: Privacy) -> Log:
@@ -151,6 +160,7 @@ class _Reading:
     sizes: "array[int]" = field(default_factory=lambda: array("q"))
     statuses: "array[int]" = field(default_factory=lambda: array("H"))
     connections: "array[int]" = field(default_factory=lambda: array("b"))
+    took_s: "array[float]" = field(default_factory=lambda: array("f"))
 
     def __post_init__(self) -> None:
         self._methods = {it.encode() for it in self.wanted.methods}
@@ -184,6 +194,7 @@ class _Reading:
             self.statuses.append(access.status)
             first = access.first_on_connection
             self.connections.append(-1 if first is None else first)
+            self.took_s.append(float("nan") if access.took_s is None else access.took_s)
 
     def _client(self, name: bytes) -> int:
         short = self.privacy.client(name)
@@ -241,6 +252,7 @@ class _Reading:
             sizes,
             statuses,
             connections,
+            np.frombuffer(self.took_s, dtype=np.float32)[order].astype(np.float64),
             self.lines,
             self.bad,
             left_out,

@@ -1,9 +1,12 @@
-"""A twin site: made-up files with a log's paths and sizes, for stacks to serve."""
+"""A twin site: files and pages with a log's paths, sizes and costs, for stacks to serve."""
 
+import json
 import re
+import shutil
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
@@ -17,57 +20,92 @@ NAME = "twin"
 SUCCESS = 200
 LARGEST_FILE_BYTES = 2**30
 MOST_BYTES = 4 * 2**30
+LARGEST_PAGE_BYTES = 16 * 2**20
+"""PHP has it in memory as a whole."""
 LONGEST_PATH = 200
+APP = Path(__file__).parent / "app"
+"""What makes pages, in PHP and JavaScript."""
+MADE = "<?php require getenv('TWIN_APP') . '/page.php'; page({:g}, {});\n"
 _PLAIN = re.compile(r"(?:/[^/.{}\\\x00-\x1f\x7f][^/{}\\\x00-\x1f\x7f]*)+/?|/")
 """A path that every server answers with a file: nothing hidden, nothing empty."""
 
 
-def twin_of(log: Log, entries: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Give a twin's `site.toml` as data, and the requests for it.
+class Page(NamedTuple):
+    """What a program has to make."""
 
-    A file has the median size that its path was answered with. What isn't a plain file (queries,
-    redirects, missing pages, a path that is a folder of others as well) becomes a file of another
-    name. Raise Mistake where the files would be too large.
+    cpu_ms: float
+    bytes: int
+
+
+class Twin(NamedTuple):
+    """A site like that of a log."""
+
+    site: dict[str, Any]
+    """Its `site.toml`."""
+    pages: dict[str, Page]
+    """By path: what of it isn't files."""
+    requests: list[dict[str, Any]]
+    """`[[requests]]` for it."""
+
+
+def twin_of(log: Log, entries: list[dict[str, Any]], costs: Mapping[str, float]) -> Twin:
+    """Make a twin for these requests; `costs` has the CPU seconds of pages, by path.
+
+    A file has the median size that its path was answered with, and so has a page. What isn't a
+    plain file (queries, redirects, missing pages, a path that is a folder of others as well)
+    becomes a file of another name; so do pages whose names don't lead a server to PHP. Raise
+    Mistake where the files would be too large.
     """
     sizes = _sizes(log)
     folders = {up for entry in entries for up in _folders_above(unquote(entry["path"]))}
     names: dict[str, str] = {}
-    files, pages = dict[str, Any](), dict[str, Any]()
+    files, right, pages = dict[str, Any](), dict[str, Any](), dict[str, Page]()
     for entry in entries:
         path = entry["path"]
         if path in names:
             continue
+        is_page = path in costs and sizes[path] <= LARGEST_PAGE_BYTES
         plain = entry.get("status", SUCCESS) == SUCCESS and len(path) <= LONGEST_PATH
-        file = _file(unquote(path)) if plain and "?" not in path else None
+        file = _file(unquote(path), is_page) if plain and "?" not in path else None
+        names[path] = path
         if file is None or f"/{file}" in folders or file in files:
-            names[path], file = f"/{NAME}-{len(names)}.html", f"{NAME}-{len(names)}.html"
-        else:
-            names[path] = path
+            file = f"{NAME}-{len(names) - 1}.{'php' if is_page else 'html'}"
+            names[path] = f"/{file}"
         files[file] = {"size_bytes": sizes[path]}
-        pages[names[path]] = {"body_bytes": sizes[path]}
+        right[names[path]] = {"body_bytes": sizes[path]}
+        if is_page:
+            made = Page(float(f"{costs[path] * 1e3:.4g}"), sizes[path])
+            pages[unquote(names[path])] = made
+            files[file] = {"text": MADE.format(made.cpu_ms, made.bytes)}
     if (total := sum(sizes[path] for path in names)) > MOST_BYTES:
         raise Mistake(
             f"--twin: its files would have {size(total)}, and {size(MOST_BYTES)} are the most; "
             "choose some hours with --from and --to"
         )
     site = {
-        "title": f"Made-up files as in a log: {len(files)} paths",
-        "needs": ["static"],
+        "title": f"Made up as in a log: {len(files) - len(pages)} files, {len(pages)} pages",
+        "needs": ["static", *["php|node"] * bool(pages)],
+        "environment": {"TWIN_APP": "{{ site.app }}"},
         "files": files,
-        "paths": pages,
+        "paths": right,
     }
-    return site, [
+    requests = [
         {**{key: it[key] for key in it if key != "status"}, "path": names[it["path"]]}
         for it in entries
     ]
+    return Twin(site, pages, requests)
 
 
-def write_twin(folder: Path, site: dict[str, Any]) -> None:
+def write_twin(folder: Path, twin: Twin) -> None:
     """Write a catalogue that has the twin; raise Trouble where that fails."""
     place = folder / "sites" / NAME
+    pages = {path: page._asdict() for path, page in twin.pages.items()}
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "site.toml").write_text(tomli_w.dumps(site), encoding="utf-8")
+        (place / "app").mkdir(parents=True, exist_ok=True)
+        (place / "site.toml").write_text(tomli_w.dumps(twin.site), encoding="utf-8")
+        (place / "app/pages.json").write_text(json.dumps(pages), encoding="utf-8")
+        for code in APP.iterdir():
+            shutil.copyfile(code, place / "app" / code.name)
     except OSError as error:
         raise Trouble(f"{place}: can't be written: {error.strerror}") from None
 
@@ -76,21 +114,23 @@ def _sizes(log: Log) -> dict[str, int]:
     """Give each path's median size, of answers in full to a GET if there are any."""
     in_full = log.status == SUCCESS
     sizes: defaultdict[str, int] = defaultdict(int)
-    order = np.argsort(log.asked_id, kind="stable")
-    bounds = np.searchsorted(log.asked_id[order], np.arange(len(log.asked) + 1))
-    for number, asked in enumerate(log.asked):
-        of_it = order[bounds[number] : bounds[number + 1]]
+    for asked, of_it in log.by_asked():
         full = of_it[in_full[of_it]]
         median = float(np.median(log.body_bytes[full if len(full) else of_it]))
         sizes[asked.path] = min(max(sizes[asked.path], round(median)), LARGEST_FILE_BYTES)
     return sizes
 
 
-def _file(path: str) -> str | None:
-    """Name the file that answers for a path; None where that isn't plain."""
+def _file(path: str, is_page: bool) -> str | None:
+    """Name the file that answers for a path; None where that isn't plain, or a page isn't PHP.
+
+    None for index.php as well, which some servers take for all folders without one.
+    """
     if not _PLAIN.fullmatch(path) or "\N{REPLACEMENT CHARACTER}" in path:
         return None
-    return f"{path[1:]}index.html" if path.endswith("/") else path[1:]
+    file = f"{path[1:]}index.html" if path.endswith("/") else path[1:]
+    is_index = file.rpartition("/")[2] == "index.php"
+    return None if is_index or (is_page and not file.endswith(".php")) else file
 
 
 def _folders_above(path: str) -> list[str]:

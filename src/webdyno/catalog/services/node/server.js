@@ -39,6 +39,8 @@ function sendFile(request, response) {
   });
 }
 
+module.exports = { sendFile }; // for sites of which some pages are made and some are files
+
 function serve() {
   const answer = fs.existsSync(SITE_APP) ? require(SITE_APP) : sendFile;
   const server = http.createServer(answer);
