@@ -1,0 +1,254 @@
+"""Does a log's twin give the verdict that its own site gives? Duels with both tell.
+
+Of each case a log is made: Apache serves a site of the catalogue to a client that asks for its
+paths by Zipf's law, as Poisson. `webdyno workload` makes a load and a twin of that log. Two stacks
+are then compared under that load, once with the original site and once with the twin, as a user
+does it, by server CPU time: at a set rate requests per second decide nothing. Each comparison adds
+a line to the file of results; the table is made of all of them.
+"""
+
+import http.client
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.table import Table
+
+from rig import lab, machine
+from rig.lab import Outcome
+from rig.options import count
+from rig.process import BenchError
+from rig.script import Script, progress
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue
+from webdyno.model.judgement import Verdict
+from webdyno.stack import start_stack
+
+EXAMPLES = """\
+  each case once (half an hour)
+    .venv/bin/python bench/twins.py
+  one of them three times, with shorter duels
+    .venv/bin/python bench/twins.py --cases spin --rounds 3 --budget 60s
+  only the table of what is there
+    .venv/bin/python bench/twins.py --rounds 0
+"""
+
+RESULTS = Path("bench/results/twins.jsonl")
+LOG = "run/access.log"
+SEED = 1
+ANSWERS = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A log, and the stacks that are compared under its traffic."""
+
+    site: str
+    stacks: tuple[str, str]
+    logged_by: str
+    """A stack with Apache in front."""
+    paths: Sequence[str]
+    """The most popular first."""
+    rate_per_s: float
+    """In the log; low, so that its times are those of pages and not of queues."""
+    speed: float
+    """How many times as fast the load is."""
+    knobs: dict[str, int] = field(default_factory=dict)
+    """Of the original site."""
+
+
+CASES = {
+    case.site: case
+    for case in (
+        Case(
+            "static",
+            ("nginx", "apache-event"),
+            "apache-event",
+            ["/hello.txt", "/100KB.txt", "/robots.txt", *(f"/many/{n}.txt" for n in range(1, 101))],
+            rate_per_s=200,
+            speed=10,
+        ),
+        Case(
+            "frontpage",
+            ("nginx-phpfpm", "apache-prefork-modphp"),
+            "apache-prefork-modphp",
+            ["/", "/style.css"],
+            rate_per_s=20,
+            speed=2,
+        ),
+        Case(
+            "spin",
+            ("nginx-phpfpm", "apache-prefork-modphp"),
+            "apache-prefork-modphp",
+            ["/", "/index.php"],
+            rate_per_s=20,
+            speed=2,
+            knobs={"turns": 1_000_000},
+        ),
+    )
+}
+
+
+class Compared(lab.Kept):
+    """A log's site and its twin, each with the same two stacks."""
+
+    original: Outcome
+    twin: Outcome
+
+    @property
+    def is_equal(self) -> bool | None:
+        """Whether the verdicts are; None where one of them is no answer."""
+        verdicts = {self.original.verdict, self.twin.verdict}
+        return len(verdicts) == 1 if verdicts <= ANSWERS else None
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--cases", list(CASES))
+    made.add_growing(RESULTS)
+    made.add_argument("--requests", type=count, default=2_000, help="lines of each log (2000)")
+    made.add_argument("--budget", default="4m", help="webdyno's --budget, of each duel (4m)")
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what was asked for, then show all that is known."""
+    for _ in range(options.rounds):
+        for name in options.cases:
+            found = compare(CASES[name], options.requests, [f"--budget={options.budget}"])
+            lab.append(options.results, found)
+            progress.print(f"{name}: {found.headline}", markup=False)
+    console.print(table(lab.read_as(options.results, Compared)))
+
+
+def compare(case: Case, requests: int, flags: Sequence[str]) -> Compared:
+    """Make a log and its twin, and compare the two stacks with the original and with the twin."""
+    at, began_s = datetime.now(UTC), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
+        folder = Path(scratch)
+        (folder / "access.log").write_bytes(made_log(case, requests))
+        load = ["workload", "access.log", f"--speed={case.speed:g}"]
+        _webdyno([*load, "--output=original.toml"], folder)
+        _webdyno([*load, "--output=twin.toml", "--twin=copy"], folder)
+        knobs = [
+            f"--set=arms.{stack}.knobs.{knob}={value}"
+            for stack in case.stacks
+            for knob, value in case.knobs.items()
+        ]
+        asked = ["duel", *case.stacks, "--yes", "--set=measure.decide_on=server_cpu_us", *flags]
+        original, twin = (
+            lab.run_lab(f"{case.site}, {name}", [*asked, f"--requests={folder}/{name}.toml", *more])
+            for name, more in (
+                ("original", [f"--site={case.site}", *knobs]),
+                ("twin", ["--site=twin", f"--catalog={folder}/copy"]),
+            )
+        )
+    return Compared(
+        case=case.site,
+        at=at,
+        machine=machine.describe(),
+        commit=lab.commit(),
+        headline=f"{_said(original)}; its twin {_said(twin)}",
+        blocks=original.blocks + twin.blocks,
+        took_s=time.monotonic() - began_s,
+        original=original,
+        twin=twin,
+    )
+
+
+def made_log(case: Case, requests: int) -> bytes:
+    """Serve the site to one client, and give the log of it."""
+    catalogue, bench = Catalogue.load(), Bench()
+    with (
+        bench.workspace() as scratch,
+        start_stack(
+            catalogue.stack(case.logged_by),
+            {"access_log": True, **case.knobs},
+            catalogue.site(case.site),
+            folder=scratch.path / "kept",
+            bench=bench,
+        ) as running,
+    ):
+        _ask(running.url, case, requests)
+        return (running.services()["apache"].home / LOG).read_bytes()
+
+
+def _ask(url: str, case: Case, requests: int) -> None:
+    """Ask for paths by Zipf's law at random times, over one connection."""
+    draw = random.Random(SEED)
+    weights = [1 / rank for rank in range(1, len(case.paths) + 1)]
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+    due_s = time.monotonic()
+    for path in draw.choices(case.paths, weights, k=requests):
+        due_s += draw.expovariate(case.rate_per_s)
+        time.sleep(max(due_s - time.monotonic(), 0))
+        connection.request("GET", path)
+        connection.getresponse().read()
+    connection.close()
+
+
+def _webdyno(arguments: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(
+        [str(lab.WEBDYNO), *arguments],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BenchError(f"webdyno {arguments[0]}: {done.stderr.strip()[-500:]}")
+
+
+def _said(found: Outcome) -> str:
+    return found.verdict or found.problem
+
+
+def table(outcomes: Sequence[Compared]) -> Table:
+    """Show each comparison, and of how many logs the verdicts are equal."""
+    told = [found for found in outcomes if found.is_equal is not None]
+    made = Table(
+        title=f"the twin's verdict is the original's in {sum(map(_equal, told))} of {len(told)} "
+        f"comparisons; in {len(outcomes) - len(told)} more one had no answer",
+        caption=machine.describe(),
+        width=lab.TABLE_WIDTH,
+    )
+    made.add_column("site")
+    made.add_column("stacks", overflow="fold")
+    for heading in ("original", "CPU time", "twin", "CPU time", "equal", "s"):
+        made.add_column(heading, justify="right")
+    for found in outcomes:
+        made.add_row(
+            found.case,
+            " ".join(CASES[found.case].stacks) if found.case in CASES else "",
+            _said(found.original),
+            _ratio(found.original),
+            _said(found.twin),
+            _ratio(found.twin),
+            {True: "yes", False: "no", None: "–"}[found.is_equal],
+            f"{found.took_s:.0f}",
+        )
+    return made
+
+
+def _equal(found: Compared) -> bool:
+    return found.is_equal is True
+
+
+def _ratio(found: Outcome) -> str:
+    sure = found.sure
+    return f"{sure.estimate:.2f} ({sure.low:.2f} to {sure.high:.2f})" if sure else "–"
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))

@@ -1,0 +1,76 @@
+"""bench/twins.py: from a log of a real stack to two verdicts, and the table of what came of it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import twins
+from e2e.commands import QUICK, environment
+from rig import lab
+from webdyno.definitions import Catalogue
+from webdyno.model.judgement import Verdict
+from webdyno.workload import Privacy, Wanted, read_log
+from webdyno.workload.lines import read_line
+
+
+def outcome(case: str, verdict: Verdict | None) -> lab.Outcome:
+    return lab.Outcome(
+        case=case, at=datetime.now(UTC), machine="m", commit="c", took_s=9.0, verdict=verdict
+    )
+
+
+def compared(original: Verdict | None, twin: Verdict | None) -> twins.Compared:
+    return twins.Compared(
+        case="static",
+        at=datetime.now(UTC),
+        machine="m",
+        commit="c",
+        took_s=60.0,
+        original=outcome("static, original", original),
+        twin=outcome("static, twin", twin),
+    )
+
+
+def test_all_steps_run_on_a_log_of_a_real_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    found = twins.compare(twins.CASES["static"], 60, [*QUICK, "--no-report"])
+    for side in (found.original, found.twin):
+        assert side.verdict is not None, side.problem
+        assert side.metric == "server_cpu_us"
+    lab.append(tmp_path / "twins.jsonl", found)
+    assert lab.read_as(tmp_path / "twins.jsonl", twins.Compared) == [found]
+
+
+def test_a_log_tells_what_pages_took(tmp_path: Path) -> None:
+    text = twins.made_log(twins.CASES["spin"], 20)
+    (tmp_path / "a.log").write_bytes(text)
+    log = read_log(tmp_path / "a.log", Wanted(), Privacy("drop", "hash"))
+    assert {asked.path for asked in log.asked} == {"/", "/index.php"}
+    times = [read_line(line).took_s for line in text.splitlines()]
+    assert None not in times
+
+
+def test_verdicts_are_equal_where_both_are_answers() -> None:
+    assert compared(Verdict.FASTER, Verdict.FASTER).is_equal
+    assert compared(Verdict.FASTER, Verdict.EQUIVALENT).is_equal is False
+    for none in (Verdict.UNDECIDED, Verdict.INVALID, None):
+        assert compared(none, none).is_equal is None
+    console = Console(width=200, record=True)
+    known = [compared(Verdict.SLOWER, Verdict.SLOWER), compared(Verdict.SLOWER, None)]
+    console.print(twins.table(known))
+    assert "in 1 of 1 comparisons; in 1 more" in console.export_text()
+
+
+@pytest.mark.parametrize("case", twins.CASES.values(), ids=lambda case: case.site)
+def test_each_case_is_served_by_its_stacks(case: twins.Case) -> None:
+    catalogue = Catalogue.load()
+    site = catalogue.site(case.site)
+    for stack in (*case.stacks, case.logged_by):
+        assert site.served_by(catalogue.stack(stack).serves)
+    assert "apache" in catalogue.stack(case.logged_by).services
+    assert set(case.knobs) <= set(site.knobs)
