@@ -51,7 +51,7 @@ PAGES_MS = {"/": 30, "/shop/": 40, "/cart.php": 50, "/index.php": 55, "/item/7":
 @pytest.mark.parametrize("stack", ["nginx-phpfpm", "apache-prefork-modphp", "caddy", "node"])
 def test_pages_of_the_log_are_made_and_cost_cpu_time(stack: str, tmp_path: Path) -> None:
     """The same bodies of the same length on each stack, by programs; files stay files."""
-    pages = "".join(
+    pages = 5 * "".join(
         f"{line(it, size=1_000 + PAGES_MS[it]).rstrip()} {PAGES_MS[it] * 1_000}\n"
         for it in PAGES_MS
     )

@@ -17,7 +17,7 @@ def answered(path: str, ms: float, *, size: int = 100, status: int = 200) -> str
     return f"{line(path, size=size, status=status).rstrip()} {round(ms * 1000)}\n"
 
 
-SHOP = (
+SHOP = 5 * (
     answered("/", PAGE_MS) * 3
     + answered("/", 60 * PAGE_MS)  # once something else was going on
     + answered("/cart.php", 10)
@@ -46,7 +46,7 @@ def test_paths_that_took_time_become_pages_of_their_cost(tmp_path: Path) -> None
 
 
 def test_what_was_taken_is_told(tmp_path: Path) -> None:
-    found = shop(tmp_path, SHOP * 50).workload  # enough to see that it is no Zipf's law
+    found = shop(tmp_path, SHOP * 10).workload  # enough to see that it is no Zipf's law
     assert found.pages is not None
     assert found.pages.paths == 4
     assert found.pages.share == pytest.approx(7 / 11)
@@ -58,11 +58,20 @@ def test_what_was_taken_is_told(tmp_path: Path) -> None:
 
 
 def test_a_log_that_tells_no_times_has_a_twin_of_files(tmp_path: Path) -> None:
-    found = shop(tmp_path, line("/") + line("/cart.php"))
+    found = shop(tmp_path, (line("/") + line("/cart.php")) * 9)
     assert found.twin is not None
     assert (found.twin.pages, found.twin.site["needs"]) == ({}, ["static"])
     assert found.workload.pages is None
     assert not any("ms to make" in it.what for it in found.workload.fidelity)
+
+
+def test_of_paths_with_few_answers_those_that_end_alike_tell_together(tmp_path: Path) -> None:
+    articles = "".join(answered(f"/article/{n}", 20 + n) for n in range(5))
+    once_slow = "".join(answered(f"/{n}.html", 90 if n == 0 else 0.3) for n in range(5))
+    seldom = answered("/report.cgi", 800) * 4
+    twin = shop(tmp_path, articles + once_slow + seldom).twin
+    assert twin is not None
+    assert [page.cpu_ms for page in twin.pages.values()] == [22] * 5
 
 
 def test_a_twin_of_files_alone_can_be_asked_for(

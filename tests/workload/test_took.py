@@ -97,11 +97,18 @@ def test_a_browser_s_waiting_has_the_way_in_it_which_is_taken_off(tmp_path: Path
             "startedDateTime": "2025-11-22T08:26:40Z",
             "request": {"method": "GET", "url": "https://shop.example/a"},
             "response": {"status": 200, "bodySize": size},
-            "timings": {} if wait is None else {"wait": wait},
+            "timings": {"wait": wait},
         }
 
-    told = [entry(31.0, 9), entry(0.2, 0), entry(30.0, 9), entry(72.5, 9), entry(None, 9)]
+    told = [
+        entry(31.0, 9),
+        entry(0.2, 0),
+        entry(30.0, 9),
+        entry(72.5, 9),
+        entry(None, 9),
+        entry(-1, 9),
+    ]
     file = tmp_path / "a.har"
     file.write_text(json.dumps({"log": {"entries": told}}), encoding="utf-8")
     found = read_log(file, Wanted(), Privacy("drop", "hash")).took_s
-    np.testing.assert_allclose(found, [0.001, np.nan, 0, 0.0425, np.nan], atol=1e-6)
+    np.testing.assert_allclose(found, [0.001, np.nan, 0, 0.0425, np.nan, np.nan], atol=1e-6)

@@ -148,6 +148,10 @@ def workload(
     _print(traffic.workload)
     duel = command("duel", "A", "B", *served, "--requests", str(output))
     tell(f"{output} has the load: {duel}")
+    if traffic.workload.pages:
+        tell(
+            "stacks with PHP or Node.js serve this twin; --twin-of files makes one for all of them"
+        )
     if replay is not None:
         both = "--vary load.arrivals=poisson,replay"
         tell(f"{replay} has the log's own timetable; to measure with both: {duel} {both}")

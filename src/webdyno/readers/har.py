@@ -47,7 +47,7 @@ class HarResponse(Foreign):
 class Timings(Foreign):
     """Where the time of a request went, in ms."""
 
-    wait: float = -1
+    wait: float | None = None
     """From the request's last byte to the answer's first; -1 where the browser doesn't know."""
 
 
@@ -58,7 +58,7 @@ class HarEntry(Foreign):
     connection: str = ""
     request: HarRequest
     response: HarResponse = HarResponse()
-    timings: Timings = Timings()
+    timings: Timings | None = None
 
 
 class _Log(Foreign):

@@ -6,17 +6,18 @@ from typing import BinaryIO
 from webdyno.definitions.traffic.parts import text_of
 from webdyno.model.mistake import Mistake
 from webdyno.readers.har import HarEntry, har_entries, no_har
+from webdyno.workload import took
 from webdyno.workload.lines import Access, moment_of
-from webdyno.workload.took import LONGEST_S
 
 
 def read_har(file: BinaryIO, place: str) -> Iterator[Access]:
     """Give a HAR file's requests, all of one client; raise Mistake where it is none."""
     entries = har_entries(text_of(file, place), place)
     seen: set[str] = set()
+    waits_s = [_waited_s(entry) for entry in entries]
     # The shortest has little but the way there and back, which all have.
-    way_ms = min((it.timings.wait for it in entries if _was_sent(it)), default=0.0)
-    for number, entry in enumerate(entries):
+    way_s = min((wait_s for wait_s in waits_s if wait_s is not None), default=0.0)
+    for number, (entry, wait_s) in enumerate(zip(entries, waits_s, strict=True)):
         where = f"log.entries.{number}.startedDateTime"
         if entry.started is None:
             raise no_har(place, f"{where} field required")
@@ -38,10 +39,13 @@ def read_har(file: BinaryIO, place: str) -> Iterator[Access]:
             entry.response.status,
             max(told if told >= 0 else entry.response.content.size, 0),
             first,
-            (entry.timings.wait - way_ms) / 1e3 if _was_sent(entry) else None,
+            None if wait_s is None else wait_s - way_s,
         )
 
 
-def _was_sent(entry: HarEntry) -> bool:
-    """Whether a server answered, of whom the browser knows when; not a cache of its own."""
-    return 0 <= entry.timings.wait <= LONGEST_S * 1e3 and entry.response.body_bytes != 0
+def _waited_s(entry: HarEntry) -> float | None:
+    """Give how long a server took; None where the browser doesn't know, or has a cache."""
+    wait_ms = entry.timings.wait if entry.timings else None
+    if wait_ms is None or entry.response.body_bytes == 0:
+        return None
+    return took.of_number(wait_ms / 1e3)
