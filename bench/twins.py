@@ -83,7 +83,7 @@ CASES = {
             "apache-prefork-modphp",
             ["/", "/style.css"],
             rate_per_s=20,
-            speed=2,
+            speed=1,
         ),
         Case(
             "spin",
@@ -91,7 +91,7 @@ CASES = {
             "apache-prefork-modphp",
             ["/", "/index.php"],
             rate_per_s=20,
-            speed=2,
+            speed=1,
             knobs={"turns": 1_000_000},
         ),
     )
