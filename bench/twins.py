@@ -192,8 +192,11 @@ def _ask(url: str, case: Case, requests: int) -> None:
     for path in draw.choices(case.paths, weights, k=requests):
         due_s += draw.expovariate(case.rate_per_s)
         time.sleep(max(due_s - time.monotonic(), 0))
-        connection.request("GET", path)
-        connection.getresponse().read()
+        try:
+            connection.request("GET", path)
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException) as error:
+            raise BenchError(f"the log of {case.site}: {path} wasn't answered: {error}") from None
     connection.close()
 
 
