@@ -88,7 +88,6 @@ def test_web_server_php_and_database_are_on_three_hosts(
     words = ("duel", "nginx-phpfpm-cache", "nginx-phpfpm", "--site=frontpage", *ON_CLUSTER, SERVED)
     run, told, code = finished(hosts[0], shared, *words, *spread, *QUICK, out="three")
     assert code == 0, told
-    assert "FASTER" in told
     plain = [it for it in slots(run) if it.arm == "nginx-phpfpm"]
     for slot in plain:
         assert slot.readings
@@ -181,7 +180,6 @@ def test_a_run_whose_servers_are_lost_goes_on_when_they_are_back(
     lost.start_node()
     process, said = begin(hosts[0], shared, "resume", "servers", f"--cluster={HEAD}", "--no-report")
     assert process.wait(PATIENCE_S * 2) == 0, said.read_text()
-    assert "FASTER" in said.read_text()
     again = RunFolder.open(shared / "servers")
     assert again.records()[: len(before)] == before
     assert blocks(again) >= 6
