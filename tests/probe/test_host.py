@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.model.machine import CpuSplit
-from webdyno.probe.host import Stat, host_samples
+from webdyno.probe.host import Stat, busiest, host_samples
 from webdyno.probe.proc_files import USUAL_FILE_BYTES, read_quickly
 
 STAT = """\
@@ -54,3 +54,13 @@ def test_samples_tell_of_the_time_between_them() -> None:
     one, two = host_samples(first, [(0.1, second), (0.2, third)], split)
     assert (one.at_s, one.servers_busy, one.running) == (0.1, 1.0, 4)
     assert (two.at_s, two.servers_busy, two.client_busy) == (0.2, 0.0, 0.0)
+
+
+def test_the_busiest_of_the_chosen_cpus_is_told() -> None:
+    first = Stat.parse(STAT)
+    later = Stat.parse(
+        STAT.replace("cpu0 60 10 30 500", "cpu0 60 10 30 600").replace("cpu1 40 0", "cpu1 90 0")
+    )
+    assert busiest(first, later, [0, 1]) == 1.0
+    assert busiest(first, later, [0]) == 0.0
+    assert busiest(first, later, []) is None

@@ -5,12 +5,13 @@ from functools import cache
 from itertools import product
 
 from builders import START, SimulatedArm, SimulatedRun, pilot_record, service_use, simulated_run
+from judge.searches import Arm, searched
 from judge.validity.broken import quiet_readings, readings_with
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import LEAGUE, Level
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateSettings
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.readings import HostSample, ServiceUse
+from webdyno.model.readings import CpuUse, HostSample, ServiceUse
 from webdyno.model.records import BlockRecord, IncidentRecord, Record, RemedyRecord, SlotRecord
 from webdyno.model.run import RunHead
 from webdyno.model.tuning import KnobShare, TunedSide, TuningStep
@@ -239,6 +240,22 @@ def tuned() -> SimulatedRun:
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
 
 
+@cache
+def capacities() -> SimulatedRun:
+    """What two servers can take, one of them until its CPUs are busy; two objectives."""
+    slo = ["p99<50ms", "failures<0.1%"]
+    arms = {"apache-event": Arm(15_000, probed=_busy), "nginx": Arm(50_000, response_us=1_250)}
+    run = searched(slo=slo, **arms)
+    title = {"title": "nginx against apache-event", "question": "Which can take more?"}
+    experiment = run.head.experiment.model_copy(update=title)
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+
+
+def _busy(slot: SlotRecord) -> SlotRecord:
+    cpus = CpuUse(user_s=0.96, system_s=0, interrupts_s=0, idle_s=0.04, steal_s=0)
+    return readings_with(host={"servers": cpus})(slot)
+
+
 def _parts(run: SimulatedRun) -> tuple[RunHead, list[Record]]:
     return run.head, run.records
 
@@ -340,6 +357,7 @@ SWEEPS = (connections, two_factors, names, broken_point, hostile_markup)
 """Runs of experiments with factors."""
 
 ALL = (
+    capacities,
     league,
     tuned,
     decided,

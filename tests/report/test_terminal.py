@@ -42,6 +42,7 @@ def test_lines_are_never_longer_than_the_terminal_or_100_columns(
         runs.piloted,
         runs.league,
         runs.tuned,
+        runs.capacities,
         runs.two_factors,
         runs.invalid,
         runs.broken_point,

@@ -16,6 +16,7 @@ from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.explanation import explain, explain_by_samples
 from webdyno.judge.league import judge_league, verdict_on
 from webdyno.judge.measured import Measured
+from webdyno.judge.saturation import saturation
 from webdyno.judge.sentences import headline, league_headline, with_verdict
 from webdyno.judge.validity import (
     findings_of,
@@ -40,9 +41,10 @@ from webdyno.model.judgement import (
     LeftOutSlot,
     Verdict,
 )
-from webdyno.model.metrics import CPU_TIME, RATE, MetricRule, metric_rule, metrics_told_by
+from webdyno.model.metrics import CAPACITY, CPU_TIME, RATE, MetricRule, metric_rule, metrics_told_by
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
+from webdyno.model.saturation import Saturation
 from webdyno.model.waiting import Waiting
 
 WEIGHT = (
@@ -116,6 +118,7 @@ def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judg
         endpoints=[_endpoint_unless_invalid(it, findings) for it in apart],
         explanations=list(_explanations(comparisons, valid_for(measured, left_out, CPU_TIME))),
         waiting=list(_waiting(valid_for(measured, left_out, RATE), experiment)),
+        saturation=list(_saturation(measured, experiment, arms)),
         effects=_effects(valid_for(measured, left_out, decide_on), experiment),
         elasticities=list(elasticities(experiment, comparisons)),
         gains=list(gains(experiment, comparisons, measured)),
@@ -126,6 +129,16 @@ def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judg
 
 def _waiting(valid: Measured, experiment: Experiment) -> Iterator[Waiting]:
     yield from filter(None, (waiting(valid, arm, experiment) for arm in experiment.arms))
+
+
+def _saturation(
+    measured: Measured, experiment: Experiment, values: Sequence[ArmValue]
+) -> Iterator[Saturation]:
+    for it in values:
+        if it.metric == CAPACITY:
+            by_block = dict(zip(it.blocks, it.by_block, strict=True))
+            if found := saturation(measured, it.arm, experiment, by_block):
+                yield found
 
 
 def _effects(valid: Measured, experiment: Experiment) -> list[Effect]:

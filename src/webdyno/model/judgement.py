@@ -10,6 +10,7 @@ from webdyno.model.design import Effect
 from webdyno.model.explanation import Explanation
 from webdyno.model.interval import Interval
 from webdyno.model.intervention import Elasticity
+from webdyno.model.saturation import Saturation
 from webdyno.model.waiting import Waiting
 
 
@@ -268,6 +269,8 @@ class Judgement(Model):
     """What differences of CPU time per request are made of."""
     waiting: list[Waiting] = []
     """What the time of each arm's answers is made of, where that can be told."""
+    saturation: list[Saturation] = []
+    """What was at its limit just below each arm's capacity, where that was searched for."""
     effects: list[Effect] = []
     """What each setting does, where arms have them in a design's combinations."""
     elasticities: list[Elasticity] = []

@@ -161,6 +161,8 @@ class HostUse(Model):
     """Between the two readings."""
     servers: CpuUse
     """The CPUs that servers may use."""
+    busiest_server_cpu: Amount | None = None
+    """Share of the time, 0 to 1, that the busiest one of the servers' CPUs wasn't idle."""
     client: CpuUse
     context_switches: Count
     """On all CPUs."""

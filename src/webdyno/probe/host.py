@@ -76,6 +76,7 @@ def probe(scene: Scene) -> Generator[None, None, HostUse]:
     return HostUse(
         took_s=ended_s - began_s,
         servers=last.use_since(first, split.servers),
+        busiest_server_cpu=busiest(first, last, split.servers),
         client=last.use_since(first, split.client),
         context_switches=last.context_switches - first.context_switches,
         load_1m=float((PROC / "loadavg").read_text().split()[0]),
@@ -101,6 +102,11 @@ def host_samples(
         )
         earlier = stat
     return told
+
+
+def busiest(first: Stat, last: Stat, cpus: Iterable[int]) -> float | None:
+    """Give the share of the time that the busiest of some CPUs wasn't idle; None without any."""
+    return max((_busy(last.use_since(first, [cpu])) for cpu in cpus), default=None)
 
 
 def _busy(use: CpuUse) -> float:

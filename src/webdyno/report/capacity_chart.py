@@ -1,7 +1,6 @@
 """The chart of a search for the capacity: response time against rate, objective and capacity."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean, median
+from collections.abc import Sequence
 
 import altair as alt
 
@@ -9,7 +8,6 @@ from webdyno.judge.measured import Measured
 from webdyno.model import format as text
 from webdyno.model.capacity import Objective
 from webdyno.model.histogram import Histogram
-from webdyno.model.interval import Interval
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report.drawing import (
@@ -25,8 +23,6 @@ from webdyno.report.drawing import (
 )
 from webdyno.report.view import PointView
 
-NEAR = 0.9
-"""Trials from this share of the capacity on show what the servers do there."""
 SHOWN_BELOW = 0.4
 """Trials at lower rates, of the lowest capacity, would only squeeze the others."""
 SHOWN_ABOVE = 1.6
@@ -85,8 +81,7 @@ def capacity_figure(point: PointView) -> Figure | None:
         name="capacity",
         title="How much each can take",
         caption=f"A mark for each trial; those below the dashed line keep {objective.text}. The "
-        "upright lines are the capacities with their intervals. "
-        + " ".join(saturation(point.records, found)),
+        "upright lines are the capacities with their intervals.",
         panels=(Panel(name="capacity", alt=f"{'; '.join(said)}.", svg=drawn(chart)),),
         by_arm=True,
     )
@@ -110,20 +105,6 @@ def trial_rows(records: Sequence[Record], objective: Objective) -> Rows:
                 }
             )
     return rows
-
-
-def saturation(records: Sequence[Record], found: Mapping[str, Interval]) -> Iterator[str]:
-    """Say for each arm how much of the servers' CPUs it kept busy just below its capacity."""
-    for arm, capacity in found.items():
-        near = [
-            fmean(sample.servers_busy for sample in slot.readings.host.samples)
-            for slot in _trials(records)
-            if slot.arm == arm and slot.trial and slot.readings and slot.readings.host.samples
-            if NEAR * capacity.estimate <= slot.trial.rate_rps <= capacity.estimate
-        ]
-        if near:
-            share = text.percent(median(near))
-            yield f"Just below its capacity {arm} kept {share} of the servers' CPUs busy."
 
 
 def _trials(records: Sequence[Record]) -> list[SlotRecord]:

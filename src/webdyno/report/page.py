@@ -26,6 +26,8 @@ from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
 from webdyno.report.point_charts import point_figures
 from webdyno.report.ratio_charts import ratio_figure
+from webdyno.report.saturation import HEADING as AT_THE_LIMIT
+from webdyno.report.saturation import sentences as what_was_full
 from webdyno.report.summary import summary_csv
 from webdyno.report.tuning import gains, settings_toml, side_facts
 from webdyno.report.view import PointView, RunView
@@ -123,6 +125,7 @@ def templates() -> Environment:
         "dark": DARK,
         "font": FONT,
         "figures_of": _figures_of,
+        "at_the_limit": AT_THE_LIMIT,
         "gains": gains,
         "side_facts": side_facts,
         "settings_toml": settings_toml,
@@ -134,6 +137,7 @@ def templates() -> Environment:
         "prose": prose,
         "because": because,
         "limits": what_limits,
+        "full": what_was_full,
         "waits": where_time_goes,
         "worth": what_settings_are_worth,
         "effects": what_settings_do,

@@ -19,6 +19,8 @@ from webdyno.report.findings import FindingGroup
 from webdyno.report.gate import print_gate
 from webdyno.report.lines import GAP, INDENT, WIDTH, fact_lines, wrapped
 from webdyno.report.pilots import COLD, SETTINGS, PilotView
+from webdyno.report.saturation import HEADING as AT_THE_LIMIT
+from webdyno.report.saturation import sentences as what_was_full
 from webdyno.report.tuning import gains, side_facts
 from webdyno.report.view import (
     ABOUT_PLACES,
@@ -181,6 +183,7 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
         yield from (*whys, Text())
     explained = [line for it in point.judgement.explanations if (line := because(it))]
     for heading, told in (
+        (AT_THE_LIMIT, what_was_full(point.judgement.saturation)),
         ("What each setting does", what_settings_do(point.judgement.effects)),
         (
             "What limits it: by how many % the rate falls with 1 % less of it",

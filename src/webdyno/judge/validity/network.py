@@ -149,7 +149,7 @@ def both_filled_link(comparison: Comparison, findings: Iterable[Finding]) -> str
 
 
 def _carried(full: Sequence[SlotRecord]) -> str:
-    shares = sorted(_link_share(readings) for readings in readings_of(full))
+    shares = sorted(link_share(readings) for readings in readings_of(full))
     if not shares[-1]:
         return "the rate was what the link allows at most (webdyno calibrate)"
     return f"the link carried {percent(shares[len(shares) // 2])} of what it can"
@@ -158,10 +158,11 @@ def _carried(full: Sequence[SlotRecord]) -> str:
 def _fills_link(slot: SlotRecord) -> bool:
     if slot.readings is None:
         return False
-    return _link_share(slot.readings) > LINK_LIMIT or reaches_ceiling(slot, "link")
+    return link_share(slot.readings) > LINK_LIMIT or reaches_ceiling(slot, "link")
 
 
-def _link_share(readings: Readings) -> float:
+def link_share(readings: Readings) -> float:
+    """Give what the link carried as a share of what it can; 0 where it has no limit."""
     network = readings.network
     if not network.link_bytes_per_s or not readings.host.took_s:
         return 0.0

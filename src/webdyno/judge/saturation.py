@@ -1,0 +1,156 @@
+"""What was at its limit just below an arm's capacity, or at it.
+
+Requests that the servers are working on, and those that wait in front of them, are the rate times
+the mean time that an answer takes once it was asked for (Little, Operations Research 1961). Where
+they are as many as a service has workers, all of these have one; where they are as many as there
+are connections, the next request waits for one. What servers count as the most since their start
+tells no more than that it may be so: an overload that was tried before counts as well.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity.capacity import client_was_the_limit
+from webdyno.judge.validity.network import LINK_LIMIT, link_share
+from webdyno.judge.validity.servers import MEMORY_LIMIT
+from webdyno.model.capacity import Trial
+from webdyno.model.experiment import Experiment
+from webdyno.model.load_result import LoadResult
+from webdyno.model.readings import CpuUse, Readings, ServerStatus
+from webdyno.model.records import SlotRecord
+from webdyno.model.saturation import Resource, ResourceUse, Saturation
+
+NEAR = 0.9
+"""Trials from this share of a block's capacity on show what the servers do there."""
+FULL = 0.9
+"""Share from which on there is no more of it: what arrives at random needs some room."""
+
+
+def saturation(
+    measured: Measured, arm: str, experiment: Experiment, capacities_rps: Mapping[int, float]
+) -> Saturation | None:
+    """Tell what an arm used near its capacities, by block; None where there is no such trial."""
+    near = [
+        slot
+        for block in measured.blocks
+        if (found_rps := capacities_rps.get(block.record.block))
+        for slot in block.of(arm)
+        if slot.trial and _is_near(slot.trial, found_rps)
+    ]
+    if not near:
+        return None
+    load = experiment.load_of(arm)
+    at_once = load.connections * load.streams
+    quota_cpus = experiment.arms[arm].cpus
+    client_limits = client_was_the_limit(measured, arm)
+    told = [
+        use
+        for slot in near
+        for use in (
+            *_of_servers(slot, quota_cpus),
+            *_of_connections(slot.load, at_once),
+            *_of_client(slot.load, limits=client_limits),
+        )
+    ]
+    return Saturation(arm=arm, trials=len(near), uses=list(_together(told)))
+
+
+def _is_near(trial: Trial, capacity_rps: float) -> bool:
+    at_or_below = NEAR * capacity_rps <= trial.rate_rps <= capacity_rps
+    return at_or_below and trial.purpose == "search"
+
+
+def _together(told: Sequence[ResourceUse]) -> Iterator[ResourceUse]:
+    """Give one line for each thing, of all trials that tell of it."""
+    for resource, role in dict.fromkeys((it.resource, it.role) for it in told):
+        same = [it for it in told if (it.resource, it.role) == (resource, role)]
+        yield ResourceUse(
+            resource=resource,
+            role=role,
+            share=median(it.share for it in same),
+            whole=same[-1].whole,
+            at_limit=2 * sum(it.at_limit for it in same) > len(same),
+        )
+
+
+def _of_servers(slot: SlotRecord, quota_cpus: float | None) -> Iterator[ResourceUse]:
+    readings = slot.readings
+    if readings is None:
+        return
+    yield from _of_cpus(readings)
+    if quota_cpus:
+        used_cpus = slot.servers.cpu_s / readings.host.took_s if readings.host.took_s else 0.0
+        yield _use("cpu-quota", used_cpus / quota_cpus, whole=quota_cpus)
+    for role, status in readings.status.items():
+        yield from _of_workers(role, status, slot.load)
+    if memory := readings.memory:
+        share = memory.peak_bytes / memory.limit_bytes if memory.limit_bytes else 1.0
+        reached = MEMORY_LIMIT.broken(slot)
+        yield _use("memory", share, whole=memory.limit_bytes, at_limit=reached)
+    if readings.network.link_bytes_per_s:
+        share = link_share(readings)
+        yield _use("link", share, at_limit=share > LINK_LIMIT)
+
+
+def _of_cpus(readings: Readings) -> Iterator[ResourceUse]:
+    """Tell of all the servers' CPUs; of the busiest one where not all of them are at work."""
+    share = _busy_share(readings.host.servers)
+    if share is None:
+        return
+    yield _use("servers-cpus", share)
+    busiest = readings.host.busiest_server_cpu
+    if busiest is not None and share < FULL:
+        yield _use("busiest-cpu", busiest)
+
+
+def _busy_share(cpus: CpuUse) -> float | None:
+    return 1 - cpus.idle_s / cpus.total_s if cpus.total_s else None
+
+
+def _of_workers(role: str, status: ServerStatus, load: LoadResult) -> Iterator[ResourceUse]:
+    """Tell of workers that have a request, or a connection that is kept."""
+    under_way = requests_under_way(load)
+    if not status.workers or (status.busy is None and under_way is None):
+        return
+    at_work = under_way or 0.0
+    if status.most_busy is not None:
+        at_work = min(at_work, status.most_busy)
+    share = max(status.busy or 0.0, at_work) / status.workers
+    yield _use("workers", share, role=role, whole=status.workers)
+
+
+def _of_connections(load: LoadResult, at_once: int) -> Iterator[ResourceUse]:
+    under_way = requests_under_way(load)
+    if under_way is not None:
+        yield _use("connections", under_way / at_once, whole=at_once)
+
+
+def _of_client(load: LoadResult, *, limits: bool) -> Iterator[ResourceUse]:
+    if not load.client.busy_waits:
+        yield _use("client", load.client.busy, at_limit=limits)
+
+
+def requests_under_way(load: LoadResult) -> float | None:
+    """Give how many requests were sent and not answered yet, on average; None if not known."""
+    mean_us = load.service_time_us.mean
+    if mean_us is None or not load.measured_s:
+        return None
+    return load.requests.completed / load.measured_s * mean_us / 1e6
+
+
+def _use(
+    resource: Resource,
+    share: float,
+    *,
+    role: str | None = None,
+    whole: float | None = None,
+    at_limit: bool | None = None,
+) -> ResourceUse:
+    return ResourceUse(
+        resource=resource,
+        role=role,
+        share=min(max(share, 0.0), 1.0),
+        whole=whole,
+        at_limit=share >= FULL if at_limit is None else at_limit,
+    )
