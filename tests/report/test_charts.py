@@ -5,6 +5,7 @@ import re
 import pytest
 
 from builders import SimulatedRun
+from judge.searches import Arm, searched
 from judge.validity.broken import readings_with
 from report import runs
 from webdyno.judge import judge
@@ -170,3 +171,23 @@ def test_a_panel_for_each_level_of_the_second_factor() -> None:
     }
     assert {"ratios-0", "ratios-1", "rate_rps-1", "memory_mib-0"} <= drawn
     assert "ratios-2" not in drawn
+
+
+def test_a_search_has_a_panel_for_each_objective() -> None:
+    (figure,) = [
+        it for it in point_figures(runs.seen(runs.capacities()).points[0]) if it.name == "capacity"
+    ]
+    assert [panel.heading for panel in figure.panels] == ["p99<50ms", "failures<0.1%"]
+    times, failures = (panel.svg for panel in figure.panels)
+    assert "p99 of response times, ms" in times
+    assert "Requests that failed, %" in failures
+    assert "keep p99<50ms and failures<0.1%" in figure.caption
+
+
+def test_a_search_for_failures_alone_has_its_chart() -> None:
+    run = searched(slo=["failures<0.1%"], apache=Arm(15_000), nginx=Arm(50_000))
+    (figure,) = [it for it in point_figures(runs.seen(run).points[0]) if it.name == "capacity"]
+    assert [panel.heading for panel in figure.panels] == [""]
+    assert "apache, block 1: " in figure.panels[0].svg
+    assert "failures 0 %" in figure.panels[0].svg
+    assert "failures 50 %" in figure.panels[0].svg

@@ -1,6 +1,6 @@
-"""The chart of a search for the capacity: response time against rate, objective and capacity."""
+"""The chart of a search for the capacity: each objective against the rate, and the capacities."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 
@@ -8,12 +8,14 @@ from webdyno.judge.measured import Measured
 from webdyno.model import format as text
 from webdyno.model.capacity import Objective
 from webdyno.model.histogram import Histogram
+from webdyno.model.interval import Interval
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report.drawing import (
     GROUPED,
     TOLD,
     Figure,
+    Layers,
     Panel,
     Rows,
     arm_encodings,
@@ -29,83 +31,118 @@ SHOWN_ABOVE = 1.6
 
 
 def capacity_figure(point: PointView) -> Figure | None:
-    """The percentile that has to hold in each trial, by rate, with each arm's capacity."""
+    """What has to hold in each trial, by rate, with each arm's capacity: a panel per objective."""
     asked = point.head.experiment.capacity
-    held = [it for it in asked.objectives if it.within_s is not None] if asked else []
     found = {
         it.arm: it.interval for it in point.judgement.arms if it.metric == CAPACITY and it.interval
     }
-    if not held or not found:
+    if asked is None or not found:
         return None
+    spans = [_span(arm, it) for arm, it in found.items()]
+    panels = [
+        Panel(
+            name=f"capacity-{number}",
+            alt=f"{'; '.join(str(it['told']) for it in spans)}.",
+            svg=drawn(_chart(list(point.head.experiment.arms), rows, spans, objective)),
+            heading=objective.text if len(asked.objectives) > 1 else "",
+        )
+        for number, objective in enumerate(asked.objectives)
+        if (rows := _shown(trial_rows(point.records, number, objective), found))
+    ]
+    if not panels:
+        return None
+    return Figure(
+        name="capacity",
+        title="How much each can take",
+        caption="A mark for each trial; those below the dashed line keep "
+        f"{' and '.join(it.text for it in asked.objectives)}. The upright lines are the capacities "
+        "with their intervals.",
+        panels=tuple(panels),
+        by_arm=True,
+    )
+
+
+def _span(arm: str, found: Interval) -> dict[str, object]:
+    said = f"{arm}: capacity {text.number(found.estimate)} ({text.bounds(found)}) per second"
+    ends = {"low": found.low, "high": found.high, "middle": found.estimate}
+    return {"arm": arm, **ends, "told": said}
+
+
+def _shown(rows: Rows, found: Mapping[str, Interval]) -> Rows:
     lowest = min(it.low for it in found.values()) * SHOWN_BELOW
     highest = max(it.high for it in found.values()) * SHOWN_ABOVE
-    objective = held[0]
-    rows = [row for row in trial_rows(point.records, objective) if lowest <= row["rate"] <= highest]
-    if not rows:
-        return None
-    color, shape, _ = arm_encodings(point.head.experiment.arms)
-    spans = [
-        {
-            "arm": arm,
-            "low": it.low,
-            "high": it.high,
-            "middle": it.estimate,
-            "told": f"{arm}: capacity {text.number(it.estimate)} ({text.bounds(it)}) per second",
-        }
-        for arm, it in found.items()
-    ]
+    return [row for row in rows if lowest <= row["rate"] <= highest]
+
+
+def _chart(
+    arms: Sequence[str], rows: Rows, spans: list[dict[str, object]], objective: Objective
+) -> Layers:
+    color, shape, _ = arm_encodings(arms)
     capacities = alt.Chart(values(spans)).encode(color=color)
-    limit = alt.Chart(values([{"ms": 1e3 * (objective.within_s or 0.0)}]))
-    chart = alt.layer(
+    limit = alt.Chart(values([{"value": _allowed(objective)}]))
+    return alt.layer(
         capacities.mark_rect(opacity=0.2, aria=False).encode(
             x=alt.X("low:Q"), x2="high:Q", fill=color
         ),
         capacities.mark_rule(strokeWidth=2).encode(x="middle:Q", description=TOLD),
-        limit.mark_rule(strokeDash=[6, 4], color=variable("ink-soft")).encode(y="ms:Q"),
+        limit.mark_rule(strokeDash=[6, 4], color=variable("ink-soft")).encode(y="value:Q"),
         alt.Chart(values(rows))
         .mark_point(filled=True, size=40, opacity=0.8)
         .encode(
             x=alt.X("rate:Q", title="Requests due per second")
             .scale(zero=False, nice=True)
             .axis(labelExpr=GROUPED, grid=False),
-            y=alt.Y("ms:Q", title=f"{objective.name} of response times, ms (log scale)")
-            .scale(type="log", nice=False, padding=10)
-            .axis(labelExpr=GROUPED, labelOverlap="greedy", tickCount=6),
+            y=_upright(objective),
             color=color,
             shape=shape,
             description=TOLD,
         ),
     )
-    said = [str(row["told"]) for row in spans]
-    return Figure(
-        name="capacity",
-        title="How much each can take",
-        caption=f"A mark for each trial; those below the dashed line keep {objective.text}. The "
-        "upright lines are the capacities with their intervals.",
-        panels=(Panel(name="capacity", alt=f"{'; '.join(said)}.", svg=drawn(chart)),),
-        by_arm=True,
-    )
 
 
-def trial_rows(records: Sequence[Record], objective: Objective) -> Rows:
-    """Give one row per trial: its rate, and the percentile that the objective is about."""
+def _upright(objective: Objective) -> alt.Y:
+    """Give the axis: times differ by powers, and a share of failures is often nothing."""
+    if objective.within_s is None:
+        title = "Requests that failed, % (square root)"
+        scale = alt.Scale(type="sqrt", nice=False, padding=10)
+    else:
+        title = f"{objective.name} of response times, ms (log scale)"
+        scale = alt.Scale(type="log", nice=False, padding=10)
+    axis = alt.Axis(labelExpr=GROUPED, labelOverlap="greedy", tickCount=6)
+    return alt.Y("value:Q", title=title, scale=scale, axis=axis)
+
+
+def _allowed(objective: Objective) -> float:
+    """Give what an objective allows, in the unit of its axis."""
+    return 100 * objective.allowed if objective.within_s is None else 1e3 * objective.within_s
+
+
+def trial_rows(records: Sequence[Record], number: int, objective: Objective) -> Rows:
+    """Give one row per trial: its rate, and what one of the objectives is about."""
     rows = []
-    for slot in _trials(records):
-        times = Histogram.decode(slot.load.response_time_us.histogram or "")
-        time_us = times.quantile(1 - objective.allowed)
-        if slot.trial and time_us:
+    for slot in Measured.of(records).slots:
+        value = _value(slot, number, objective)
+        if slot.trial and value is not None:
             rate = slot.trial.rate_rps
+            of_failures = objective.within_s is None
+            said = text.percent(value / 100) if of_failures else f"{text.significant(value)} ms"
             rows.append(
                 {
                     "arm": slot.arm,
                     "rate": float(f"{rate:.5g}"),
-                    "ms": float(f"{time_us / 1e3:.4g}"),
+                    "value": float(f"{value:.4g}"),
                     "told": f"{slot.arm}, block {slot.block}: {text.number(rate)} per second, "
-                    f"{objective.name} {text.significant(time_us / 1e3)} ms",
+                    f"{objective.name} {said}",
                 }
             )
     return rows
 
 
-def _trials(records: Sequence[Record]) -> list[SlotRecord]:
-    return [slot for slot in Measured.of(records).slots if slot.trial is not None]
+def _value(slot: SlotRecord, number: int, objective: Objective) -> float | None:
+    """Give the percentile in ms, or the failures in %; None where a trial can't tell."""
+    if objective.within_s is not None:
+        times = Histogram.decode(slot.load.response_time_us.histogram or "")
+        time_us = times.quantile(1 - objective.allowed)
+        return time_us / 1e3 if time_us else None
+    trial = slot.trial
+    return 100 * trial.beyond[number] / trial.asked if trial and trial.asked else None
