@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
+from judge.searches import Arm, searched
 from webdyno.definitions import Catalogue
 from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.generator import generator_fault
@@ -15,6 +16,7 @@ from webdyno.judge import judge
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Bias, Comparison, Verdict
 from webdyno.model.load_result import Bytes
+from webdyno.model.metrics import CAPACITY
 from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome
@@ -105,6 +107,30 @@ def figure(**changes: Any) -> Claim:  # noqa: ANN401
     """Claim a figure of nginx."""
     data = {"says": "", "published": "0.4 ms", "experiment": "x", "arms": ["nginx"]}
     return Claim.model_validate(data | changes)
+
+
+def test_a_capacity_stands_beside_the_published_one() -> None:
+    simulated = searched(slo=["failures<0.1%"], apache=Arm(15_000), nginx=Arm(50_000))
+    row = judged(figure(metric=CAPACITY, published="2000 requests/s"), simulated)
+    assert row.outcome is Outcome.SHOWN
+    assert row.told[0].found[0].estimate == pytest.approx(50_000, rel=0.03)
+    assert "limit of" not in row.reason
+
+
+def test_a_capacity_beyond_the_load_generator_is_told_as_such() -> None:
+    simulated = searched(apache=Arm(15_000), nginx=Arm(50_000, client_rps=30_000))
+    row = judged(figure(metric=CAPACITY), simulated)
+    assert row.reason.endswith("; the load generator or link was the limit of nginx")
+
+
+def test_rates_before_failure_are_capacities() -> None:
+    claims = [(study.name, it) for study in STUDIES.values() for it in study.claims]
+    found = {name: it for name, it in claims if it.metric == CAPACITY}
+    assert set(found) == {"deathmatch", "heroku-wordpress"}
+    for it in found.values():
+        asked = CATALOGUE.experiment(it.experiment).capacity
+        assert asked
+        assert "failures<0.1%" in asked.slo
 
 
 def test_a_figure_of_another_machine_is_shown_without_a_verdict() -> None:

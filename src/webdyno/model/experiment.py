@@ -232,6 +232,7 @@ class Experiment(Model):
             f'decide_on = "{self.measure.decide_on}"': not decides,
             f'generator = "{self.generator}"': self.generator != OWN_GENERATOR,
             'loop = "open"': any(load.loop == "open" for load in loads),
+            'due = "connection"': any(load.due == "connection" for load in loads),
             "think_s": any(load.think_s for load in loads),
             "requests in [load]": any(load.requests for load in loads),
             "[gate]": self.gate is not None,

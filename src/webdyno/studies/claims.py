@@ -98,8 +98,10 @@ def _not_told(generator: GeneratorName, claim: Claim) -> Told:
 
 def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
     """Give the arms' own values, but for those that a validity rule spoils."""
-    found, spoilt = [], []
+    found, spoilt, limited = [], [], list[str]()
     for judgement in (at.judgement for at in judged):
+        compared = [it for it in judgement.comparisons if it.metric == claim.metric]
+        limited += [arm for arm in _limited_in(compared) if arm in claim.arms]
         for value in judgement.arms:
             if value.metric != claim.metric or value.arm not in claim.arms:
                 continue
@@ -109,6 +111,7 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
                 found.append(value.interval)
     if found:
         why = "a figure of another machine; no ratio on one machine can answer it"
+        why += _limits(limited)
         return Told(generator=generator, outcome=Outcome.SHOWN, found=found, why=why)
     if spoilt:
         return Told(generator=generator, outcome=Outcome.UNTOLD, found=[], why=spoilt[0])
@@ -186,7 +189,8 @@ def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparison
     where = "inside" if outcome is Outcome.HOLDS else "outside"
     if all(each.reason == JUDGED_BY_CPU for each in cause):
         share += f"{JUDGED_BY_CPU}: "
-    return f"{share}the interval lies {where} {bounds(claim)}{_limits(cause)}{_excluded(cause)}"
+    sides = _limits(_limited_in(cause))
+    return f"{share}the interval lies {where} {bounds(claim)}{sides}{_excluded(cause)}"
 
 
 def _excluded(cause: Sequence[Comparison]) -> str:
@@ -194,10 +198,15 @@ def _excluded(cause: Sequence[Comparison]) -> str:
     return f"; {cause[0].excludes}" if len(cause) == 1 and cause[0].excludes else ""
 
 
-def _limits(cause: Sequence[Comparison]) -> str:
-    """Say where a ratio is only known from one side."""
-    limited = dict.fromkeys(arm for each in cause for arm in each.limited_by)
-    return f"; the load generator or link was the limit of {', '.join(limited)}" if limited else ""
+def _limited_in(comparisons: Iterable[Comparison]) -> list[str]:
+    """Name the arms whose values are known to be at least what was measured."""
+    return list(dict.fromkeys(arm for it in comparisons for arm in it.limited_by))
+
+
+def _limits(limited: Sequence[str]) -> str:
+    """Say where a value, and a ratio with it, is only known from one side."""
+    names = ", ".join(dict.fromkeys(limited))
+    return f"; the load generator or link was the limit of {names}" if names else ""
 
 
 def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
