@@ -5,11 +5,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from webdyno.cli.beside import sweeps_afterwards
 from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arranged
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags
 from webdyno.cli.measure import measure
+from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import CommandLine, settings
+from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.mistake import Mistake
 
 USUAL_OBJECTIVES = ("p99<50ms",)
@@ -30,6 +33,13 @@ def capacity(
             negative=(),
         ),
     ] = USUAL_OBJECTIVES,
+    sweep: Annotated[
+        str | None,
+        Parameter(
+            help="Afterwards, for so long, such as 10m: response times at rates around the "
+            "capacities, and rates at numbers of connections."
+        ),
+    ] = None,
     asked: AskedFlags = NOTHING_SAID,
     out: Out = None,
     run: RunFlags = PLAIN_RUN,
@@ -49,16 +59,23 @@ def capacity(
 
         webdyno capacity rev:. rev:main --slo 'p99<200ms'
 
+        webdyno capacity nginx apache-event --sweep 10m
+
     A rate is tried over --set load.connections=N connections at most (64). Requests that wait for
     one are late from when they were due.
     """
     refuse_loop(asked.flags.set_)
-    more = CommandLine(
-        {"capacity": {"slo": list(slo)}},
-        {("capacity",): "--slo", ("capacity", "slo"): f"--slo {' --slo '.join(slo)}"},
-    )
+    search: dict[str, object] = {"slo": list(slo)}
+    flags: dict[KeyPath, str] = {
+        ("capacity",): "--slo",
+        ("capacity", "slo"): f"--slo {' --slo '.join(slo)}",
+    }
+    if sweep is not None:
+        search["sweep_s"] = parse_duration_s(sweep, "--sweep")
+        flags["capacity", "sweep_s"] = f"--sweep {sweep}"
+    more = CommandLine({"capacity": search}, flags)
     name, experiment, catalogue = arranged([baseline, stack], asked, run, more)
-    return measure(name, experiment, catalogue, out, run)
+    return measure(name, experiment, catalogue, out, run, afterwards=sweeps_afterwards(run))
 
 
 def refuse_loop(given: Sequence[str]) -> None:

@@ -75,6 +75,7 @@ def measure_on(
     blocks: Blocks | None = None,
     *,
     show: Show | None = None,
+    afterwards: Afterwards | None = None,
 ) -> Exit:
     """Go on with a run where it was interrupted, or for so many seconds from now on.
 
@@ -88,7 +89,13 @@ def measure_on(
     shown = show or partial(show_result, report=run.report)
     with _place(experiment, run) as (place, _):
         return _measure_in(
-            lambda: resume_run(path, place), run.telling, more_s, blocks, place=place, show=shown
+            lambda: resume_run(path, place),
+            run.telling,
+            more_s,
+            blocks,
+            place=place,
+            show=shown,
+            afterwards=afterwards,
         )
 
 

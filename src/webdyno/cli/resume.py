@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from webdyno.cli.beside import sweeps_afterwards
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import AS_USUAL, Cluster, Report, RunFlags, Telling, Yes
 from webdyno.cli.measure import measure_on
@@ -45,4 +46,4 @@ def resume(
 
         return go_on(run, how)
     more_s = parse_duration_s(budget, "--budget") if budget is not None else None
-    return measure_on(run, how, more_s)
+    return measure_on(run, how, more_s, afterwards=sweeps_afterwards(how))

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from webdyno.cli.beside import sweeps_afterwards
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
@@ -76,7 +77,7 @@ def run(
         from webdyno.cli.replicates import replicate
 
         return replicate(name, wanted, catalogue, out, how, replicates=replicates)
-    afterwards = why_afterwards(wanted, how) if why else None
+    afterwards = why_afterwards(wanted, how) if why else sweeps_afterwards(how)
     return measure(name, wanted, catalogue, out, how, afterwards=afterwards)
 
 

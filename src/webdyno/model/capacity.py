@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from webdyno.model.base import Count, Model
 from webdyno.model.load_result import LoadResult
-from webdyno.model.quantities import SHARE, TIME, Lag, Seconds
+from webdyno.model.quantities import SHARE, TIME, Budget, Lag, Seconds
 
 if TYPE_CHECKING:
     from webdyno.model.histogram import Histogram
@@ -84,6 +84,10 @@ class CapacitySettings(Model):
     longest_trial_s: Seconds | None = None
     """Length of the trials that decide; those far from the capacity take a quarter of it. Unless
     given, 4 s or 50 times the longest response time that is allowed."""
+
+    sweep_s: Budget | None = None
+    """Afterwards, for so long, half of it each: response times at rates around the capacities, in
+    the run's folder under `rates`, and rates at numbers of connections, under `connections`."""
 
     @property
     def objectives(self) -> list[Objective]:

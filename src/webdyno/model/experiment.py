@@ -227,6 +227,11 @@ class Experiment(Model):
             )
         if self.capacity is None:
             return self
+        if self.capacity.sweep_s is not None and self.factors:
+            raise ValueError(
+                "capacity.sweep_s is for capacities of one point, and factors give several: leave "
+                "one of them out"
+            )
         loads = [self.load_of(arm) for arm in self.arms]
         faults = {
             f'decide_on = "{self.measure.decide_on}"': not decides,

@@ -17,6 +17,8 @@ READABLE = (1, FORMAT)
 
 EXPERIMENT_FILE = "experiment.toml"
 PAGE_FILE = "report.html"
+SWEEPS = {"rates": "response time against rate", "connections": "rate against connections"}
+"""By folder in that of a search for the capacity: what may stand beside it, runs of their own."""
 CATALOGUE_FOLDER = "catalog"
 """What a run's folder holds so that the run can be repeated elsewhere."""
 BLOCKS_FOLDER = "blocks"

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.mistake import Trouble
-from webdyno.model.run import PAGE_FILE
+from webdyno.model.run import PAGE_FILE, SWEEPS
 from webdyno.model.text import finished
 from webdyno.report import gate
 from webdyno.report import view as words
@@ -81,12 +81,19 @@ def html_page(folder: Path, view: RunView) -> str:
             figures=_result_figures(view),
             machine=machine_facts(head.machine),
             configurations=differences(folder, view),
+            beside=_beside(folder),
             flames=flame_figure(folder, view.points[0]),
             repeat=head.repeat_command(folder),
             marks=marks(head.experiment.arms),
             gate=gate,
         )
     )
+
+
+def _beside(folder: Path) -> dict[str, str]:
+    """Give the pages of the sweeps beside a search, by what they show; those that are there."""
+    pages = {said: f"{name}/{PAGE_FILE}" for name, said in SWEEPS.items()}
+    return {said: page for said, page in pages.items() if (folder / page).exists()}
 
 
 def all_figures(view: RunView) -> list[Figure]:

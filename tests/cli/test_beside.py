@@ -1,0 +1,84 @@
+"""What is measured beside a capacity: once it is known, and what is missing of it."""
+
+from pathlib import Path
+
+import pytest
+
+from builders import START, SimulatedArm, SimulatedRun, simulated_run
+from judge.searches import Arm, searched
+from webdyno.cli import beside
+from webdyno.cli.exits import Exit
+from webdyno.cli.flags import RunFlags
+from webdyno.definitions import Catalogue
+from webdyno.model.experiment import Experiment
+from webdyno.model.records import StopRecord
+from webdyno.run.repeat import keep_for_repeating
+
+Asked = dict[str, Experiment]
+
+
+def stored(path: Path, *, sweep_s: float | None) -> Path:
+    """A run that found capacities."""
+    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    asked = run.head.experiment.capacity
+    assert asked
+    swept = {"capacity": asked.model_copy(update={"sweep_s": sweep_s})}
+    experiment = run.head.experiment.model_copy(update=swept)
+    head = run.head.model_copy(update={"experiment": experiment})
+    SimulatedRun(head, run.records).stored(path)
+    keep_for_repeating(path, experiment, Catalogue.load())
+    return path
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """What was to be measured anew, by its folder; it is done at once."""
+    found: Asked = {}
+
+    def measure(_: str, experiment: Experiment, __: Catalogue, out: Path, ___: RunFlags) -> Exit:
+        found[out.name] = experiment
+        return finished(out)
+
+    monkeypatch.setattr(beside, "measure", measure)
+    return found
+
+
+def finished(path: Path) -> Exit:
+    """Put a run with its report there."""
+    run = simulated_run({"apache": SimulatedArm(), "nginx": SimulatedArm()})
+    ended = StopRecord(block=8, stopped_at=START, reason="budget", why="for a test")
+    SimulatedRun(run.head, [*run.records, ended]).stored(path)
+    (path / "report.html").touch()
+    return Exit.OK
+
+
+def test_both_sweeps_are_measured_in_the_run_s_folder_and_linked(
+    tmp_path: Path, asked: Asked
+) -> None:
+    run = stored(tmp_path / "run", sweep_s=600.0)
+    assert beside.sweeps_afterwards(RunFlags())(run) is Exit.OK
+    assert list(asked) == ["rates", "connections"]
+    assert asked["rates"].load.loop == "open"
+    page = (run / "report.html").read_text()
+    assert '<a href="rates/report.html">Response time against rate</a>' in page
+    assert '<a href="connections/report.html">Rate against connections</a>' in page
+
+
+def test_what_is_there_already_is_not_measured_again(tmp_path: Path, asked: Asked) -> None:
+    run = stored(tmp_path / "run", sweep_s=600.0)
+    finished(run / "rates")
+    beside.sweeps_afterwards(RunFlags(report=False))(run)
+    assert list(asked) == ["connections"]
+
+
+def test_an_interrupted_sweep_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = stored(tmp_path / "run", sweep_s=600.0)
+    monkeypatch.setattr(beside, "measure", lambda *_: Exit.INTERRUPTED)
+    assert beside.sweeps_afterwards(RunFlags())(run) is Exit.INTERRUPTED
+    assert not (run / "report.html").exists()
+
+
+def test_nothing_is_measured_unless_asked_for(tmp_path: Path, asked: Asked) -> None:
+    run = stored(tmp_path / "run", sweep_s=None)
+    assert beside.sweeps_afterwards(RunFlags())(run) is Exit.OK
+    assert asked == {}
