@@ -31,7 +31,7 @@ from rich.table import Table
 from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
-from webdyno.cli.replicates import BlockNews
+from webdyno.cli.hosts import BlockNews
 from webdyno.cluster.judging import judged_machines
 from webdyno.cluster.replicates import Fleet, finished_runs
 from webdyno.judge.fleet import judge_fleet

@@ -7,7 +7,7 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from e2e.commands import webdyno_here
-from webdyno.cli.replicates import BlockNews
+from webdyno.cli.hosts import BlockNews
 
 REFUSED = {
     ("--replicates=1",): "--replicates 1: two hosts or more",

@@ -9,7 +9,7 @@ from rich.table import Table
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import Cluster
-from webdyno.cli.replicates import cluster_hosts
+from webdyno.cli.hosts import cluster_hosts
 from webdyno.model.format import count, number, significant, size
 
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ def _place(experiment: Experiment, run: RunFlags) -> Iterator[tuple["Place", Exp
     if experiment.bench.kind != "cluster":
         yield HERE, experiment
         return
-    from webdyno.cli.replicates import cluster_hosts, fit_hosts
+    from webdyno.cli.hosts import cluster_hosts, fit_hosts
     from webdyno.cluster.place import ClusterPlace
 
     with cluster_hosts(run.cluster) as hosts, ClusterPlace(fit_hosts(hosts), yes=run.yes) as place:
