@@ -122,16 +122,22 @@ class TestHost:
 
 
 @contextmanager
+def hosts_on_a_switch(number: int, folder: Path) -> Iterator[list[TestHost]]:
+    """Give hosts that reach each other, and see one folder."""
+    with ExitStack() as exits:
+        switch = _sleeper(exits.enter_context(_held("unshare", "--net")).pid)
+        _do(*_switch(switch), "ip", "link", "add", "name", "switch0", "type", "bridge")
+        _do(*_switch(switch), "ip", "link", "set", "switch0", "up")
+        yield [TestHost(each, switch, folder, exits) for each in range(1, number + 1)]
+
+
+@contextmanager
 def ray_cluster_of(number: int, folder: Path, cpus: Sequence[str] = ()) -> Iterator[list[TestHost]]:
     """Give hosts with a node of one Ray cluster each, whose head is the first.
 
     Each has the CPUs that are given for it; all of them unless given.
     """
-    with ExitStack() as exits:
-        switch = _sleeper(exits.enter_context(_held("unshare", "--net")).pid)
-        _do(*_switch(switch), "ip", "link", "add", "name", "switch0", "type", "bridge")
-        _do(*_switch(switch), "ip", "link", "set", "switch0", "up")
-        hosts = [TestHost(each, switch, folder, exits) for each in range(1, number + 1)]
+    with hosts_on_a_switch(number, folder) as hosts:
         head = f"{hosts[0].address}:{PORT}"
         for host in hosts:
             of_head = ("--head", f"--port={PORT}", "--include-dashboard=false")

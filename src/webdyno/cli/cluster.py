@@ -1,38 +1,82 @@
-"""`webdyno cluster check`: the hosts of a cluster, and what lies between them."""
+"""`webdyno cluster`: the hosts of a cluster, started, looked at and stopped."""
 
+import os
+import secrets
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from rich.table import Table
 
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import Cluster
 from webdyno.cli.hosts import cluster_hosts
+from webdyno.model.command import command
 from webdyno.model.format import count, number, significant, size
+from webdyno.model.mistake import Mistake
 
 if TYPE_CHECKING:
     from webdyno.cluster.check import CheckedHost
+    from webdyno.cluster.launch import Launched, SshHost
+
+PORT = 6379
+TOKEN_BYTES = 32
 
 
 def cluster(
-    what: Annotated[  # noqa: ARG001 (a word that says what is done; there will be others)
-        Literal["check"], Parameter(help="check: look at all hosts and links.")
+    what: Annotated[
+        Literal["check", "up", "down"],
+        Parameter(help="check: look at all hosts and links; up, down: start or stop the nodes."),
     ],
-    head: Cluster = None,
+    *hosts: Annotated[
+        str,
+        Parameter(
+            help="up, down: the hosts as ssh takes them, the head first; check: the head, such as "
+            "10.0.0.1:6379, else RAY_ADDRESS."
+        ),
+    ],
+    port: Annotated[int, Parameter(help="up: where the head listens.")] = PORT,
+    python: Annotated[
+        str | None,
+        Parameter(help="up, down: the hosts' Python that has webdyno; the path of this one else."),
+    ] = None,
 ) -> Exit:
-    """Look at the hosts of a Ray cluster: what they are, and what lies between them.
+    """Start, look at and stop a Ray cluster: its hosts, and what lies between them.
 
-    Each host's CPUs, memory and kernel, a byte's way to the first host and back, and what one
-    connection carries to it in a second; then in what the machines differ. Hosts that can't measure
-    beside the others are named, with the reason, and the exit code is 3 where fewer than two can.
-    How a cluster is started is told in docs/cluster.md.
+    `up` starts Ray's head on the first host and nodes on the others, by SSH, for whoever has the
+    token RAY_AUTH_TOKEN, which is drawn unless it is set; `down` stops them, and sees that nothing
+    stays. On every host there is the same webdyno, in the same Python.
+
+    `check` tells of each host's CPUs, memory and kernel, of a byte's way to the first host and
+    back, and of what one connection carries to it in a second; then in what the machines differ.
+    Hosts that can't measure beside the others are named, with the reason.
+
+    The exit code is 3 where a host didn't do what it was told, or fewer than two can measure. More
+    in docs/cluster.md.
 
     For example
 
+        webdyno cluster up user@10.0.0.1 user@10.0.0.2 user@10.0.0.3
+
         webdyno cluster check 10.0.0.1:6379
+
+        webdyno cluster down user@10.0.0.1 user@10.0.0.2 user@10.0.0.3
     """
+    if what == "check":
+        if len(hosts) > 1:
+            raise Mistake("cluster check takes the head alone, such as 10.0.0.1:6379")
+        return _check(hosts[0] if hosts else None)
+    if not hosts:
+        raise Mistake(f"cluster {what} takes the hosts: user@10.0.0.1 user@10.0.0.2, head first")
+    from webdyno.cluster.launch import ssh_hosts
+
+    named = ssh_hosts(hosts, python or sys.executable)
+    return _up(named, port) if what == "up" else _down(named)
+
+
+def _check(head: str | None) -> Exit:
+    """Look at all hosts and links."""
     from webdyno.cluster.check import looked_at, measure_links
 
     with cluster_hosts(head) as hosts:
@@ -52,6 +96,62 @@ def cluster(
             )
     console.print(f"{count(len(fit), 'host')} can measure the same experiment (--replicates)")
     return Exit.OK if len(fit) > 1 else Exit.FAILED
+
+
+def _up(hosts: Sequence["SshHost"], port: int) -> Exit:
+    """Start a cluster; tell of each host, and how to go on."""
+    from webdyno.cluster.launch import addresses_of, start_cluster
+
+    addresses = addresses_of(hosts)
+    given = os.environ.get("RAY_AUTH_TOKEN")
+    token = given or secrets.token_hex(TOKEN_BYTES)
+    head = f"{addresses[hosts[0]]}:{port}"
+    down = command("cluster", "down", *(host.name for host in hosts))
+    up = 0
+    try:
+        for it in start_cluster(addresses, port, token):
+            role = "node" if up else "head"
+            tell(f"{it.host.name}: {role} up" if it.answer else f"{it.failure}")
+            up += it.answer is not None
+    except KeyboardInterrupt:
+        tell(f"\ninterrupted; some nodes may be up, and one on its way: {down}")
+        return Exit.INTERRUPTED
+    if not up:
+        return Exit.FAILED
+    run = ("run", "static-hello", "--replicates", str(max(up, 2)), "--cluster", head)
+    plain_console().print(
+        f"""
+On any of these hosts:
+    export RAY_AUTH_MODE=token RAY_AUTH_TOKEN={"… (as it is set here)" if given else token}
+    {command("cluster", "check", head)}
+    {command(*run)}
+And in the end, from here:
+    {down}""",
+        soft_wrap=True,
+        highlight=False,
+        markup=False,
+    )
+    return Exit.OK if up == len(hosts) else Exit.FAILED
+
+
+def _down(hosts: Sequence["SshHost"]) -> Exit:
+    """Stop a cluster; tell of each host what was there."""
+    from webdyno.cluster.launch import addresses_of, stop_cluster
+
+    ended = list(map(_told_of_end, stop_cluster(addresses_of(hosts))))
+    return Exit.OK if all(ended) else Exit.FAILED
+
+
+def _told_of_end(it: "Launched") -> bool:
+    """Tell how a host's node ended; give whether it surely did."""
+    if it.answer is None:
+        tell(str(it.failure))
+        return False
+    by_force = f", {it.answer.killed} of them by SIGKILL" if it.answer.killed else ""
+    stopped = f"down; all {it.answer.ended} processes ended{by_force}"
+    nothing = "nothing that `webdyno cluster up` started was there"
+    tell(f"{it.host.name}: {stopped if it.answer.ended else nothing}")
+    return True
 
 
 def _table(looked: Sequence["CheckedHost"]) -> Table:

@@ -52,7 +52,7 @@ COMMANDS_FOR = {
         "stacks": "List all stacks, or show one with its knobs and the sites that it can serve.",
         "calibrate": "Measure what this client can do at most against a server that does nothing, "
         "and the noise.",
-        "cluster": "Look at the hosts of a Ray cluster: what they are, and what lies between them.",
+        "cluster": "Start, look at and stop a Ray cluster: its hosts, and what lies between them.",
         "completion": "Print what lets a shell complete commands and flags.",
         "load": "Put load on a URL; flags are the engine's, see `webdyno load --help`.",
     },

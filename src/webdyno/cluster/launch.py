@@ -1,0 +1,163 @@
+"""A cluster started and stopped on machines that are reached by SSH.
+
+The `ssh` program carries typed orders to `webdyno.cluster.node` there: on its standard input, so
+that the token stands on no command line.
+"""
+
+import re
+import shlex
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from ipaddress import ip_address
+from subprocess import CompletedProcess
+
+from pydantic import ValidationError
+
+from webdyno.model.cluster import NodeAnswer, StartNode, StopNode
+from webdyno.model.mistake import Mistake, Trouble
+
+CONNECTS_WITHIN_S = 10
+ANSWERS_WITHIN_S = 600
+"""A node may be begun three times, of two minutes each at most."""
+SSH_FAILED = 255
+HOST = re.compile(r"(ssh://)?([\w.-]+@)?[\w][\w.-]*(:\d+)?")
+
+
+@dataclass(frozen=True)
+class SshHost:
+    """A machine that is reached by SSH."""
+
+    name: str
+    """As `ssh` takes it: `user@10.0.0.1`, `ssh://user@10.0.0.1:2222`, or a name of its settings."""
+    python: str
+    """There: one that has webdyno."""
+
+    def address(self) -> str:
+        """Give the private IPv4 address by which `ssh` reaches it. Raises Mistake for another."""
+        told = dict(line.partition(" ")[::2] for line in self._ssh("-G").stdout.splitlines())
+        name = told.get("hostname", self.name)
+        try:
+            address = socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0]
+        except OSError as error:
+            raise Mistake(f"{self.name}: {name} has no address: {error.strerror}") from error
+        kind = ip_address(address)
+        if kind.is_loopback or not kind.is_private:
+            raise Mistake(
+                f"{self.name}: {address} is {'its own' if kind.is_loopback else 'a public'} "
+                "address; hosts of a cluster talk and load each other on private ones: name it by "
+                "that"
+            )
+        return str(address)
+
+    def carry_out(self, order: StartNode | StopNode) -> NodeAnswer:
+        """Give an order. Raises Mistake or Trouble, naming the host, where it isn't followed."""
+        there = shlex.join([self.python, "-P", "-m", "webdyno.cluster.node"])
+        done = self._ssh("-T", there=there, said=order.model_dump_json())
+        try:
+            answer = NodeAnswer.model_validate_json(done.stdout.strip().rpartition("\n")[2])
+        except ValidationError:
+            raise self._no_answer(done) from None
+        if answer.wrong:
+            raise Trouble(f"{self.name}: {answer.wrong}")
+        return answer
+
+    def _ssh(self, flag: str, there: str | None = None, said: str = "") -> CompletedProcess[str]:
+        """Call `ssh`, which asks nothing; raise Trouble where there is none, or it takes for ever.
+
+        What it is to do `there` is words for a shell.
+        """
+        asks_nothing = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECTS_WITHIN_S}")
+        try:
+            return subprocess.run(
+                ["ssh", *asks_nothing, flag, "--", self.name, *([there] if there else [])],
+                input=said,
+                capture_output=True,
+                text=True,
+                timeout=ANSWERS_WITHIN_S,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise Trouble("there is no ssh on the PATH: install openssh-client") from error
+        except subprocess.TimeoutExpired as error:
+            raise Trouble(f"{self.name} doesn't answer, and is given up") from error
+
+    def _no_answer(self, done: CompletedProcess[str]) -> Mistake | Trouble:
+        """Say why it didn't answer."""
+        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        if done.returncode == SSH_FAILED:
+            return Trouble(
+                f"{self.name} isn't reached by SSH: {said}\n"
+                f"`ssh {self.name} true` has to work without a question: a key, and a host that is "
+                "known"
+            )
+        return Mistake(
+            f"{self.name}: {self.python} has no webdyno there that can be asked: {said}\n"
+            "install the same webdyno on all hosts, and name its Python with --python"
+        )
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What became of one host."""
+
+    host: SshHost
+    answer: NodeAnswer | None = None
+    failure: str | None = None
+
+
+def ssh_hosts(names: Sequence[str], python: str) -> list[SshHost]:
+    """Give the hosts of these names. Raises Mistake for what is none, and for one named twice."""
+    for name in names:
+        if not HOST.fullmatch(name):
+            raise Mistake(f"{name} is no host: name each as ssh takes it, such as user@10.0.0.1")
+    if len(set(names)) < len(names):
+        raise Mistake("a host is named twice: name each once, the head first")
+    return [SshHost(name, python) for name in names]
+
+
+def addresses_of(hosts: Sequence[SshHost]) -> dict[SshHost, str]:
+    """Give each host's address. Raises Mistake where one has none that will do."""
+    addresses = {host: host.address() for host in hosts}
+    if len(set(addresses.values())) < len(hosts):
+        raise Mistake("two of these hosts have one address: name each machine once")
+    return addresses
+
+
+def start_cluster(addresses: Mapping[SshHost, str], port: int, token: str) -> Iterator[Launched]:
+    """Start a head on the first host, then nodes on the others; tell of each when it is up.
+
+    One after the other: together they take longer than Ray waits. Without a head nothing more is
+    started.
+    """
+    head: str | None = None
+    for host, address in addresses.items():
+        order = StartNode(
+            webdyno=version("webdyno"), address=address, port=port, head=head, token=token
+        )
+        try:
+            yield Launched(host, host.carry_out(order))
+        except (Mistake, Trouble) as failure:
+            yield Launched(host, failure=str(failure))
+            if head is None:
+                return
+        head = head or address
+
+
+def stop_cluster(addresses: Mapping[SshHost, str]) -> Iterator[Launched]:
+    """End the nodes on all hosts at once, the head's after the others'."""
+    head, *others = addresses.items()
+    with ThreadPoolExecutor(len(addresses)) as pool:
+        yield from pool.map(_stop, others)
+    yield _stop(head)
+
+
+def _stop(placed: tuple[SshHost, str]) -> Launched:
+    host, address = placed
+    try:
+        return Launched(host, host.carry_out(StopNode(address=address)))
+    except (Mistake, Trouble) as failure:
+        return Launched(host, failure=str(failure))

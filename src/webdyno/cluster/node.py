@@ -1,0 +1,211 @@
+"""A node of Ray on this machine, started and stopped for a webdyno elsewhere.
+
+That one calls `python -m webdyno.cluster.node` here by SSH, writes an order on its standard input
+and reads the answer: nothing secret stands on a command line, and no words for a shell come.
+
+All that comes of a node is known by a mark in its environment and by its session, which processes
+inherit, whoever started them has ended or not: at SIGTERM Ray stops its processes, but not always
+all of them.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from socket import create_server
+
+import psutil
+from pydantic import ValidationError
+
+from webdyno.model.cluster import NODE_ORDER, NodeAnswer, StartNode, StopNode
+from webdyno.model.mistake import Mistake, Trouble
+
+MARK = "WEBDYNO_CLUSTER_NODE"
+"""The variable has the node's address: containers' nodes can be seen from outside of them."""
+OUTSIDE = 0
+"""The session of a process whose leader is in a PID namespace that we don't see."""
+OBJECT_STORE_BYTES = 80_000_000
+"""Little above Ray's least; it would take 30 % of the memory, and what goes over the wire is small.
+"""
+STARTED = "Ray runtime started"
+TOO_SLOW = "imed out"
+TRIES = 3
+"""Ray gives a node 30 s to start, which a busy machine may not have."""
+LOOKS_EVERY_S = 0.2
+UP_WITHIN_S = 120.0
+SAID_LINES = 5
+STOPS_WITHIN_S = 5.0
+"""What Ray gets to stop its own processes."""
+ENDS_WITHIN_S = 30.0
+"""What servers of a run that goes on there get after that."""
+
+
+def environment(token: str) -> dict[str, str]:
+    """Give what a node is started with beside what is set there."""
+    return {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": token,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else `uv run` is repeated on each host
+        # A host that was killed is seen within 4 s, not 15 and more; one that stands still has 12.
+        "RAY_health_check_period_ms": "1000",
+        "RAY_health_check_timeout_ms": "3000",
+        "RAY_health_check_failure_threshold": "4",
+    }
+
+
+def start(order: StartNode) -> NodeAnswer:
+    """Start a node, and wait until it is up. Raises Mistake or Trouble where that can't be."""
+    if order.webdyno != (here := version("webdyno")):
+        raise Mistake(
+            f"it has webdyno {here}, and the order comes from {order.webdyno}: install the same"
+        )
+    if find_spec("ray") is None:
+        raise Mistake("it has no Ray: install 'webdyno[cluster]'")
+    if _all_of_it(order.address):
+        raise Mistake("a node that webdyno started runs there already: `webdyno cluster down` it")
+    _check_address(order.address)
+    for _ in range(TRIES):
+        said = _try_to_start(order)
+        if STARTED in said:
+            return NodeAnswer()
+        stop(order.address)
+        if TOO_SLOW not in said:
+            break
+    raise Trouble("Ray doesn't start:\n" + "\n".join(said.strip().splitlines()[-SAID_LINES:]))
+
+
+def stop(address: str) -> NodeAnswer:
+    """End the node that was started here with this address, and all that came of it.
+
+    Ray's `start` gets SIGTERM, and ends the others; what it leaves gets it after some seconds, and
+    what is still there in the end is killed.
+    """
+    ours = _all_of_it(address)
+    began = len(ours)
+    for process in _roots(ours):
+        _send(process, signal.SIGTERM)
+    for process in _left_after(STOPS_WITHIN_S, address, ours):
+        _send(process, signal.SIGTERM)
+    left = _left_after(ENDS_WITHIN_S, address, ours)
+    for process in left:
+        _send(process, signal.SIGKILL)
+    if stays := _left_after(STOPS_WITHIN_S, address, ours):
+        raise Trouble(f"these can't be killed: {', '.join(str(it.pid) for it in stays)}")
+    return NodeAnswer(ended=began, killed=len(left))
+
+
+def _all_of_it(address: str) -> set[psutil.Process]:
+    """Find all that came of a node that was started here, as far as we may look.
+
+    Those with the mark, and all in their sessions: some of Ray's processes write their title over
+    the beginning of their environment, or over all of it.
+    """
+    sessions = {it: _session(it) for it in psutil.process_iter() if it.pid != os.getpid()}
+    marked = {it for it in sessions if _is_marked(it, address)}
+    theirs = {sessions[it] for it in marked} - {None, OUTSIDE}
+    return marked | {it for it, session in sessions.items() if session in theirs}
+
+
+def _is_marked(process: psutil.Process, address: str) -> bool:
+    with suppress(OSError):
+        variables = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+        return f"{MARK}={address}".encode() in variables
+    return False
+
+
+def _session(process: psutil.Process) -> int | None:
+    with suppress(OSError):
+        return os.getsid(process.pid)
+    return None
+
+
+def _roots(processes: Collection[psutil.Process]) -> Iterator[psutil.Process]:
+    """Give those that none of the others has started."""
+    pids = {process.pid for process in processes}
+    for process in processes:
+        with suppress(psutil.Error):
+            if process.ppid() not in pids:
+                yield process
+
+
+def _send(process: psutil.Process, number: signal.Signals) -> None:
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(number)
+
+
+def _left_after(wait_s: float, address: str, ours: set[psutil.Process]) -> list[psutil.Process]:
+    """Wait until none of `ours` is left, at most so long; give those that are, new ones as well."""
+    until_s = time.monotonic() + wait_s
+    while True:
+        ours |= _all_of_it(address)
+        left = [it for it in ours if _runs(it)]
+        if not left or time.monotonic() > until_s:
+            return left
+        time.sleep(LOOKS_EVERY_S)
+
+
+def _runs(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _check_address(address: str) -> None:
+    try:
+        create_server((address, 0)).close()
+    except OSError as error:
+        raise Mistake(f"{address} is no address of its own: {error.strerror}") from error
+
+
+def _try_to_start(order: StartNode) -> str:
+    """Start a node; give what Ray says until it is up, or has given up."""
+    with tempfile.TemporaryFile("w+b", prefix="webdyno-") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "ray.scripts.scripts", "start", *_words(order)],
+            env=os.environ | environment(order.token) | {MARK: order.address},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,  # else it ends with the connection that brought the order
+        )
+        until_s = time.monotonic() + UP_WITHIN_S
+        while True:
+            ended = process.poll() is not None or time.monotonic() > until_s
+            said.seek(0)
+            text = said.read().decode("utf-8", "replace")
+            if STARTED in text or ended:
+                return text
+            time.sleep(LOOKS_EVERY_S)
+
+
+def _words(order: StartNode) -> Iterator[str]:
+    yield "--block"  # so that one process stands for the node, and watches the others
+    if order.head is None:
+        yield from ("--head", f"--port={order.port}", "--include-dashboard=false")
+    else:
+        yield f"--address={order.head}:{order.port}"
+    yield f"--node-ip-address={order.address}"
+    yield f"--object-store-memory={OBJECT_STORE_BYTES}"
+
+
+def answer(order: bytes) -> NodeAnswer:
+    """Carry out an order, and say what came of it."""
+    try:
+        told = NODE_ORDER.validate_json(order)
+        return stop(told.address) if isinstance(told, StopNode) else start(told)
+    except ValidationError:
+        return NodeAnswer(wrong="it has another webdyno, which doesn't know this order")
+    except (Mistake, Trouble) as failure:
+        return NodeAnswer(wrong=str(failure))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(answer(sys.stdin.buffer.read()).model_dump_json() + "\n")

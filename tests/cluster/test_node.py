@@ -1,0 +1,84 @@
+"""A node's end, shown by processes that have its mark and are no Ray; and orders that are none."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+
+import pytest
+
+from webdyno.cluster import node
+from webdyno.model.cluster import StartNode, StopNode
+
+ADDRESS = "10.255.77.1"
+"""Of no machine."""
+SAYS_READY = "print('ready', flush=True); time.sleep(600)"
+DEAF = f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SAYS_READY}"
+OBEYS = f"import time; {SAYS_READY}"
+
+
+@contextmanager
+def began(program: str, **variables: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start it in a session of its own; wait until it is ready."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=variables,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout
+    with process.stdout as said:
+        said.readline()
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def order(**changes: str) -> bytes:
+    told = StartNode(
+        webdyno=version("webdyno"), address=ADDRESS, port=6379, head=None, token="t" * 32
+    )
+    return told.model_copy(update=changes).model_dump_json().encode()
+
+
+def test_all_with_the_mark_end_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "ENDS_WITHIN_S", 1.0)
+    mine, theirs = {node.MARK: ADDRESS}, {node.MARK: f"{ADDRESS}0"}
+    with ExitStack() as exits:
+        deaf, obeys, other = (
+            exits.enter_context(began(program, **marked))
+            for program, marked in ((DEAF, mine), (OBEYS, mine), (OBEYS, theirs))
+        )
+        told = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
+        assert (told.wrong, told.ended, told.killed) == (None, 2, 1)
+        assert (deaf.wait(), obeys.wait(), other.poll()) == (-9, -15, None)
+    again = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
+    assert (again.wrong, again.ended) == (None, 0)
+
+
+def test_processes_of_its_session_end_without_the_mark() -> None:
+    program = f"import subprocess; p = subprocess.Popen(['sleep', '600'], env={{}}); {OBEYS}"
+    with began(program, **{node.MARK: ADDRESS}):
+        told = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
+        assert (told.ended, told.killed) == (2, 0)
+
+
+def test_one_node_at_a_time() -> None:
+    with began(OBEYS, **{node.MARK: ADDRESS}):
+        assert "runs there already" in str(node.answer(order()).wrong)
+
+
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [
+        (order(), f"{ADDRESS} is no address of its own"),
+        (order(webdyno="0.0.1"), "the order comes from 0.0.1: install the same"),
+        (b'{"order": "dance"}', "doesn't know this order"),
+        (b"", "doesn't know this order"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_told(told: bytes, wrong: str) -> None:
+    assert wrong in str(node.answer(told).wrong)
