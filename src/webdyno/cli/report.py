@@ -11,7 +11,8 @@ from cyclopts import Parameter
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.result import Seen, see, show_result
-from webdyno.model.mistake import Trouble
+from webdyno.model.cluster import SPREAD_FILE
+from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
@@ -38,6 +39,8 @@ def report(
 ) -> Exit:
     """Judge a run again and write its report anew; nothing is measured.
 
+    Of points that were spread over hosts (`run --spread`) each is told with its machine.
+
     For example
 
         webdyno report runs/2026-11-21-093000-static-hello
@@ -46,6 +49,12 @@ def report(
 
         webdyno report runs/2026-11-21-093000-static-hello --markdown summary.md --json result.json
     """
+    if (run / SPREAD_FILE).exists():
+        if markdown or json or charts or pdf:
+            raise Mistake(f"{run} has a run for each point: give the folder of one of them")
+        from webdyno.cli.spread import show_spread
+
+        return show_spread(run)
     folder = RunFolder.open(run)
     seen = see(folder)
     code = show_result(folder, seen=seen)

@@ -10,7 +10,7 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import AS_USUAL, Cluster, Report, RunFlags, Telling, Yes
 from webdyno.cli.measure import measure_on
 from webdyno.cli.quantities import parse_duration_s
-from webdyno.model.cluster import FLEET_FILE
+from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
 from webdyno.model.mistake import Mistake
 
 
@@ -30,7 +30,8 @@ def resume(
 
     Everything comes from the run's folder, its part of the catalogue included. On another machine,
     or with other versions of servers and tools, the run is refused: begin it anew there. The folder
-    of a fleet (--replicates) goes on where its runs were begun, and on other hosts where it must.
+    of several hosts (--replicates, --spread) goes on where its runs were begun, and on other hosts
+    where it must.
 
     For example
 
@@ -39,11 +40,15 @@ def resume(
         webdyno resume runs/2026-11-21-093000-static-hello --budget 5m
     """
     how = RunFlags(yes=yes, report=report, cluster=cluster, telling=telling)
+    if budget is not None and any((run / it).exists() for it in (FLEET_FILE, SPREAD_FILE)):
+        raise Mistake("--budget is for a single run: give the folder of a host's")
     if (run / FLEET_FILE).exists():
-        if budget is not None:
-            raise Mistake("--budget is for a single run: give the folder of a host's")
         from webdyno.cli.replicates import go_on
 
         return go_on(run, how)
+    if (run / SPREAD_FILE).exists():
+        from webdyno.cli.spread import measure_missing
+
+        return measure_missing(run, how)
     more_s = parse_duration_s(budget, "--budget") if budget is not None else None
     return measure_on(run, how, more_s, afterwards=sweeps_afterwards(how))

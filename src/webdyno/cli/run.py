@@ -41,6 +41,14 @@ def run(
         int | None,
         Parameter(help="Run all of it on so many hosts of a cluster, and judge them together."),
     ] = None,
+    spread: Annotated[
+        bool,
+        Parameter(
+            help="Measure each point of the experiment on one host of a cluster, many at once.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = False,
     out: Out = None,
     how: RunFlags = PLAIN_RUN,
 ) -> Exit:
@@ -63,6 +71,8 @@ def run(
         webdyno run static-hello --vary load.connections=1,8,64 --budget 10m
 
         webdyno run mine.toml --replicates 8 --cluster 10.0.0.1:6379
+
+        webdyno run sweep.toml --full --spread --cluster 10.0.0.1:6379
     """
     catalogue = Catalogue.load(how.catalog)
     file = catalogue.experiment_file(experiment)
@@ -71,9 +81,15 @@ def run(
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
     name = Path(experiment).stem
+    if why and (spread or replicates is not None):
+        raise Mistake("--why asks a single run: `webdyno why` takes that of any host")
+    if spread and replicates is not None:
+        raise Mistake("--spread and --replicates: a point is measured on one host, or on several")
+    if spread:
+        from webdyno.cli.spread import measure_spread
+
+        return measure_spread(name, wanted, catalogue, out, how)
     if replicates is not None:
-        if why:
-            raise Mistake("--why asks a single run: `webdyno why` takes that of any host")
         from webdyno.cli.replicates import replicate
 
         return replicate(name, wanted, catalogue, out, how, replicates=replicates)

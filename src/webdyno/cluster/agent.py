@@ -20,6 +20,7 @@ from webdyno.bench import open_bench
 from webdyno.generator import find_loadgen
 from webdyno.model.bench import BenchSettings
 from webdyno.model.cluster import Ended, Piece
+from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 from webdyno.model.run import BLOCKS_FOLDER, CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
@@ -44,15 +45,22 @@ def look() -> Machine:
         return bench.describe()
 
 
-def parcel_of(fleet: Path, begun: Path | None) -> bytes:
+def parcel_of(fleet: Path, begun: Path | None, experiment: Experiment | None = None) -> bytes:
     """Pack all that another host needs to run the experiment of a fleet's folder, as a tar file.
 
-    With the folder of a run that was `begun` there it goes on.
+    Or an `experiment` that is a part of it. With the folder of a run that was `begun` there it goes
+    on.
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as file:
-        for name in (EXPERIMENT_FILE, CATALOGUE_FOLDER):
-            file.add(fleet / name, arcname=name)
+        file.add(fleet / CATALOGUE_FOLDER, arcname=CATALOGUE_FOLDER)
+        if experiment is None:
+            file.add(fleet / EXPERIMENT_FILE, arcname=EXPERIMENT_FILE)
+        else:
+            written = experiment.toml().encode()
+            named = tarfile.TarInfo(EXPERIMENT_FILE)
+            named.size = len(written)
+            file.addfile(named, io.BytesIO(written))
         if begun is not None:
             with RunFolder.open(begun) as run:
                 run.hold()  # which cuts off a line that was torn

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webdyno.judge.judgement import judge
+from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, levels
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.point import Point, PointJudgement, SweepJudgement, plan_points
@@ -46,15 +47,20 @@ def judge_sweep(head: RunHead, records: Sequence[Record]) -> SweepJudgement:
         PointJudgement(point=run.point, judgement=judge(run.head, run.records))
         for run in runs_by_point(head, records)
     ]
-    if head.experiment.is_league:
-        tables = [f"{at.point.label}: {at.judgement.headline}" for at in judged]
-        return SweepJudgement(sentences=tables, points=judged)
-    arms = list(head.experiment.arms)
-    decide_on = head.experiment.measure.decide_on
-    sentences = [_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]]
-    if {"replay"} < set(head.experiment.factors.get(ARRIVALS, [])):
+    sentences = points_together(head.experiment, judged)
+    compares_loads = {"replay"} < set(head.experiment.factors.get(ARRIVALS, []))
+    if compares_loads and not head.experiment.is_league:
+        arms, decide_on = list(head.experiment.arms), head.experiment.measure.decide_on
         sentences += [_beside_the_log(arm, decide_on, judged) for arm in arms[1:]]
     return SweepJudgement(sentences=sentences, points=judged)
+
+
+def points_together(experiment: Experiment, judged: Sequence[PointJudgement]) -> list[str]:
+    """Say of each arm but the baseline what it is at which points."""
+    if experiment.is_league:
+        return [f"{at.point.label}: {at.judgement.headline}" for at in judged]
+    arms, decide_on = list(experiment.arms), experiment.measure.decide_on
+    return [_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]]
 
 
 def _beside_the_log(arm: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from itertools import product
+from math import prod
 
 from webdyno.model.base import Model
 from webdyno.model.experiment import Experiment, Level
@@ -81,6 +82,17 @@ def plan_points(experiment: Experiment) -> list[PointPlan]:
         )
         for number, levels in enumerate(combinations)
     ]
+
+
+def only_at(experiment: Experiment, point: Point) -> Experiment:
+    """Give an experiment that is about one of its points alone, with that one's share of time."""
+    share_s = experiment.measure.budget_s / prod(map(len, experiment.factors.values()))
+    return experiment.model_copy(
+        update={
+            "factors": {key: [level] for key, level in point.levels.items()},
+            "measure": experiment.measure.model_copy(update={"budget_s": share_s}),
+        }
+    )
 
 
 def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:

@@ -1,6 +1,6 @@
 """The report in the terminal: the answer first and large, what was measured beside it small."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from rich.console import Console, Group, RenderableType
@@ -66,7 +66,7 @@ def _parts(view: RunView, report: str, width: int) -> Iterator[RenderableType]:
     yield Text(view.head.experiment.question, style="dim")
     yield Text()
     if view.several:
-        yield _badges(view.counts)
+        yield badges(view.counts)
         yield from (wrapped(sentence, width, "bold") for sentence in view.sentences)
     else:
         yield answer_lines(view.answers, width)
@@ -107,7 +107,8 @@ def badge(verdict: Verdict, words: str) -> Text:
     return Text(f" {SIGNS[verdict]} {words} ", style=f"reverse {STYLES[verdict]}")
 
 
-def _badges(counts: dict[Verdict, int]) -> Text:
+def badges(counts: Mapping[Verdict, int]) -> Text:
+    """Give how many points have each verdict."""
     found = (badge(verdict, f"{count} {verdict}") for verdict, count in counts.items())
     return Text("  ").join(found)
 
