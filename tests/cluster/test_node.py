@@ -2,9 +2,10 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -19,11 +20,14 @@ OBEYS = f"import time; {SAYS_READY}"
 
 
 @contextmanager
-def began(program: str, **variables: str) -> Iterator["subprocess.Popen[bytes]"]:
+def began(
+    program: str, marked: Mapping[str, str] | None = None, folder: Path | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
     """Start it in a session of its own; wait until it is ready."""
     process = subprocess.Popen(
         [sys.executable, "-c", program],
-        env=variables,
+        env=marked or {},
+        cwd=folder,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
@@ -49,7 +53,7 @@ def test_all_with_the_mark_end_and_nobody_else(monkeypatch: pytest.MonkeyPatch) 
     mine, theirs = {node.MARK: ADDRESS}, {node.MARK: f"{ADDRESS}0"}
     with ExitStack() as exits:
         deaf, obeys, other = (
-            exits.enter_context(began(program, **marked))
+            exits.enter_context(began(program, marked))
             for program, marked in ((DEAF, mine), (OBEYS, mine), (OBEYS, theirs))
         )
         told = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
@@ -61,13 +65,22 @@ def test_all_with_the_mark_end_and_nobody_else(monkeypatch: pytest.MonkeyPatch) 
 
 def test_processes_of_its_session_end_without_the_mark() -> None:
     program = f"import subprocess; p = subprocess.Popen(['sleep', '600'], env={{}}); {OBEYS}"
-    with began(program, **{node.MARK: ADDRESS}):
+    with began(program, {node.MARK: ADDRESS}):
         told = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
         assert (told.ended, told.killed) == (2, 0)
 
 
+def test_processes_in_its_folder_end_without_the_mark(tmp_path: Path) -> None:
+    (folder := tmp_path / f"webdyno-node-{ADDRESS}-x").mkdir()
+    (other := tmp_path / f"webdyno-node-{ADDRESS}0-x").mkdir()
+    with began(OBEYS, folder=folder), began(OBEYS, folder=other) as stays:
+        told = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
+        assert (told.ended, told.killed) == (1, 0)
+        assert stays.poll() is None
+
+
 def test_one_node_at_a_time() -> None:
-    with began(OBEYS, **{node.MARK: ADDRESS}):
+    with began(OBEYS, {node.MARK: ADDRESS}):
         assert "runs there already" in str(node.answer(order()).wrong)
 
 

@@ -3,12 +3,14 @@
 That one calls `python -m webdyno.cluster.node` here by SSH, writes an order on its standard input
 and reads the answer: nothing secret stands on a command line, and no words for a shell come.
 
-All that comes of a node is known by a mark in its environment and by its session, which processes
-inherit, whoever started them has ended or not: at SIGTERM Ray stops its processes, but not always
-all of them.
+All that comes of a node is known by a mark in its environment, by its session, and by the folder in
+which it was started: processes inherit these, whether who started them has ended or not. At SIGTERM
+Ray stops its processes, but not always all of them, and some of them write their title over a part
+of their environment.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -58,6 +60,8 @@ def environment(token: str) -> dict[str, str]:
         "RAY_health_check_period_ms": "1000",
         "RAY_health_check_timeout_ms": "3000",
         "RAY_health_check_failure_threshold": "4",
+        # A node whose head is lost ends, and what runs there for us, after so long, not a minute.
+        "RAY_gcs_rpc_server_reconnect_timeout_s": "10",
     }
 
 
@@ -89,7 +93,7 @@ def stop(address: str) -> NodeAnswer:
     what is still there in the end is killed.
     """
     ours = _all_of_it(address)
-    began = len(ours)
+    began = sum(map(_runs, ours))
     for process in _roots(ours):
         _send(process, signal.SIGTERM)
     for process in _left_after(STOPS_WITHIN_S, address, ours):
@@ -99,19 +103,21 @@ def stop(address: str) -> NodeAnswer:
         _send(process, signal.SIGKILL)
     if stays := _left_after(STOPS_WITHIN_S, address, ours):
         raise Trouble(f"these can't be killed: {', '.join(str(it.pid) for it in stays)}")
+    for folder in Path(tempfile.gettempdir()).glob(f"{_prefix(address)}*"):
+        shutil.rmtree(folder, ignore_errors=True)
     return NodeAnswer(ended=began, killed=len(left))
 
 
 def _all_of_it(address: str) -> set[psutil.Process]:
-    """Find all that came of a node that was started here, as far as we may look.
-
-    Those with the mark, and all in their sessions: some of Ray's processes write their title over
-    the beginning of their environment, or over all of it.
-    """
+    """Find all that came of a node that was started here, as far as we may look."""
     sessions = {it: _session(it) for it in psutil.process_iter() if it.pid != os.getpid()}
     marked = {it for it in sessions if _is_marked(it, address)}
     theirs = {sessions[it] for it in marked} - {None, OUTSIDE}
-    return marked | {it for it, session in sessions.items() if session in theirs}
+    return {
+        it
+        for it, session in sessions.items()
+        if it in marked or session in theirs or _is_in_folder(it, address)
+    }
 
 
 def _is_marked(process: psutil.Process, address: str) -> bool:
@@ -119,6 +125,17 @@ def _is_marked(process: psutil.Process, address: str) -> bool:
         variables = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
         return f"{MARK}={address}".encode() in variables
     return False
+
+
+def _is_in_folder(process: psutil.Process, address: str) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{process.pid}/cwd").readlink().name.startswith(_prefix(address))
+    return False
+
+
+def _prefix(address: str) -> str:
+    """Give how the name of the folder begins in which a node is started."""
+    return f"webdyno-node-{address}-"
 
 
 def _session(process: psutil.Process) -> int | None:
@@ -167,10 +184,12 @@ def _check_address(address: str) -> None:
 
 def _try_to_start(order: StartNode) -> str:
     """Start a node; give what Ray says until it is up, or has given up."""
-    with tempfile.TemporaryFile("w+b", prefix="webdyno-") as said:
+    folder = Path(tempfile.mkdtemp(prefix=_prefix(order.address)))
+    with (folder / "said").open("w+b") as said:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "ray.scripts.scripts", "start", *_words(order)],
             env=os.environ | environment(order.token) | {MARK: order.address},
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
