@@ -12,7 +12,7 @@ from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.hosts import (
-    News,
+    BlockNews,
     cluster_hosts,
     fit_hosts,
     make_folder,
@@ -30,7 +30,6 @@ from webdyno.model.judgement import Verdict
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import Point, only_at, plan_points
 from webdyno.model.run import EXPERIMENT_FILE
-from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:
     from webdyno.cluster.host import Host
@@ -108,7 +107,7 @@ def _measure(
         there = f"{count(len(points), 'point')} on {count(len(hosts), 'host')}"
         tell(f"{head.name}: {there}, each point on one of them")
     try:
-        spread.measure(points, News(quiet=run.telling.quiet), yes=run.yes)
+        spread.measure(points, BlockNews(1, quiet=run.telling.quiet), yes=run.yes)
     except KeyboardInterrupt:
         tell("\ninterrupted")
         return Exit.INTERRUPTED
@@ -121,7 +120,7 @@ def _measure(
                 f"measured is kept in {folder}\n    {command('resume', folder)}   goes on"
             )
     if run.report:
-        write_reports(RunFolder.open(it.folder) for it in finished)
+        write_reports(it.folder for it in finished)
     return show_spread(folder)
 
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webdyno.cluster.host import Runner
-from webdyno.cluster.host_run import HostRun, News, end_all
+from webdyno.cluster.host_run import HostRun, News, came_to_its_end, end_all
 from webdyno.model.point import Point
 from webdyno.run.folder import HEAD_FILE, RunFolder
-from webdyno.run.session import is_finished
 
 
 @dataclass
@@ -98,7 +97,7 @@ def finished_points(out: Path, points: Sequence[Point]) -> dict[int, RunFolder]:
     for point in points:
         for head in sorted(out.glob(str(run_at(Path(), "*", point) / HEAD_FILE))):
             run = RunFolder.open(head.parent)
-            if is_finished(run.head, run.records()):
+            if came_to_its_end(run):
                 found[point.number] = run
                 break
     return found
