@@ -2,8 +2,9 @@
 
 from webdyno.stack.layout import Placement
 from webdyno.stack.packages import install_packages, missing_packages
-from webdyno.stack.running import RunningStack, ask_versions, start_stack
+from webdyno.stack.running import RunningStack
 from webdyno.stack.service import StackDied
+from webdyno.stack.starting import ask_versions, start_stack
 
 __all__ = [
     "Placement",

@@ -1,12 +1,9 @@
 """A running stack: from the definition to a server that answers, and to its end."""
 
-import errno
 import os
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +17,6 @@ from webdyno.bench.found import FoundProcess
 from webdyno.bench.memory import MemoryLimit, MemoryReading
 from webdyno.bench.users import ServerUser, hand_over, make_private
 from webdyno.bench.workspace import Workspace, home_folder, open_folder
-from webdyno.model.format import indented
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words
@@ -37,78 +33,6 @@ from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
 
 LINK_KEPT_FOR_S = 86_400.0
-
-
-def start_stack(
-    stack: Stack,
-    knobs: Mapping[str, KnobValue],
-    site: Site,
-    *,
-    folder: Path,
-    bench: Bench,
-    port: int | None = None,
-    memory_bytes: int | None = None,
-    placement: Placement | None = None,
-) -> "RunningStack":
-    """Start a stack and wait until it answers for the site.
-
-    `knobs` are those of stack and site; `folder` keeps rendered configurations and logs; `port` is
-    a free one unless given; `memory_bytes` limits all services together; with a `placement` only
-    the services of this host are started. Raise Trouble, with the server's own words, when it can't
-    be started.
-    """
-    with _errors_told(stack, folder):
-        running = RunningStack(
-            stack,
-            knobs,
-            site,
-            folder=folder,
-            bench=bench,
-            port=port,
-            memory_bytes=memory_bytes,
-            placement=placement,
-        )
-        try:
-            running.start()
-        except BaseException:
-            running.stop()
-            raise
-    return running
-
-
-def ask_versions(
-    stack: Stack, knobs: Mapping[str, KnobValue], site: Site, bench: Bench
-) -> dict[str, str]:
-    """Ask the services of a stack, by role, for their versions.
-
-    None of them is started but a user's own system, of which nobody knows yet whether it starts:
-    raise Trouble, with its own words, where it doesn't.
-    """
-    with _errors_told(stack, Path.cwd()), bench.workspace() as scratch:
-        folder = scratch.path / "kept"
-        with RunningStack(stack, knobs, site, folder=folder, bench=bench) as laid_out:
-            if stack.is_own:
-                _try_out(laid_out)
-            return laid_out.versions()
-
-
-def _try_out(running: "RunningStack") -> None:
-    """Start a stack; tell why it doesn't without a word of a log that nobody keeps."""
-    try:
-        running.start()
-    except StackDied as died:
-        said = f"; what it said last:\n{indented(died.log_tail)}" if died.log_tail else ""
-        raise Trouble(died.what + said) from None
-
-
-@contextmanager
-def _errors_told(stack: Stack, folder: Path) -> Iterator[None]:
-    """Tell what the operating system refuses as one message."""
-    try:
-        yield
-    except OSError as error:
-        remedy = f"; {_make_room(folder)}" if error.errno == errno.ENOSPC else ""
-        raise Trouble(f"stack {stack.name} can't be started: {error}{remedy}") from None
 
 
 class RunningStack:
@@ -409,10 +333,3 @@ def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:
             f"{folder}: {user.name}, as whom servers run, can change {changeable}; root "
             "writes its logs only where he can't: choose another folder with --out"
         )
-
-
-def _make_room(folder: Path) -> str:
-    """Say where room is short: where logs are kept, or where servers have their files."""
-    kept = next(place for place in (folder, *folder.parents) if place.is_dir())
-    full = min((kept, Path(tempfile.gettempdir())), key=lambda place: shutil.disk_usage(place).free)
-    return f"make room in {full.absolute()}"

@@ -1,0 +1,97 @@
+"""Starts a stack, or asks it for its versions, with what goes wrong as one message."""
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from webdyno.bench import Bench
+from webdyno.model.format import indented
+from webdyno.model.knob import KnobValue
+from webdyno.model.mistake import Trouble
+from webdyno.model.site import Site
+from webdyno.model.stack import Stack
+from webdyno.stack.layout import Placement
+from webdyno.stack.running import RunningStack
+from webdyno.stack.service import StackDied
+
+
+def start_stack(
+    stack: Stack,
+    knobs: Mapping[str, KnobValue],
+    site: Site,
+    *,
+    folder: Path,
+    bench: Bench,
+    port: int | None = None,
+    memory_bytes: int | None = None,
+    placement: Placement | None = None,
+) -> RunningStack:
+    """Start a stack and wait until it answers for the site.
+
+    `knobs` are those of stack and site; `folder` keeps rendered configurations and logs; `port` is
+    a free one unless given; `memory_bytes` limits all services together; with a `placement` only
+    the services of this host are started. Raise Trouble, with the server's own words, when it can't
+    be started.
+    """
+    with _errors_told(stack, folder):
+        running = RunningStack(
+            stack,
+            knobs,
+            site,
+            folder=folder,
+            bench=bench,
+            port=port,
+            memory_bytes=memory_bytes,
+            placement=placement,
+        )
+        try:
+            running.start()
+        except BaseException:
+            running.stop()
+            raise
+    return running
+
+
+def ask_versions(
+    stack: Stack, knobs: Mapping[str, KnobValue], site: Site, bench: Bench
+) -> dict[str, str]:
+    """Ask the services of a stack, by role, for their versions.
+
+    None of them is started but a user's own system, of which nobody knows yet whether it starts:
+    raise Trouble, with its own words, where it doesn't.
+    """
+    with _errors_told(stack, Path.cwd()), bench.workspace() as scratch:
+        folder = scratch.path / "kept"
+        with RunningStack(stack, knobs, site, folder=folder, bench=bench) as laid_out:
+            if stack.is_own:
+                _try_out(laid_out)
+            return laid_out.versions()
+
+
+def _try_out(running: RunningStack) -> None:
+    """Start a stack; tell why it doesn't without a word of a log that nobody keeps."""
+    try:
+        running.start()
+    except StackDied as died:
+        said = f"; what it said last:\n{indented(died.log_tail)}" if died.log_tail else ""
+        raise Trouble(died.what + said) from None
+
+
+@contextmanager
+def _errors_told(stack: Stack, folder: Path) -> Iterator[None]:
+    """Tell what the operating system refuses as one message."""
+    try:
+        yield
+    except OSError as error:
+        remedy = f"; {_make_room(folder)}" if error.errno == errno.ENOSPC else ""
+        raise Trouble(f"stack {stack.name} can't be started: {error}{remedy}") from None
+
+
+def _make_room(folder: Path) -> str:
+    """Say where room is short: where logs are kept, or where servers have their files."""
+    kept = next(place for place in (folder, *folder.parents) if place.is_dir())
+    full = min((kept, Path(tempfile.gettempdir())), key=lambda place: shutil.disk_usage(place).free)
+    return f"make room in {full.absolute()}"
