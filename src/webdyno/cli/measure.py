@@ -1,7 +1,7 @@
 """What `run`, `duel`, `resume` and `studies` have in common: measure, then show the result."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,15 +57,14 @@ def measure(
 
     if not run.telling.quiet:
         tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
-    with _place(experiment, run) as (place, there):
-        return _measure_in(
-            lambda: begin_run(name, there, catalogue, out, place),
-            run.telling,
-            blocks=blocks,
-            place=place,
-            show=show or partial(show_result, fail_on=limits, report=run.report),
-            afterwards=afterwards,
-        )
+    return _measure_in(
+        _place(experiment, run),
+        lambda place, there: begin_run(name, there, catalogue, out, place),
+        run.telling,
+        blocks=blocks,
+        show=show or partial(show_result, fail_on=limits, report=run.report),
+        afterwards=afterwards,
+    )
 
 
 def measure_on(
@@ -87,16 +86,15 @@ def measure_on(
     experiment = RunFolder.open(path).head.experiment
     _provide(experiment, kept_catalogue(path), yes=run.yes)
     shown = show or partial(show_result, report=run.report)
-    with _place(experiment, run) as (place, _):
-        return _measure_in(
-            lambda: resume_run(path, place),
-            run.telling,
-            more_s,
-            blocks,
-            place=place,
-            show=shown,
-            afterwards=afterwards,
-        )
+    return _measure_in(
+        _place(experiment, run),
+        lambda place, _: resume_run(path, place),
+        run.telling,
+        more_s,
+        blocks,
+        show=shown,
+        afterwards=afterwards,
+    )
 
 
 @contextmanager
@@ -161,12 +159,12 @@ def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
 
 
 def _measure_in(
-    opened: Callable[[], RunFolder],
+    where: AbstractContextManager[tuple["Place", Experiment]],
+    opened: Callable[["Place", Experiment], RunFolder],
     telling: Telling,
     more_s: float | None = None,
     blocks: Blocks | None = None,
     *,
-    place: "Place",
     show: Show,
     afterwards: Afterwards | None = None,
 ) -> Exit:
@@ -174,7 +172,7 @@ def _measure_in(
     from webdyno.run.session import is_finished
     from webdyno.run.session import measure as measure_blocks
 
-    with opened() as folder:
+    with where as (place, there), opened(place, there) as folder:
         if more_s is None and blocks is None and is_finished(folder.head, folder.records()):
             longer = command("resume", folder.path, "--budget", "60s")
             tell(f"this run has come to its end; to measure for longer: {longer}")
