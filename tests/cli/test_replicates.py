@@ -15,6 +15,8 @@ REFUSED = {
     ("--replicates=3", "--cluster=10.0.0.1:6379"): "RAY_AUTH_MODE=token",
     ("--replicates=3", "--why"): "--why asks a single run",
     ("--replicates=3", "--fail-on=nginx.rate_rps < -5%"): "--fail-on asks a single run",
+    ("--bench=cluster",): "which cluster? Give its head with --cluster",
+    ("--set=bench.hosts.servers=web1",): 'hosts and services need kind = "cluster" under [bench]',
 }
 
 
@@ -28,6 +30,11 @@ def test_what_cannot_be_is_refused_before_anything_starts(
     assert done.returncode == 2
     assert REFUSED[words] in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_calibration_is_of_this_machine(tmp_path: Path) -> None:
+    done = webdyno_here("calibrate", "--bench=cluster", folder=tmp_path)
+    assert (done.returncode, "that is for runs" in done.stderr) == (2, True)
 
 
 def test_a_cluster_that_is_not_there_is_told_at_once(

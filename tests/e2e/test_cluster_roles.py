@@ -156,6 +156,16 @@ def test_a_host_that_stands_still_for_a_while_goes_on(
     nothing_stays(hosts)
 
 
+def test_ctrl_c_leaves_nothing_on_any_host(hosts: list[TestHost], shared: Path) -> None:
+    def interrupt() -> None:
+        hosts[0].signal("bin/webdyno run", signal.SIGINT)
+
+    _, told, code = disturbed(hosts[0], shared, interrupt, *ROLES, out="ended")
+    assert code == 130, told
+    assert "resume ended   goes on" in told
+    nothing_stays(hosts)
+
+
 def test_a_client_that_is_lost_is_replaced(hosts: list[TestHost], shared: Path) -> None:
     lost = hosts[2]
     run, told, code = disturbed(hosts[0], shared, lost.kill_all, *ROLES, out="lost")

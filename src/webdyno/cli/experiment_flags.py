@@ -22,6 +22,7 @@ from webdyno.definitions.value import written_value
 from webdyno.generator import programs
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import OWN_GENERATOR
+from webdyno.model.mistake import Mistake
 
 
 @Parameter(name="*")
@@ -57,7 +58,9 @@ class BenchFlags:
         ]
 
     def settings(self) -> BenchSettings:
-        """Give the settings of a bench; raise Mistake, naming the flag, where there is one."""
+        """Give the settings of a bench on this machine; raise Mistake, naming the flag."""
+        if self.bench == "cluster":
+            raise Mistake("--bench cluster: that is for runs; this one is about this machine")
         return build(BenchSettings, self._given(), lambda where: self._flag(*where))
 
     def _given(self) -> dict[str, object]:

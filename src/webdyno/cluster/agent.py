@@ -6,6 +6,7 @@ after itself as at Ctrl-C.
 """
 
 import io
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
@@ -68,6 +70,12 @@ def parcel_of(fleet: Path, begun: Path | None, experiment: Experiment | None = N
     return packed.getvalue()
 
 
+def at_usual_priority() -> None:
+    """Be no nicer than programs are: Ray's workers are, and servers would be with them."""
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
+
+
 def unpack(parcel: bytes, place: Path) -> None:
     """Unpack what `parcel_of` packed."""
     with tarfile.open(fileobj=io.BytesIO(parcel)) as file:
@@ -85,6 +93,7 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
     with tempfile.TemporaryDirectory(prefix="webdyno-") as name:
         place = Path(name)
         unpack(parcel, place)
+        at_usual_priority()
         log = place / "said"
         known = {path: path.stat().st_size for path in _files(place / RUN)}
         with log.open("wb") as said:

@@ -57,6 +57,7 @@ def environment(token: str) -> dict[str, str]:
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else `uv run` is repeated on each host
         # A host that was killed is seen within 4 s, not 15 and more; one that stands still has 12.
+        "RAY_worker_niceness": "0",
         "RAY_health_check_period_ms": "1000",
         "RAY_health_check_timeout_ms": "3000",
         "RAY_health_check_failure_threshold": "4",

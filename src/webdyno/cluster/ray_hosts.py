@@ -18,8 +18,9 @@ from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from webdyno.cluster import agent, link
+from webdyno.cluster.agent_process import AgentProcess
 from webdyno.cluster.host import HostLost
-from webdyno.cluster.role_agent import Reply, RoleAgent
+from webdyno.cluster.role_agent import Reply
 from webdyno.generator import GeneratorError
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
@@ -87,7 +88,7 @@ class RayHost:
 
     def acting(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> "RayActing":
         """Have an agent of the lab there."""
-        there = ray.remote(RoleAgent).options(num_cpus=0, scheduling_strategy=self._where)
+        there = ray.remote(AgentProcess).options(num_cpus=0, scheduling_strategy=self._where)
         actor = there.remote(parcel, self.address, list(peers), yes=yes)
         return RayActing(self, actor)
 

@@ -98,6 +98,11 @@ class RoleAgent:
 
     def look(self) -> Surroundings:
         """Look at what can change a result here; see that what is needed is there."""
+        if (nice := os.getpriority(os.PRIO_PROCESS, 0)) > 0:
+            raise Trouble(
+                f"what Ray starts has a niceness of {nice}, and servers would have it as well: "
+                "start its node with RAY_worker_niceness=0 in its environment"
+            )
         arms = arms_of_all_points(self._experiment, self._catalogue)
         self._provide(arms)
         with open_bench(self._experiment.bench, find_loadgen()) as bench:
@@ -214,12 +219,13 @@ class RoleAgent:
 def keep_off(split: CpuSplit) -> None:
     """Keep us, and what gave this host its orders, off the CPUs that are measured.
 
-    So far as there are others. Our parent is the node's own process, the others are its workers.
+    So far as there are others. We are the child of a worker of the node's own process.
     """
     if set(split.rest) & {*split.servers, *split.client}:
         return
-    node = psutil.Process(os.getppid())
-    for process in (node, *node.children()):
+    node = psutil.Process(os.getppid()).parent()
+    workers = node.children() if node else []
+    for process in (psutil.Process(), *filter(None, [node]), *workers):
         with suppress(OSError, psutil.Error):
             for thread in process.threads():
                 os.sched_setaffinity(thread.id, split.rest)
