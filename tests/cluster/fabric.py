@@ -1,15 +1,16 @@
 """What a cluster costs a run: the time between slots, and the share of the time that counts.
 
 The same duel takes place on this machine and on hosts of a cluster (network namespaces on it,
-servers on its first CPU, client on its last), in turns. And, with --idle: a stack against itself on
-this machine, with the processes of an idle Ray node beside it and without, in turns. Root only.
+servers on its first CPU, client on its last), in turns. And, with --idle: one nginx on this machine
+in short slots, the processes of an idle Ray node beside it running or stopped, in turns. Root only.
 
     cd tests && PYTHONPATH=. ../.venv/bin/python cluster/fabric.py --rounds 3
-    cd tests && PYTHONPATH=. ../.venv/bin/python cluster/fabric.py --idle --rounds 10
+    cd tests && PYTHONPATH=. ../.venv/bin/python cluster/fabric.py --idle --rounds 200
 """
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,15 +21,22 @@ from math import exp, log, sqrt
 from pathlib import Path
 from statistics import fmean, median, stdev
 
+import psutil
+
 from e2e.commands import WEBDYNO
 from e2e.hosts import BIN, PORT, TestHost, ray_cluster_of
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue
+from webdyno.generator.interface import Expectation, LoadOrder, Request
+from webdyno.generator.loadgen import Loadgen
 from webdyno.judge import judge
-from webdyno.model.metrics import server_cpu_us
+from webdyno.model.load import Load
 from webdyno.model.records import BlockRecord, SlotRecord
+from webdyno.probe import server_cpu
 from webdyno.run.folder import RunFolder
+from webdyno.stack import start_stack
 
 DUEL = ("duel", "nginx", "apache-event", "--yes", "--no-report", "--quiet")
-SAME = ("duel", "nginx", "nginx", "--yes", "--no-report", "--quiet", "--budget=20s")
 LAST_CPU = str((os.cpu_count() or 1) - 1)
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef0123456789abcdef"}
 
@@ -50,12 +58,6 @@ def share_that_counts(run: RunFolder) -> float:
         it.load.measured_s for it in records if isinstance(it, SlotRecord) and it.phase == "measure"
     )
     return counted_s / sum(it.took_s for it in records if isinstance(it, BlockRecord))
-
-
-def cost_us(run: RunFolder) -> float:
-    """Give the servers' CPU time per request over all slots that count."""
-    slots = [it for it in run.records() if isinstance(it, SlotRecord) and it.phase == "measure"]
-    return server_cpu_us(slots) or 0.0
 
 
 def show(title: str, runs: Sequence[RunFolder]) -> None:
@@ -90,25 +92,40 @@ def on_cluster(hosts: Sequence[TestHost], shared: Path, out: str) -> RunFolder:
     return RunFolder.open(shared / out)
 
 
-def idle(rounds: int, shared: Path) -> None:
-    """Hold runs beside an idle Ray node against runs without, in pairs."""
+def idle(rounds: int, shared: Path, *, apart: bool) -> None:
+    """Load one nginx in short slots, an idle Ray node beside it running or stopped, in turns."""
+    catalogue, bench = Catalogue.load(), Bench()
+    stack, site = catalogue.stack("nginx"), catalogue.site("static")
+    node = ray_node(shared)
+    there = [psutil.Process(node.pid), *psutil.Process(node.pid).children(recursive=True)]
+    there += [it for it in psutil.process_iter() if "ray" in it.name() and it not in there]
+    for process in there if apart else ():
+        for thread in process.threads():
+            os.sched_setaffinity(thread.id, bench.split.rest)
     ratios = []
-    for each in range(rounds):
-        found = {}
-        for beside in (True, False) if each % 2 else (False, True):
-            node = ray_node(shared) if beside else None
-            out = shared / f"idle{each}-{beside}"
-            subprocess.run([WEBDYNO, *SAME, f"--out={out}"], check=True)
-            if node is not None:
-                node.terminate()
-                node.wait(60)
-            found[beside] = cost_us(RunFolder.open(out))
-        ratios.append(log(found[True] / found[False]))
-        print(f"{exp(ratios[-1]):.4f}", flush=True)  # noqa: T201
-    error = stdev(ratios) / sqrt(len(ratios)) if len(ratios) > 1 else 0.0
+    with (
+        start_stack(stack, {}, site, folder=shared / "nginx", bench=bench) as nginx,
+        Loadgen(bench.split.client) as client,
+    ):
+        request = Request(f"{nginx.url}/hello.txt", Expectation(200))
+        for each in range(rounds):
+            cost = {}
+            for beside in (True, False) if each % 2 else (False, True):
+                for process in there:
+                    process.send_signal(signal.SIGCONT if beside else signal.SIGSTOP)
+                order = LoadOrder(f"{each}", (request,), Load(paths=["/"]), 0.5, lead_in_s=0.1)
+                before = server_cpu(nginx)
+                answers = client.slot(order).all_of_it.completed
+                cost[beside] = server_cpu(nginx).since(before).cpu_s / answers
+            ratios.append(log(cost[True] / cost[False]))
+    for process in there:
+        process.send_signal(signal.SIGCONT)
+    node.terminate()
+    node.wait(60)
+    error = stdev(ratios) / sqrt(len(ratios))
     print(  # noqa: T201
-        f"CPU time per request beside an idle Ray node, to that without: {exp(fmean(ratios)):.4f}, "
-        f"standard error {error:.4f}, {len(ratios)} pairs"
+        f"CPU time per request beside an idle Ray node, to that beside one that is stopped: "
+        f"{exp(fmean(ratios)):.4f}, standard error {error:.4f}, {len(ratios)} pairs of slots"
     )
 
 
@@ -137,9 +154,13 @@ def main() -> int:
     )
     asked.add_argument("--rounds", type=int, default=3)
     asked.add_argument("--idle", action="store_true")
+    asked.add_argument("--apart", action="store_true", help="the same, kept off the servers' CPUs")
     options = asked.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        (idle if options.idle else fabric)(options.rounds, Path(scratch))
+        if options.idle or options.apart:
+            idle(options.rounds, Path(scratch), apart=options.apart)
+        else:
+            fabric(options.rounds, Path(scratch))
     return 0
 
 
