@@ -1,14 +1,17 @@
 """A run on hosts in their roles: real agents, servers and engines, orders that cross as values."""
 
+import os
 import pickle
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from webdyno.cli.progress import RunProgress
+from webdyno.cluster import role_agent
 from webdyno.cluster.host import Acting
 from webdyno.cluster.place import ClusterPlace
 from webdyno.cluster.role_agent import RoleAgent, keep_files
@@ -16,7 +19,7 @@ from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator import GeneratorError
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.experiment import Experiment
-from webdyno.model.machine import Machine
+from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
 from webdyno.run.block import run_block
@@ -227,6 +230,21 @@ def test_services_that_no_arm_has_are_told(tmp_path: Path) -> None:
 def test_a_host_can_not_serve_and_make_load() -> None:
     with pytest.raises(Mistake, match="a can't serve and make load"):
         experiment({"hosts": {"servers": "a", "clients": ["a"]}})
+
+
+def test_an_agent_takes_no_cpus_from_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is pinned hands that on to what it starts, the agents of later runs included."""
+    pinned: set[int] = set()
+    apart = CpuSplit(servers=[0], client=[0], rest=[1], shared=False)
+    monkeypatch.setattr(role_agent, "whole_split", lambda *_: apart)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, _: pinned.add(pid))
+    place = place_of("web", "one")
+    with place:
+        place.look(place.resolved(experiment({})), CATALOGUE)
+    ours = psutil.Process()
+    lasting = {0, *(it.id for it in ours.threads()), *(it.pid for it in ours.parents())}
+    assert pinned  # wardens, which end with what they guard
+    assert not pinned & lasting
 
 
 def test_nobody_else_is_loaded() -> None:

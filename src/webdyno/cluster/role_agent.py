@@ -1,18 +1,17 @@
 """The lab's agent (`run.agent`) on a host of a cluster that serves, or makes load.
 
 It is given the experiment with its part of the catalogue; from then on orders name points and arms
-of it. What goes in and out are values, and what can be asked is listed in `ORDERS`.
+of it. What goes in and out are values, and what can be asked is listed in
+`TRANSLATED` and `AS_THEY_ARE`.
 """
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-
-import psutil
 
 from webdyno.bench import Bench, open_bench
 from webdyno.bench.cpus import allowed_cpus, physical_cores, whole_split
@@ -23,26 +22,26 @@ from webdyno.definitions import Catalogue, read_experiment
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.generator import GeneratorError, LoadOrder, find_loadgen
 from webdyno.model.experiment import Experiment
-from webdyno.model.machine import CpuSplit
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import Answer
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, arm_folder
 from webdyno.run.agent import Agent
 from webdyno.run.here import OpenBenches, load_generators, versions_of
-from webdyno.run.host import Loaded, Look, Up, Used
+from webdyno.run.host import Loaded, Up
 from webdyno.run.planned import PlannedArm, arms_of_all_points, plan_arms
 from webdyno.run.roles import Surroundings
 from webdyno.stack import Placement, install_packages, missing_packages
 
-ORDERS = frozenset(
-    (
-        *("look", "signs", "at_point", "files"),
-        *("ports_for", "start", "stop", "check_alive", "waits_for_rest"),
+TRANSLATED = frozenset({"look", "signs", "at_point", "start", "ask", "load", "files", "close"})
+"""What is asked of `RoleAgent`, since names or values mean something on this host only."""
+AS_THEY_ARE = frozenset(
+    {
+        *("ports_for", "stop", "check_alive", "waits_for_rest", "get_ready", "end"),
         *("slot_begins", "slot_ends", "slot_fails", "sampling_begins", "sampling_ends"),
-        *("ask", "get_ready", "load", "end", "close"),
-    )
+    }
 )
+"""What goes to the lab's agent as it comes."""
 
 
 class Reply(NamedTuple):
@@ -62,7 +61,6 @@ class RoleAgent:
         """
         self._address, self._peers, self._yes = address, frozenset(peers), yes
         self._split = whole_split(allowed_cpus(), physical_cores())
-        keep_off(self._split)
         self._exits = ExitStack()
         # Should we be killed, whoever makes the next one removes it.
         self._place = self._exits.enter_context(Workspace()).path
@@ -74,9 +72,9 @@ class RoleAgent:
 
     def do(self, what: str, *values: Any) -> Reply:  # noqa: ANN401 (each order has its own)
         """Carry out an order."""
-        if what not in ORDERS:
+        if what not in TRANSLATED | AS_THEY_ARE:
             return Reply(refusal=Mistake(f"there is no order {what!r}"))
-        method: Callable[..., Any] = getattr(self, what)
+        method: Callable[..., Any] = getattr(self if what in TRANSLATED else self._agent, what)
         try:
             return Reply(method(*values))
         except (Mistake, Trouble) as refusal:
@@ -133,54 +131,14 @@ class RoleAgent:
         self._arms = {arm.name: arm for arm in plan_arms(plan.experiment, self._catalogue)}
         self._agent = Agent(self._benches.of_arms(plan.experiment))
 
-    def ports_for(self, arm: str, roles: Sequence[str]) -> list[int]:
-        """Find a free port for each of some services of an arm."""
-        return self._agent.ports_for(arm, roles)
-
     def start(self, arm: str, placement: Placement | None) -> Up:
         """Start an arm's servers anew: those that are to be here."""
         return self._agent.start(self._arms[arm], self._folder(arm), placement)
-
-    def stop(self, arm: str) -> None:
-        """Stop an arm's servers."""
-        self._agent.stop(arm)
-
-    def check_alive(self, arm: str) -> None:
-        """Raise StackDied where a service of an arm has ended."""
-        self._agent.check_alive(arm)
-
-    def waits_for_rest(self, most_s: float) -> bool:
-        """Wait until all servers here rest."""
-        return self._agent.waits_for_rest(most_s)
-
-    def slot_begins(self, arm: str, look: Look | None) -> None:
-        """Read the counters of an arm."""
-        self._agent.slot_begins(arm, look)
-
-    def slot_ends(self) -> Used:
-        """Read them again."""
-        return self._agent.slot_ends()
-
-    def slot_fails(self) -> None:
-        """Read nothing more of the slot."""
-        self._agent.slot_fails()
-
-    def sampling_begins(self, arm: str, every_s: float) -> None:
-        """Begin to read an arm's CPU time often."""
-        self._agent.sampling_begins(arm, every_s)
-
-    def sampling_ends(self) -> Sequence[tuple[float, float]]:
-        """End it, and give what was read."""
-        return self._agent.sampling_ends()
 
     def ask(self, arm: str, url: str, ignored: Sequence[str]) -> list[Answer]:
         """Ask an arm what the certificate asks for."""
         self._refuse_others([url])
         return self._agent.ask(self._arms[arm], url, ignored)
-
-    def get_ready(self, arm: str) -> None:
-        """Start what makes an arm's load."""
-        self._agent.get_ready(arm)
 
     def load(self, arm: str, order: LoadOrder) -> Loaded:
         """Load an arm, and wait for signs of life of its host meanwhile."""
@@ -206,29 +164,10 @@ class RoleAgent:
             if path.is_file() and not path.is_symlink()
         }
 
-    def end(self) -> None:
-        """Stop everything of the block."""
-        self._agent.end()
-
     def close(self) -> None:
         """Leave nothing here."""
         self._agent.end()
         self._exits.close()
-
-
-def keep_off(split: CpuSplit) -> None:
-    """Keep us, and what gave this host its orders, off the CPUs that are measured.
-
-    So far as there are others. We are the child of a worker of the node's own process.
-    """
-    if set(split.rest) & {*split.servers, *split.client}:
-        return
-    node = psutil.Process(os.getppid()).parent()
-    workers = node.children() if node else []
-    for process in (psutil.Process(), *filter(None, [node]), *workers):
-        with suppress(OSError, psutil.Error):
-            for thread in process.threads():
-                os.sched_setaffinity(thread.id, split.rest)
 
 
 def keep_files(files: Mapping[str, bytes], folder: Path) -> None:
