@@ -2,7 +2,7 @@
 
 import os
 import pickle
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from webdyno.cluster.place import ClusterPlace
 from webdyno.cluster.role_agent import RoleAgent, keep_files
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator import GeneratorError
-from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.experiment import Experiment
-from webdyno.model.machine import CpuSplit, Machine
+from webdyno.model.machine import CpuSplit
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
 from webdyno.run.block import run_block
@@ -66,26 +65,6 @@ class StandInHost:
     def acting(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> Acting:
         """Have an agent."""
         return StandInActing(self.name, RoleAgent(parcel, HERE, peers, yes=yes), self._disturb)
-
-    def look(self) -> Machine:
-        """Nobody asks."""
-        raise NotImplementedError
-
-    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
-        """Nobody asks."""
-        raise NotImplementedError
-
-    def interrupt(self) -> None:
-        """Nobody asks."""
-        raise NotImplementedError
-
-    def answer_link(self) -> Iterator[tuple[str, int]]:
-        """Nobody asks."""
-        raise NotImplementedError
-
-    def measure_link(self, address: str, port: int) -> LinkFacts:
-        """Nobody asks."""
-        raise NotImplementedError
 
 
 def place_of(*names: str, disturb: Disturb = lambda _, __, came: came) -> ClusterPlace:

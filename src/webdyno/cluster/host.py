@@ -7,7 +7,7 @@ from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
 from webdyno.run.host import HostLost
 
-__all__ = ["Acting", "Host", "HostLost", "Runner"]
+__all__ = ["Acting", "Host", "HostLost", "RoleHost", "Runner"]
 
 
 class Runner(Protocol):
@@ -38,8 +38,12 @@ class Acting(Protocol):
         """Let it go, with everything that it has started; safe to call twice."""
 
 
-class Host(Runner, Protocol):
-    """Where a webdyno does what this one asks."""
+class RoleHost(Protocol):
+    """What can serve, or make load."""
+
+    @property
+    def name(self) -> str:
+        """What people call it; no two of a cluster are called alike."""
 
     @property
     def address(self) -> str:
@@ -47,6 +51,10 @@ class Host(Runner, Protocol):
 
     def acting(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> Acting:
         """Have an agent of the lab there. Raises Mistake, Trouble, HostLost."""
+
+
+class Host(Runner, RoleHost, Protocol):
+    """Where a webdyno does what this one asks."""
 
     def look(self) -> Machine:
         """Tell what it is.

@@ -4,11 +4,10 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from webdyno.cluster.agent import parcel_of
-from webdyno.cluster.host import Acting, Host
+from webdyno.cluster.host import Acting, RoleHost
 from webdyno.cluster.roles import Clients, Servers, all_do, host_of
 from webdyno.definitions import Catalogue
 from webdyno.model.bench import RoleHosts
@@ -25,7 +24,7 @@ from webdyno.run.roles import Roles, Surroundings
 class ClusterPlace:
     """Hosts of a cluster in their roles, until it is left."""
 
-    def __init__(self, hosts: Sequence[Host], *, yes: bool) -> None:
+    def __init__(self, hosts: Sequence[RoleHost], *, yes: bool) -> None:
         """Have these hosts; those that come first are taken first."""
         self._hosts = {host.name: host for host in hosts}
         self._yes = yes
@@ -37,12 +36,7 @@ class ClusterPlace:
         """Begin nothing yet."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let all agents go, with whatever they have started."""
         for acting in self._acting.values():
             acting.release()

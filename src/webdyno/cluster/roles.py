@@ -1,10 +1,11 @@
 """What hosts do together in a role: servers of one stack on several, clients that share a load."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,12 @@ def all_do(acting: Sequence[Acting], what: str, *values: Any) -> list[Any]:  # n
 
     Raises the first refusal when all have answered.
     """
-    with ThreadPoolExecutor(max(len(acting), 1)) as pool:
-        given = [pool.submit(it.do, what, *values) for it in acting]
+    return _at_once([partial(it.do, what, *values) for it in acting])
+
+
+def _at_once(orders: Sequence[Callable[[], Any]]) -> list[Any]:
+    with ThreadPoolExecutor(max(len(orders), 1)) as pool:
+        given = [pool.submit(order) for order in orders]
     return [it.result() for it in given]
 
 
@@ -201,12 +206,12 @@ class Clients:
         """Load an arm, each of them with its share of timetable and connections."""
         clients = self._all()
         parts = [replace(part, elsewhere=True) for part in shares(order, len(clients))]
-        with ThreadPoolExecutor(len(clients)) as pool:
-            given = [
-                pool.submit(client.do, "load", arm, part)
+        loaded: list[Loaded] = _at_once(
+            [
+                partial(client.do, "load", arm, part)
                 for client, part in zip(clients, parts, strict=True)
             ]
-        loaded: list[Loaded] = [it.result() for it in given]
+        )
         uses = [it.use for it in loaded if it.use is not None]
         return Loaded(joined([it.result for it in loaded]), joined_uses(uses))
 
