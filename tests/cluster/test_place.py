@@ -222,7 +222,6 @@ def test_an_agent_takes_no_cpus_from_the_next_one(monkeypatch: pytest.MonkeyPatc
         place.look(place.resolved(experiment({})), CATALOGUE)
     ours = psutil.Process()
     lasting = {0, *(it.id for it in ours.threads()), *(it.pid for it in ours.parents())}
-    assert pinned  # wardens, which end with what they guard
     assert not pinned & lasting
 
 
