@@ -15,17 +15,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
-from math import exp, log, sqrt
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import median
 
 import psutil
+from scipy.stats import bootstrap
 
 from e2e.commands import WEBDYNO
-from e2e.hosts import BIN, PORT, TestHost, ray_cluster_of
+from e2e.hosts import BIN, LEAN, PORT, TOKEN, TestHost, ray_cluster_of
 from webdyno.bench import Bench
+from webdyno.cluster.node import environment
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen
@@ -38,7 +40,8 @@ from webdyno.stack import start_stack
 
 DUEL = ("duel", "nginx", "apache-event", "--yes", "--no-report", "--quiet")
 LAST_CPU = str((os.cpu_count() or 1) - 1)
-TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef0123456789abcdef"}
+CATCHES_UP_S = 0.5
+"""A node that was stopped does at once what it missed, which an idle one doesn't."""
 
 
 def between_slots_ms(run: RunFolder) -> float:
@@ -92,18 +95,15 @@ def on_cluster(hosts: Sequence[TestHost], shared: Path, out: str) -> RunFolder:
     return RunFolder.open(shared / out)
 
 
-def idle(rounds: int, shared: Path, *, apart: bool) -> None:
-    """Load one nginx in short slots, an idle Ray node beside it running or stopped, in turns."""
+def idle(rounds: int, shared: Path) -> None:
+    """Load one nginx in short slots, an idle node beside it running or stopped, in turns."""
     catalogue, bench = Catalogue.load(), Bench()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    node = ray_node(shared)
-    there = [psutil.Process(node.pid), *psutil.Process(node.pid).children(recursive=True)]
-    there += [it for it in psutil.process_iter() if "ray" in it.name() and it not in there]
-    for process in there if apart else ():
-        for thread in process.threads():
-            os.sched_setaffinity(thread.id, bench.split.rest)
+    load = Load(paths=["/"])
     ratios = []
     with (
+        ray_node(shared, "--head", f"--port={PORT}", "--include-dashboard=false"),
+        ray_node(shared, f"--address=127.0.0.1:{PORT}") as node,
         start_stack(stack, {}, site, folder=shared / "nginx", bench=bench) as nginx,
         Loadgen(bench.split.client) as client,
     ):
@@ -111,40 +111,50 @@ def idle(rounds: int, shared: Path, *, apart: bool) -> None:
         for each in range(rounds):
             cost = {}
             for beside in (True, False) if each % 2 else (False, True):
-                for process in there:
+                for process in node:
                     process.send_signal(signal.SIGCONT if beside else signal.SIGSTOP)
-                order = LoadOrder(f"{each}", (request,), Load(paths=["/"]), 0.5, lead_in_s=0.1)
+                time.sleep(CATCHES_UP_S)
+                order = LoadOrder(f"{each}", (request,), load, 0.5, lead_in_s=0.1)
                 before = server_cpu(nginx)
                 answers = client.slot(order).all_of_it.completed
                 cost[beside] = server_cpu(nginx).since(before).cpu_s / answers
-            ratios.append(log(cost[True] / cost[False]))
-    for process in there:
-        process.send_signal(signal.SIGCONT)
-    node.terminate()
-    node.wait(60)
-    error = stdev(ratios) / sqrt(len(ratios))
+            ratios.append(cost[True] / cost[False])
+        for process in node:
+            process.send_signal(signal.SIGCONT)
+    low, high = bootstrap((ratios,), median).confidence_interval
     print(  # noqa: T201
         f"CPU time per request beside an idle Ray node, to that beside one that is stopped: "
-        f"{exp(fmean(ratios)):.4f}, standard error {error:.4f}, {len(ratios)} pairs of slots"
+        f"{median(ratios):.4f} ({low:.4f} to {high:.4f}), the median of "
+        f"{len(ratios)} pairs of slots"
     )
 
 
-def ray_node(shared: Path) -> subprocess.Popen[bytes]:
-    """Start a head with nothing to do, on the loopback interface; give it when it is up."""
-    log = shared / "ray.log"
+@contextmanager
+def ray_node(shared: Path, *role: str) -> Iterator[list[psutil.Process]]:
+    """Have a node with nothing to do on the loopback interface; give its processes when it is up.
+
+    The host of servers has no more of Ray than a node that is no head.
+    """
+    log = shared / f"ray{role[0].partition('=')[0]}.log"
     log.write_bytes(b"")
-    words = ("start", "--block", "--head", f"--port={PORT}", "--node-ip-address=127.0.0.1")
-    more = ("--include-dashboard=false", "--object-store-memory=80000000")
     with log.open("ab") as file:
         node = subprocess.Popen(
-            [BIN / "ray", *words, *more], env=os.environ | TOKEN, stdout=file, stderr=file
+            [BIN / "ray", "start", "--block", "--node-ip-address=127.0.0.1", *role, *LEAN],
+            env=os.environ | environment(TOKEN),
+            stdout=file,
+            stderr=file,
         )
-    while "Ray runtime started" not in log.read_text():
-        if node.poll() is not None:
-            raise SystemExit(log.read_text())
-        time.sleep(0.2)
-    time.sleep(5)  # until its workers rest
-    return node
+    try:
+        while "Ray runtime started" not in log.read_text():
+            if node.poll() is not None:
+                raise SystemExit(log.read_text())
+            time.sleep(0.2)
+        time.sleep(5)  # until its workers rest
+        itself = psutil.Process(node.pid)
+        yield [itself, *itself.children(recursive=True)]
+    finally:
+        node.terminate()
+        node.wait(60)
 
 
 def main() -> int:
@@ -154,11 +164,10 @@ def main() -> int:
     )
     asked.add_argument("--rounds", type=int, default=3)
     asked.add_argument("--idle", action="store_true")
-    asked.add_argument("--apart", action="store_true", help="the same, kept off the servers' CPUs")
     options = asked.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        if options.idle or options.apart:
-            idle(options.rounds, Path(scratch), apart=options.apart)
+        if options.idle:
+            idle(options.rounds, Path(scratch))
         else:
             fabric(options.rounds, Path(scratch))
     return 0

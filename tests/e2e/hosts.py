@@ -18,14 +18,28 @@ from pathlib import Path
 import psutil
 
 from e2e.commands import PATIENCE_S
+from webdyno.bench.control_group import forget_groups, mount_point
+from webdyno.cluster.node import environment
 
 BIN = Path(sys.executable).parent
 PORT = 6379
 SHARED = "/mnt"
 """Where all hosts see the test's folder: their /tmp is their own."""
 SLEEP = "sleep infinity"
+TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 (of nodes that nobody else reaches)
+LEAN = ("--object-store-memory=80000000", "--include-log-monitor=false")
 TRIES = 3
 """Ray gives a node 30 s to start, which a busy machine may not have."""
+
+
+def groups() -> set[str]:
+    """Name the control groups of all stacks on this machine: these hosts share its kernel."""
+    mount = mount_point()
+    return {path.name for path in mount.glob("webdyno-*")} if mount else set()
+
+
+GROUPS_BEFORE = groups()
+"""Of who else uses this machine."""
 
 
 class TestHost:
@@ -59,26 +73,24 @@ class TestHost:
 
     def popen(self, *words: str | Path, log: Path) -> subprocess.Popen[bytes]:
         """Start something there, in the shared folder."""
-        environment = {
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": "0123456789abcdef0123456789abcdef",
-            "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_worker_niceness": "0",
-            "RAY_health_check_period_ms": "1000",
-            "RAY_health_check_timeout_ms": "3000",
-            "RAY_health_check_failure_threshold": "4",
-            "RAY_gcs_rpc_server_reconnect_timeout_s": "10",
-        }
         with log.open("ab") as file:
             process = subprocess.Popen(
                 [*self._into, "sh", "-c", f'cd {SHARED}; exec "$@"', "sh", *words],
-                env=os.environ | environment,
+                env=os.environ | environment(TOKEN),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
             )
         self._started.append(process)
         return process
+
+    def _stacks(self) -> list[str]:
+        """Stop all that runs there, if it is on; name the stacks that are up."""
+        if self._holder.poll() is not None:
+            return []
+        self.signal("", signal.SIGSTOP)
+        temporary = Path(f"/proc/{self._init}/root/tmp")
+        return [path.name for path in temporary.glob("webdyno-*/live/*")]
 
     def processes(self) -> dict[int, str]:
         """Give the command lines of all that runs there, but for what holds the host."""
@@ -116,10 +128,16 @@ class TestHost:
         self.signal("", signal.SIGKILL)
 
     def kill(self) -> None:
-        """Switch it off: all of its processes are killed at once."""
+        """Switch it off: all of its processes are killed at once.
+
+        Its kernel would be gone as well, and with it the control groups of its stacks.
+        """
+        stacks = self._stacks()
         for process in (self._holder, *self._started):
             process.kill()
             process.wait()
+        for stack in stacks:
+            forget_groups(stack)
 
 
 @contextmanager
@@ -151,7 +169,7 @@ def ray_cluster_of(number: int, folder: Path, cpus: Sequence[str] = ()) -> Itera
 def _start_node(host: TestHost, own: tuple[str, ...], role: tuple[str, ...], folder: Path) -> None:
     """One after the other: together they take longer than Ray waits."""
     log = folder / f"ray-{host.name}.log"
-    common = (f"--node-ip-address={host.address}", "--object-store-memory=80000000", "--num-cpus=2")
+    common = (f"--node-ip-address={host.address}", "--num-cpus=2", *LEAN)
     for _ in range(TRIES):
         before = len(log.read_text()) if log.exists() else 0
         node = host.popen(*own, BIN / "ray", "start", "--block", *role, *common, log=log)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import PATIENCE_S, QUICK, WEBDYNO
-from e2e.hosts import TestHost, ray_cluster_of
+from e2e.hosts import GROUPS_BEFORE, TestHost, groups, ray_cluster_of
 from webdyno.run.folder import RunFolder
 
 HEAD = "10.77.0.1:6379"
@@ -55,6 +55,7 @@ def serving(host: TestHost) -> list[str]:
 def nothing_stays(hosts: Sequence[TestHost]) -> None:
     for host in hosts:
         wait_until(partial(_is_idle, host), f"{host.name}: {serving(host)}")
+    wait_until(lambda: groups() <= GROUPS_BEFORE, "control groups stay")
 
 
 def _is_idle(host: TestHost) -> bool:

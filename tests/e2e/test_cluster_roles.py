@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,8 @@ pytestmark = [
 SERVERS_CPU, CLIENTS_CPU = "0", str((os.cpu_count() or 1) - 1)
 ON_CLUSTER = ("--bench=cluster", f"--cluster={HEAD}")
 SERVED = "--set=bench.hosts.servers=host2"
+LONGER = (*QUICK[:-1], "--budget=40s", "--set=measure.precision=0.001")
+"""For what Ray takes ten seconds or more to notice."""
 ROLES = ("run", "static-hello", *ON_CLUSTER, SERVED, '--set=bench.hosts.clients=["host3"]')
 
 
@@ -99,10 +101,15 @@ def test_web_server_php_and_database_are_on_three_hosts(
 
 
 def disturbed(
-    host: TestHost, shared: Path, disturb: Callable[[], None], *words: str, out: str
+    host: TestHost,
+    shared: Path,
+    disturb: Callable[[], None],
+    *words: str,
+    out: str,
+    lasts: Sequence[str] = QUICK,
 ) -> tuple[RunFolder, str, int]:
     """Disturb a run while it measures; see that no slot from before is other afterwards."""
-    process, said = begin(host, shared, *words, *QUICK, f"--out={out}", "--no-report")
+    process, said = begin(host, shared, *words, *lasts, f"--out={out}", "--no-report")
     wait_until(lambda: loading(shared, out), "nothing came")
     before = (shared / out / "slots.jsonl").read_bytes()
     disturb()
@@ -201,7 +208,7 @@ def test_a_run_whose_servers_are_lost_goes_on_when_they_are_back(
 def test_a_run_goes_on_after_its_head_was_lost(hosts: list[TestHost], shared: Path) -> None:
     """Ray ends who gave the orders, and the nodes, when their head doesn't come back."""
     head = hosts[0]
-    run, told, code = disturbed(head, shared, head.kill_node, *ROLES, out="head")
+    run, told, code = disturbed(head, shared, head.kill_node, *ROLES, out="head", lasts=LONGER)
     assert code != 0, told
     before = run.records()
     nothing_stays(hosts[1:])

@@ -113,7 +113,9 @@ class RayHost:
             for_people = isinstance(error.cause, Mistake | Trouble)
             kind = "" if for_people else f"{type(error.cause).__name__}: "
             return f"{self.name}: {kind}{error.cause}"
-        return f"{self.name} is gone: {_first_line(error)}"
+        # Ray's own words are a page about its actors' numbers and retries.
+        why = type(error).__name__
+        return f"{self.name} is gone: it, or what runs there, ended or isn't reached ({why})"
 
     def _order(self, function: Callable[..., object]) -> Callable[..., Any]:
         """Give what calls a function on this node."""
