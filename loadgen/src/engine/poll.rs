@@ -1,12 +1,16 @@
 //! Waiting for sockets and for the time.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::ClockId;
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
 
 use crate::clock::{MILLISECOND_NS, timespec};
 
@@ -28,14 +32,26 @@ pub fn away_until_ns(woke_ns: u64, due_ns: u64, quantum_ns: u64) -> Option<u64> 
     soon.then(|| due_ns.max(woke_ns + quantum_ns))
 }
 
+/// Of the timer's event; no connection has this key.
+const TIMER: u64 = u64::MAX;
+
 #[derive(Debug)]
-pub struct Poll(OwnedFd);
+pub struct Poll {
+    epoll: OwnedFd,
+    /// It outlasts a wait that an answer ends: to set a timer again for the same moment costs as
+    /// much as to be woken by it where each change of the clock's alarm leaves a virtual machine.
+    timer: OwnedFd,
+    rings_ns: Cell<u64>,
+}
 
 impl Poll {
     pub fn new() -> io::Result<Poll> {
-        let poll = Poll(epoll::create(CreateFlags::CLOEXEC)?);
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)?;
+        let poll = Poll { epoll, timer, rings_ns: Cell::new(0) };
         // Kernels before 5.11 have no `epoll_pwait2`, and it is better to say so at once.
-        poll.wait(&mut Self::events(), 0)?;
+        poll.look(&mut Self::events())?;
         Ok(poll)
     }
 
@@ -44,37 +60,62 @@ impl Poll {
         Vec::with_capacity(EVENTS)
     }
 
-    /// Waits for about as long as that at most, never longer, and fills `events`.
+    /// Fills `events` with what has happened.
     #[inline(always)]
-    pub fn wait(&self, events: &mut Vec<Event>, wait_ns: u64) -> io::Result<()> {
-        events.clear();
-        let timeout = timespec(cautious(wait_ns));
-        match epoll::wait(&self.0, rustix::buffer::spare_capacity(events), Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(Errno::NOSYS) => Err(io::Error::other("the kernel is older than Linux 5.11")),
-            Err(error) => Err(error.into()),
-        }
+    pub fn look(&self, events: &mut Vec<Event>) -> io::Result<()> {
+        self.fill(events, Some(&timespec(0)))
     }
 
-    /// Sleeps for as long, whatever happens, and fills `events` with what did.
-    pub fn look_away(&self, events: &mut Vec<Event>, now_ns: u64, wait_ns: u64) -> io::Result<()> {
-        if wait_ns > 0 {
-            let until = timespec(now_ns + wait_ns.min(LONGEST_WAIT_NS));
+    /// Waits until something happens or about until that time, never longer, and fills `events`.
+    #[inline(always)]
+    pub fn wait(&self, events: &mut Vec<Event>, now_ns: u64, until_ns: u64) -> io::Result<()> {
+        if until_ns <= now_ns {
+            return self.look(events);
+        }
+        let until_ns = until_ns.min(now_ns + LONGEST_WAIT_NS);
+        if !(now_ns + 1..=until_ns).contains(&self.rings_ns.get()) {
+            let once = Itimerspec { it_interval: timespec(0), it_value: timespec(until_ns) };
+            timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)?;
+            self.rings_ns.set(until_ns);
+        }
+        self.fill(events, None)
+    }
+
+    /// Sleeps until that time, whatever happens, and fills `events` with what did.
+    pub fn look_away(&self, events: &mut Vec<Event>, now_ns: u64, until_ns: u64) -> io::Result<()> {
+        if until_ns > now_ns {
+            let until = timespec(until_ns.min(now_ns + LONGEST_WAIT_NS));
             // Whoever is woken early looks early.
             let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
         }
-        self.wait(events, 0)
+        self.look(events)
+    }
+
+    #[inline(always)]
+    fn fill(&self, events: &mut Vec<Event>, timeout: Option<&Timespec>) -> io::Result<()> {
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::NOSYS) => {
+                return Err(io::Error::other("the kernel is older than Linux 5.11"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(rang) = events.iter().position(|event| event.data.u64() == TIMER) {
+            events.remove(rang);
+        }
+        Ok(())
     }
 
     /// Asks for events of a socket, once for its life: arriving bytes and the end of them,
     /// and room for writing only where that is awaited.
     pub fn watch(&self, socket: impl AsFd, key: EventData, room: bool) -> Result<(), Errno> {
-        epoll::add(&self.0, socket, key, flags(room))
+        epoll::add(&self.epoll, socket, key, flags(room))
     }
 
     /// Also asks for room to write.
     pub fn watch_room(&self, socket: impl AsFd, key: EventData) -> Result<(), Errno> {
-        epoll::modify(&self.0, socket, key, flags(true))
+        epoll::modify(&self.epoll, socket, key, flags(true))
     }
 }
 
@@ -82,16 +123,6 @@ fn flags(room: bool) -> EventFlags {
     let mut flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
     flags.set(EventFlags::OUT, room);
     flags
-}
-
-/// The kernel ends a wait late by up to a thousandth of it, a two-hundredth for a nice process
-/// (`select_estimate_accuracy` in fs/select.c), whatever the thread's timer slack is. So a long wait
-/// ends early enough for a short one to follow it, which is late by a few microseconds at most.
-fn cautious(wait_ns: u64) -> u64 {
-    match wait_ns.min(LONGEST_WAIT_NS) {
-        short if short <= MILLISECOND_NS => short,
-        long => long - long / 100,
-    }
 }
 
 #[cfg(test)]
@@ -102,16 +133,32 @@ pub mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::clock::now_ns;
 
     /// One that can't wait: what it waits on is no epoll instance.
     pub fn broken() -> Poll {
-        Poll(std::fs::File::open("/dev/null").expect("there everywhere").into())
+        let epoll = std::fs::File::open("/dev/null").expect("there everywhere").into();
+        Poll { epoll, ..Poll::new().expect("epoll") }
     }
 
     #[test]
     fn an_error_is_no_end_of_waiting() {
-        assert!(broken().wait(&mut Poll::events(), 0).is_err());
-        assert!(Poll::new().expect("epoll").wait(&mut Poll::events(), 0).is_ok());
+        assert!(broken().look(&mut Poll::events()).is_err());
+        assert!(Poll::new().expect("epoll").look(&mut Poll::events()).is_ok());
+    }
+
+    #[test]
+    fn the_timer_rings_in_time_whatever_was_waited_for_before() {
+        let poll = Poll::new().expect("epoll");
+        let mut events = Poll::events();
+        for wait_ms in [3, 1, 5, 0, 2] {
+            let until_ns = now_ns() + wait_ms * MILLISECOND_NS;
+            while now_ns() < until_ns {
+                poll.wait(&mut events, now_ns(), until_ns).expect("epoll");
+                assert!(events.is_empty());
+                assert!(poll.rings_ns.get() <= until_ns);
+            }
+        }
     }
 
     proptest! {
@@ -142,18 +189,5 @@ pub mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn waits_get_shorter_towards_their_end() {
-        let (mut left_ns, mut waits) = (8_000_000, Vec::new());
-        while left_ns > 0 {
-            let wait_ns = cautious(left_ns);
-            waits.push(wait_ns);
-            // As late as the kernel may be.
-            left_ns = left_ns.saturating_sub(wait_ns + wait_ns / 200);
-        }
-        assert_eq!(waits.len(), 2);
-        assert!(waits[1] / 1000 < 100, "{waits:?}");
     }
 }

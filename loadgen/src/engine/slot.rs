@@ -136,15 +136,15 @@ impl Slot<'_> {
             self.life.sight.look();
         }
         let begun_ns = self.life.sight.now_ns;
-        let left_ns = wake_ns.saturating_sub(begun_ns);
-        let wait_ns = if self.spins { left_ns.saturating_sub(SPIN_NS) } else { left_ns };
+        let wait_until_ns = if self.spins { wake_ns.saturating_sub(SPIN_NS) } else { wake_ns };
         match away_ns {
-            Some(_) => self.poll.look_away(&mut self.events, begun_ns, wait_ns)?,
-            None => self.poll.wait(&mut self.events, wait_ns)?,
+            Some(_) => self.poll.look_away(&mut self.events, begun_ns, wait_until_ns)?,
+            None => self.poll.wait(&mut self.events, begun_ns, wait_until_ns)?,
         }
         self.life.woke_ns = self.life.sight.look();
-        self.life.recorder.counts.wake_ups += u64::from(wait_ns > 0);
-        if wait_ns == 0 && left_ns > 0 && self.events.is_empty() {
+        let waits = wait_until_ns > begun_ns;
+        self.life.recorder.counts.wake_ups += u64::from(waits);
+        if !waits && wake_ns > begun_ns && self.events.is_empty() {
             self.life.sight.spun_ns += self.life.woke_ns - begun_ns;
         }
         Ok(())

@@ -108,7 +108,7 @@ fn run(
     let mut events = Poll::events();
     // What servers closed since the last slot.
     pool.begin_slot();
-    while poll.wait(&mut events, 0).is_ok() && !events.is_empty() {
+    while poll.look(&mut events).is_ok() && !events.is_empty() {
         events.drain(..).for_each(|event| {
             pool.happened(&event);
         });
