@@ -8,10 +8,15 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from webdyno.cli.console import tell
 from webdyno.cli.progress import so_far_words
+from webdyno.definitions import Catalogue
+from webdyno.definitions.refusal import first_fault
+from webdyno.model.experiment import Experiment
 from webdyno.model.format import count
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.run.folder import RECORDS_FILE, RunFolder
@@ -19,6 +24,8 @@ from webdyno.run.folder import RECORDS_FILE, RunFolder
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.cluster.host import Host
     from webdyno.cluster.host_run import HostRun
+
+Head = TypeVar("Head", bound=BaseModel)
 
 TOLD_APART = 20
 """Of so many hosts each is told of by itself, and gets a report of its own."""
@@ -108,14 +115,31 @@ class BlockNews:
         return sum(line.startswith(BLOCK) for line in whole.split(b"\n"))
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder for the runs of several hosts; raise Mistake where there is something in it."""
+def begin_folder(file: Path, head: BaseModel, experiment: Experiment, catalogue: Catalogue) -> None:
+    """Make the folder of a head for the runs of several hosts, with all that starts them again.
+
+    Raises Mistake where there is something in it.
+    """
+    from webdyno.run.repeat import keep_for_repeating
+
+    folder = file.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise Mistake(f"{folder} is not empty: name another one with --out")
     except OSError as error:
         raise Trouble(f"{folder}: can't be made: {error.strerror}") from error
+    keep_for_repeating(folder, experiment, catalogue)
+    file.write_text(head.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def read_head(kind: type[Head], file: Path) -> Head:
+    """Read what `begin_folder` has written. Raises Mistake where somebody else has."""
+    try:
+        return kind.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        what = kind.__name__.removesuffix("Head").lower()
+        raise Mistake(f"{file}: not the head of a {what}: {first_fault(error)}") from error
 
 
 def tell_of_failures(runs: Sequence["HostRun"]) -> None:

@@ -6,8 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
@@ -15,14 +13,14 @@ from webdyno.cli.fleet import show_fleet
 from webdyno.cli.hosts import (
     TOLD_APART,
     BlockNews,
+    begin_folder,
     cluster_hosts,
     fit_hosts,
-    make_folder,
+    read_head,
     tell_of_failures,
     write_reports,
 )
 from webdyno.definitions import Catalogue
-from webdyno.definitions.refusal import first_fault
 from webdyno.model.cluster import FLEET_FILE, FleetHead
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
@@ -46,7 +44,6 @@ def replicate(
     replicates: int,
 ) -> Exit:
     """Run an experiment on several hosts at once, and say how far the verdict carries."""
-    from webdyno.run.repeat import keep_for_repeating
     from webdyno.run.session import folder_under_runs
 
     if run.fail_on:
@@ -55,10 +52,8 @@ def replicate(
         raise Mistake(f"--replicates {replicates}: two hosts or more say something of others")
     folder = out or folder_under_runs(name, datetime.now().astimezone())
     with _fleet_on(run.cluster, folder, set(), replicates) as fleet:
-        make_folder(folder)
-        keep_for_repeating(folder, experiment, catalogue)
         head = FleetHead(name=name, replicates=replicates)
-        (folder / FLEET_FILE).write_text(head.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        begin_folder(folder / FLEET_FILE, head, experiment, catalogue)
         return _measure(fleet, head, replicates, run)
 
 
@@ -66,20 +61,13 @@ def go_on(folder: Path, run: RunFlags) -> Exit:
     """Go on with a fleet: with the runs that were begun, and new ones on other hosts."""
     from webdyno.cluster.replicates import finished_runs
 
-    head = _head_of(folder / FLEET_FILE)
+    head = read_head(FleetHead, folder / FLEET_FILE)
     finished = finished_runs(folder)
     missing = head.replicates - len(finished)
     if missing <= 0:
         return _shown(finished, folder, report=run.report)
     with _fleet_on(run.cluster, folder, {path.name for path in finished}, missing) as fleet:
         return _measure(fleet, head, missing, run)
-
-
-def _head_of(file: Path) -> FleetHead:
-    try:
-        return FleetHead.model_validate_json(file.read_bytes())
-    except ValidationError as error:
-        raise Mistake(f"{file}: not the head of a fleet: {first_fault(error)}") from error
 
 
 @contextmanager

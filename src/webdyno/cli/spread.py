@@ -6,21 +6,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.hosts import (
     BlockNews,
+    begin_folder,
     cluster_hosts,
     fit_hosts,
-    make_folder,
+    read_head,
     tell_of_failures,
     write_reports,
 )
 from webdyno.definitions import Catalogue, read_experiment
-from webdyno.definitions.refusal import first_fault
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.cluster import SPREAD_FILE, SpreadHead
 from webdyno.model.command import command
@@ -43,7 +41,6 @@ def measure_spread(
     run: RunFlags,
 ) -> Exit:
     """Measure each point of an experiment on one host, and show them together."""
-    from webdyno.run.repeat import keep_for_repeating
     from webdyno.run.session import folder_under_runs
 
     if run.fail_on:
@@ -56,10 +53,8 @@ def measure_spread(
         raise Mistake("--spread takes an experiment of several points: --vary KEY=LEVEL,LEVEL…")
     folder = out or folder_under_runs(name, datetime.now().astimezone())
     with _able_hosts(run.cluster) as hosts:
-        make_folder(folder)
-        keep_for_repeating(folder, experiment, catalogue)
         head = SpreadHead(name=name)
-        (folder / SPREAD_FILE).write_text(head.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        begin_folder(folder / SPREAD_FILE, head, experiment, catalogue)
         points = [plan.point for plan in plan_points(experiment)]
         return _measure(head, folder, experiment, points, hosts, run)
 
@@ -68,7 +63,7 @@ def measure_missing(folder: Path, run: RunFlags) -> Exit:
     """Measure the points that no host has measured to its end; show all of them."""
     from webdyno.cluster.spread import finished_points
 
-    head, experiment = _head_of(folder / SPREAD_FILE), _experiment_of(folder)
+    head, experiment = read_head(SpreadHead, folder / SPREAD_FILE), _experiment_of(folder)
     points = [plan.point for plan in plan_points(experiment)]
     finished = finished_points(folder, points)
     missing = [point for point in points if point.number not in finished]
@@ -150,10 +145,3 @@ def _experiment_of(folder: Path) -> Experiment:
     from webdyno.run.repeat import kept_catalogue
 
     return read_experiment(TomlFile(folder / EXPERIMENT_FILE), [], kept_catalogue(folder))
-
-
-def _head_of(file: Path) -> SpreadHead:
-    try:
-        return SpreadHead.model_validate_json(file.read_bytes())
-    except ValidationError as error:
-        raise Mistake(f"{file}: not the head of a spread: {first_fault(error)}") from error

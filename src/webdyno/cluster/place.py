@@ -8,7 +8,7 @@ from typing import Self
 
 from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.host import Acting, RoleHost
-from webdyno.cluster.roles import Clients, Servers, all_do, host_of
+from webdyno.cluster.roles import Clients, Servers, all_do
 from webdyno.definitions import Catalogue
 from webdyno.model.bench import RoleHosts
 from webdyno.model.experiment import Experiment
@@ -45,9 +45,8 @@ class ClusterPlace:
     def resolved(self, experiment: Experiment) -> Experiment:
         """Name a host for each role. Raises Mistake where one isn't there, or none is left."""
         bench = experiment.bench
-        named = [bench.hosts.servers, *bench.hosts.clients]
-        named += [service.host for service in bench.services.values()]
-        for name in filter(None, named):
+        named = [*bench.serving, *bench.hosts.clients]
+        for name in named:
             if name not in self._hosts:
                 raise Mistake(f"bench: there is no host {name}; there are {self._there()}")
         left = iter(name for name in self._hosts if name not in named)
@@ -69,22 +68,22 @@ class ClusterPlace:
             keep_for_repeating(Path(packed), experiment, catalogue)
             self._parcel = parcel_of(Path(packed), None)
         bench = experiment.bench
-        serving = [bench.hosts.servers or "", *(it.host for it in bench.services.values())]
+        servers = bench.serving[0]
         self._clients = list(bench.hosts.clients)
-        names = list(dict.fromkeys([*serving, *self._clients]))
+        names = [*bench.serving, *self._clients]
         for name in names:
             self._begin(name)
         found: dict[str, Surroundings] = dict(
             zip(names, all_do([self._acting[it] for it in names], "look"), strict=True)
         )
         return Surroundings(
-            machine=found[serving[0]].machine,
+            machine=found[servers].machine,
             versions={
                 arm: {
-                    role: found[host_of(role, bench)].versions[arm][role]
-                    for role in found[serving[0]].versions[arm]
+                    role: found[bench.host_of(role)].versions[arm][role]
+                    for role in found[servers].versions[arm]
                 }
-                for arm in found[serving[0]].versions
+                for arm in found[servers].versions
             },
             load_generator=found[self._clients[0]].load_generator,
             hosts={name: it.machine for name, it in found.items()},
@@ -96,7 +95,7 @@ class ClusterPlace:
         exits: ExitStack,  # noqa: ARG002 (agents end when the place is left)
     ) -> Callable[[PointPlan], Roles]:
         """Have hosts know of each other; their agents are there since `look`."""
-        servers = folder.head.experiment.bench.hosts.servers or ""
+        servers = folder.head.experiment.bench.serving[0]
         self._signs = (self._hosts[servers].address, self._acting[servers].do("signs", None))
         for name in self._clients:
             self._acting[name].do("signs", self._signs)

@@ -15,7 +15,6 @@ from webdyno.cluster.role_agent import keep_files
 from webdyno.generator import LoadOrder
 from webdyno.generator.joining import joined
 from webdyno.generator.shared import shares
-from webdyno.model.bench import BenchSettings
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import Answer
@@ -23,12 +22,6 @@ from webdyno.run.host import HostLost, Loaded, Look, Up, Used
 from webdyno.run.planned import PlannedArm
 from webdyno.stack import Placement
 from webdyno.stack.roles import resolve_stack
-
-
-def host_of(role: str, bench: BenchSettings) -> str:
-    """Name the host that a service is on."""
-    there = bench.services.get(role)
-    return there.host if there else bench.hosts.servers or ""
 
 
 def all_do(acting: Sequence[Acting], what: str, *values: Any) -> list[Any]:  # noqa: ANN401
@@ -161,8 +154,8 @@ class Servers:
         resolved = resolve_stack(arm.stack, arm.site, arm.knobs, server_cpus=1)
         found: dict[str, list[str]] = {}
         for role in resolved.roles:
-            found.setdefault(host_of(role.name, self._bench), []).append(role.name)
-        front = host_of(arm.stack.front, self._bench)
+            found.setdefault(self._bench.host_of(role.name), []).append(role.name)
+        front = self._bench.host_of(arm.stack.front)
         found[front] = found.pop(front)
         return found
 

@@ -79,8 +79,7 @@ class BenchSettings(Model):
         if told and self.kind != "cluster":
             raise ValueError('hosts and services need kind = "cluster" under [bench]')
         if self.kind == "cluster":
-            servers = {self.hosts.servers, *(it.host for it in self.services.values())}
-            if both := servers.intersection(self.hosts.clients):
+            if both := set(self.serving).intersection(self.hosts.clients):
                 raise ValueError(
                     f"{both.pop()} can't serve and make load: each takes from the other's CPUs"
                 )
@@ -91,6 +90,20 @@ class BenchSettings(Model):
     def __hash__(self) -> int:
         """Settings are kept by; tables in them have no hash."""
         return hash(self.model_dump_json())
+
+    @property
+    def serving(self) -> list[str]:
+        """The hosts of a cluster that serve, as far as they are named: that of most servers first.
+
+        A run's are; see `ClusterPlace.resolved`.
+        """
+        hosts = [self.hosts.servers, *(service.host for service in self.services.values())]
+        return list(dict.fromkeys(filter(None, hosts)))
+
+    def host_of(self, role: str) -> str:
+        """Name the host of a run's cluster that a service is on."""
+        there = self.services.get(role)
+        return there.host if there else self.serving[0]
 
     @property
     def link_bytes_per_s(self) -> float | None:

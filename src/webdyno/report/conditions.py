@@ -296,8 +296,7 @@ def host_cpus(head: RunHead) -> str:
         there = (name for name in dict.fromkeys(names) if name in head.hosts)
         return ", ".join(f"{it} ({text.cpu_list(head.hosts[it].split.servers)})" for it in there)
 
-    serving = [bench.hosts.servers or "", *(it.host for it in bench.services.values())]
-    return f"servers on {on(serving)}, load from {on(bench.hosts.clients)}"
+    return f"servers on {on(bench.serving)}, load from {on(bench.hosts.clients)}"
 
 
 def machine_facts(machine: Machine) -> Facts:

@@ -149,7 +149,7 @@ def _certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRe
     """Ask all arms the same before the load, where they speak HTTP."""
     at, up = running.at, running.up
     answers = {
-        arm.name: at.roles.ask(arm, up[arm.name], at.experiment.ignore)
+        arm.name: at.roles.clients.ask(arm, up[arm.name].url, at.experiment.ignore)
         for arm in arms
         if arm.stack.protocol == "http"
     }

@@ -1,9 +1,8 @@
 """The hosts of a block by their roles, and a slot on them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from webdyno.definitions import Catalogue
@@ -13,10 +12,8 @@ from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import Machine
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import Readings, StoppedUse
-from webdyno.model.records import Answer
 from webdyno.run.folder import RunFolder
-from webdyno.run.host import ClientsHost, ClientUse, HostLost, Loaded, Look, ServersHost, Up, Used
-from webdyno.run.planned import PlannedArm
+from webdyno.run.host import ClientsHost, ClientUse, HostLost, Loaded, Look, ServersHost, Used
 
 
 class Slot(NamedTuple):
@@ -32,14 +29,6 @@ class Roles:
 
     servers: ServersHost
     clients: ClientsHost
-
-    def start(self, arm: PlannedArm, folder: Path) -> Up:
-        """Start an arm's servers anew. Raises Trouble."""
-        return self.servers.start(arm, folder)
-
-    def ask(self, arm: PlannedArm, up: Up, ignored: Sequence[str]) -> list[Answer]:
-        """Ask an arm what the certificate asks for, from where its load will come."""
-        return self.clients.ask(arm, up.url, ignored)
 
     def load(self, arm: str, order: LoadOrder) -> LoadResult:
         """Load an arm without reading anything. Raises GeneratorError, StackDied."""
