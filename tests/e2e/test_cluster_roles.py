@@ -22,8 +22,13 @@ pytestmark = [
 SERVERS_CPU, CLIENTS_CPU = "0", str((os.cpu_count() or 1) - 1)
 ON_CLUSTER = ("--bench=cluster", f"--cluster={HEAD}")
 SERVED = "--set=bench.hosts.servers=host2"
-LONGER = (*QUICK[:-1], "--budget=40s", "--set=measure.precision=0.001")
-"""For what Ray takes ten seconds or more to notice."""
+LONGER = (
+    "--set=measure.slot_s=1.5",
+    "--set=measure.warmup_s=0",
+    "--set=measure.slots_per_arm=2",
+    "--budget=1s",
+)
+"""Half a minute and more, as six blocks are the fewest: Ray takes ten seconds or more to notice."""
 ROLES = ("run", "static-hello", *ON_CLUSTER, SERVED, '--set=bench.hosts.clients=["host3"]')
 
 
