@@ -113,5 +113,6 @@ def test_a_percentile_gets_more_slots(measured: Measuring) -> None:
     # Who rests between requests doesn't keep the client busy with the arm that is right.
     load = {"connections": 45, "think_s": 0.02}
     folder = measured("slow-page", window_s=0.08, load=load, decide_on="response_p99_us")
-    assert ("few-samples", "odd") in remedies(folder)
+    # The arm that is right may have a trend on a busy machine.
+    assert [it for it in remedies(folder) if it[1] == "odd"] == [("few-samples", "odd")]
     assert verdict(folder) is Verdict.SLOWER
