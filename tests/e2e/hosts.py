@@ -18,8 +18,8 @@ from pathlib import Path
 import psutil
 
 from e2e.commands import PATIENCE_S
-from webdyno.bench.control_group import forget_groups, mount_point
-from webdyno.cluster.node import environment
+from webdyno.bench.control_group import forget_groups, trees
+from webdyno.cluster.node import LEAN, STARTED, environment
 
 BIN = Path(sys.executable).parent
 PORT = 6379
@@ -27,15 +27,13 @@ SHARED = "/mnt"
 """Where all hosts see the test's folder: their /tmp is their own."""
 SLEEP = "sleep infinity"
 TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 (of nodes that nobody else reaches)
-LEAN = ("--object-store-memory=80000000", "--include-log-monitor=false")
 TRIES = 3
 """Ray gives a node 30 s to start, which a busy machine may not have."""
 
 
 def groups() -> set[str]:
     """Name the control groups of all stacks on this machine: these hosts share its kernel."""
-    mount = mount_point()
-    return {path.name for path in mount.glob("webdyno-*")} if mount else set()
+    return {str(path) for every in trees("*") for path in every.parent.glob(every.name)}
 
 
 GROUPS_BEFORE = groups()
@@ -174,7 +172,7 @@ def _start_node(host: TestHost, own: tuple[str, ...], role: tuple[str, ...], fol
         before = len(log.read_text()) if log.exists() else 0
         node = host.popen(*own, BIN / "ray", "start", "--block", *role, *common, log=log)
         while node.poll() is None:
-            if "Ray runtime started" in log.read_text()[before:]:
+            if STARTED in log.read_text()[before:]:
                 return
             time.sleep(0.2)
     raise AssertionError(log.read_text())

@@ -33,9 +33,9 @@ MARK = "WEBDYNO_CLUSTER_NODE"
 """The variable has the node's address: containers' nodes can be seen from outside of them."""
 OUTSIDE = 0
 """The session of a process whose leader is in a PID namespace that we don't see."""
-OBJECT_STORE_BYTES = 80_000_000
-"""Little above Ray's least; it would take 30 % of the memory, and what goes over the wire is small.
-"""
+LEAN = ("--object-store-memory=80000000", "--include-log-monitor=false")
+"""Little above Ray's least: it would take 30 % of the memory, and what goes over the wire is small.
+Nobody reads what its log monitor collects."""
 STARTED = "Ray runtime started"
 TOO_SLOW = "imed out"
 TRIES = 3
@@ -57,7 +57,7 @@ def environment(token: str) -> dict[str, str]:
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else `uv run` is repeated on each host
         "RAY_worker_niceness": "0",  # else servers are nice by 15
-        # An idle node wakes up half as often: each time takes caches from servers and load.
+        # An idle node wakes up less often: each time takes caches from servers and load.
         "RAY_object_manager_timer_freq_ms": "2000",
         "RAY_event_stats": "0",
         "RAY_kill_idle_workers_interval_ms": "5000",
@@ -218,8 +218,7 @@ def _words(order: StartNode) -> Iterator[str]:
     else:
         yield f"--address={order.head}:{order.port}"
     yield f"--node-ip-address={order.address}"
-    yield f"--object-store-memory={OBJECT_STORE_BYTES}"
-    yield "--include-log-monitor=false"  # nobody reads what it collects
+    yield from LEAN
 
 
 def answer(order: bytes) -> NodeAnswer:

@@ -293,7 +293,7 @@ def host_cpus(head: RunHead) -> str:
     bench = head.experiment.bench
 
     def on(names: Iterable[str]) -> str:
-        there = (name for name in dict.fromkeys(names) if name in head.hosts)
+        there = (name for name in names if name in head.hosts)
         return ", ".join(f"{it} ({text.cpu_list(head.hosts[it].split.servers)})" for it in there)
 
     return f"servers on {on(bench.serving)}, load from {on(bench.hosts.clients)}"
