@@ -31,6 +31,8 @@ from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
 EXAMPLES = """\
   all that is still missing of 40, 15, 15 and 15 gates (some hours)
     .venv/bin/python bench/gates.py
+  those that take half a minute each
+    .venv/bin/python bench/gates.py --quiet
   one more of each
     .venv/bin/python bench/gates.py --more 1
   only the table of what is there
@@ -78,6 +80,7 @@ def script() -> Script:
     """Describe the command line."""
     made = Script(__doc__, EXAMPLES)
     made.add_argument("--more", type=count, help="so many of each, instead of what is missing")
+    made.add_argument("--quiet", action="store_true", help="none beside a neighbour")
     made.add_argument("--table", action="store_true", help="run nothing")
     made.add_argument("--budget", help="webdyno's --budget (its own default)")
     made.add_argument(
@@ -89,11 +92,12 @@ def script() -> Script:
 def work(options: Namespace, console: Console) -> None:
     """Run what is missing, a gate of each case in turns; then show all that is known."""
     known = lab.read_as(options.results, Answered)
-    left = {case: options.more or case.gates - _count(known, case) for case in CASES}
+    cases = [case for case in CASES if not (options.quiet and case.neighbour)]
+    left = {case: options.more or case.gates - _count(known, case) for case in cases}
     if not options.table and any(number > 0 for number in left.values()):
         with own_program() as program:
             for turn in range(max(left.values())):
-                for case in (case for case in CASES if turn < left[case]):
+                for case in (case for case in cases if turn < left[case]):
                     found = run(case, program.parent, options.budget)
                     lab.append(options.results, found)
                     said = found.headline or found.problem
