@@ -48,6 +48,22 @@ def swing(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
     return np.asarray(np.log(1 + 0.12 * np.sin(phase)) + rng.normal(0, 0.01, windows))
 
 
+def in_bursts(rng: np.random.Generator, windows: int = WINDOWS, window_s: float = WINDOW_S) -> Logs:
+    """Let a program on the server's only CPU work for 10 to 50 ms, again and again.
+
+    The scheduler gives each of them half of the CPU meanwhile: short windows lose nothing, or much.
+    """
+    steps = 100  # of each window
+    busy, at = np.zeros(windows * steps), 0
+    while at < len(busy):
+        at += int(rng.uniform(0.03, 0.15) / window_s * steps)
+        lasts = int(rng.uniform(0.01, 0.05) / window_s * steps)
+        busy[at : at + lasts] = 1
+        at += lasts
+    left = 1 - busy.reshape(windows, steps).mean(axis=1) / 2
+    return np.asarray(np.log(left) + rng.normal(0, 0.004, windows))
+
+
 SLOW_START = np.log(1 - 0.4 * np.exp(-TIME_S))
 PREFORK = np.log(np.clip(2 ** np.floor(TIME_S) / 8, 0.125, 1))
 
@@ -55,10 +71,12 @@ STEADY: dict[str, tuple[Make, float, float]] = {
     "level from the beginning": (noise, 0, 0.4),
     "stalls of the machine": (lambda rng: with_stalls(rng, noise(rng)), 0, 0.4),
     "a memory of 0.1 s": (lambda rng: remembering(rng, 0.7), 0, 0.5),
+    "a neighbour in bursts": (in_bursts, 0, 0.4),
     "a ramp": (lambda rng: noise(rng) + SLOW_START, 2.4, 5.5),
     "a ramp with stalls": (lambda rng: with_stalls(rng, noise(rng) + SLOW_START), 2.4, 5.5),
     "prefork's doubling": (lambda rng: noise(rng) + PREFORK, 2.95, 3.2),
     "a JIT that steps up": (lambda rng: noise(rng) + np.where(TIME_S < 6, -0.8, 0), 5.9, 6.2),
+    "the same beside bursts": (lambda rng: in_bursts(rng) + np.where(TIME_S < 6, -0.8, 0), 5.9, 7),
     "a small step": (lambda rng: noise(rng) + np.where(TIME_S < 6, -0.05, 0), 5.8, 6.3),
     "a swing": (swing, 0, 1.8),
     "a swing after a ramp": (lambda rng: swing(rng) + SLOW_START, 1.1, 5.5),
@@ -113,6 +131,7 @@ def print_starts(pilots: int) -> None:
     longest_s = 3.0
     for name, make in {
         "beside neighbours": beside_neighbours,
+        "beside bursts": in_bursts,
         "the same with a ramp": lambda rng: beside_neighbours(rng) + SLOW_START,
         "the same with a step at 0.8 s": lambda rng: (
             beside_neighbours(rng) + np.where(TIME_S < 0.8, -0.8, 0)

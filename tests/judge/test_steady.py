@@ -15,10 +15,12 @@ from judge.steady_simulation import (
     TIME_S,
     WINDOW_S,
     WINDOWS,
+    in_bursts,
     remembering,
     right,
     swing,
 )
+from webdyno.judge.pilot import next_step
 from webdyno.judge.steady import (
     Series,
     autocorrelation_time,
@@ -46,6 +48,14 @@ def test_what_is_not_steady_yet_is_told(name: str) -> None:
     found = [onset(Series(WINDOW_S, NOT_STEADY[name](rng))) for _ in range(PILOTS)]
     assert sum(it.steady for it in found) <= 0.2 * PILOTS
     assert all(it.why for it in found)
+
+
+def test_a_second_beside_bursts_is_enough() -> None:
+    """In 87 of 100; in 34 while noise was told from the median difference alone."""
+    rng = np.random.default_rng(4)
+    looks = [Series(0.025, in_bursts(rng, 40, 0.025)) for _ in range(100)]
+    steps = [next_step([[look]], is_last_start=True) for look in looks]
+    assert steps.count("enough") >= 70
 
 
 def test_pilots_that_are_too_short_say_so() -> None:
