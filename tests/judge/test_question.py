@@ -1,6 +1,7 @@
 """One-sided questions: their words, and how often answers are wrong when asked every block."""
 
-from math import log, sqrt
+from math import exp, log, sqrt
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge.question_simulation import runs
+from webdyno.judge.bounds import Bound
 from webdyno.judge.comparison import interval_of
 from webdyno.judge.interval import estimate
 from webdyno.judge.question import (
     OneSided,
     ask,
+    ask_within,
     excluded,
     excluded_difference,
     look_level,
@@ -64,6 +67,20 @@ def test_bounds_hold_wherever_a_run_stops() -> None:
         high_held += log(found.at_most) >= 0.02
     assert low_held / RUNS >= 0.95 - 2 * sqrt(0.05 * 0.95 / RUNS)
     assert high_held / RUNS >= 0.95 - 2 * sqrt(0.05 * 0.95 / RUNS)
+
+
+@pytest.mark.parametrize("gain", [-0.3, 0.0, 0.3])
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_what_was_measured_lies_in_what_is_sure(
+    gain: float, better: Literal["higher", "lower"]
+) -> None:
+    """Bounds widen what is sure to both sides, whatever the answer."""
+    d = np.random.default_rng(0).normal(gain, 0.001, 6) * (1 if better == "higher" else -1)
+    found = ask_within(d, Bound("all", up=0.02, down=0.01), OneSided(0.05, better, 6))
+    assert found is not None
+    assert found.answer == ("no" if gain < -0.05 else "yes")
+    assert found.at_least < exp(gain) < found.at_most
+    assert found.at_most / found.at_least > exp(0.03)
 
 
 def test_levels_of_a_single_look_are_the_whole_risk() -> None:

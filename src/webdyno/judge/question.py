@@ -108,10 +108,12 @@ def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | No
     if question.better == "lower":
         worst, best = best, worst
     pessimist, optimist = (ask(within_floats(moved), question) for moved in (worst, best))
-    if pessimist is None or optimist is None or pessimist.answer == "yes":
-        return pessimist
+    if pessimist is None or optimist is None:
+        return None
+    if pessimist.answer == "yes":
+        return replace(pessimist, at_most=optimist.at_most)
     if optimist.answer == "no":
-        return optimist
+        return replace(optimist, at_least=pessimist.at_least)
     why = pessimist.why
     if pessimist.answer != optimist.answer:
         why = "what disturbed the run may have made or hidden the difference"
