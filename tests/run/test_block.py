@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -10,8 +12,11 @@ from hypothesis import strategies as st
 from webdyno.definitions import Catalogue
 from webdyno.model.load import Load
 from webdyno.model.pilot import SlotSettings
+from webdyno.run.arm import RunningBlock
 from webdyno.run.block import block_order, block_rng, plan_slots
-from webdyno.run.planned import plan_arms
+from webdyno.run.host import Up
+from webdyno.run.planned import PlannedArm, plan_arms
+from webdyno.run.point import MeasuredPoint
 
 ARMS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
 EVEN = st.integers(1, 5).map(lambda half: 2 * half)
@@ -46,6 +51,24 @@ def test_two_arms_go_abba_and_either_may_begin() -> None:
 def test_an_odd_number_of_slots_cannot_be_balanced() -> None:
     with pytest.raises(ValueError, match="even"):
         block_order(["A", "B"], 3, block_rng(1, 0, 1))
+
+
+def drawn(arm: PlannedArm, seed: int, block: int, turn: int) -> int:
+    """The seed of what an arm is asked in one of its turns."""
+    experiment = SimpleNamespace(measure=SimpleNamespace(seed=seed))
+    at = SimpleNamespace(experiment=experiment, point=SimpleNamespace(number=0))
+    running = RunningBlock(cast("MeasuredPoint", at), block)
+    running.up[arm.name] = cast("Up", SimpleNamespace(url="http://127.0.0.1:1"))
+    return running.order(arm, "a slot", 1.0, turn=turn).seed
+
+
+def test_chance_is_the_same_for_all_arms_of_a_turn_and_never_again() -> None:
+    """Else all blocks had the same bursts of arrivals: luck that no interval would show."""
+    catalogue = Catalogue.load()
+    one, other = plan_arms(catalogue.experiment("static-hello"), catalogue)
+    turns = [(seed, block, turn) for seed in (1, 2) for block in (1, 2) for turn in (0, 1)]
+    assert len({drawn(one, *each) for each in turns}) == len(turns)
+    assert [drawn(one, *each) for each in turns] == [drawn(other, *each) for each in turns]
 
 
 def planned(load: Load) -> list[str]:

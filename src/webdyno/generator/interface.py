@@ -61,8 +61,6 @@ class Share:
     """How many clients there are."""
     index: int
     """From 0."""
-    seed: int
-    """Of the timetable of an open loop: all of them draw the same one."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +79,8 @@ class LoadOrder:
     window unless given."""
     count: int | None = None
     """The slot ends when so many requests were answered; then `duration_s` is the longest."""
+    seed: int = 0
+    """Decides on all that is random in it: due times, which request comes next, pauses."""
     replay: Stretch | None = None
     """When which of the requests is due, instead of what the load says of it."""
     elsewhere: bool = False

@@ -175,11 +175,12 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["load"]["arrivals"] = {"times_s": order.replay.times_s}
     elif order.load.zipf is not None:
         asked["zipf"] = order.load.zipf
+    asked["seed"] = order.seed
     if order.share is not None:
         # Clients with the same seed would make the same random choices at the same time.
-        asked["seed"] = order.share.index
+        asked["seed"] = order.seed + order.share.index
         if order.load.loop == "open" and order.replay is None:
-            asked["load"]["arrivals"]["share"] = asdict(order.share)
+            asked["load"]["arrivals"]["share"] = asdict(order.share) | {"seed": order.seed}
     return asked
 
 

@@ -7,22 +7,19 @@ from webdyno.generator.interface import LoadOrder, Share
 from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 
-LONE_CLIENTS_SEED = 0
-"""What the engine draws from unless it is told otherwise."""
 
-
-def shares(order: LoadOrder, clients: int, seed: int = LONE_CLIENTS_SEED) -> list[LoadOrder]:
+def shares(order: LoadOrder, clients: int) -> list[LoadOrder]:
     """Give each of so many clients its part of a slot's work; together they do exactly all of it.
 
     Connections of every kind and a count are divided; parts differ by one at most. An open loop's
-    timetable is drawn from the seed by each of them, which keeps what is its own; with the default
-    it is the one that a lone client would make. Raise Mistake where there are fewer connections, or
-    requests, than clients.
+    timetable is drawn from the order's seed by each of them, which keeps what is its own: it is the
+    one that a lone client would make. Raise Mistake where there are fewer connections, or requests,
+    than clients.
     """
     _ensure_enough("load.connections", order.load.connections, clients)
     if order.count is not None:
         _ensure_enough("load.requests", order.count, clients)
-    return [_part(order, Share(clients, index, seed)) for index in range(clients)]
+    return [_part(order, Share(clients, index)) for index in range(clients)]
 
 
 def _ensure_enough(key: str, there_are: int, clients: int) -> None:

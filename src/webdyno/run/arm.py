@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from random import Random
 from statistics import fmean
 from typing import Literal, Self
 
@@ -21,6 +22,9 @@ PORT_TAKEN = "address already in use"
 
 SILENT_LIMIT_S = 1.0
 """Ten signs of life are sent in that time, and the kernel sends a lost one again after 0.2 s."""
+
+SEED_BITS = 32
+"""The engine counts its threads in the bits above."""
 
 Phase = Literal["warmup", "measure", "trial"]
 
@@ -81,9 +85,16 @@ class RunningBlock:
         *,
         lead_in_s: float = 0.0,
         part_s: float | None = None,
+        turn: int = 0,
     ) -> LoadOrder:
-        """Give the order, by a name of its own, for one stretch of an arm's load."""
+        """Give the order, by a name of its own, for one stretch of an arm's load.
+
+        All that is random in it is drawn anew for each block, and for each `turn` of an arm within:
+        chance is then a part of what blocks scatter by. All arms have the same in the same turn.
+        """
         url = self.up[arm.name].url
+        at = self.at
+        drawn = Random(f"{at.experiment.measure.seed}/{at.point.number}/{self.number}/{turn}")
         return LoadOrder(
             id=name,
             requests=tuple(asked.sent_to(url, arm.load) for asked in arm.asked),
@@ -91,6 +102,7 @@ class RunningBlock:
             duration_s=duration_s,
             lead_in_s=lead_in_s,
             part_s=part_s,
+            seed=drawn.getrandbits(SEED_BITS),
         )
 
     def measure(

@@ -182,21 +182,21 @@ def _slot_order(
         return running.order(arm, name, times.warmup_s[arm.name])
     if arm.load.requests is not None:
         longest_s = at.experiment.measure.slot_s or LONGEST_COUNT_S
-        return replace(running.order(arm, name, longest_s), count=arm.load.requests)
+        order = running.order(arm, name, longest_s, turn=slot.turn)
+        return replace(order, count=arm.load.requests)
     lead_in_s = _lead_in_s(arm, times) + rng.uniform(0.0, times.phase_s.get(arm.name, 0.0))
-    order = running.order(arm, name, times.window_s, lead_in_s=lead_in_s)
-    return replayed(order, f"{at.experiment.measure.seed}/{running.number}/{slot.turn}")
+    return replayed(running.order(arm, name, times.window_s, lead_in_s=lead_in_s, turn=slot.turn))
 
 
-def replayed(order: LoadOrder, seed: str) -> LoadOrder:
+def replayed(order: LoadOrder) -> LoadOrder:
     """Give an order with a stretch of the log that its load replays, if it does.
 
-    The seed draws it; arms that replay the same log have the same stretch in their windows.
+    Its seed draws it; arms that replay the same log have the same stretch in their windows.
     """
     load = order.load
     if load.arrivals != "replay" or load.replay is None or load.rate_per_s is None:
         return order
-    begin, lead_in_s = Random(seed).random(), order.lead_in_s
+    begin, lead_in_s = Random(order.seed).random(), order.lead_in_s
     stretch = unpacked(load.replay).stretch(
         begin, order.duration_s, load.rate_per_s, lead_in_s=lead_in_s
     )

@@ -47,7 +47,8 @@ def search_capacities(
                 running.start(arm)
                 starts[arm.name] += 1
                 position += _warm_up(running, settings, times, arm, closed[arm.name], position)
-            trials.append(_try(running, settings, times, arm, ask, starts[arm.name], position))
+            start, turn = starts[arm.name], len(trials)
+            trials.append(_try(running, settings, times, arm, ask, start, position, turn))
             if not trials[-1].holds:
                 running.waits_for_rest(REST_S)
             position += 1
@@ -101,6 +102,7 @@ def _try(
     ask: Ask,
     start: int,
     position: int,
+    turn: int,
 ) -> Trial:
     """Load an arm at the rate that is asked for, and count what is beyond the objectives."""
     order = running.order(
@@ -108,6 +110,7 @@ def _try(
         f"block {running.number} slot {position}",
         ask.length_s,
         lead_in_s=max(times.lead_in_s[arm.name], LEAD_IN_SHARE * ask.length_s),
+        turn=turn,
     )
 
     def tell(record: SlotRecord) -> SlotRecord:
