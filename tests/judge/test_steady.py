@@ -51,7 +51,7 @@ def test_what_is_not_steady_yet_is_told(name: str) -> None:
 
 
 def test_a_second_beside_bursts_is_enough() -> None:
-    """In 87 of 100; in 34 while noise was told from the median difference alone."""
+    """In 82 of these; in 32 while noise was told from the median difference alone."""
     rng = np.random.default_rng(4)
     looks = [Series(0.025, in_bursts(rng, 40, 0.025)) for _ in range(100)]
     steps = [next_step([[look]], is_last_start=True) for look in looks]

@@ -13,10 +13,10 @@ from webdyno.definitions import Catalogue
 from webdyno.model.load import Load
 from webdyno.model.pilot import SlotSettings
 from webdyno.run.arm import RunningBlock
-from webdyno.run.block import block_order, block_rng, plan_slots
+from webdyno.run.block import block_order, plan_slots
 from webdyno.run.host import Up
 from webdyno.run.planned import PlannedArm, plan_arms
-from webdyno.run.point import MeasuredPoint
+from webdyno.run.point import MeasuredPoint, rng_of
 
 ARMS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
 EVEN = st.integers(1, 5).map(lambda half: 2 * half)
@@ -26,7 +26,7 @@ EVEN = st.integers(1, 5).map(lambda half: 2 * half)
 def test_every_arm_has_its_slots_at_the_same_mean_position(
     arms: list[str], slots_per_arm: int, seed: int, block: int
 ) -> None:
-    order = block_order(arms, slots_per_arm, block_rng(seed, 0, block))
+    order = block_order(arms, slots_per_arm, rng_of(seed, 0, block))
     positions = defaultdict(list)
     for position, arm in enumerate(order):
         positions[arm].append(position)
@@ -39,18 +39,18 @@ def test_every_arm_has_its_slots_at_the_same_mean_position(
 def test_a_resumed_run_draws_the_same_order(
     arms: list[str], slots_per_arm: int, seed: int, block: int
 ) -> None:
-    first = block_order(arms, slots_per_arm, block_rng(seed, 0, block))
-    assert first == block_order(arms, slots_per_arm, block_rng(seed, 0, block))
+    first = block_order(arms, slots_per_arm, rng_of(seed, 0, block))
+    assert first == block_order(arms, slots_per_arm, rng_of(seed, 0, block))
 
 
 def test_two_arms_go_abba_and_either_may_begin() -> None:
-    orders = {"".join(block_order(["A", "B"], 2, block_rng(1, 0, block))) for block in range(50)}
+    orders = {"".join(block_order(["A", "B"], 2, rng_of(1, 0, block))) for block in range(50)}
     assert orders == {"ABBA", "BAAB"}
 
 
 def test_an_odd_number_of_slots_cannot_be_balanced() -> None:
     with pytest.raises(ValueError, match="even"):
-        block_order(["A", "B"], 3, block_rng(1, 0, 1))
+        block_order(["A", "B"], 3, rng_of(1, 0, 1))
 
 
 def drawn(arm: PlannedArm, seed: int, block: int, turn: int) -> int:
@@ -81,7 +81,7 @@ def planned(load: Load) -> list[str]:
         window_s=0.5,
     )
     loaded = [replace(arm, load=load) for arm in arms]
-    slots = plan_slots(loaded, ["nginx", "apache-event"], times, block_rng(1, 0, 1))
+    slots = plan_slots(loaded, ["nginx", "apache-event"], times, rng_of(1, 0, 1))
     assert [slot.position for slot in slots] == list(range(len(slots)))
     return [f"{slot.phase} {slot.arm.name}" for slot in slots]
 

@@ -160,6 +160,7 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         "requests": [_request_json(order, request) for request in order.requests],
         "load": _load_json(order.load),
         "duration_s": order.duration_s,
+        "seed": order.seed,
     }
     if order.count is not None:
         asked["count"] = order.count
@@ -175,10 +176,9 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["load"]["arrivals"] = {"times_s": order.replay.times_s}
     elif order.load.zipf is not None:
         asked["zipf"] = order.load.zipf
-    asked["seed"] = order.seed
     if order.share is not None:
         # Clients with the same seed would make the same random choices at the same time.
-        asked["seed"] = order.seed + order.share.index
+        asked["seed"] += order.share.index
         if order.load.loop == "open" and order.replay is None:
             asked["load"]["arrivals"]["share"] = asdict(order.share) | {"seed": order.seed}
     return asked

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from random import Random
 from statistics import fmean
 from typing import Literal, Self
 
@@ -14,7 +13,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.records import RemedyRecord, SlotRecord
 from webdyno.run.host import LinkCut, Look, Up
 from webdyno.run.planned import PlannedArm
-from webdyno.run.point import MeasuredPoint
+from webdyno.run.point import MeasuredPoint, rng_of
 from webdyno.stack import StackDied
 
 PORT_TAKEN = "address already in use"
@@ -94,7 +93,7 @@ class RunningBlock:
         """
         url = self.up[arm.name].url
         at = self.at
-        drawn = Random(f"{at.experiment.measure.seed}/{at.point.number}/{self.number}/{turn}")
+        rng = rng_of(at.experiment.measure.seed, at.point.number, self.number, turn)
         return LoadOrder(
             id=name,
             requests=tuple(asked.sent_to(url, arm.load) for asked in arm.asked),
@@ -102,7 +101,7 @@ class RunningBlock:
             duration_s=duration_s,
             lead_in_s=lead_in_s,
             part_s=part_s,
-            seed=drawn.getrandbits(SEED_BITS),
+            seed=rng.getrandbits(SEED_BITS),
         )
 
     def measure(

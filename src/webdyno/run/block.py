@@ -19,7 +19,7 @@ from webdyno.model.replay import unpacked
 from webdyno.run.arm import Phase, RunningBlock
 from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedArm
-from webdyno.run.point import MeasuredPoint, prepared
+from webdyno.run.point import MeasuredPoint, prepared, rng_of
 from webdyno.run.unlike import with_differences
 from webdyno.stack import StackDied
 
@@ -46,7 +46,7 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     start raise Trouble, a load generator that fails GeneratorError.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
-    rng = block_rng(at.experiment.measure.seed, at.point.number, number)
+    rng = rng_of(at.experiment.measure.seed, at.point.number, number)
     arms = at.racing()
     names = [arm.name for arm in arms]
     searched = at.experiment.capacity
@@ -96,11 +96,6 @@ def _give_up(at: MeasuredPoint, number: int, differences: Sequence[Finding]) -> 
     for arm, what in unlike.items():
         at.keep_incident(number, arm, Trouble(what))
         at.progress.notice(f"{what}: the run goes on without it")
-
-
-def block_rng(seed: int | None, point: int, block: int) -> Random:
-    """Give the random source of one block, so that a resumed run draws what it would have drawn."""
-    return Random(f"{seed}/{point}/{block}")
 
 
 def block_order(arms: Sequence[str], slots_per_arm: int, rng: Random) -> list[str]:

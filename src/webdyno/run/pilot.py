@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import accumulate
-from random import Random
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
 from webdyno.run.arm import RunningBlock
 from webdyno.run.planned import PlannedArm
-from webdyno.run.point import MeasuredPoint, prepared
+from webdyno.run.point import MeasuredPoint, prepared, rng_of
 from webdyno.stack import StackDied
 
 WINDOW_S = 0.025
@@ -106,7 +105,7 @@ def run_pilots(at: MeasuredPoint) -> None:
     """
     if not needs_pilot(at.experiment):
         return
-    order = Random(f"{at.experiment.measure.seed}/{at.point.number}/pilot")
+    order = rng_of(at.experiment.measure.seed, at.point.number, "pilot")
     done, wanted = pilots(at.records), set(looked_at(at.experiment)) - at.failed
     for arm in order.sample(at.arms, len(at.arms)):
         if arm.name in done or arm.name not in wanted:

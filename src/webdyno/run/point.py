@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from random import Random
 from typing import Protocol
 
 from webdyno.judge import Stop, decide
@@ -198,6 +199,11 @@ class MeasuredPoint:
             log_tail=died.log_tail if died else [],
         )
         self.keep(incident)
+
+
+def rng_of(seed: int | None, point: int, *part: object) -> Random:
+    """Give the random source of a part of a point: a resumed run draws what it would have drawn."""
+    return Random("/".join(map(str, (seed, point, *part))))
 
 
 def prepared(at: MeasuredPoint, number: int) -> AbstractContextManager[None]:
