@@ -195,6 +195,31 @@ def test_a_hole_at_the_loads_beginning_is_no_stall() -> None:
     assert stall.lead_in_s <= 0.2
 
 
+def test_a_short_look_counts_for_its_share_of_a_window() -> None:
+    """What 0.3 s of nginx show beside stalls of the machine moves 0.55 s by less than 0.5 %."""
+    steady = Series(0.025, RATE + np.random.default_rng(14).normal(0, 0.02, 40))
+    stalled = [
+        (1457, 1461, 1512, 1523, 1481, 1173, 1195, 1486, 1467, 1461, 1431, 1484),
+        (1388, 1514, 1522, 1470, 1523, 1463, 1528, 1466, 1477, 1505, 1511, 1500),
+        (1554, 1571, 1551, 1588, 1574, 1570, 1535, 1565, 1429, 1564, 1553, 1568),
+        (1522, 1585, 1568, 1551, 1538, 1573, 1527, 1548, 1557, 1576, 1575, 1560),
+        (1542, 1575, 1556, 1576, 1554, 1552, 1561, 1505, 1522, 1547, 1478, 1581),
+        (1544, 1562, 1571, 1592, 1566, 1581, 1575, 1545, 1547, 1515, 1365, 1542),
+    ]
+    counts = [Series.of_counts(each, 0.025) for each in stalled]
+    for begun in (counts[:2], counts[2:4], counts[4:]):
+        assert settle([[steady]], begun, NEEDS).lead_in_s <= 0.025
+
+
+def test_a_climb_that_is_shorter_than_the_look_is_left_out_whole() -> None:
+    rng = np.random.default_rng(15)
+    climbs = [Series(0.025, rng.normal(0, 0.01, 40)) for _ in range(3)]
+    for climb in climbs:
+        climb.logs[:3] -= 0.5
+    begun = [Series(0.025, climb.logs[:12]) for climb in climbs[:2]]
+    assert settle([[climbs[2]]], begun, NEEDS).lead_in_s == pytest.approx(0.075)
+
+
 def test_a_swing_gets_windows_of_whole_periods_and_a_lead_in_past_its_climb() -> None:
     """The first 0.4 s, at the bottom of the swing, are some 5 % low; these windows are not."""
     rng = np.random.default_rng(4)

@@ -196,7 +196,7 @@ def settle(
     memory_s = autocorrelation_time(settled.logs) * rate.window_s
     period_s = cycle(settled)
     window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)
-    begins_s = _lead_in_s(load_starts, window_s, memory_s)
+    begins_s = _lead_in_s(_begun(fresh_starts, load_starts, latest), window_s, memory_s)
     lead_in_s = max(begins_s, LEAD_IN_RESPONSES * needs.response_s)
     least_s = min(lead_in_s + SHORTEST_WINDOW_S, LEAST_SLOT_S)
     cut = _fitted(lead_in_s, window_s, period_s, max(needs.most_slot_s, least_s))
@@ -220,6 +220,19 @@ def settle(
         steady=latest.steady and latest.at_s <= needs.most_warmup_s and cut[0] >= lead_in_s,
         why="; ".join(said),
     )
+
+
+def _begun(
+    fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Series], latest: Onset
+) -> list[Series]:
+    """Give all that was seen from a load's beginning on.
+
+    An arm that needs no warm-up begins the load after a fresh start as it does later.
+    """
+    if latest.at_s or latest.may_begin_later or not load_starts:
+        return [*load_starts]
+    alike = [each[0] for each in fresh_starts if each[0].window_s == load_starts[0].window_s]
+    return [*load_starts, *alike]
 
 
 def _fitted(
@@ -271,10 +284,11 @@ def _lead_in_s(load_starts: Sequence[Series], window_s: float, memory_s: float) 
 
     In the median of the starts (Welch, "The statistical analysis of simulation results", 1983,
     takes their mean, which a stall in one of them moves) all windows that begin there, or within a
-    window's length, have means within `BIAS` of that of the second half, or within `MANY_LOOKS` of
-    their standard errors, which a rate with a memory has larger ones of. Half of what was seen
-    where there is no such place. And single windows that begin the load are left out as long as
-    they lie outside of all those of the second half.
+    window's length, have means within `BIAS` of the second half's median, or within `MANY_LOOKS` of
+    their standard errors, which a rate with a memory has larger ones of. What a window has beyond
+    what was seen is as the second half. Half of what was seen where there is no such place. And
+    single windows that begin the load are left out as long as they lie outside of all those of the
+    second half.
     """
     length = min((len(series.logs) for series in load_starts), default=0)
     if length < 2:
@@ -284,15 +298,17 @@ def _lead_in_s(load_starts: Sequence[Series], window_s: float, memory_s: float) 
         raise ValueError("starts of load have to be told in windows of one length")
     logs = np.array([series.logs[:length] for series in load_starts])
     logs -= np.median(logs[:, length // 2 :], axis=1, keepdims=True)
-    size = max(1, min(round(window_s / step_s), length // 2))
+    whole = max(1, round(window_s / step_s))
+    size = min(whole, length // 2)
     usual = np.median(logs, axis=0)
-    away = _moving_means(usual, size) - usual[length // 2 :].mean()
+    away = _moving_means(usual, size) - np.median(usual[length // 2 :])
     # Of a few starts, neither the spread around their median nor a window's own tells much. The
     # mean of the second half that windows are held against is as uncertain as theirs.
     spread = float(np.median(logs.std(axis=0, ddof=min(1, len(logs) - 1))))
     error = spread * (2 * max(memory_s / step_s, 1.0) / (size * len(logs))) ** 0.5
-    biased = np.abs(away) > max(BIAS, MANY_LOOKS * error)
-    biased_soon = np.lib.stride_tricks.sliding_window_view(biased[: length // 2], size).any(axis=1)
+    biased = np.abs(away) > max(BIAS * whole / size, MANY_LOOKS * error)
+    to_come = np.pad(biased[: length // 2], (0, size - 1))
+    biased_soon = np.lib.stride_tricks.sliding_window_view(to_come, size).any(axis=1)
     late = usual[length // 2 :]
     unlike = (usual < late.min() - BIAS) | (usual > late.max() + BIAS)
     begins = np.argmin(biased_soon) if not biased_soon.all() else length // 2
