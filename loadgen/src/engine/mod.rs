@@ -2,7 +2,7 @@
 //!
 //! In the steady state a request costs one `recv` and one `send`: sockets are watched
 //! edge-triggered and once, a read that came back short is not repeated, requests are rendered
-//! before the slot, and threads share nothing they write to. `life.rs` has the life of a request.
+//! before the slot, and threads share nothing they write to. `life` has the life of a request.
 
 mod asks;
 mod exchange;

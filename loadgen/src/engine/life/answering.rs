@@ -1,0 +1,343 @@
+//! A request is answered, judged and recorded, and its lane is free again.
+
+use rustix::event::epoll::{Event, EventFlags};
+use rustix::net::RecvFlags;
+
+use super::{Life, SLOW_READS_PER_S, Timer, book_of};
+use crate::clock::SECOND_NS;
+use crate::engine::exchange::Received;
+use crate::engine::flight::{Answer, Flight};
+use crate::engine::link::{LinkEnd, Outcome};
+use crate::engine::pool::{ConnId, Role, State, is_hangup};
+use crate::engine::reasons;
+use crate::http2::Trouble;
+use crate::record::Failure;
+
+/// A connection that always has more to read gives way to the others after so many reads.
+const READS_AT_ONCE: usize = 4;
+
+impl Life<'_> {
+    /// Reads until the socket is empty or the answer complete, but not for ever.
+    pub(super) fn on_readable(&mut self, id: ConnId, flags: EventFlags, seen_ns: u64) {
+        let conn = &mut self.pool[id];
+        let slow = conn.role == Role::Slow;
+        if slow && conn.paused {
+            return;
+        }
+        let hangup = is_hangup(flags) && !slow;
+        let defers = self.plan.asks_at_once && !hangup;
+        let mut done_ns = seen_ns;
+        for _ in 0..READS_AT_ONCE {
+            let conn = &mut self.pool[id];
+            let (Some(flight), Some(wire)) = (&conn.flight, &mut conn.wire) else { return };
+            if done_ns < flight.sent_ns {
+                done_ns = self.sight.look();
+            }
+            let memory = &mut self.memory[flight.ask.request];
+            let exchange = &mut conn.exchange;
+            let received = if slow {
+                let room = self.slow_read_bytes;
+                exchange.receive_up_to(room, RecvFlags::empty(), wire, self.scratch, memory)
+            } else {
+                exchange.receive(wire, self.scratch, memory, defers)
+            };
+            if wire.arrived_ns > 0 {
+                done_ns = wire.arrived_ns.max(flight.sent_ns);
+            }
+            if exchange.first_byte_ns == 0 && exchange.response.has_begun() {
+                exchange.first_byte_ns = done_ns;
+            }
+            match received {
+                Received::Nothing => return,
+                Received::Part { .. } if slow => return self.pause(id),
+                Received::Part { drained } if drained && !hangup => return self.attend(id),
+                // More may have come since the wait ended.
+                Received::Part { .. } => done_ns = self.sight.look(),
+                Received::Answer => return self.on_answer(id, done_ns, hangup),
+                Received::Malformed(malformed) => {
+                    return self.lost(id, Failure::Malformed, &malformed.to_string());
+                }
+                Received::Closed { cut } => return self.on_closed(id, done_ns, cut),
+                Received::Lost(error) => {
+                    let (failure, why) = reasons::lost(&error);
+                    self.server_closed(id);
+                    return self.lost(id, failure, &why);
+                }
+            }
+        }
+        self.handle_again(id, flags);
+    }
+
+    /// More is there, but it is the others' turn.
+    pub(super) fn handle_again(&mut self, id: ConnId, flags: EventFlags) {
+        self.again.push(Event { flags, data: self.pool.key(id) });
+    }
+
+    fn pause(&mut self, id: ConnId) {
+        self.pool[id].paused = true;
+        let pause_ns = SECOND_NS / u64::from(SLOW_READS_PER_S);
+        self.at(self.sight.now_ns + pause_ns, Timer::Read(id));
+    }
+
+    /// The server ended the connection while we wait for an answer.
+    fn on_closed(&mut self, id: ConnId, done_ns: u64, cut: bool) {
+        let response = &mut self.pool[id].exchange.response;
+        if !cut && response.end_of_stream() {
+            return self.on_answer(id, done_ns, true);
+        }
+        let begun = response.has_begun();
+        self.server_closed(id);
+        if begun {
+            self.lost(id, Failure::Truncated, "closed in the middle of the answer");
+        } else {
+            self.lost(id, Failure::Reset, "closed without an answer");
+        }
+    }
+
+    fn on_answer(&mut self, id: ConnId, done_ns: u64, hangup: bool) {
+        let conn = &mut self.pool[id];
+        let (Some(flight), Some(wire)) = (conn.flight.take(), &conn.wire) else { return };
+        let request = &self.plan.requests[flight.ask.request];
+        let exchange = &mut conn.exchange;
+        let stays = exchange.response.keep_alive
+            && !hangup
+            && !exchange.last
+            && exchange.is_sent(wire, request);
+        let answer = Answer {
+            status: exchange.response.status,
+            head_bytes: exchange.response.head_bytes,
+            body_bytes: exchange.response.body_bytes,
+            hash: exchange.end(&mut self.memory[flight.ask.request], done_ns),
+            // Of the first segment it may not be known when it arrived, but of the last.
+            first_byte_ns: exchange.first_byte_ns.min(done_ns),
+            done_ns,
+        };
+        if conn.role != Role::Idle {
+            conn.strikes = 0;
+        }
+        self.answered(id, &flight, answer);
+        if stays {
+            self.pool[id].state = State::Idle;
+        } else {
+            self.server_closed(id);
+            // Closing a socket with unread bytes would reset the connection.
+            self.discard(id);
+            self.pool[id].close();
+        }
+        self.finish(id, flight.lane, done_ns);
+        self.discard(id);
+    }
+
+    /// Takes out of the kernel what was left there until the next request was sent.
+    fn discard(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        if let Some(wire) = &mut conn.wire {
+            conn.exchange.discard(wire, self.scratch);
+        }
+    }
+
+    /// HTTP/2: moves frames both ways until nothing more moves, but not for ever.
+    pub(super) fn move_frames(&mut self, id: ConnId, seen_ns: u64) {
+        let mut done_ns = seen_ns;
+        for _ in 0..READS_AT_ONCE {
+            let Some(link) = self.pool[id].link() else { return };
+            let more = link.move_frames();
+            if link.arrived_ns() > 0 {
+                done_ns = link.arrived_ns();
+            }
+            while let Some((flight, outcome)) =
+                self.pool[id].link().and_then(|link| link.next_ended(done_ns))
+            {
+                self.on_outcome(id, flight, outcome, done_ns);
+            }
+            self.submit(id);
+            let Some(link) = self.pool[id].link() else { return };
+            if !more && !link.dirty {
+                self.attend(id);
+                return self.end_link(id);
+            }
+            done_ns = self.sight.look();
+        }
+        self.handle_again(id, EventFlags::IN);
+    }
+
+    fn on_outcome(&mut self, id: ConnId, mut flight: Flight, outcome: Outcome, done_ns: u64) {
+        let answers = self.pool[id].link().is_some_and(|link| link.answered_ns > 0);
+        match outcome {
+            Outcome::Answered(answer) => {
+                self.pool[id].strikes = 0;
+                self.answered(id, &flight, answer);
+            }
+            // Where nothing is ever answered, this could go on for ever.
+            Outcome::Trouble(Trouble::Unprocessed, _) if answers && !self.draining => {
+                self.recorder.counts.http2.asked_again += 1;
+                flight.sent_ns = 0;
+                let waiting = self.pool[id].multi.as_mut().map(|multi| &mut multi.waiting);
+                return waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
+            }
+            Outcome::Trouble(trouble, why) => {
+                let http2 = &mut self.recorder.counts.http2;
+                http2.refused_streams += u64::from(trouble == Trouble::Refused);
+                http2.reset_streams += u64::from(trouble == Trouble::Reset);
+                self.failed(id, &flight, trouble.failure(), &why);
+            }
+        }
+        self.finish(id, flight.lane, done_ns);
+    }
+
+    /// HTTP/2: closes a connection that takes no more requests and has none in flight.
+    fn end_link(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        let Some(multi) = &mut conn.multi else { return };
+        let Some(link) = multi.link.take_if(|link| !link.is_usable() && link.in_flight == 0) else {
+            return;
+        };
+        let (waits, answers) = (!multi.waiting.is_empty(), link.answered_ns > 0);
+        let end = link.into_end();
+        conn.close();
+        let server_ended = !matches!(end, Some(LinkEnd::Retired));
+        self.recorder.counts.server_closed += u64::from(server_ended);
+        if matches!(end, Some(LinkEnd::GoAway)) {
+            self.recorder.counts.http2.go_aways += 1;
+        }
+        if server_ended && !answers || matches!(end, Some(LinkEnd::Lost(Some(_)))) {
+            self.strike(id);
+        }
+        if waits && !self.draining {
+            self.reopen(id);
+        }
+    }
+
+    fn answered(&mut self, id: ConnId, flight: &Flight, answer: Answer) {
+        self.resolve(flight);
+        let role = self.pool[id].role;
+        let request = &self.plan.requests[flight.ask.request];
+        let book = book_of(role, &mut self.recorder, &mut self.beside);
+        book.counts.seen.by_status.count(answer.status);
+        book.counts.seen.bytes.head += answer.head_bytes;
+        book.counts.seen.bytes.body += answer.body_bytes;
+        let Answer { status, body_bytes, .. } = answer;
+        let hash = answer.hash.map(|hash| *hash);
+        if let Some(failure) = request.expect.judge(status, body_bytes, hash) {
+            book.counts.seen.failures.count(failure);
+            if let Some(endpoint) = request.endpoint {
+                book.times.endpoints.at(endpoint).failed += 1;
+            }
+            if !book.counts.seen.failure_samples.is_full() {
+                let text = reasons::mismatch(failure, request, status, body_bytes);
+                let in_scratch = self.pool[id].multi.is_none();
+                let read = if in_scratch { self.scratch.last_read() } else { &[] };
+                book.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));
+            }
+            return;
+        }
+        book.counts.requests.completed += 1;
+        if self.over_since_ns.is_some_and(|over_ns| flight.sent_ns <= over_ns) {
+            book.counts.requests.drained += 1;
+        }
+        let sent_ns = flight.sent_ns;
+        let from_ns = self.plan.is_open().then(|| flight.ask.due_ns.unwrap_or(sent_ns));
+        if from_ns.is_none_or(|from_ns| self.told_ns.contains(&from_ns)) {
+            book.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, from_ns);
+            if let Some(endpoint) = request.endpoint {
+                let response_ns = answer.done_ns.saturating_sub(from_ns.unwrap_or(sent_ns));
+                book.times.endpoints.at(endpoint).answered.record(response_ns);
+            }
+        }
+    }
+
+    /// A request got no answer with valid framing.
+    pub(super) fn failed(&mut self, id: ConnId, flight: &Flight, failure: Failure, why: &str) {
+        self.resolve(flight);
+        let role = self.pool[id].role;
+        let book = book_of(role, &mut self.recorder, &mut self.beside);
+        book.counts.seen.failures.count(failure);
+        if let Some(endpoint) = self.plan.requests[flight.ask.request].endpoint {
+            book.times.endpoints.at(endpoint).failed += 1;
+        }
+        if failure == Failure::Timeout {
+            let from_ns = flight.ask.due_ns.unwrap_or(flight.sent_ns);
+            if !self.plan.is_open() || self.told_ns.contains(&from_ns) {
+                book.times.waited.record(self.sight.now_ns.saturating_sub(from_ns));
+            }
+        }
+        if !book.counts.seen.failure_samples.is_full() {
+            let text = format!("{}: {why}", self.plan.requests[flight.ask.request].url);
+            let read: &[u8] = match failure {
+                Failure::Malformed if self.pool[id].multi.is_none() => self.scratch.last_read(),
+                _ => &[],
+            };
+            book.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));
+        }
+    }
+
+    fn resolve(&mut self, flight: &Flight) {
+        let is_told = flight.ask.due_ns.is_some_and(|due_ns| self.told_ns.contains(&due_ns));
+        self.owed -= usize::from(is_told);
+    }
+
+    /// HTTP/1.1: the request in flight failed, and its connection with it.
+    pub(super) fn lost(&mut self, id: ConnId, failure: Failure, why: &str) {
+        let conn = &mut self.pool[id];
+        let Some(flight) = conn.flight.take() else { return };
+        conn.close();
+        if conn.role != Role::Idle {
+            self.strike(id);
+        }
+        self.failed(id, &flight, failure, why);
+        self.finish(id, flight.lane, self.sight.now_ns);
+    }
+
+    /// Counts a connection that the server closed though we wanted to use it again.
+    pub(super) fn server_closed(&mut self, id: ConnId) {
+        let conn = &self.pool[id];
+        let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
+        book.counts.server_closed += u64::from(!conn.exchange.last);
+    }
+
+    /// A request is over: its lane goes on at once, or after a pause; an idle connection rests, or
+    /// is opened again.
+    pub(super) fn finish(&mut self, id: ConnId, lane: usize, done_ns: u64) {
+        let conn = &self.pool[id];
+        if conn.role == Role::Idle {
+            if conn.state == State::Closed {
+                self.reopen_idle(id);
+            }
+            return;
+        }
+        if self.draining {
+            self.awaited = self.awaited.saturating_sub(1);
+            return;
+        }
+        match self.plan.order.load.think {
+            Some(think) if lane < self.lanes => {
+                let pause_ns = self.asks.pause_ns(&think);
+                self.at(done_ns + pause_ns, Timer::Free(lane));
+            }
+            _ => self.free(lane, done_ns),
+        }
+    }
+
+    /// The server closed a connection on which nothing was in flight, or sent what nobody asked
+    /// for.
+    pub(super) fn lost_idle(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        let role = conn.role;
+        if role != Role::Slow {
+            let book = book_of(role, &mut self.recorder, &mut self.beside);
+            book.counts.server_closed += 1;
+        }
+        conn.close();
+        if role == Role::Idle {
+            self.reopen_idle(id);
+        }
+    }
+
+    /// Each time later than before, so that opening what a server won't keep is no load itself.
+    fn reopen_idle(&mut self, id: ConnId) {
+        if !self.draining {
+            self.strike(id);
+            self.reopen(id);
+        }
+    }
+}

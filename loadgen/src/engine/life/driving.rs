@@ -1,0 +1,213 @@
+//! What drives a thread: events, timers, and requests that take too long.
+
+use std::cmp::Reverse;
+
+use rustix::event::epoll::{Event, EventFlags};
+
+use super::{Life, Timer};
+use crate::clock::MILLISECOND_NS;
+use crate::engine::poll::away_until_ns;
+use crate::engine::pool::{ConnId, Multi, Role, State, is_hangup};
+use crate::record::Failure;
+
+/// Answers must not wait until thousands of connections are opened, each of which can take
+/// milliseconds when the kernel has to search for a free port.
+const TIMERS_AT_ONCE: usize = 64;
+const TIMERS_WITHIN_NS: u64 = MILLISECOND_NS;
+
+impl Life<'_> {
+    /// When something is to be done, at the latest.
+    pub fn next_ns(&self) -> u64 {
+        if !self.again.is_empty() {
+            return 0;
+        }
+        let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+        // What is due already waits for a lane, and so for an event.
+        let due_ns = self.asks.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns);
+        let due_ns = due_ns.unwrap_or(u64::MAX);
+        self.check_timeouts_ns.min(timer_ns).min(due_ns)
+    }
+
+    /// With a budget for the send lag: until when events may wait, all of them, because a lane is
+    /// free for what is due next, and nothing but whole answers is to come.
+    pub fn looks_away_until_ns(&mut self) -> Option<u64> {
+        if self.plan.quantum_ns == 0 || !self.again.is_empty() {
+            return None;
+        }
+        let mut attended = std::mem::take(&mut self.attended);
+        attended.retain(|id| self.is_our_turn(*id));
+        self.attended = attended;
+        // What is due already waits for a lane.
+        let due_ns = self.asks.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns)?;
+        let until_ns = away_until_ns(self.woke_ns, due_ns, self.plan.quantum_ns)?;
+        let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+        let nothing = self.attended.is_empty();
+        nothing.then(|| until_ns.min(timer_ns).min(self.check_timeouts_ns))
+    }
+
+    pub(super) fn attend(&mut self, id: ConnId) {
+        if self.plan.quantum_ns > 0 {
+            self.attended.push(id);
+        }
+    }
+
+    /// A connection is being opened, or some of its request or of its answer is lacking.
+    fn is_our_turn(&self, id: ConnId) -> bool {
+        let conn = &self.pool[id];
+        match (conn.state, &conn.flight, &conn.wire, conn.multi.as_deref()) {
+            (State::Connecting | State::Opening, ..) => true,
+            (State::Idle, .., Some(Multi { link: Some(link), .. })) => link.is_reading(),
+            (State::Busy, Some(flight), Some(wire), _) if conn.role != Role::Slow => {
+                let request = &self.plan.requests[flight.ask.request];
+                conn.exchange.response.has_begun() || !conn.exchange.is_sent(wire, request)
+            }
+            _ => false,
+        }
+    }
+
+    /// Handles what has happened, and what the clock says.
+    pub fn handle(&mut self, events: &mut Vec<Event>) {
+        // An answer that one read brings was there when the wait ended.
+        let seen_ns = self.sight.now_ns;
+        let again = std::mem::take(&mut self.again);
+        for event in again.into_iter().chain(events.drain(..)) {
+            if let Some(id) = self.pool.happened(&event) {
+                self.on_event(id, event.flags, seen_ns);
+            }
+            self.send_due();
+            self.send_frames();
+        }
+        self.run_timers();
+        self.send_due();
+        self.send_frames();
+        if self.sight.now_ns >= self.check_timeouts_ns {
+            self.check_timeouts();
+        }
+    }
+
+    fn on_event(&mut self, id: ConnId, flags: EventFlags, seen_ns: u64) {
+        let conn = &mut self.pool[id];
+        match conn.state {
+            State::Connecting => self.on_connected(id, seen_ns),
+            State::Opening => self.go_on_opening(id, flags),
+            State::Busy => {
+                if let (Some(flight), Some(wire)) = (&conn.flight, &mut conn.wire)
+                    && flags.contains(EventFlags::OUT)
+                {
+                    conn.exchange.go_on_sending(wire, &self.plan.requests[flight.ask.request]);
+                }
+                self.on_readable(id, flags, seen_ns);
+            }
+            State::Idle => {
+                if let Some(link) = conn.link() {
+                    link.arrived(is_hangup(flags));
+                    self.move_frames(id, seen_ns);
+                } else if !conn.is_quiet(flags) {
+                    // Nobody asked for what came, or the server closed: it is of no use.
+                    self.lost_idle(id);
+                }
+            }
+            State::Closed | State::Resting => {}
+        }
+    }
+
+    pub(super) fn at(&mut self, at_ns: u64, timer: Timer) {
+        self.timers.push(Reverse((at_ns, timer)));
+    }
+
+    fn run_timers(&mut self) {
+        let due_ns = self.sight.now_ns;
+        let mut end_ns = u64::MAX;
+        for _ in 0..TIMERS_AT_ONCE {
+            let Some(Reverse((at_ns, timer))) = self.timers.peek().copied() else { return };
+            if at_ns > due_ns || self.sight.now_ns > end_ns {
+                return;
+            }
+            self.timers.pop();
+            match timer {
+                Timer::Free(lane) => self.free(lane, self.sight.now_ns),
+                Timer::Connect(id) => {
+                    if matches!(self.pool[id].state, State::Resting | State::Closed) {
+                        self.connect(id);
+                    }
+                }
+                Timer::Read(id) => {
+                    self.pool[id].paused = false;
+                    if self.pool[id].state == State::Busy {
+                        self.on_readable(id, EventFlags::IN, self.sight.now_ns);
+                    }
+                }
+            }
+            self.send_due();
+            // Connecting and sending tell the time.
+            end_ns = end_ns.min(self.sight.now_ns + TIMERS_WITHIN_NS);
+        }
+    }
+
+    /// Ends requests and connects older than the timeout, and finds when the next one can be.
+    fn check_timeouts(&mut self) {
+        let now_ns = self.sight.now_ns;
+        let mut oldest_ns = now_ns;
+        let mut late = Vec::new();
+        for id in self.conns.iter().flatten().chain(&self.idle) {
+            match self.waits_since_ns(*id) {
+                Some(since) if now_ns.saturating_sub(since) >= self.plan.timeout_ns => {
+                    late.push(*id);
+                }
+                Some(since) => oldest_ns = oldest_ns.min(since),
+                None => {}
+            }
+        }
+        // Looking at every connection more often than once a millisecond would be load itself.
+        self.check_timeouts_ns = (oldest_ns + self.plan.timeout_ns).max(now_ns + MILLISECOND_NS);
+        for id in late {
+            // What came while this thread was busy with other connections is no timeout.
+            if matches!(self.pool[id].state, State::Idle | State::Busy) {
+                let seen_ns = self.sight.look();
+                self.on_event(id, EventFlags::IN, seen_ns);
+            }
+            let since_ns = self.waits_since_ns(id);
+            if since_ns.is_some_and(|since| now_ns.saturating_sub(since) >= self.plan.timeout_ns) {
+                self.timed_out(id, now_ns - self.plan.timeout_ns);
+            }
+        }
+    }
+
+    /// Since when a connection waits for the server, if it does.
+    fn waits_since_ns(&self, id: ConnId) -> Option<u64> {
+        let conn = &self.pool[id];
+        match conn.state {
+            State::Connecting | State::Opening => Some(conn.began_ns),
+            // Slow readers wait on purpose.
+            _ if conn.role == Role::Slow => None,
+            _ => conn.in_flight().map(|flight| flight.sent_ns).min(),
+        }
+    }
+
+    /// A connect, or what was sent by `sent_ns`, took longer than the timeout.
+    fn timed_out(&mut self, id: ConnId, sent_ns: u64) {
+        let seconds = self.plan.order.load.timeout_s;
+        let conn = &mut self.pool[id];
+        if matches!(conn.state, State::Connecting | State::Opening) {
+            return self.not_connected(id, &format!("not ready within {seconds} s"));
+        }
+        if conn.multi.is_none() {
+            let response = &conn.exchange.response;
+            let bytes = response.head_bytes + response.body_bytes;
+            let why = format!("no full answer within {seconds} s ({bytes} bytes came)");
+            return self.lost(id, Failure::Timeout, &why);
+        }
+        let why = format!("no full answer within {seconds} s");
+        while let Some(flight) = self.pool[id].link().and_then(|link| link.next_late(sent_ns)) {
+            if let Some(link) = self.pool[id].link()
+                && link.answered_ns < flight.sent_ns
+            {
+                // A connection on which nobody was answered meanwhile may be dead.
+                link.retire();
+            }
+            self.failed(id, &flight, Failure::Timeout, &why);
+            self.finish(id, flight.lane, self.sight.now_ns);
+        }
+        self.unsent.push(id);
+    }
+}

@@ -1,0 +1,306 @@
+//! The life of a request, from top to bottom: a lane is free and takes it on, it gets a connection,
+//! is sent, answered, judged and recorded, and its lane is free again. All protocols go this way;
+//! HTTP/2 only has several requests on their way on one connection.
+
+mod answering;
+mod driving;
+mod opening;
+mod sending;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustix::event::epoll::Event;
+use rustls::ClientConfig;
+
+use super::asks::{Asks, Part};
+use super::exchange::{Memory, READ_BYTES, Scratch};
+use super::flight::Flight;
+use super::plan::Plan;
+use super::poll::Poll;
+use super::pool::{ConnId, Pool, Role, State};
+use super::sight::Sight;
+use crate::clock::MILLISECOND_NS;
+use crate::record::{Beside, Recorder};
+use crate::schedule::Ask;
+
+/// How often a slow reader reads.
+const SLOW_READS_PER_S: u32 = 10;
+/// Connections that are opened at once; the others follow at a pace that listen queues can take.
+const OPENED_AT_ONCE: usize = 64;
+const OPENED_PER_MS: usize = 32;
+
+/// What is to be done at a given time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A lane begins, or its pause is over.
+    Free(usize),
+    Connect(ConnId),
+    /// A slow reader reads on.
+    Read(ConnId),
+}
+
+/// All that a thread does in a slot, driven by events and by the clock.
+pub struct Life<'a> {
+    plan: &'a Plan,
+    pool: &'a mut Pool,
+    poll: &'a Poll,
+    scratch: &'a mut Scratch,
+    pub sight: Sight,
+    /// Of the load, in the present window.
+    pub recorder: Recorder,
+    pub beside: Beside,
+    pub asks: Asks,
+    /// Connections by origin and number; those of slow readers follow those of the load.
+    conns: Vec<Vec<ConnId>>,
+    idle: Vec<ConnId>,
+    /// Connections of the load, and the users that share them.
+    connections: usize,
+    lanes: usize,
+    memory: Vec<Memory>,
+    timers: BinaryHeap<Reverse<(u64, Timer)>>,
+    /// What has not been handled to its end: other connections had to have their turn.
+    again: Vec<Event>,
+    /// Connections on which the next step is ours, and the server may wait for it.
+    attended: Vec<ConnId>,
+    /// When the last wait ended.
+    pub woke_ns: u64,
+    /// HTTP/2 connections with something to send.
+    unsent: Vec<ConnId>,
+    /// By origin.
+    tls: Vec<Option<Arc<ClientConfig>>>,
+    slow_read_bytes: usize,
+    /// Open loop: of requests that are due in this time, times are recorded; and how many of
+    /// them are on their way.
+    told_ns: Range<u64>,
+    owed: usize,
+    /// Answers to what was sent before this are late: the window is over.
+    over_since_ns: Option<u64>,
+    /// No request times out before.
+    check_timeouts_ns: u64,
+    /// Since when no connection could be made for the load.
+    unreachable_since_ns: Option<u64>,
+    reached: bool,
+    /// The server can't be reached as asked, and trying again would change nothing.
+    hopeless: bool,
+    /// Connects so far, to take source addresses in turn.
+    connects: usize,
+    /// Nothing more is asked.
+    draining: bool,
+    /// While draining: requests still awaited.
+    pub awaited: usize,
+}
+
+impl<'a> Life<'a> {
+    pub fn new(
+        plan: &'a Plan,
+        pool: &'a mut Pool,
+        poll: &'a Poll,
+        scratch: &'a mut Scratch,
+        part: Part,
+    ) -> Self {
+        let load = [(Role::Load, part.connections), (Role::Slow, part.slow)];
+        // Idle connections are held to the first origin.
+        let all = [load[0], load[1], (Role::Idle, part.idle)];
+        pool.begin_slot();
+        let claim =
+            |(index, origin)| pool.claim(origin, index, if index == 0 { &all } else { &load });
+        let mut conns: Vec<_> = plan.origins.iter().enumerate().map(claim).collect();
+        let idle = conns[0].split_off(part.connections + part.slow);
+        if plan.requests_per_connection != u32::MAX {
+            conns.iter().flatten().for_each(|id| pool[*id].close());
+        }
+        let tls = plan.origins.iter().map(|origin| pool.tls(origin, plan.tls.as_ref())).collect();
+        let (connections, lanes) = (part.connections, part.connections * plan.streams);
+        Life {
+            plan,
+            pool,
+            poll,
+            scratch,
+            sight: Sight::default(),
+            recorder: Recorder::default(),
+            beside: Beside::default(),
+            asks: Asks::new(part, lanes),
+            conns,
+            idle,
+            connections,
+            lanes,
+            memory: plan.requests.iter().map(|_| Memory::default()).collect(),
+            timers: BinaryHeap::new(),
+            again: Vec::new(),
+            attended: Vec::new(),
+            woke_ns: 0,
+            unsent: Vec::new(),
+            tls,
+            slow_read_bytes: slow_read_bytes(plan),
+            told_ns: 0..u64::MAX,
+            owed: 0,
+            over_since_ns: None,
+            check_timeouts_ns: 0,
+            unreachable_since_ns: None,
+            reached: false,
+            hopeless: false,
+            connects: 0,
+            draining: false,
+            awaited: 0,
+        }
+    }
+
+    /// Opens idle connections and, in an open loop, those that serve many requests.
+    pub fn open_ahead(&mut self) {
+        self.sight.look();
+        self.check_timeouts_ns = self.sight.now_ns + self.plan.timeout_ns;
+        for (nth, id) in self.wanted_ahead().into_iter().enumerate() {
+            if self.pool[id].state == State::Closed {
+                self.at(self.sight.now_ns + pace_ns(nth), Timer::Connect(id));
+            }
+        }
+    }
+
+    /// All that was to be opened ahead is, or something failed: what is missing is then opened
+    /// within the slot.
+    pub fn is_opened_ahead(&self) -> bool {
+        self.recorder.counts.seen.failures.total() + self.beside.idle.counts.seen.failures.total()
+            > 0
+            || self.wanted_ahead().iter().all(|id| self.pool[*id].state == State::Idle)
+    }
+
+    fn wanted_ahead(&self) -> Vec<ConnId> {
+        let serve_many = self.asks.is_open() && self.plan.requests_per_connection == u32::MAX;
+        let load = if serve_many { &self.conns[0][..self.connections] } else { &[] };
+        load.iter().chain(&self.idle).copied().collect()
+    }
+
+    /// Sets all lanes in motion.
+    pub fn begin(&mut self, start_ns: u64) {
+        self.sight.begin(start_ns);
+        let last = self.plan.lead_in_ns.saturating_add(self.plan.duration_ns);
+        let last = last.saturating_add(self.plan.tail_ns());
+        self.asks.begin(start_ns, start_ns.saturating_add(last));
+        let told = self.plan.told_ns();
+        self.told_ns = start_ns.saturating_add(told.start)..start_ns.saturating_add(told.end);
+        self.check_timeouts_ns = start_ns + self.plan.timeout_ns;
+        let slow = self.conns[0].len() - self.connections;
+        for lane in 0..self.lanes + slow {
+            let opened = if self.asks.is_open() { 0 } else { self.number_of(lane) };
+            self.at(start_ns + pace_ns(opened), Timer::Free(lane));
+        }
+    }
+
+    /// Everything due before `end_ns` has been answered, or has failed.
+    pub fn has_told_all(&self, end_ns: u64) -> bool {
+        self.owed == 0 && self.asks.is_taken_until(end_ns)
+    }
+
+    /// The server can't be reached: as asked, or for the whole timeout where only a count could
+    /// end the slot.
+    pub fn gave_up(&self) -> bool {
+        let since = self.unreachable_since_ns;
+        let patience_ns = self.plan.timeout_ns;
+        let endless = self.plan.duration_ns == u64::MAX;
+        self.hopeless
+            || endless && since.is_some_and(|since| self.sight.now_ns - since >= patience_ns)
+    }
+
+    /// How many requests of the load are on their way.
+    pub fn in_flight(&self) -> usize {
+        let of_load = self.conns.iter().flat_map(|ids| &ids[..self.connections]);
+        of_load.map(|id| self.pool[*id].in_flight().count()).sum()
+    }
+
+    /// From here on valid answers to what was sent before are late.
+    pub fn window_is_over(&mut self) {
+        self.over_since_ns = Some(self.sight.now_ns);
+        self.recorder.counts.requests.unanswered = self.in_flight() as u64;
+    }
+
+    /// Nothing more is asked. What is due and not sent by now, or not answered, enters the times
+    /// with how long it has waited.
+    pub fn settle(&mut self, end_ns: u64) {
+        self.draining = true;
+        self.timers.clear();
+        let mut unsent = Vec::from_iter(self.asks.end());
+        let mut unanswered = Vec::new();
+        for id in self.conns.iter().flatten() {
+            let conn = &mut self.pool[*id];
+            if conn.role == Role::Slow {
+                self.beside.slow.counts.requests.unanswered += u64::from(conn.state == State::Busy);
+                conn.flight = None;
+                conn.close();
+                continue;
+            }
+            unanswered.extend(conn.in_flight().map(|flight| flight.ask));
+            let waiting = conn.multi.iter_mut().flat_map(|multi| multi.waiting.drain(..));
+            let waiting: Vec<Flight> =
+                waiting.chain(conn.flight.take_if(|flight| flight.sent_ns == 0)).collect();
+            for flight in waiting {
+                // What was to be asked again had been counted as sent.
+                self.recorder.counts.requests.unanswered += u64::from(flight.counted);
+                unsent.push(flight.ask);
+            }
+            if conn.state == State::Resting {
+                conn.state = State::Closed;
+            }
+        }
+        self.awaited = unanswered.len();
+        if self.over_since_ns.is_none() {
+            self.over_since_ns = Some(self.sight.now_ns);
+            self.recorder.counts.requests.unanswered += unanswered.len() as u64;
+        }
+        let is_told = |ask: &Ask| ask.due_ns.filter(|due_ns| self.told_ns.contains(due_ns));
+        for due_ns in unanswered.iter().filter_map(is_told) {
+            self.recorder.times.waited.record(end_ns.saturating_sub(due_ns));
+        }
+        for due_ns in unsent.iter().filter_map(is_told).filter(|due_ns| *due_ns < end_ns) {
+            self.recorder.counts.requests.unsent += 1;
+            self.recorder.times.waited.record(end_ns - due_ns);
+        }
+        let busy = |id: &&ConnId| self.pool[**id].state == State::Busy;
+        self.beside.idle.counts.requests.unanswered = self.idle.iter().filter(busy).count() as u64;
+    }
+
+    /// Closes the connections on which something is not finished; tells how many idle ones are
+    /// held.
+    pub fn close_unfinished(&mut self) -> u64 {
+        for id in self.conns.iter().flatten().chain(&self.idle) {
+            let conn = &mut self.pool[*id];
+            let settled = matches!(conn.state, State::Idle | State::Closed);
+            if !settled || conn.in_flight().next().is_some() {
+                conn.flight = None;
+                conn.close();
+            }
+        }
+        let held = |id: &&ConnId| self.pool[**id].state == State::Idle;
+        self.idle.iter().filter(held).count() as u64
+    }
+}
+
+/// Where requests over connections of a role are recorded.
+fn book_of<'a>(role: Role, load: &'a mut Recorder, beside: &'a mut Beside) -> &'a mut Recorder {
+    match role {
+        Role::Load => load,
+        Role::Slow => &mut beside.slow,
+        Role::Idle => &mut beside.idle,
+    }
+}
+
+/// The client has got round to a request: until here it is its lag.
+fn turned_to(flight: &mut Flight, now_ns: u64, told_ns: &Range<u64>, recorder: &mut Recorder) {
+    let ready_ns = std::mem::take(&mut flight.ask.ready_ns);
+    if ready_ns > 0 && flight.ask.due_ns.is_some_and(|due_ns| told_ns.contains(&due_ns)) {
+        recorder.times.lag.record(now_ns.saturating_sub(ready_ns));
+    }
+}
+
+/// When the connection that is opened as the `nth` begins.
+fn pace_ns(nth: usize) -> u64 {
+    nth.saturating_sub(OPENED_AT_ONCE) as u64 / OPENED_PER_MS as u64 * MILLISECOND_NS
+}
+
+/// What a slow reader takes at a time.
+fn slow_read_bytes(plan: &Plan) -> usize {
+    let rate = plan.order.load.slow_readers.map_or(0, |slow| slow.bytes_per_s);
+    (rate.div_ceil(SLOW_READS_PER_S) as usize).min(READ_BYTES)
+}

@@ -1,0 +1,233 @@
+//! A request gets a connection.
+
+use std::sync::Arc;
+
+use rustix::event::epoll::EventFlags;
+use rustls::ClientConnection;
+
+use super::{Life, Timer, book_of, turned_to};
+use crate::clock::MILLISECOND_NS;
+use crate::engine::exchange::Sending;
+use crate::engine::flight::Flight;
+use crate::engine::link::Link;
+use crate::engine::pool::{ConnId, Role, State, is_hangup};
+use crate::engine::reasons;
+use crate::engine::wire::{Options, SMALL_WINDOW_BYTES, Wire};
+use crate::order::Protocol;
+use crate::record::{Failure, Fewest};
+use crate::schedule::Ask;
+use crate::tls;
+
+/// An idle connection asks once, the first request: the first origin is that one's, and a server
+/// may accept only connections that have asked (`TCP_DEFER_ACCEPT`, tcp(7)).
+const IDLE_ASKS: usize = 0;
+/// Rests between failed connections double up to about 100 ms.
+const MOST_DOUBLINGS: u32 = 7;
+
+impl Life<'_> {
+    /// Connects, after a while if that failed before, so that a server that closes at once isn't
+    /// hammered.
+    pub(super) fn reopen(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        if conn.rests_until_ns <= self.sight.now_ns {
+            return self.connect(id);
+        }
+        conn.state = State::Resting;
+        let until_ns = conn.rests_until_ns;
+        self.at(until_ns, Timer::Connect(id));
+    }
+
+    /// A connection was of no use: the next one is opened later, and later again after that.
+    pub(super) fn strike(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        let doublings = conn.strikes.min(MOST_DOUBLINGS);
+        conn.strikes += 1;
+        let rest_ns = (MILLISECOND_NS << doublings).min(100 * MILLISECOND_NS);
+        conn.rests_until_ns = self.sight.now_ns + rest_ns;
+    }
+
+    pub(super) fn connect(&mut self, id: ConnId) {
+        let began_ns = self.sight.look();
+        let sources = &self.plan.sources;
+        let source = (!sources.is_empty()).then(|| sources[self.connects % sources.len()]);
+        self.connects += 1;
+        let conn = &mut self.pool[id];
+        conn.began_ns = began_ns;
+        if conn.role == Role::Idle {
+            let ask = Ask { request: IDLE_ASKS, due_ns: None, ready_ns: 0 };
+            conn.flight = Some(Flight::new(conn.number, ask));
+        }
+        let waiting = conn.multi.iter_mut().flat_map(|multi| &mut multi.waiting);
+        for flight in waiting.chain(&mut conn.flight) {
+            turned_to(flight, began_ns, &self.told_ns, &mut self.recorder);
+        }
+        let options = Options {
+            source,
+            window_bytes: (conn.role == Role::Slow).then_some(SMALL_WINDOW_BYTES),
+            no_delay: self.plan.no_delay,
+            stamped: self.plan.origins[conn.origin].stamped,
+        };
+        let origin = &self.plan.origins[conn.origin];
+        match Wire::open(&origin.addresses[conn.address], options) {
+            Err(error) => self.not_connected(id, &error.to_string()),
+            Ok((wire, connected)) => {
+                conn.wire = Some(wire);
+                conn.state = State::Connecting;
+                match origin.tls.is_none() && origin.protocol == Protocol::Http1 {
+                    true => self.send_at_once(id, connected),
+                    false => self.watch(id, true),
+                }
+            }
+        }
+    }
+
+    /// On loopback a connection is mostly there at once, so sending is tried without waiting for
+    /// the event: that saves one wake-up per connection.
+    fn send_at_once(&mut self, id: ConnId, connected: bool) {
+        if self.pool[id].flight.is_none() && !connected {
+            return self.watch(id, true);
+        }
+        self.prepare(id);
+        let sent_ns = self.sight.look();
+        match self.write(id) {
+            Sending::Nothing if !connected => self.watch(id, true),
+            Sending::Broken(error) => self.not_connected(id, &error.to_string()),
+            outcome => {
+                self.pool[id].connected_ns = sent_ns;
+                self.established(id);
+                self.sent(id, sent_ns);
+                self.watch(id, !matches!(outcome, Sending::All));
+            }
+        }
+    }
+
+    fn watch(&mut self, id: ConnId, room: bool) {
+        self.attend(id);
+        let key = self.pool.key(id);
+        let conn = &mut self.pool[id];
+        conn.watches_room = room;
+        let Some(wire) = &conn.wire else { return };
+        if let Err(error) = self.poll.watch(wire, key, room) {
+            self.no_connection(id, &format!("cannot watch the socket: {error}"));
+        }
+    }
+
+    pub(super) fn on_connected(&mut self, id: ConnId, seen_ns: u64) {
+        let conn = &mut self.pool[id];
+        let Some(wire) = &mut conn.wire else { return };
+        if let Err(error) = wire.connected() {
+            return self.not_connected(id, &error.to_string());
+        }
+        conn.connected_ns = seen_ns;
+        let tls = self.plan.origins[conn.origin].tls.as_ref().zip(self.tls[conn.origin].as_ref());
+        if let Some(((name, _), config)) = tls {
+            match ClientConnection::new(Arc::clone(config), name.clone()) {
+                Ok(tls) => wire.secure(tls),
+                Err(error) => return self.no_connection(id, &format!("TLS: {error}")),
+            }
+        }
+        conn.state = State::Opening;
+        self.go_on_opening(id, EventFlags::empty());
+    }
+
+    /// TLS is agreed upon, then HTTP/2 begun.
+    pub(super) fn go_on_opening(&mut self, id: ConnId, flags: EventFlags) {
+        let conn = &mut self.pool[id];
+        let origin = &self.plan.origins[conn.origin];
+        if let Some(wire) = &mut conn.wire {
+            match wire.handshake() {
+                Ok(false) => return,
+                Ok(true) => {}
+                Err(error) => return self.refused(id, reasons::no_tls(origin, &error)),
+            }
+            if let Some((alpn, resumed)) = wire.agreed() {
+                let took_ns = self.sight.look() - conn.connected_ns;
+                if origin.protocol == Protocol::Http2 && alpn != Some(tls::ALPN_HTTP2) {
+                    return self.refused(id, reasons::no_alpn(origin));
+                }
+                conn.handshake = Some((took_ns, resumed));
+            }
+        }
+        let Some(multi) = &mut conn.multi else {
+            self.established(id);
+            return self.send(id);
+        };
+        if let Some(wire) = conn.wire.take() {
+            multi.link = Some(Link::begin(wire));
+        }
+        let Some(link) = &mut multi.link else { return };
+        link.arrived(is_hangup(flags));
+        let more = link.move_frames();
+        if !link.is_usable() {
+            let end = multi.link.take().and_then(Link::into_end);
+            return self.refused(id, reasons::no_http2(origin, end));
+        }
+        if link.allowed > 0 {
+            // Without a limit the library says the largest number there is.
+            let allowed = u32::try_from(link.allowed).unwrap_or(u32::MAX);
+            self.recorder.counts.http2.streams_allowed += Fewest(Some(allowed));
+            conn.state = State::Idle;
+            self.established(id);
+            self.send(id);
+        }
+        if more {
+            self.handle_again(id, flags);
+        }
+    }
+
+    /// A connection is ready for requests.
+    fn established(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        conn.failed_addresses = 0;
+        let (connect_ns, role) = (conn.connected_ns - conn.began_ns, conn.role);
+        let handshake = conn.handshake.take();
+        let book = book_of(role, &mut self.recorder, &mut self.beside);
+        book.counts.seen.connections.opened += 1;
+        book.times.connect.record(connect_ns);
+        if let Some((took_ns, resumed)) = handshake {
+            book.times.handshake.record(took_ns);
+            book.counts.handshakes.resumed += u64::from(resumed);
+            book.counts.handshakes.full += u64::from(!resumed);
+        }
+        self.reached = true;
+        if role != Role::Idle {
+            self.unreachable_since_ns = None;
+        }
+    }
+
+    /// An address could not be connected to: the next one is tried.
+    pub(super) fn not_connected(&mut self, id: ConnId, why: &str) {
+        let conn = &mut self.pool[id];
+        let addresses = self.plan.origins[conn.origin].addresses.len();
+        conn.address = (conn.address + 1) % addresses;
+        conn.failed_addresses += 1;
+        if conn.failed_addresses < addresses {
+            conn.close();
+            return self.connect(id);
+        }
+        conn.failed_addresses = 0;
+        self.no_connection(id, why);
+    }
+
+    /// The server would not have it; where that is for good, the slot is without hope.
+    fn refused(&mut self, id: ConnId, (why, for_good): (String, bool)) {
+        self.hopeless |= for_good && !self.reached;
+        self.no_connection(id, &why);
+    }
+
+    fn no_connection(&mut self, id: ConnId, why: &str) {
+        let conn = &mut self.pool[id];
+        let text = format!("connect to {}: {why}", self.plan.origins[conn.origin]);
+        conn.close();
+        let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
+        book.counts.seen.failures.count(Failure::Connect);
+        book.counts.seen.failure_samples.keep(text);
+        if conn.role != Role::Idle {
+            self.unreachable_since_ns.get_or_insert(self.sight.now_ns);
+        }
+        self.strike(id);
+        if !self.draining {
+            self.reopen(id);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A lane is free and takes a request on, which is sent.
+
+use super::{Life, book_of, turned_to};
+use crate::engine::exchange::Sending;
+use crate::engine::flight::Flight;
+use crate::engine::link::Link;
+use crate::engine::pool::{ConnId, Multi, Role, State};
+use crate::order::Unit;
+use crate::schedule::Ask;
+
+impl Life<'_> {
+    /// A lane has nothing in flight since `since_ns`.
+    pub(super) fn free(&mut self, lane: usize, since_ns: u64) {
+        if lane >= self.lanes {
+            let ask = self.asks.next_slow();
+            self.start(lane, ask);
+        } else if !self.asks.is_open() {
+            if let Some(ask) = self.asks.next_of_stock() {
+                self.start(lane, ask);
+            }
+        } else if self.session_goes_on(lane) {
+            let ask = self.asks.next_undue();
+            self.start(lane, ask);
+        } else {
+            let number = self.number_of(lane);
+            let was_lost = self.conns.iter().any(|ids| self.pool[ids[number]].strikes > 0);
+            self.asks.wait(lane, was_lost);
+            self.take(since_ns);
+            self.dispatch();
+        }
+    }
+
+    /// Where whole connections are due, the requests of one follow each other.
+    fn session_goes_on(&self, lane: usize) -> bool {
+        let arrivals = self.plan.order.load.arrivals.as_ref();
+        arrivals.is_some_and(|arrivals| arrivals.unit == Unit::Connection)
+            && self.conns.iter().any(|ids| {
+                let conn = &self.pool[ids[lane]];
+                let multi = conn.multi.as_ref().and_then(|multi| multi.link.as_ref());
+                conn.state == State::Idle && conn.requests > 0 && multi.is_none_or(Link::is_usable)
+            })
+    }
+
+    fn take(&mut self, free_since_ns: u64) {
+        let held = self.asks.held_due_ns();
+        self.asks.take(self.sight.now_ns, free_since_ns);
+        let taken = self.asks.held_due_ns().filter(|_| held.is_none());
+        self.owed += usize::from(taken.is_some_and(|due_ns| self.told_ns.contains(&due_ns)));
+    }
+
+    /// Open loop: what is due must not wait until all events are handled.
+    pub(super) fn send_due(&mut self) {
+        if self.asks.held_due_ns().is_some() {
+            self.sight.look();
+            self.dispatch();
+        }
+    }
+
+    /// HTTP/2: sends what was handed to connections.
+    pub(super) fn send_frames(&mut self) {
+        while let Some(id) = self.unsent.pop() {
+            self.move_frames(id, self.sight.now_ns);
+        }
+    }
+
+    /// Sends what is due, as long as lanes are free.
+    fn dispatch(&mut self) {
+        loop {
+            let (pool, ids, connections) = (&mut *self.pool, &self.conns[0], self.connections);
+            let has_room = |lane: &usize| match pool[ids[lane % connections]].multi.as_deref_mut() {
+                Some(Multi { link: Some(link), waiting }) => {
+                    link.has_room() && link.in_flight + waiting.len() < link.allowed
+                }
+                _ => true,
+            };
+            let Some((lane, ask)) = self.asks.next_due(self.sight.now_ns, has_room) else { return };
+            self.start(lane, ask);
+            // The next lane has been free at least since this request was due.
+            self.take(ask.ready_ns);
+        }
+    }
+
+    /// The number of a lane's connection; the streams of one connection are lanes far apart, so
+    /// that the first ones spread.
+    pub(super) fn number_of(&self, lane: usize) -> usize {
+        match lane {
+            first if first < self.connections => first,
+            lane if lane < self.lanes => lane % self.connections,
+            slow => slow - self.lanes + self.connections,
+        }
+    }
+
+    fn start(&mut self, lane: usize, ask: Ask) {
+        let number = self.number_of(lane);
+        let id = self.conns[self.plan.requests[ask.request].origin][number];
+        let conn = &mut self.pool[id];
+        match &mut conn.multi {
+            Some(multi) => multi.waiting.push_back(Flight::new(lane, ask)),
+            None => conn.flight = Some(Flight::new(lane, ask)),
+        }
+        match conn.state {
+            State::Idle => self.send(id),
+            State::Closed => self.reopen(id),
+            // It sends when it is ready.
+            State::Resting | State::Connecting | State::Opening | State::Busy => {}
+        }
+    }
+
+    /// Sends a connection's request, if it has one.
+    pub(super) fn send(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        if let Some(multi) = &mut conn.multi {
+            if !multi.waiting.is_empty() {
+                self.unsent.push(id);
+            }
+            return;
+        }
+        if conn.flight.is_none() {
+            conn.state = State::Idle;
+            return;
+        }
+        self.prepare(id);
+        let sent_ns = self.sight.look();
+        match self.write(id) {
+            Sending::All => self.sent(id, sent_ns),
+            Sending::Some | Sending::Nothing => {
+                self.sent(id, sent_ns);
+                self.watch_room(id);
+            }
+            // Closed by the server before we wrote: not a sent request; open a new connection.
+            Sending::Broken(_) => {
+                self.server_closed(id);
+                self.pool[id].close();
+                self.strike(id);
+                self.reopen(id);
+            }
+        }
+    }
+
+    /// Makes a connection ready for the request it is to send.
+    pub(super) fn prepare(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        let Some(flight) = conn.flight else { return };
+        let request = &self.plan.requests[flight.ask.request];
+        let is_idle = conn.role == Role::Idle;
+        let hash = self.memory[flight.ask.request].next_hash(request, !is_idle);
+        let last = !is_idle && conn.requests + 1 >= self.plan.requests_per_connection;
+        conn.exchange.begin(request, hash, last, self.plan.order.load.cookies);
+    }
+
+    #[inline(always)]
+    pub(super) fn write(&mut self, id: ConnId) -> Sending {
+        let conn = &mut self.pool[id];
+        match (&conn.flight, &mut conn.wire) {
+            (Some(flight), Some(wire)) => {
+                conn.exchange.send(wire, &self.plan.requests[flight.ask.request])
+            }
+            _ => Sending::All,
+        }
+    }
+
+    pub(super) fn sent(&mut self, id: ConnId, sent_ns: u64) {
+        let conn = &mut self.pool[id];
+        let Some(flight) = &mut conn.flight else {
+            conn.state = State::Idle;
+            return;
+        };
+        turned_to(flight, sent_ns, &self.told_ns, &mut self.recorder);
+        (flight.sent_ns, flight.counted) = (sent_ns, true);
+        conn.state = State::Busy;
+        let reused = conn.requests > 0;
+        conn.requests += 1;
+        let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
+        book.counts.requests.sent += 1;
+        book.counts.seen.connections.reused_requests += u64::from(reused);
+    }
+
+    fn watch_room(&mut self, id: ConnId) {
+        self.attend(id);
+        let key = self.pool.key(id);
+        let conn = &mut self.pool[id];
+        if let Some(wire) = &conn.wire
+            && !std::mem::replace(&mut conn.watches_room, true)
+        {
+            // It is watched already, so this takes no memory of the kernel's that could lack.
+            let _ = self.poll.watch_room(wire, key);
+        }
+    }
+
+    /// HTTP/2: hands over what waits, as far as there are streams for it.
+    pub(super) fn submit(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        let Some(Multi { link: Some(link), waiting }) = conn.multi.as_deref_mut() else { return };
+        while !waiting.is_empty() && link.has_room() {
+            let sent_ns = self.sight.look();
+            let Some(mut flight) = waiting.pop_front() else { return };
+            let asked_before = flight.counted;
+            let request = &self.plan.requests[flight.ask.request];
+            let Some(message) = &request.message else { return };
+            turned_to(&mut flight, sent_ns, &self.told_ns, &mut self.recorder);
+            (flight.sent_ns, flight.counted) = (sent_ns, true);
+            let hash = self.memory[flight.ask.request].next_hash(request, true);
+            let number = flight.lane / self.connections;
+            if !link.send(number, flight, message, request.is_head, hash) {
+                let unsent = Flight { sent_ns: 0, counted: asked_before, ..flight };
+                return waiting.push_front(unsent);
+            }
+            self.recorder.counts.requests.sent += u64::from(!asked_before);
+            self.recorder.counts.seen.connections.reused_requests +=
+                u64::from(!asked_before && conn.requests > 0);
+            conn.requests += 1;
+            if conn.requests >= self.plan.requests_per_connection {
+                link.retire();
+            }
+        }
+    }
+}
