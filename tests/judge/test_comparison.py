@@ -5,8 +5,9 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from webdyno.judge import judge
-from webdyno.judge.comparison import compare_arms, fewest_blocks, log_ratios, shown_estimate
+from webdyno.judge.comparison import compare_arms, fewest_blocks, shown_estimate
 from webdyno.judge.interval import estimate
+from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.measured import Measured
 from webdyno.judge.sentences import headline
 from webdyno.model.judgement import Comparison, Judgement, Verdict

@@ -1,21 +1,21 @@
 """Arms against the baseline on one metric: ratio, interval, verdict, what is still needed."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from math import exp, expm1, inf, isfinite, log, log1p
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import exp, expm1, log, log1p
 
 import numpy as np
 
-from webdyno.judge.bias import bounds_of, limited_by
-from webdyno.judge.bounds import Bound, of_ratio, tipping, widened
+from webdyno.judge.bounds import tipping, widened
+from webdyno.judge.evidence import Evidence, evidence_of
 from webdyno.judge.interval import (
     LARGEST_LOG,
     Estimate,
     Logs,
     estimate,
     sign_flip_p,
-    within_floats,
 )
+from webdyno.judge.log_ratios import Values, pair_of
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.question import ask_within, excluded, excluded_difference, question_of
@@ -25,10 +25,8 @@ from webdyno.model.format import ratio, ratio_range
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import (
     ArmValue,
-    Bias,
     Comparison,
     Finding,
-    LimitedBy,
     Metric,
     OneSidedAnswer,
     QuantileRange,
@@ -54,9 +52,6 @@ MOST_EXCLUDED = 0.05
 WITHOUT_DIFFERENCE = {Verdict.UNDECIDED, Verdict.EQUIVALENT}
 WORTH_EXCLUDING = 1.0
 """Differences, as a share, beyond which nobody asks whether they are excluded."""
-
-Values = Mapping[int, float]
-"""A metric of an arm by block number."""
 
 
 def compare_with_baseline(
@@ -150,7 +145,7 @@ def compare_family(
     Holm's step-down: the clearest difference must hold at alpha / m, the next one at
     alpha / (m - 1) and so on; after the first that doesn't hold, the rest are asked at its level.
     """
-    pairs = [_pair_of(measured, arm, other, rule) for arm, other, rule in asked]
+    pairs = [pair_of(measured, arm, other, rule) for arm, other, rule in asked]
     p = [sign_flip_p(pair.d) for pair in pairs]
     compared: dict[int, Comparison] = {}
     left, all_hold = len(pairs), True
@@ -205,50 +200,6 @@ def compare_family(
     return [compared[at] for at in range(len(asked))]
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What the run tells of the bias of an arm and the baseline on a metric."""
-
-    together: Bound
-    """Of their log ratio."""
-    biases: list[Bias]
-    limited_by: dict[str, LimitedBy]
-
-    @property
-    def biased(self) -> bool:
-        """Whether anything counts against the verdict."""
-        return bool(self.together.up or self.together.down)
-
-    def against(self, d: Logs) -> Logs:
-        """Move log ratios towards "no difference" as far as they can have been moved away."""
-        return within_floats(d - self.together.up if d.sum() > 0 else d + self.together.down)
-
-
-def evidence_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> Evidence:
-    """Bound the bias of a comparison from probe readings.
-
-    A client at its limit may have kept an arm from being any faster. A link that is full is a part
-    of the experiment: over it nothing is faster.
-    """
-    bounds, limits = {}, {}
-    for name, other in ((arm, baseline), (baseline, arm)):
-        bounds[name] = bounds_of(measured, name, other, rule)
-        limit = limited_by(measured, name, rule)
-        if limit is not None:
-            limits[name] = limit
-        if limit == "client":
-            bounds[name].append(Bound("client-bound", down=inf))
-    return Evidence(
-        together=of_ratio(bounds[arm], bounds[baseline]),
-        biases=[
-            Bias(cause=it.cause, arm=name, too_low=_factor(it.down), too_high=_factor(it.up))
-            for name, all_of_them in bounds.items()
-            for it in all_of_them
-        ],
-        limited_by=limits,
-    )
-
-
 def one_sided(
     d: Logs, evidence: Evidence, measure: Measure, rule: MetricRule
 ) -> OneSidedAnswer | None:
@@ -279,45 +230,6 @@ def tells_enough(comparison: Comparison, *, bounded: bool = True) -> bool:
     if verdict is Verdict.UNDECIDED:
         return interval is not None and excluded_difference(interval) <= MOST_EXCLUDED
     return verdict not in {None, Verdict.INVALID}
-
-
-def _factor(log_factor: float) -> float | None:
-    return exp(log_factor) if isfinite(log_factor) and log_factor < LARGEST_LOG else None
-
-
-@dataclass(frozen=True)
-class LogRatios:
-    """ln(arm / baseline) in each block in which both have a value."""
-
-    arm: str
-    blocks: list[int]
-    d: Logs
-
-
-def log_ratios(values: Mapping[str, Values]) -> list[LogRatios]:
-    """Pair each arm with the baseline, which is the first one, block by block."""
-    baseline, *others = values
-    return [_pair(arm, values[arm], values[baseline]) for arm in others]
-
-
-@dataclass(frozen=True)
-class _Pair(LogRatios):
-    """The log ratios with the values that they are of."""
-
-    a: Values
-    b: Values
-
-
-def _pair_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> _Pair:
-    a, b = measured.values(arm, rule), measured.values(baseline, rule)
-    found = _pair(arm, a, b)
-    return _Pair(arm, found.blocks, found.d, a, b)
-
-
-def _pair(arm: str, a: Values, b: Values) -> LogRatios:
-    blocks = sorted(a.keys() & b.keys())
-    d = np.array([log(a[n]) - log(b[n]) for n in blocks])
-    return LogRatios(arm, blocks, within_floats(d))
 
 
 def fewest_blocks(measure: Measure, comparisons: int, alpha: float = ALPHA) -> int:

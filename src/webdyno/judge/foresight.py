@@ -3,13 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from webdyno.judge.comparison import (
-    ALPHA,
-    SEQUENTIAL_FACTOR,
-    LogRatios,
-    wanted_half_width,
-)
+from webdyno.judge.comparison import ALPHA, SEQUENTIAL_FACTOR, wanted_half_width
 from webdyno.judge.interval import Estimate, estimate, t_quantile
+from webdyno.judge.log_ratios import LogRatios
 from webdyno.judge.measured import Measured
 from webdyno.judge.stop import blocks_for_an_answer, deciding_pairs
 from webdyno.judge.validity import left_out_slots, valid_for

@@ -19,10 +19,12 @@ import numpy as np
 
 from webdyno.judge.bias import limited_by
 from webdyno.judge.bounds import UNBIASED, Bound
-from webdyno.judge.comparison import evidence_of, floor_share, log_ratios
+from webdyno.judge.comparison import floor_share
+from webdyno.judge.evidence import evidence_of
 from webdyno.judge.gate_findings import FoundAt, notes_on, spoiling
 from webdyno.judge.gate_sentences import headline
 from webdyno.judge.interval import Estimate, Logs, estimate
+from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.measured import Measured
 from webdyno.judge.question import RISK, OneSided, OneSidedAnswer, ask_within
 from webdyno.judge.sweep import PointRun, runs_by_point

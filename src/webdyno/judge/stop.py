@@ -6,18 +6,17 @@ from math import log1p
 
 from webdyno.judge.comparison import (
     ALPHA,
-    LogRatios,
     asked_about,
     compare_with_baseline,
     fewest_blocks,
     hard_to_tell,
-    log_ratios,
     shown_estimate,
 )
 from webdyno.judge.endpoints import together
 from webdyno.judge.gate import answer_at
 from webdyno.judge.interval import estimate
 from webdyno.judge.league import blocks_to_a_look, is_look
+from webdyno.judge.log_ratios import LogRatios, log_ratios
 from webdyno.judge.measured import Measured
 from webdyno.judge.race import hopeless, still_racing
 from webdyno.judge.validity import left_out_slots, valid_for
