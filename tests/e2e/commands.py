@@ -18,6 +18,8 @@ from random import Random, SystemRandom
 import pytest
 
 from webdyno.cli import run_command
+from webdyno.model.records import SlotRecord
+from webdyno.run.folder import RunFolder
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
 QUICK = (
@@ -27,6 +29,8 @@ QUICK = (
     "--budget=1s",
 )
 """Makes a run as short as the method allows: six blocks of four short slots."""
+FEW = ("--set=load.connections=4", *QUICK)
+"""Does it with as few connections as a small server of Python stands."""
 PATIENCE_S = 120
 INTERRUPTED = 130
 
@@ -213,3 +217,14 @@ def _command(process: Path) -> bytes:
         return (process / "cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def slots(folder: Path) -> list[SlotRecord]:
+    """Give the slots of the run that `run_blocks` left in a folder."""
+    records = RunFolder.open(folder / "run").records()
+    return [it for it in records if isinstance(it, SlotRecord)]
+
+
+def statuses(folder: Path) -> set[str]:
+    """The status codes of all answers; a short slot on a busy machine may have had none."""
+    return {code for it in slots(folder) for code in it.load.by_status}

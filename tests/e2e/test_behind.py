@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from urllib.request import urlopen
 
-from e2e.commands import QUICK, run_blocks, webdyno
+from e2e.commands import FEW, run_blocks, webdyno
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.records import SlotRecord
@@ -60,7 +60,6 @@ mkdir -p public
 ask -N -e "SELECT word FROM words" >public/words.txt
 cd public && exec python3 -m http.server --bind 127.0.0.1 "$PORT"
 """
-FEW = ("--set=load.connections=4", *QUICK)
 
 
 def commit(folder: Path) -> None:

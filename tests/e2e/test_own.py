@@ -1,4 +1,4 @@
-"""A user's own systems as arms: real commands, revisions, configurations and running servers."""
+"""A user's own systems as arms: real commands, revisions and running servers."""
 
 import json
 import os
@@ -17,16 +17,19 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import (
+    FEW,
     QUICK,
     environment,
     left_behind,
     run_blocks,
+    slots,
     started_webdyno,
+    statuses,
     wait_for,
     webdyno,
     webdyno_here,
 )
-from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.model.records import CertificateRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack import certificates
 from webdyno.stack.ports import free_port
@@ -51,7 +54,6 @@ http.server.ThreadingHTTPServer.request_queue_size = 128
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Hello).serve_forever()
 """
 CMD = f"cmd:{sys.executable} server.py $PORT"
-FEW = ("--set=load.connections=4", *QUICK)
 
 
 @pytest.fixture
@@ -85,16 +87,6 @@ def git(folder: Path, *words: str) -> str:
 def commit(folder: Path) -> None:
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "x")
-
-
-def slots(folder: Path) -> list[SlotRecord]:
-    records = RunFolder.open(folder / "run").records()
-    return [it for it in records if isinstance(it, SlotRecord)]
-
-
-def statuses(folder: Path) -> set[str]:
-    """The status codes of all answers; a short slot on a busy machine may have had none."""
-    return {code for it in slots(folder) for code in it.load.by_status}
 
 
 def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(home: Path) -> None:
@@ -367,223 +359,6 @@ def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
     git(repository, "submodule", "deinit", "-q", "--force", "lib")
     without = webdyno("duel", "rev:HEAD~1", CMD, folder=repository)
     assert "rev:HEAD~1 is built without its submodule lib" in without.stderr
-
-
-NGINX = """
-user nginx;
-pid /run/nginx.pid;
-error_log /var/log/nginx/error.log warn;
-events { worker_connections 256; }
-http {
-    access_log /var/log/nginx/access.log;
-    server {
-        listen 80; listen [::]:80;
-        root /var/www/html;
-        location ~ "^/a{2,3}$" { return 204; }
-    }
-    server { listen 8080; return 301 http://example.org/; }
-}
-"""
-APACHE = """
-<VirtualHost *:80>
-    DocumentRoot /var/www/html
-    CustomLog ${APACHE_LOG_DIR}/access.log combined
-    User root
-</VirtualHost>
-<VirtualHost *:443>
-    SSLEngine on
-</VirtualHost>
-"""
-LIGHTTPD = """
-server.document-root = "/var/www/html"
-server.port = 80
-server.username = "www-data"
-index-file.names = ( "index.html" )
-"""
-CADDY = """
-{
-    email me@example.org
-    log {
-        output file /var/log/caddy/caddy.log
-    }
-}
-example.org {
-    root * /var/www/html
-    file_server
-    log {
-        output file /var/log/caddy/access.log
-    }
-}
-:8080 {
-    respond "another"
-}
-"""
-HAPROXY = """
-global
-    log /dev/log local0
-    user haproxy
-    chroot /var/lib/haproxy
-    stats socket /run/haproxy/admin.sock mode 660
-    daemon
-defaults
-    mode http
-    log global
-    option httplog
-    timeout connect 5s
-    timeout client 5s
-    timeout server 5s
-frontend clients
-    bind *:80
-    bind :443 ssl crt /etc/haproxy/mine.pem alpn h2,http/1.1
-    http-request return status 200 content-type text/html string "<p>hello</p>"
-listen stats
-    bind :8404
-    stats enable
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("nginx", NGINX, ["listen 127.0.0.1:$PORT, not listen 80", "left out: user nginx"]),
-        (
-            "apache",
-            APACHE,
-            ["<VirtualHost *:$PORT>, not <VirtualHost *:80>", "left out: User root"],
-        ),
-        ("lighttpd", LIGHTTPD, ["server.port = $PORT"]),
-        (
-            "caddy",
-            CADDY,
-            [
-                "listen 127.0.0.1:$PORT, not :443",
-                "no TLS, since what is asked for is HTTP without it",
-                "log RUN/access.log, not /var/log/caddy/access.log",
-                "example.org answers, whatever host is asked for",
-            ],
-        ),
-        (
-            "haproxy",
-            HAPROXY,
-            [
-                "bind 127.0.0.1:$PORT, not bind *:80",
-                "bind unix@RUN/8404.sock, not bind :8404",
-                "log ring@webdyno local0, not log /dev/log local0",
-                "left out: user haproxy (an ordinary user has no other)",
-            ],
-        ),
-    ],
-)
-def test_a_configuration_is_moved_and_measured(
-    open_folder: Path, name: str, text: str, says: list[str]
-) -> None:
-    home = open_folder  # the servers' user has to get there
-    (home / "public").mkdir()
-    (home / "public/index.html").write_text("<p>hello</p>")
-    (home / "mine.conf").write_text(text)
-    served = f"http {{ server {{ listen 80; root {home}/public; }} }}"
-    (home / "other.conf").write_text(f"events {{}} {served}")
-    root = () if name == "haproxy" else ("--root=public",)
-    words = ("duel", "conf:mine.conf", "conf:nginx:other.conf", *root, *FEW)
-    told = run_blocks(1, *words, folder=home)
-    assert f"conf:mine.conf, as {name} runs it here:" in told
-    for change in says:
-        assert change in told
-    assert statuses(home) == {"200"}
-    kept = [*(home / "run/catalog/services").glob("conf-mine*/*[!l]")]
-    assert kept
-    assert all(it.stat().st_mode & 0o077 == 0 for it in kept)
-
-
-SECURE = {
-    "nginx": "http { server { listen 81; } server { listen 443 ssl http2; root public; "
-    "ssl_certificate mine.pem; ssl_certificate_key mine.pem; } }",
-    "apache": "<VirtualHost *:80>\n</VirtualHost>\n<VirtualHost *:443>\nSSLEngine on\n"
-    "Protocols h2 http/1.1\nDocumentRoot /var/www\n"
-    "SSLCertificateFile /etc/mine.pem\nSSLCertificateKeyFile /etc/mine.pem\n</VirtualHost>\n",
-    "lighttpd": 'server.modules = ("mod_openssl")\nindex-file.names = ("index.html")\n'
-    'server.document-root = "/var"\n$SERVER["socket"] == ":443" {\nssl.engine = "enable"\n'
-    'ssl.pemfile = "/etc/mine.pem"\n}\n',
-    "caddy": CADDY,
-    "haproxy": HAPROXY,
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "protocol"),
-    [*((name, "https") for name in SECURE), ("nginx", "h2"), ("haproxy", "h2")],
-)
-def test_a_configuration_is_measured_over_tls(open_folder: Path, name: str, protocol: str) -> None:
-    home = open_folder
-    (home / "public").mkdir()
-    (home / "public/index.html").write_text("<p>hello</p>")
-    (home / "mine.conf").write_text(SECURE[name])
-    root = () if name == "haproxy" else ("--root=public",)
-    arm = f"conf:{name}:mine.conf"
-    words = ("duel", arm, arm, *root, *FEW, f"--set=load.protocol={protocol}")
-    told = run_blocks(1, *words, folder=home)
-    assert "(the run's own)" in told
-    assert statuses(home) == {"200"}
-
-
-@pytest.mark.parametrize("name", ["caddy", "haproxy"])
-def test_a_certificate_that_can_be_read_is_kept(open_folder: Path, name: str) -> None:
-    home = open_folder
-    (home / "public").mkdir()
-    (home / "public/index.html").write_text("<p>hello</p>")
-    caddy = CADDY.replace("file_server", f"file_server\ntls {home}/mine.pem {home}/mine.pem")
-    haproxy = HAPROXY.replace("/etc/haproxy/mine.pem", f"{home}/mine.pem")
-    (home / "mine.conf").write_text({"caddy": caddy, "haproxy": haproxy}[name])
-    made = certificates.certificate("192.0.2.1", "ec")
-    (home / "mine.pem").write_text(made.certificate + made.key)
-    arm, root = f"conf:{name}:mine.conf", ("--root=public",) if name == "caddy" else ()
-    words = ("duel", arm, arm, *root, *FEW, "--set=load.protocol=https")
-    assert "the run's own" not in run_blocks(1, *words, folder=home)
-    assert statuses(home) == {"200"}
-
-
-def test_a_secret_in_a_caddyfile_is_filled_in_by_caddy(
-    open_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MINE", "s3cr3t-0f-mine")
-    (open_folder / "Caddyfile").write_text(':80 {\n    respond "{$SAYS}"\n}\n')
-    arm = "conf:caddy:Caddyfile"
-    run_blocks(1, "duel", arm, arm, "--env=SAYS=${env:MINE}", *FEW, folder=open_folder)
-    records = RunFolder.open(open_folder / "run").records()
-    certificate = next(it for it in records if isinstance(it, CertificateRecord))
-    assert {it.body_start for its in certificate.answers.values() for it in its} == {"…hidden…"}
-    files = [it for it in (open_folder / "run").rglob("*") if it.is_file()]
-    assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
-def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) -> None:
-    (open_folder / "private/public").mkdir(parents=True)
-    (open_folder / "private").chmod(0o700)
-    (open_folder / "mine.conf").write_text(NGINX)
-    words = ("duel", "conf:mine.conf", "conf:mine.conf", "--root=private/public")
-    done = webdyno(*words, folder=open_folder)
-    assert done.returncode == 2
-    assert re.search(r"as whom it runs, may not enter .*/private; allow it", done.stderr)
-
-
-def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(home: Path) -> None:
-    (home / "wrong.conf").write_text("events {}\nhttp { server { listen 80; rot /srv; } }")
-    done = webdyno("duel", "conf:wrong.conf", CMD, folder=home)
-    assert done.returncode == 3
-    assert 'unknown directive "rot"' in done.stderr
-    (home / "Caddyfile").write_text(":80 {\n    rot /srv\n}\n")
-    done = webdyno("duel", "conf:caddy:Caddyfile", CMD, folder=home)
-    assert done.returncode == 2
-    assert re.search(r"caddy says: .*Caddyfile:2.*unrecognized directive: rot", done.stderr)
-    (home / "h.cfg").write_text(HAPROXY.replace("http-request", "http-requst"))
-    done = webdyno("duel", "conf:h.cfg", CMD, folder=home)
-    assert done.returncode == 3
-    assert "unknown keyword 'http-requst' in 'frontend' section" in done.stderr
-    (home / "wrong.conf").write_text("events {}\nhttp { server { listen 80;")
-    done = webdyno_here("duel", "conf:wrong.conf", CMD, folder=home)
-    assert done.returncode == 2
-    assert re.search(r"wrong\.conf:2: unexpected end of file", done.stderr)
 
 
 UNIX = """
