@@ -219,12 +219,14 @@ def _command(process: Path) -> bytes:
         return b""
 
 
-def slots(folder: Path) -> list[SlotRecord]:
-    """Give the slots of the run that `run_blocks` left in a folder."""
-    records = RunFolder.open(folder / "run").records()
-    return [it for it in records if isinstance(it, SlotRecord)]
+def slots(run: RunFolder) -> list[SlotRecord]:
+    """Give the slots of a run."""
+    return [it for it in run.records() if isinstance(it, SlotRecord)]
 
 
 def statuses(folder: Path) -> set[str]:
-    """The status codes of all answers; a short slot on a busy machine may have had none."""
-    return {code for it in slots(folder) for code in it.load.by_status}
+    """Give the status codes of all answers in the run that `run_blocks` left in a folder.
+
+    Of all slots together, since a short one on a busy machine may have had none.
+    """
+    return {code for it in slots(RunFolder.open(folder / "run")) for code in it.load.by_status}

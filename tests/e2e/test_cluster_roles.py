@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import PATIENCE_S, QUICK
+from e2e.commands import PATIENCE_S, QUICK, slots
 from e2e.hosts import TestHost, ray_cluster_of
 from e2e.test_cluster import HEAD, begin, nothing_stays, wait_until
-from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
+from webdyno.model.records import BlockRecord, IncidentRecord
 from webdyno.run.folder import RunFolder
 
 pytestmark = [
@@ -54,10 +54,6 @@ def finished(
     told = said.read_text()
     assert (shared / out / "run.json").exists(), told
     return RunFolder.open(shared / out), told, code
-
-
-def slots(run: RunFolder) -> list[SlotRecord]:
-    return [it for it in run.records() if isinstance(it, SlotRecord)]
 
 
 def loading(shared: Path, out: str) -> bool:

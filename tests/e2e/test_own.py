@@ -102,7 +102,7 @@ def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(hom
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert left_behind(home) == []
-    found = slots(home)
+    found = slots(RunFolder.open(home / "run"))
     assert {it.arm for it in found} == {"plain", "inner"}
     assert all(it.load.requests.completed for it in found)
     assert all(it.servers.cpu_s > 0 for it in found)
@@ -185,7 +185,7 @@ def test_two_answers_that_differ_are_refused(home: Path) -> None:
     assert "or say by --ignore what may differ" in told
     same = (other, CMD, "--ignore=(hello|something-else)+", *FEW)
     run_blocks(1, "duel", *same, folder=home)
-    assert slots(home)
+    assert slots(RunFolder.open(home / "run"))
     wrong = webdyno("duel", other, CMD, "--ignore=$.a[", folder=home)
     assert wrong.returncode == 2
     assert "--ignore $.a[: '$.a[' is no path in JSON" in wrong.stderr
@@ -211,7 +211,7 @@ def test_what_runs_already_is_watched_and_left_alone(
     url = f"url:http://127.0.0.1:{port}"
     run_blocks(1, "duel", url, CMD, *FEW, folder=home)
     assert process.poll() is None
-    watched = [it for it in slots(home) if it.arm == url]
+    watched = [it for it in slots(RunFolder.open(home / "run")) if it.arm == url]
     assert watched
     assert all(it.servers.cpu_s > 0 and it.servers.means == "procfs" for it in watched)
     services = [it.readings.services["web"] for it in watched if it.readings]

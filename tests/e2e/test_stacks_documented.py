@@ -6,11 +6,9 @@ import subprocess
 import urllib.request
 from pathlib import Path
 
-from e2e.commands import QUICK, run_blocks
+from e2e.commands import QUICK, run_blocks, statuses
 from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
-from webdyno.model.records import SlotRecord
-from webdyno.run.folder import RunFolder
 from webdyno.stack import start_stack
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "catalogue.md"
@@ -26,10 +24,7 @@ def test_one_command_compares_a_server_of_ones_own(open_folder: Path) -> None:
     before, words = found.groups()
     subprocess.run(["/bin/sh", "-c", before], cwd=open_folder, check=True)
     run_blocks(1, *shlex.split(words.replace("\\\n", " ")), *QUICK, folder=open_folder)
-    slots = [
-        it for it in RunFolder.open(open_folder / "run").records() if isinstance(it, SlotRecord)
-    ]
-    assert {code for it in slots for code in it.load.by_status} == {"200"}
+    assert statuses(open_folder) == {"200"}
 
 
 def test_the_worked_example_works(tmp_path: Path) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, beside, run_blocks, webdyno
+from e2e.commands import QUICK, beside, run_blocks, slots, webdyno
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
-from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 
 pytestmark = pytest.mark.measures
@@ -63,10 +62,9 @@ def test_requests_wait_for_the_children_of_php_fpm(tmp_path: Path) -> None:
     assert "workers-all-busy" in notes, told
     note = notes["workers-all-busy"]
     assert "2 of 2 workers of phpfpm" in note.what
-    slots = [it for it in RunFolder.open(tmp_path / "run").records() if isinstance(it, SlotRecord)]
     counts = [
         (slot.readings.status["phpfpm"].requests, slot.load.requests.sent)
-        for slot in slots
+        for slot in slots(RunFolder.open(tmp_path / "run"))
         if slot.readings
     ]
     assert counts

@@ -8,13 +8,7 @@ import numpy as np
 
 from webdyno.judge.bounds import tipping, widened
 from webdyno.judge.evidence import Evidence, evidence_of
-from webdyno.judge.interval import (
-    LARGEST_LOG,
-    Estimate,
-    Logs,
-    estimate,
-    sign_flip_p,
-)
+from webdyno.judge.interval import LARGEST_LOG, Estimate, Logs, estimate, sign_flip_p
 from webdyno.judge.log_ratios import Values, pair_of
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import quantile_interval
