@@ -113,7 +113,7 @@ def test_times_shares_and_sizes() -> None:
     assert text.percent(1.0) == "100 %"
     assert text.confidence(0.98333) == "98.3 %"
     assert text.confidence(0.95) == "95 %"
-    assert text.confidence(0.99958) == "99.958 %"
+    assert text.confidence(0.99958) == "99.96 %"
     assert text.minutes(61) == "2 minutes"
     assert text.size(13) == "13 bytes"
     assert text.size(1536) == "1.5 KiB"
