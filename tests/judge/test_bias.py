@@ -1,5 +1,6 @@
 """Disturbances planted in a run's records: the truth has to lie inside the judge's bounds."""
 
+import re
 from collections.abc import Callable
 from math import exp
 from random import Random
@@ -12,7 +13,8 @@ from builders import SimulatedArm, SimulatedRun, service_use, simulated_run
 from judge.validity.broken import load_with, quiet_readings, with_thirds
 from webdyno.judge import judge
 from webdyno.judge.bias import CAUSES, LEAST_MINDED
-from webdyno.judge.bounds import REFILL_S, SHORTEST_STEAL_S
+from webdyno.judge.bounds import CHEAPER_WHEN_BUSY, REFILL_S, SHORTEST_STEAL_S
+from webdyno.model.interval import ENDLESS
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.model.records import Record, SlotRecord
@@ -282,6 +284,49 @@ def test_a_rate_that_still_rises() -> None:
     assert {bias.cause for bias in rate.biases} == {"trend"}
     holds(rate, 1.0)
     assert rate.verdict is not Verdict.SLOWER
+
+
+def _client_bound(busy: float, **readings: object) -> Judgement:
+    """Judge a run whose second arm had a higher rate and kept the client at its limit.
+
+    Its servers' CPUs were busy for that share of the time.
+    """
+    arms = {"base": SimulatedArm(), "other": SimulatedArm(rate_rps=62_000, busy=0.97)}
+    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+
+    def change(slot: SlotRecord) -> SlotRecord:
+        quiet = quiet_readings(slot)
+        used = quiet.host.servers
+        left = {"idle_s": used.busy_s * (1 / busy - 1)}
+        host = quiet.host.model_copy(update={"servers": used.model_copy(update=left)})
+        changed = quiet.model_copy(update={"host": host, **readings})
+        return slot.model_copy(update={"readings": changed})
+
+    return judged(run, change)
+
+
+@pytest.mark.parametrize("cheaper", [0.0, CHEAPER_WHEN_BUSY])
+@pytest.mark.parametrize("busy", [0.4, 0.95])
+def test_beyond_the_client_there_is_what_cpu_time_the_servers_had_left(
+    busy: float, cheaper: float
+) -> None:
+    found = _client_bound(busy)
+    rate = on(found, "rate_rps")
+    assert {bias.cause for bias in rate.biases} == {"client-bound"}
+    assert rate.ratio is not None
+    truth = rate.ratio.estimate / busy / (1 - cheaper)
+    holds(rate, truth)
+    assert rate.bounded is not None
+    assert rate.bounded.high == pytest.approx(
+        rate.ratio.high / busy / (1 - CHEAPER_WHEN_BUSY), rel=0.01
+    )
+    assert re.search(r"at least 1\.54× and at most \d\.\d+×: the load generator", found.headline)
+
+
+def test_a_client_on_the_servers_cpus_leaves_no_saying_what_they_had_left() -> None:
+    rate = on(_client_bound(0.9, shared_cpus=True), "rate_rps")
+    assert rate.bounded is not None
+    assert rate.bounded.high > ENDLESS
 
 
 def test_late_requests_of_an_open_loop() -> None:

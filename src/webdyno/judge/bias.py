@@ -23,6 +23,7 @@ from webdyno.judge.bounds import (
     memory_under_pressure,
     quantile_when_delayed,
     quantile_when_sent_late,
+    rate_when_client_bound,
     rate_when_slowed,
     when_settling,
 )
@@ -221,11 +222,23 @@ class Side:
         mean_us = fmean(slot.load.response_time_us.mean or 0.0 for slot in self.mine)
         return added_in_closed_loop_us(share, mean_us)
 
+    def held_by_client(self) -> Bound:
+        """Bound the rate of an arm that kept the client at its limit: by its servers' CPUs.
+
+        Not where the client has the same ones, or where nobody knows how busy they were.
+        """
+        shared = any(slot.readings.shared_cpus for slot in self.mine if slot.readings)
+        return rate_when_client_bound(None if shared else self._busy_share())
+
     def _utilisation(self) -> float:
         """Give the share of the servers' CPUs that was busy; 1 where that isn't known."""
+        known = self._busy_share()
+        return 1.0 if known is None else known
+
+    def _busy_share(self) -> float | None:
         hosts = [slot.readings.host.servers for slot in self.mine if slot.readings]
         total_s = sum(host.total_s for host in hosts)
-        return sum(host.busy_s for host in hosts) / total_s if total_s else 1.0
+        return sum(host.busy_s for host in hosts) / total_s if total_s else None
 
 
 def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> list[Bound]:
@@ -247,6 +260,14 @@ def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> lis
         case "memory":
             found = side.memory()
     return [bound for bound in found if bound.down or bound.up]
+
+
+def client_bound(measured: Measured, arm: str, rule: MetricRule) -> Bound:
+    """Give by how much an arm's rate or capacity can be too low where the client was its limit."""
+    held = [*measured.of_arm(arm)]
+    return (
+        Side(held, held).held_by_client() if rule.kind == "rate" else rate_when_client_bound(None)
+    )
 
 
 def _settling(measured: Measured, arm: str) -> list[Bound]:

@@ -22,6 +22,8 @@ SHORTEST_STEAL_S = 0.7e-3
 times 1 + log2 of its CPUs), of 1 ms or more in Xen (its rate limit)."""
 STILL_TO_COME = 1.0
 """Of a change seen from first to last: how much more of it may come once the server has settled."""
+CHEAPER_WHEN_BUSY = 0.25
+"""Share of CPU time per request that is saved at most once a server is busy all the time:"""
 LAG_WEIGHTS = ((0.5, "p50"), (0.49, "p99"), (0.01, "max"))
 
 
@@ -60,6 +62,17 @@ def rate_when_slowed(cause: str, share: float, of_offered: float | None = None) 
     if of_offered is not None:
         down = min(down, max(0.0, -log(of_offered))) if of_offered > 0 else down
     return Bound(cause, down=down)
+
+
+def rate_when_client_bound(busy_share: float | None) -> Bound:
+    """Bound a closed loop's rate that the client kept low: by what CPU time the servers had left.
+
+    `busy_share`: of the servers' CPUs; None where that isn't known. They can't do more than be busy
+    all the time, and a request then costs no less than `CHEAPER_WHEN_BUSY` says.
+    """
+    if not busy_share:
+        return Bound("client-bound", down=inf)
+    return Bound("client-bound", down=max(0.0, -log(busy_share)) - log1p(-CHEAPER_WHEN_BUSY))
 
 
 def extra_share(extra_cpu_s: float, used_cpu_s: float) -> float:

@@ -1,9 +1,9 @@
 """What a run tells of how far a comparison can be off."""
 
 from dataclasses import dataclass
-from math import exp, inf, isfinite
+from math import exp, isfinite
 
-from webdyno.judge.bias import bounds_of, limited_by
+from webdyno.judge.bias import bounds_of, client_bound, limited_by
 from webdyno.judge.bounds import Bound, of_ratio
 from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
 from webdyno.judge.measured import Measured
@@ -33,8 +33,8 @@ class Evidence:
 def evidence_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> Evidence:
     """Bound the bias of a comparison from probe readings.
 
-    A client at its limit may have kept an arm from being any faster. A link that is full is a part
-    of the experiment: over it nothing is faster.
+    A client at its limit may have kept an arm from being faster. A link that is full is a part of
+    the experiment: over it nothing is faster.
     """
     bounds, limits = {}, {}
     for name, other in ((arm, baseline), (baseline, arm)):
@@ -43,7 +43,7 @@ def evidence_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -
         if limit is not None:
             limits[name] = limit
         if limit == "client":
-            bounds[name].append(Bound("client-bound", down=inf))
+            bounds[name].append(client_bound(measured, name, rule))
     return Evidence(
         together=of_ratio(bounds[arm], bounds[baseline]),
         biases=[

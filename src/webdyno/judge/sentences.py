@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import ceil, floor
 
 from webdyno.model.format import DASH, TIMES, count, minutes, number, percent, ratio, ratio_range
+from webdyno.model.interval import ENDLESS
 from webdyno.model.judgement import Comparison, League, Place, Verdict
 from webdyno.model.metrics import metric_rule
 
@@ -96,10 +97,14 @@ def _at_least(comparison: Comparison) -> str | None:
     if better not in comparison.limited_by or sure is None:
         return None
     limit = "load generator" if comparison.limited_by[better] == "client" else "link"
+    least, most = (
+        f"at {which} {number(hundredths / 100, 2)}{TIMES}"
+        for which, hundredths in (("least", floor(sure.low * 100)), ("most", ceil(sure.high * 100)))
+    )
     if comparison.verdict is Verdict.FASTER:
-        said = f"at least {number(floor(sure.low * 100) / 100, 2)}{TIMES}"
+        said = least if sure.high > ENDLESS else f"{least} and {most}"
     else:
-        said = f"at most {number(ceil(sure.high * 100) / 100, 2)}{TIMES}"
+        said = most if sure.low < 1 / ENDLESS else f"{most} and {least}"
     return f"{said}: the {limit} was the limit of {better}"
 
 

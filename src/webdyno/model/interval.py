@@ -2,6 +2,9 @@
 
 from webdyno.model.base import Model
 
+ENDLESS = 1e9
+"""A ratio beyond that has no bound."""
+
 
 class Interval(Model):
     """An estimate with its confidence interval."""

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 
 from webdyno.model import format as text
-from webdyno.model.interval import Interval
+from webdyno.model.interval import ENDLESS, Interval
 from webdyno.model.judgement import Bias, Comparison
 
-ENDLESS = 1e9
-"""A ratio beyond that has no bound."""
 SMALLEST_TOLD = 1.0005
 MOST_TOLD = 6
 """Causes that are told, those that can have done most."""

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from webdyno.model import format as shown
-from webdyno.model.interval import Interval
+from webdyno.model.interval import ENDLESS, Interval
 from webdyno.model.judgement import ArmValue, Comparison
-from webdyno.report.bias import ENDLESS
 from webdyno.report.pilots import pilot_records
 from webdyno.report.view import PointView, RunView
 
