@@ -215,6 +215,5 @@ def test_defaults_are_the_same_in_files_and_duels(catalogue: Catalogue, tmp_path
     suggested = catalogue.site("wordpress").suggests
     assert experiment.load.paths == [catalogue.site("wordpress").ready_path]
     assert experiment.load.connections == suggested["load"]["connections"]
-    assert experiment.measure.slot_s == suggested["measure"]["slot_s"]
     path.write_text(HEAD + TWO)
     assert catalogue.experiment(str(path)).load.paths == ["/hello.txt"]
