@@ -35,7 +35,9 @@ CLAIMS_FILE = "claims.md"
 CLAIMS_PAGE = "claims.html"
 
 BUDGET_FOR_NEED = 3.0
-"""Pilots plan for blocks that take a third of a run's budget, see `run/pilot.py`."""
+"""Pilots plan for blocks that take a quarter of a budget, and remedies need room besides."""
+FIGURE_BLOCKS = 4
+"""Of an experiment whose claims are figures: they have no verdict, but an interval."""
 
 
 def studies(
@@ -97,8 +99,10 @@ class _Plan(NamedTuple):
     """Whether there are blocks of it already."""
     first: dict[str, list[Level]]
     """Levels that claims need."""
+    blocks: int
+    """How many each point gets before the claims are looked at."""
     need_s: float
-    """How long the blocks of a verdict take there, about."""
+    """How long these blocks take there, about."""
 
 
 def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
@@ -220,7 +224,7 @@ def _tell_time(planned: Sequence[_Plan], budget_s: float) -> None:
 
 def _plans(study: Study, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
     """Give the study's experiments that aren't measured to their end yet."""
-    from webdyno.run.budget import need_s
+    from webdyno.run.budget import blocks_needed, need_s
     from webdyno.run.session import is_finished
 
     for name in study.experiments:
@@ -230,27 +234,30 @@ def _plans(study: Study, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
             continue
         experiment = catalogue.experiment(name)
         first = levels_first(study, name, experiment)
-        yield _Plan(name, run, begun, first, need_s(experiment, catalogue, first))
+        has_verdict = any(it.experiment == name and not it.is_figure for it in study.claims)
+        blocks = blocks_needed(experiment) if has_verdict else FIGURE_BLOCKS
+        need = need_s(experiment, catalogue, first, blocks)
+        yield _Plan(name, run, begun, first, blocks, need)
 
 
 def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) -> Exit:
     """Run an experiment at as many points as fit into its share of the time, or go on with it.
 
-    Each gets the blocks that a verdict needs, all others wait until it is known which claims want
-    more. So pilots and remedies have a budget of their own, as in an ordinary run.
+    Each gets the blocks of its plan, all others wait until it is known which claims want more. So
+    pilots and remedies have a budget of their own, as in an ordinary run.
     """
-    from webdyno.run.budget import blocks_needed, thinned
+    from webdyno.run.budget import thinned
 
     if plan.begun:
         experiment = RunFolder.open(plan.run).head.experiment
     else:
         whole = catalogue.experiment(plan.name)
-        experiment = thinned(whole, catalogue, share_s, plan.first)
+        experiment = thinned(whole, catalogue, share_s, plan.first, plan.blocks)
         budget_s = plan.need_s * BUDGET_FOR_NEED
         longer = experiment.measure.model_copy(update={"budget_s": budget_s, "patience": 1.0})
         experiment = experiment.model_copy(update={"measure": longer})
     points = [each.point.number for each in plan_points(experiment)]
-    blocks = dict.fromkeys(points, blocks_needed(experiment))
+    blocks = dict.fromkeys(points, plan.blocks)
     if plan.begun:
         return measure_on(plan.run, RunFlags(yes=yes), None, blocks)
     return measure(plan.name, experiment, catalogue, plan.run, RunFlags(yes=yes), blocks)

@@ -47,8 +47,12 @@ def least_s(experiment: Experiment, catalogue: Catalogue) -> float:
     return OWN_S + points_s
 
 
-def point_s(experiment: Experiment, catalogue: Catalogue) -> float:
-    """Give the least time that a point takes, about, in seconds."""
+def point_s(experiment: Experiment, catalogue: Catalogue, blocks: int | None = None) -> float:
+    """Give the least time that a point takes, about, in seconds.
+
+    With so many blocks, or the fewest that bring a verdict.
+    """
+    blocks = blocks or blocks_needed(experiment)
     measure = experiment.measure
     piloted = needs_pilot(experiment)
     usual = USUAL if piloted else WITHOUT_PILOT
@@ -60,7 +64,7 @@ def point_s(experiment: Experiment, catalogue: Catalogue) -> float:
     )
     if experiment.capacity is not None:
         searches_s = len(experiment.arms) * SEARCH_TRIALS * experiment.capacity.deciding_s
-        return blocks_needed(experiment) * searches_s
+        return blocks * searches_s
     first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_arm
     slots = measure.slots_per_arm or first
     loads_s = sum(
@@ -74,7 +78,7 @@ def point_s(experiment: Experiment, catalogue: Catalogue) -> float:
     )
     share = len(looked_at(experiment)) / len(experiment.arms)
     pilots_s = share * (starts_s + len(experiment.arms) * PILOT_S) if piloted else 0.0
-    return pilots_s + blocks_needed(experiment) * (starts_s + loads_s)
+    return pilots_s + blocks * (starts_s + loads_s)
 
 
 def _slot_s(load: Load, usual_s: float) -> float:
@@ -125,20 +129,23 @@ def thinned(
     catalogue: Catalogue,
     budget_s: float,
     first: First = MappingProxyType({}),
+    blocks: int | None = None,
 ) -> Experiment:
     """Give an experiment with as many levels as can be measured in `budget_s`, one point at least.
 
-    Every point still gets the fewest blocks that a verdict needs.
+    Every point still gets so many blocks, or the fewest that a verdict needs.
     """
-    points = int(budget_s / point_s(experiment, catalogue) + TOLERANCE)
+    points = int(budget_s / point_s(experiment, catalogue, blocks) + TOLERANCE)
     levels = thin_levels(experiment.factors, points, first)
     return experiment.model_copy(update={"factors": levels})
 
 
-def need_s(experiment: Experiment, catalogue: Catalogue, first: First) -> float:
-    """Give how long it takes to measure at all the levels that matter most, about, in seconds."""
+def need_s(
+    experiment: Experiment, catalogue: Catalogue, first: First, blocks: int | None = None
+) -> float:
+    """Give how long so many blocks take at all the levels that matter most, about, in seconds."""
     levels = (max(1, len(first.get(factor, ()))) for factor in experiment.factors)
-    return prod(levels) * point_s(experiment, catalogue)
+    return prod(levels) * point_s(experiment, catalogue, blocks)
 
 
 def thin_levels(
