@@ -17,6 +17,8 @@ from webdyno.judge.steady import Onset, Series, cycle, onset
 WINDOW_S = 0.05
 WINDOWS = 400
 TIME_S = np.arange(WINDOWS) * WINDOW_S
+MOST_S = 3.0
+"""How long a pilot of a run with the default budget looks at most after fresh starts."""
 
 Make = Callable[[np.random.Generator], Logs]
 
@@ -110,14 +112,21 @@ def beside_neighbours(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
     return np.asarray(rng.normal(0, 0.05, windows) + np.log(1 - taken))
 
 
+def swinging(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
+    """Swing by 13 % with an autocorrelation time of 0.6 s, as Apache's event MPM does at times."""
+    return remembering(rng, 0.85, windows) * 13 / 3
+
+
 def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int) -> Onset:
-    """Look at so many fresh starts at most, each for `first_s`, or twice or five times as long."""
+    """Look at so many fresh starts at most, each for `first_s`, or up to `MOST_S` in all."""
     seen: list[list[Series]] = []
     for left in reversed(range(starts)):
         logs = make(rng)
         seen.append([])
+        before_s = sum(len(each[0].logs) for each in seen if each) * WINDOW_S
         for longer in (1, 2, 5):
-            seen[-1] = [Series(WINDOW_S, logs[: round(longer * first_s / WINDOW_S)])]
+            length_s = min(longer * first_s, max(MOST_S - before_s, first_s))
+            seen[-1] = [Series(WINDOW_S, logs[: round(length_s / WINDOW_S)])]
             if (step := next_step(seen, is_last_start=not left)) != "longer":
                 break
         if step != "anew":
@@ -132,6 +141,7 @@ def print_starts(pilots: int) -> None:
     for name, make in {
         "beside neighbours": beside_neighbours,
         "beside bursts": in_bursts,
+        "swinging slowly": swinging,
         "the same with a ramp": lambda rng: beside_neighbours(rng) + SLOW_START,
         "the same with a step at 0.8 s": lambda rng: (
             beside_neighbours(rng) + np.where(TIME_S < 0.8, -0.8, 0)

@@ -43,8 +43,8 @@ BEGINNINGS = (0.25, 0.5)
 WARMUP_SHARE = 1 / 3
 Step = Literal["enough", "longer", "anew"]
 """No more load after a fresh start, more of it, or another fresh start."""
-MANY_LOOKS = 3.0
-"""Standard errors that chance doesn't pass though many windows are looked at."""
+FEW_LOOKS, MANY_LOOKS = 2.0, 3.0
+"""Standard errors that chance seldom passes in one place, and that it doesn't in many."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ def steady_from(
     Warming up is what an arm does at each start, so the one that was steady first tells: what was
     seen later in others came from elsewhere. And after warming up it is never again as it was: a
     late change is believed only then, and a level that swings too slowly to be called steady is
-    taken for steady if neither its first quarter nor its first half is unlike what follows.
+    taken for steady if neither its first quarter nor its first half is unlike what follows, and
+    more so than its swings make it.
     """
     looks = [(latest_onset(each), each) for each in fresh_starts]
     told, seen = min(looks, key=_worth)
@@ -114,6 +115,7 @@ def steady_from(
                 _is_so_again(begin_s, kind, load_starts if kind is kinds[0] else ())
                 for kind in kinds
             )
+            and (told.at_s or any(_is_beyond_swings(begin_s, series) for series in seen))
         ]
         if not unlike_s:
             why = f"what is seen in its first {begins_s[-1]:.2g} s is seen again"
@@ -150,6 +152,16 @@ def _is_so_again(
     if not before or not later:
         return False
     return min(before) <= max(later) + TOLERANCE and max(before) >= min(later) - TOLERANCE
+
+
+def _is_beyond_swings(at_s: float, series: Series) -> bool:
+    """Whether the mean until then differs from the rest's by more than the swings seen make it."""
+    begin = _windows(at_s, series)
+    parts = [series.logs[:begin], series.logs[begin:]]
+    if min(map(len, parts)) < FEWEST_WINDOWS:
+        return True
+    variance = sum(autocorrelation_time(it) * float(it.var()) / len(it) for it in parts)
+    return bool(abs(parts[1].mean() - parts[0].mean()) > FEW_LOOKS * variance**0.5)
 
 
 def _windows(length_s: float, series: Series) -> int:

@@ -30,7 +30,7 @@ WINDOW_S = 0.025
 PIECE_S = 1.0
 """The load after a fresh start goes on by so much until it is seen to be steady,"""
 LONGEST_SHARE = 1 / 30
-"""… for this share of the budget at most, or one piece."""
+"""… for this share of the budget at most, after all fresh starts together, or one piece."""
 FRESH_STARTS = 2
 """So many at most: another one where a change was seen late. docs/method.md: what it is worth."""
 LOAD_STARTS = 2
@@ -130,7 +130,7 @@ def run_pilots(at: MeasuredPoint) -> None:
 def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     at.progress.pilot_begins(at.point, arm.name)
-    longest_s = max(PIECE_S, LONGEST_SHARE * at.experiment.measure.budget_s)
+    longest_s = LONGEST_SHARE * at.experiment.measure.budget_s
     looks: list[_Seen] = []
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
@@ -139,7 +139,8 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
             at.roles.clients.get_ready(arm.name)
             start_s = time.monotonic() - start_began
             load = _Loaded(running, arm)
-            step = load.until_steady(looks, longest_s, is_last_start=not left)
+            left_s = longest_s - sum(len(each.answers) for each in looks) * WINDOW_S
+            step = load.until_steady(looks, max(left_s, PIECE_S), is_last_start=not left)
             seen = looks[-1]
             if step != "anew":
                 needs = _needs(at.experiment, start_s, seen.response_s)
