@@ -55,7 +55,7 @@ def due_remedy(
 
     `used_s`: how much of the budget is used up. Blocks are given up only where as many more fit
     into what patience makes of it, the fewest at least, or where none of them counts. A trend that
-    it took more blocks to see than a verdict takes is bounded, unless there is no verdict within
+    it took as many blocks to see as a verdict takes is bounded, unless there is no verdict within
     that bound.
     """
     measured = Measured.of(records)
@@ -65,7 +65,7 @@ def due_remedy(
     measure = experiment.measure
     left_s = measure.budget_s * measure.patience - used_s
     room = left_s > measured.block_s * max(len(measured.blocks), measure.min_blocks)
-    young = len(measured.blocks) <= measure.min_blocks
+    young = len(measured.blocks) < measure.min_blocks
     worth = WORTH_A_REMEDY if young else 0.0
     now = slot_settings(records, experiment)
     trends = list(_trends(_undisturbed(measured), experiment, now, worth)) if room else []
