@@ -22,8 +22,6 @@ SHORTEST_STEAL_S = 0.7e-3
 times 1 + log2 of its CPUs), of 1 ms or more in Xen (its rate limit)."""
 STILL_TO_COME = 1.0
 """Of a change seen from first to last: how much more of it may come once the server has settled."""
-CHEAPER_WHEN_BUSY = 0.25
-"""Share of CPU time per request that is saved at most once a server is busy all the time:"""
 LAG_WEIGHTS = ((0.5, "p50"), (0.49, "p99"), (0.01, "max"))
 
 
@@ -65,14 +63,14 @@ def rate_when_slowed(cause: str, share: float, of_offered: float | None = None) 
 
 
 def rate_when_client_bound(busy_share: float | None) -> Bound:
-    """Bound a closed loop's rate that the client kept low: by what CPU time the servers had left.
+    """Bound a rate that the client kept low: by what CPU time the servers had left.
 
-    `busy_share`: of the servers' CPUs; None where that isn't known. They can't do more than be busy
-    all the time, and a request then costs no less than `CHEAPER_WHEN_BUSY` says.
+    `busy_share`: of the servers' CPUs; None where that isn't known. They can't be busier than all
+    the time. Then a request costs less CPU time than before, as more is done at once, but no less
+    than `busy_share` of it: docs/method.md has what was measured.
     """
-    if not busy_share:
-        return Bound("client-bound", down=inf)
-    return Bound("client-bound", down=max(0.0, -log(busy_share)) - log1p(-CHEAPER_WHEN_BUSY))
+    down = -2 * log(min(busy_share, 1.0)) if busy_share else inf
+    return Bound("client-bound", down=down)
 
 
 def extra_share(extra_cpu_s: float, used_cpu_s: float) -> float:
