@@ -125,6 +125,12 @@ def test_windows_with_few_answers_are_joined() -> None:
     assert np.exp(joined.logs) == pytest.approx([25.5 / 0.7])
     assert windows_to_join([30] * 10) == 1
     assert windows_to_join([0] * 10) == 10
+    assert windows_to_join([]) == 1
+
+
+def test_too_few_answers_to_tell_a_rate_are_one_window() -> None:
+    counts = [0] * 39 + [16]
+    assert len(Series.of_counts(counts, 0.025, windows_to_join(counts)).logs) == 1
 
 
 def test_a_beginning_as_short_as_a_stall_is_no_outlier() -> None:

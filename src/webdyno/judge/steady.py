@@ -83,9 +83,9 @@ class Series:
 
 
 def windows_to_join(counts: Sequence[int]) -> int:
-    """Give how many windows have `FEWEST_ANSWERS` answers together, on average."""
-    total = sum(counts)
-    return ceil(FEWEST_ANSWERS * len(counts) / total) if total else max(len(counts), 1)
+    """Give how many windows have `FEWEST_ANSWERS` answers together, on average; all if none do."""
+    needed = FEWEST_ANSWERS * len(counts) / max(sum(counts), 1)
+    return max(min(ceil(needed), len(counts)), 1)
 
 
 @dataclass(frozen=True)
