@@ -14,6 +14,7 @@ from judge.validity.broken import load_with, quiet_readings, with_thirds
 from webdyno.judge import judge
 from webdyno.judge.bias import CAUSES, LEAST_MINDED
 from webdyno.judge.bounds import REFILL_S, SHORTEST_STEAL_S
+from webdyno.judge.sentences import with_verdict
 from webdyno.model.interval import ENDLESS
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.readings import Readings, StoppedUse
@@ -325,6 +326,12 @@ def test_a_client_on_the_servers_cpus_leaves_no_saying_what_they_had_left() -> N
     rate = on(_client_bound(0.9, shared_cpus=True), "rate_rps")
     assert rate.bounded is not None
     assert rate.bounded.high > ENDLESS
+
+
+def test_of_an_arm_that_filled_the_link_only_one_end_is_known() -> None:
+    rate = on(_client_bound(0.9), "rate_rps")
+    said = with_verdict(rate.model_copy(update={"limited_by": {"other": "link"}}))
+    assert said.endswith("faster, at least 1.54×: the link was the limit of other")
 
 
 def test_late_requests_of_an_open_loop() -> None:

@@ -96,16 +96,14 @@ def _at_least(comparison: Comparison) -> str | None:
     sure = comparison.sure
     if better not in comparison.limited_by or sure is None:
         return None
-    limit = "load generator" if comparison.limited_by[better] == "client" else "link"
-    least, most = (
-        f"at {which} {number(hundredths / 100, 2)}{TIMES}"
-        for which, hundredths in (("least", floor(sure.low * 100)), ("most", ceil(sure.high * 100)))
-    )
-    if comparison.verdict is Verdict.FASTER:
-        said = least if sure.high > ENDLESS else f"{least} and {most}"
-    else:
-        said = most if sure.low < 1 / ENDLESS else f"{most} and {least}"
-    return f"{said}: the {limit} was the limit of {better}"
+    by_client = comparison.limited_by[better] == "client"
+    least = f"at least {number(floor(sure.low * 100) / 100, 2)}{TIMES}"
+    most = f"at most {number(ceil(sure.high * 100) / 100, 2)}{TIMES}"
+    ends = (least, most) if comparison.verdict is Verdict.FASTER else (most, least)
+    # What an arm does beyond a link, or a client whose servers tell of no CPU time, nobody knows.
+    has_both = by_client and sure.high <= ENDLESS and sure.low >= 1 / ENDLESS
+    limit = "load generator" if by_client else "link"
+    return f"{' and '.join(ends if has_both else ends[:1])}: the {limit} was the limit of {better}"
 
 
 def _asked(comparison: Comparison) -> str | None:
