@@ -222,23 +222,17 @@ class Side:
         mean_us = fmean(slot.load.response_time_us.mean or 0.0 for slot in self.mine)
         return added_in_closed_loop_us(share, mean_us)
 
-    def held_by_client(self) -> Bound:
-        """Bound the rate of an arm that kept the client at its limit: by its servers' CPUs.
-
-        Not where the client has the same ones, or where nobody knows how busy they were.
-        """
-        shared = any(slot.readings.shared_cpus for slot in self.mine if slot.readings)
-        return rate_when_client_bound(None if shared else self._busy_share())
-
     def _utilisation(self) -> float:
         """Give the share of the servers' CPUs that was busy; 1 where that isn't known."""
-        known = self._busy_share()
+        known = _busy_share(self.mine)
         return 1.0 if known is None else known
 
-    def _busy_share(self) -> float | None:
-        hosts = [slot.readings.host.servers for slot in self.mine if slot.readings]
-        total_s = sum(host.total_s for host in hosts)
-        return sum(host.busy_s for host in hosts) / total_s if total_s else None
+
+def _busy_share(slots: Sequence[SlotRecord]) -> float | None:
+    """Give the share of the servers' CPUs that was busy; None where that isn't known."""
+    hosts = [slot.readings.host.servers for slot in slots if slot.readings]
+    total_s = sum(host.total_s for host in hosts)
+    return sum(host.busy_s for host in hosts) / total_s if total_s else None
 
 
 def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> list[Bound]:
@@ -263,11 +257,14 @@ def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> lis
 
 
 def client_bound(measured: Measured, arm: str, rule: MetricRule) -> Bound:
-    """Give by how much an arm's rate or capacity can be too low where the client was its limit."""
-    held = [*measured.of_arm(arm)]
-    return (
-        Side(held, held).held_by_client() if rule.kind == "rate" else rate_when_client_bound(None)
-    )
+    """Bound the rate or capacity of an arm whose limit was the client: by its servers' CPUs.
+
+    A capacity has no such bound, nor has a rate where the client has the same CPUs.
+    """
+    slots = measured.of_arm(arm)
+    shared = any(slot.readings.shared_cpus for slot in slots if slot.readings)
+    told = rule.kind == "rate" and not shared
+    return rate_when_client_bound(_busy_share(slots) if told else None)
 
 
 def _settling(measured: Measured, arm: str) -> list[Bound]:
