@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import FEW, run_blocks, statuses, webdyno, webdyno_here
+from e2e.commands import FEW, run_blocks, statuses, webdyno
 from webdyno.model.records import CertificateRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack import certificates
@@ -209,20 +209,40 @@ def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) ->
     assert re.search(r"as whom it runs, may not enter .*/private; allow it", done.stderr)
 
 
-def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(tmp_path: Path) -> None:
-    (tmp_path / "wrong.conf").write_text("events {}\nhttp { server { listen 80; rot /srv; } }")
-    done = webdyno("duel", "conf:wrong.conf", "conf:wrong.conf", folder=tmp_path)
-    assert done.returncode == 3
-    assert 'unknown directive "rot"' in done.stderr
-    (tmp_path / "Caddyfile").write_text(":80 {\n    rot /srv\n}\n")
-    done = webdyno("duel", "conf:caddy:Caddyfile", "conf:caddy:Caddyfile", folder=tmp_path)
-    assert done.returncode == 2
-    assert re.search(r"caddy says: .*Caddyfile:2.*unrecognized directive: rot", done.stderr)
-    (tmp_path / "h.cfg").write_text(HAPROXY.replace("http-request", "http-requst"))
-    done = webdyno("duel", "conf:h.cfg", "conf:h.cfg", folder=tmp_path)
-    assert done.returncode == 3
-    assert "unknown keyword 'http-requst' in 'frontend' section" in done.stderr
-    (tmp_path / "wrong.conf").write_text("events {}\nhttp { server { listen 80;")
-    done = webdyno_here("duel", "conf:wrong.conf", "conf:wrong.conf", folder=tmp_path)
-    assert done.returncode == 2
-    assert re.search(r"wrong\.conf:2: unexpected end of file", done.stderr)
+@pytest.mark.parametrize(
+    ("arm", "written", "code", "said"),
+    [
+        (
+            "conf:wrong.conf",
+            "events {}\nhttp { server { listen 80; rot /srv; } }",
+            3,
+            'unknown directive "rot"',
+        ),
+        (
+            "conf:wrong.conf",
+            "events {}\nhttp { server { listen 80;",
+            2,
+            r"wrong\.conf:2: unexpected end of file",
+        ),
+        (
+            "conf:caddy:Caddyfile",
+            ":80 {\n    rot /srv\n}\n",
+            2,
+            r"caddy says: .*Caddyfile:2.*unrecognized directive: rot",
+        ),
+        (
+            "conf:h.cfg",
+            HAPROXY.replace("http-request", "http-requst"),
+            3,
+            "unknown keyword 'http-requst' in 'frontend' section",
+        ),
+    ],
+    ids=["directive", "end", "caddy", "haproxy"],
+)
+def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(
+    arm: str, written: str, code: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / arm.rpartition(":")[2]).write_text(written)
+    done = webdyno("duel", arm, arm, folder=tmp_path)
+    assert done.returncode == code
+    assert re.search(said, done.stderr)
