@@ -13,6 +13,7 @@ import numpy as np
 from webdyno.judge.interval import Logs
 from webdyno.judge.pilot import next_step, steady_from
 from webdyno.judge.steady import Onset, Series, cycle, onset
+from webdyno.run.pilot import LOAD_START_S, LOAD_STARTS
 
 WINDOW_S = 0.05
 WINDOWS = 400
@@ -120,6 +121,7 @@ def swinging(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
 def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int) -> Onset:
     """Look at so many fresh starts at most, each for `first_s`, or up to `MOST_S` in all."""
     seen: list[list[Series]] = []
+    begun = round(LOAD_START_S / WINDOW_S)
     for left in reversed(range(starts)):
         logs = make(rng)
         seen.append([])
@@ -129,9 +131,9 @@ def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int)
             seen[-1] = [Series(WINDOW_S, logs[: round(length_s / WINDOW_S)])]
             if (step := next_step(seen, is_last_start=not left)) != "longer":
                 break
-        if step != "anew":
+        load_starts = [[Series(WINDOW_S, make(rng)[-begun:])] for _ in range(LOAD_STARTS)]
+        if step != "anew" or next_step(seen, load_starts, is_last_start=not left) != "anew":
             break
-    load_starts = [Series(WINDOW_S, make(rng)[-8:]) for _ in range(3)]
     return steady_from(seen, load_starts)[0]
 
 

@@ -18,10 +18,10 @@ def series(logs: Logs) -> Series:
     return Series(WINDOW_S, RATE + logs)
 
 
-def starts(rng: np.random.Generator, lost: float, fades_s: float) -> list[Series]:
+def starts(rng: np.random.Generator, lost: float, fades_s: float) -> list[list[Series]]:
     """Begin the load six times, each time slowly."""
     logs = np.log(1 - lost * np.exp(-TIME_S[:100] / fades_s))
-    return [series(logs + rng.normal(0, 0.01, 100)) for _ in range(6)]
+    return [[series(logs + rng.normal(0, 0.01, 100))] for _ in range(6)]
 
 
 def test_a_quick_steady_server_needs_next_to_nothing() -> None:
@@ -66,7 +66,7 @@ def test_a_level_that_is_seen_again_is_no_warm_up() -> None:
     rng = np.random.default_rng(11)
     slowed = series(noise(rng) + np.where(TIME_S < 8, -0.3, 0))
     assert settle([[slowed]], [], NEEDS).warmup_s == pytest.approx(8, abs=0.2)
-    assert settle([[slowed]], [series(noise(rng)[:16] - 0.3)], NEEDS).warmup_s == 0
+    assert settle([[slowed]], [[series(noise(rng)[:16] - 0.3)]], NEEDS).warmup_s == 0
     other_way = series(noise(rng) + np.where(TIME_S < 8, 0.3, 0))
     pilot = settle([[slowed], [other_way]], [], NEEDS)
     assert (pilot.warmup_s, pilot.steady) == (0, True)
@@ -76,9 +76,24 @@ def test_a_level_that_is_seen_again_is_no_warm_up() -> None:
 def test_starts_may_be_told_by_windows_of_other_lengths() -> None:
     rng = np.random.default_rng(13)
     early = series(noise(rng) + np.where(TIME_S < 0.1, -0.3, 0))
-    coarse = [Series(0.4, RATE + rng.normal(0, 0.02, 12)) for _ in range(3)]
+    coarse = [[Series(0.4, RATE + rng.normal(0, 0.02, 12))] for _ in range(3)]
     assert settle([[early]], coarse, NEEDS).warmup_s == pytest.approx(0.1)
-    assert settle([[early], [coarse[0]]], coarse, NEEDS).warmup_s == 0
+    assert settle([[early], coarse[0]], coarse, NEEDS).warmup_s == 0
+
+
+def test_starts_of_load_tell_before_another_fresh_start_has_to() -> None:
+    """Rate and CPU time, at a level that is left late: both have to be seen again."""
+    rng = np.random.default_rng(16)
+    slowed = np.where(TIME_S < 1, -0.4, 0)[:40]
+    look = [series(noise(rng)[:40] + slowed), Series(WINDOW_S, noise(rng)[:40] - slowed)]
+    assert next_step([look], is_last_start=False) == "anew"
+
+    def begun(rate: float, cost: float) -> list[Series]:
+        return [series(noise(rng)[:12] + rate), Series(WINDOW_S, noise(rng)[:12] + cost)]
+
+    assert next_step([look], [begun(0, 0), begun(-0.45, 0.45)], is_last_start=False) == "enough"
+    for never in (begun(0, 0), begun(-0.45, 0), begun(0, 0.45)):
+        assert next_step([look], [begun(0, 0), never], is_last_start=False) == "anew"
 
 
 def test_a_slow_swing_is_steady_unless_its_beginning_is_unlike_the_rest() -> None:
@@ -196,14 +211,14 @@ def test_lead_in_ends_when_windows_no_longer_know_of_the_loads_beginning() -> No
 def test_a_hole_at_the_loads_beginning_is_no_stall() -> None:
     """All starts lose two windows: a lead-in. One start loses two others: no lead-in."""
     rng = np.random.default_rng(7)
-    begins = [logs.logs.copy() for logs in starts(rng, 0, 1)]
+    begins = [begun.logs.copy() for (begun,) in starts(rng, 0, 1)]
     for logs in begins:
         logs[:2] -= 1
-    hole = settle([[series(noise(rng))]], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
+    hole = settle([[series(noise(rng))]], [[Series(WINDOW_S, logs)] for logs in begins], NEEDS)
     assert hole.lead_in_s == pytest.approx(2 * WINDOW_S)
-    begins = [logs.logs.copy() for logs in starts(rng, 0, 1)]
+    begins = [begun.logs.copy() for (begun,) in starts(rng, 0, 1)]
     begins[0][20:22] -= 1
-    stall = settle([[series(noise(rng))]], [Series(WINDOW_S, logs) for logs in begins], NEEDS)
+    stall = settle([[series(noise(rng))]], [[Series(WINDOW_S, logs)] for logs in begins], NEEDS)
     assert stall.lead_in_s <= 0.2
 
 
@@ -218,7 +233,7 @@ def test_a_short_look_counts_for_its_share_of_a_window() -> None:
         (1542, 1575, 1556, 1576, 1554, 1552, 1561, 1505, 1522, 1547, 1478, 1581),
         (1544, 1562, 1571, 1592, 1566, 1581, 1575, 1545, 1547, 1515, 1365, 1542),
     ]
-    counts = [Series.of_counts(each, 0.025) for each in stalled]
+    counts = [[Series.of_counts(each, 0.025)] for each in stalled]
     for begun in (counts[:2], counts[2:4], counts[4:]):
         assert settle([[steady]], begun, NEEDS).lead_in_s <= 0.025
 
@@ -228,14 +243,14 @@ def test_a_climb_that_is_shorter_than_the_look_is_left_out_whole() -> None:
     climbs = [Series(0.025, rng.normal(0, 0.01, 40)) for _ in range(3)]
     for climb in climbs:
         climb.logs[:3] -= 0.5
-    begun = [Series(0.025, climb.logs[:12]) for climb in climbs[:2]]
+    begun = [[Series(0.025, climb.logs[:12])] for climb in climbs[:2]]
     assert settle([[climbs[2]]], begun, NEEDS).lead_in_s == pytest.approx(0.075)
 
 
 def test_a_swing_gets_windows_of_whole_periods_and_a_lead_in_past_its_climb() -> None:
     """The first 0.4 s, at the bottom of the swing, are some 5 % low; these windows are not."""
     rng = np.random.default_rng(4)
-    begins = [series(swing(rng, 200)) for _ in range(6)]
+    begins = [[series(swing(rng, 200))] for _ in range(6)]
     pilot = settle([[series(swing(rng))]], begins, NEEDS)
     assert pilot.period_s is not None
     assert pilot.period_s == pytest.approx(1.2, abs=0.4)
@@ -293,8 +308,8 @@ def test_caps_leave_room_for_the_fewest_blocks() -> None:
 
 def test_next_to_no_data_gives_next_to_no_answer() -> None:
     one = Series(WINDOW_S, np.zeros(1))
-    pilot = settle([[one]], [one, one], NEEDS)
+    pilot = settle([[one]], [[one], [one]], NEEDS)
     assert not pilot.steady
     assert pilot.warmup_s == NEEDS.most_warmup_s
     with pytest.raises(ValueError, match="windows of one length"):
-        settle([[one]], [Series(0.1, np.zeros(9)), Series(0.2, np.zeros(9))], NEEDS)
+        settle([[one]], [[Series(0.1, np.zeros(9))], [Series(0.2, np.zeros(9))]], NEEDS)

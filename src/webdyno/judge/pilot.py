@@ -92,7 +92,7 @@ def latest_onset(after_start: Sequence[Series]) -> Onset:
 
 
 def steady_from(
-    fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Series] = ()
+    fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Sequence[Series]] = ()
 ) -> tuple[Onset, Sequence[Series]]:
     """Tell from when on an arm is steady after a start, and what was seen of the one that tells.
 
@@ -104,17 +104,14 @@ def steady_from(
     """
     looks = [(latest_onset(each), each) for each in fresh_starts]
     told, seen = min(looks, key=_worth)
-    kinds = [*zip(*fresh_starts, strict=False)]
+    kinds = _by_kind(fresh_starts, load_starts)
     if told.at_s or not told.steady:
         length_s = len(seen[0].logs) * seen[0].window_s
         begins_s = [told.at_s] if told.at_s else [share * length_s for share in BEGINNINGS]
         unlike_s = [
             begin_s
             for begin_s in begins_s
-            if not all(
-                _is_so_again(begin_s, kind, load_starts if kind is kinds[0] else ())
-                for kind in kinds
-            )
+            if not all(_is_so_again(begin_s, *kind) for kind in kinds)
             and (told.at_s or any(_is_beyond_swings(begin_s, series) for series in seen))
         ]
         if not unlike_s:
@@ -124,6 +121,14 @@ def steady_from(
             why = f"what is seen in its first {unlike_s[-1]:.2g} s is never seen again"
             told = Onset(unlike_s[-1], steady=False, why=why, may_begin_later=True)
     return told, seen
+
+
+def _by_kind(
+    fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Sequence[Series]]
+) -> list[tuple[Sequence[Series], Sequence[Series]]]:
+    """Give the rates of all starts, and whatever else is told of all fresh ones."""
+    fresh, begun = ([*zip(*each, strict=False)] for each in (fresh_starts, load_starts))
+    return [*zip(fresh, [*begun, *[()] * len(fresh)], strict=False)]
 
 
 def _worth(look: tuple[Onset, Sequence[Series]]) -> tuple[float, ...]:
@@ -175,25 +180,32 @@ def _levels(logs: Logs, size: int) -> list[float]:
     return [float(mean) for mean in _moving_means(logs, min(size, len(logs)))]
 
 
-def next_step(fresh_starts: Sequence[Sequence[Series]], is_last_start: bool) -> Step:
+def next_step(
+    fresh_starts: Sequence[Sequence[Series]],
+    load_starts: Sequence[Sequence[Series]] = (),
+    *,
+    is_last_start: bool,
+) -> Step:
     """Say what the looks at fresh starts, the last of which goes on, ask for.
 
     A change that is seen late is what the arm does at each start, or came from elsewhere: another
-    start tells, where there may be one.
+    start tells, where there may be one, unless some starts of load after this one do.
     """
-    told, _ = steady_from(fresh_starts)
+    told, _ = steady_from(fresh_starts, load_starts)
     if told.at_s > EARLY_S and not is_last_start:
         return "anew"
     return "enough" if told.steady else "longer"
 
 
 def settle(
-    fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Series], needs: Needs
+    fresh_starts: Sequence[Sequence[Series]],
+    load_starts: Sequence[Sequence[Series]],
+    needs: Needs,
 ) -> Pilot:
     """Give the times that an arm needs.
 
     `fresh_starts`: of each, from the load's beginning on, the rate first; more, such as CPU time
-    per request, have to be steady as well. `load_starts`: the rate from the beginning of each of
+    per request, have to be steady as well. `load_starts`: the same from the beginning of each of
     some later loads, with a pause before each, in windows of one length. All series need at least
     one window.
 
@@ -235,16 +247,18 @@ def settle(
 
 
 def _begun(
-    fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Series], latest: Onset
+    fresh_starts: Sequence[Sequence[Series]],
+    load_starts: Sequence[Sequence[Series]],
+    latest: Onset,
 ) -> list[Series]:
-    """Give all that was seen from a load's beginning on.
+    """Give all rates that were seen from a load's beginning on.
 
     An arm that needs no warm-up begins the load after a fresh start as it does later.
     """
-    if latest.at_s or latest.may_begin_later or not load_starts:
-        return [*load_starts]
-    alike = [each[0] for each in fresh_starts if each[0].window_s == load_starts[0].window_s]
-    return [*load_starts, *alike]
+    begun = [each[0] for each in load_starts]
+    if latest.at_s or latest.may_begin_later or not begun:
+        return begun
+    return begun + [each[0] for each in fresh_starts if each[0].window_s == begun[0].window_s]
 
 
 def _fitted(

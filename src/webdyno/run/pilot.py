@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -55,15 +56,17 @@ class _Seen:
     response_s: float | None = None
     failed: bool = False
     """Whether there were failures instead of answers."""
+    load_starts: list["_Seen"] = field(default_factory=list)
+    """What was seen of later loads, from their beginning on."""
 
     @property
     def joined(self) -> int:
         """How many windows have answers enough together to tell a rate."""
         return windows_to_join(self.answers)
 
-    def series(self) -> list[Series]:
+    def series(self, joined: int | None = None) -> list[Series]:
         """Give ln of the rate, and of CPU time per answer where that is known."""
-        joined = self.joined
+        joined = joined or self.joined
         rate = Series.of_counts(self.answers, WINDOW_S, joined)
         whole = len(rate.logs) * joined
         if not whole or len(self.cpu_s) < whole or not sum(self.cpu_s):
@@ -72,6 +75,19 @@ class _Seen:
         least = max(sums.mean() / 100, 1e-9)
         answers = np.exp(rate.logs) * rate.window_s
         return [rate, Series(rate.window_s, np.log(np.maximum(sums, least) / answers))]
+
+    def starts_series(self) -> list[list[Series]]:
+        """Give the series of the later loads, in windows as long as those of this one."""
+        return [each.series(self.joined) for each in self.load_starts]
+
+    def on_record(self) -> dict[str, Any]:
+        """Give the fields of a `FreshStart`."""
+        return {
+            "answers": self.answers,
+            "cpu_s": self.cpu_s,
+            "load_starts": [each.answers for each in self.load_starts],
+            "load_starts_cpu_s": [each.cpu_s for each in self.load_starts],
+        }
 
 
 def needs_pilot(experiment: Experiment) -> bool:
@@ -142,24 +158,19 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
             left_s = longest_s - sum(len(each.answers) for each in looks) * WINDOW_S
             step = load.until_steady(looks, max(left_s, PIECE_S), is_last_start=not left)
             seen = looks[-1]
-            if step != "anew":
-                needs = _needs(at.experiment, start_s, seen.response_s)
-                starts = load.starts(seen, needs.most_slot_s) if not seen.failed else []
+            needs = _needs(at.experiment, start_s, seen.response_s)
+            if not seen.failed:
+                load.starts(seen, needs.most_slot_s)
+            if step != "anew" or _next_step(looks, is_last_start=not left) != "anew":
                 break
-    found = settle(
-        [each.series() for each in looks],
-        [Series.of_counts(each, WINDOW_S, seen.joined) for each in starts],
-        needs,
-    )
+    found = settle([each.series() for each in looks], seen.starts_series(), needs)
     return PilotRecord(
         arm=arm.name,
         started_at=began_at,
         took_s=time.monotonic() - began,
         window_s=WINDOW_S,
-        earlier=[FreshStart(answers=each.answers, cpu_s=each.cpu_s) for each in looks[:-1]],
-        answers=seen.answers,
-        cpu_s=seen.cpu_s,
-        load_starts=starts,
+        earlier=[FreshStart(**each.on_record()) for each in looks[:-1]],
+        **seen.on_record(),
         response_s=seen.response_s,
         found=found,
         cold=_cold(seen, found, up.ready_s, up.cpu_s),
@@ -221,19 +232,19 @@ class _Loaded:
             loaded_s += piece_s
             if seen.failed:
                 return "enough"
-            step = next_step([each.series() for each in looks], is_last_start)
+            step = _next_step(looks, is_last_start)
         return step
 
-    def starts(self, seen: _Seen, most_s: float) -> list[list[int]]:
+    def starts(self, seen: _Seen, most_s: float) -> None:
         """Begin the load some more times, each after a pause."""
         response_s = seen.response_s or 0.0
         wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * response_s, 4 * seen.joined * WINDOW_S)
         length_s = min(wanted_s, most_s)
-        found = []
         for _ in range(LOAD_STARTS):
             time.sleep(PAUSE_S)
-            found.append(_answers(self._load(length_s)))
-        return found
+            begun = _Seen()
+            self._watch(begun, length_s)
+            seen.load_starts.append(begun)
 
     def _watch(self, seen: _Seen, load_s: float) -> None:
         sampled: Sequence[tuple[float, float]] = ()
@@ -260,6 +271,11 @@ class _Loaded:
         result = roles.load(self.arm.name, order)
         roles.servers.check_alive(self.arm.name)
         return result
+
+
+def _next_step(looks: Sequence[_Seen], is_last_start: bool) -> Step:
+    series = [each.series() for each in looks]
+    return next_step(series, looks[-1].starts_series(), is_last_start=is_last_start)
 
 
 def _answers(result: LoadResult) -> list[int]:
