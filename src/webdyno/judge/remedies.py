@@ -56,7 +56,8 @@ def due_remedy(
     `used_s`: how much of the budget is used up. Blocks are given up only where as many more fit
     into what patience makes of it, the fewest at least, or where none of them counts. A trend that
     it took as many blocks to see as a verdict takes is bounded, unless there is no verdict within
-    that bound.
+    that bound. Before, it is looked for after each block, and all looks together find one by chance
+    as seldom as one look would: blocks are given up for it.
     """
     measured = Measured.of(records)
     if not measured.blocks or experiment.capacity:
@@ -67,8 +68,9 @@ def due_remedy(
     room = left_s > measured.block_s * max(len(measured.blocks), measure.min_blocks)
     young = len(measured.blocks) < measure.min_blocks
     worth = WORTH_A_REMEDY if young else 0.0
+    alpha = trend.ALPHA / max(measure.min_blocks - 2, 1) if young else trend.ALPHA
     now = slot_settings(records, experiment)
-    trends = list(_trends(_undisturbed(measured), experiment, now, worth)) if room else []
+    trends = list(_trends(_undisturbed(measured), experiment, now, worth, alpha)) if room else []
     found = [
         *_no_answers(measured, experiment, now),
         *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
@@ -187,17 +189,17 @@ def _takes_away(comparison: Comparison) -> bool:
 
 
 def _trends(
-    measured: Measured, experiment: Experiment, now: SlotSettings, worth: float
+    measured: Measured, experiment: Experiment, now: SlotSettings, worth: float, alpha: float
 ) -> Iterator[_Remedy]:
     """Find arms that hadn't settled when their slots began, or the load in them.
 
-    `worth`: smaller changes of the rate are left to their bound.
+    `worth`: smaller changes of the rate are left to their bound. `alpha`: of one by chance.
     """
     measure = experiment.measure
     for arm in experiment.arms:
         lead_in_s = now.lead_in_s.get(arm, 0.0)
         for rule in trend.RULES:
-            change = rule.sure_change(measured, arm, trend.ALPHA / len(experiment.arms))
+            change = rule.sure_change(measured, arm, alpha / len(experiment.arms))
             if change is None or abs(expm1(change.centre)) < worth:
                 continue
             size = percent(abs(expm1(change.centre)))
