@@ -259,6 +259,16 @@ def test_two_blocks_that_happen_to_rise_alike_are_not_given_up() -> None:
     assert risen.rule == "slot-trend"
 
 
+def test_blocks_are_not_given_up_for_a_trend_that_is_small_beside_the_ratio() -> None:
+    """Six times as fast, in logarithms, is more than any bound of a rise of 20 % takes away."""
+    rises = [0.18, 0.182, 0.179, 0.181]
+    far_apart = ARMS | {"apache": SimulatedArm("apache-event", rate_rps=6_000)}
+    measure = Measure(seed=1, budget_s=BUDGET_S)
+    run = simulated_run(far_apart, blocks=4, measure=measure, slot_sd=0.001)
+    assert due(with_rises(run, rises)) is None
+    assert due(with_rises(measured(), rises)) is not None
+
+
 def test_a_late_trend_is_remedied_where_its_bound_takes_the_verdict_away() -> None:
     remedy = due(climbing(0.09, 0.08, rate_rps=34_000))
     assert remedy is not None

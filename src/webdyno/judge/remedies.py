@@ -1,12 +1,13 @@
 """Remedies that are settings of a slot: what the lab changes by itself, and why.
 
 What would change the question (connections, rate, keep-alive, a server's settings) is never
-touched, nor is what the user set. Each rule looks at one arm, never at a difference.
+touched, nor is what the user set. Each rule looks at one arm; a difference only tells whether what
+it found is worth the blocks so far.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import expm1
+from math import expm1, log
 from statistics import fmean
 
 from webdyno.judge.comparison import asked_about, compare_with_baseline, tells_enough
@@ -29,7 +30,10 @@ from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import Record, RemedyRecord
 
 WORTH_A_REMEDY = 0.1
-"""Change of a rate for which the blocks so far are given up. Smaller ones are bounded."""
+"""Change of a rate for which the blocks so far are given up. Smaller ones are bounded,"""
+WORTH_OF_RATIO = 1 / 6
+"""… and so are those up to this share, in logarithms, of the ratio that is asked about: their
+bound, 2.25 times as large at most, leaves the verdict, and more than half of the ratio."""
 TRIES = 2
 """So often a rule is remedied; then its cause is another one."""
 LONGER, LONGER_FOR_ANSWERS = 2.0, 4.0
@@ -46,6 +50,8 @@ class _Remedy:
     what: str
     settings: SlotSettings
     anew: bool = True
+    change: float = 0.0
+    """Of a rate that hadn't settled: by what share it changed."""
 
 
 def due_remedy(
@@ -67,10 +73,12 @@ def due_remedy(
     left_s = measure.budget_s * measure.patience - used_s
     room = left_s > measured.block_s * max(len(measured.blocks), measure.min_blocks)
     young = len(measured.blocks) < measure.min_blocks
-    worth = WORTH_A_REMEDY if young else 0.0
     alpha = trend.ALPHA / max(measure.min_blocks - 2, 1) if young else trend.ALPHA
     now = slot_settings(records, experiment)
-    trends = list(_trends(_undisturbed(measured), experiment, now, worth, alpha)) if room else []
+    trends = list(_trends(_undisturbed(measured), experiment, now, alpha)) if room else []
+    if young and trends:
+        worth = _worth_giving_up(measured, experiment)
+        trends = [it for it in trends if it.change >= worth]
     found = [
         *_no_answers(measured, experiment, now),
         *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
@@ -168,17 +176,28 @@ def _left_over(
             )
 
 
+def _worth_giving_up(measured: Measured, experiment: Experiment) -> float:
+    """Give the change of a rate for which the blocks so far are given up."""
+    ratios = [abs(log(it.ratio.estimate)) for it in _asked(measured, experiment) if it.ratio]
+    return max(WORTH_A_REMEDY, expm1(WORTH_OF_RATIO * min(ratios, default=0.0)))
+
+
 def _hangs_on_a_trend(measured: Measured, experiment: Experiment) -> bool:
     """Whether there is an answer as measured, and the bound of a trend takes it away."""
-    valid = valid_for(measured, left_out_slots(measured), experiment.measure.decide_on)
-    if min((len(valid.of_arm(arm)) for arm in experiment.arms), default=0) < 2:
-        return False
-    rule = metric_rule(experiment.measure.decide_on)
     trends = {rule.name for rule in trend.RULES}
     return any(
         any(bias.cause in trends for bias in it.biases) and _takes_away(it)
-        for it in asked_about(compare_with_baseline(valid, experiment, rule))
+        for it in _asked(measured, experiment)
     )
+
+
+def _asked(measured: Measured, experiment: Experiment) -> list[Comparison]:
+    """Make the comparisons that are asked for, of what is valid so far; none of too little."""
+    valid = valid_for(measured, left_out_slots(measured), experiment.measure.decide_on)
+    if min((len(valid.of_arm(arm)) for arm in experiment.arms), default=0) < 2:
+        return []
+    rule = metric_rule(experiment.measure.decide_on)
+    return asked_about(compare_with_baseline(valid, experiment, rule))
 
 
 def _takes_away(comparison: Comparison) -> bool:
@@ -189,33 +208,35 @@ def _takes_away(comparison: Comparison) -> bool:
 
 
 def _trends(
-    measured: Measured, experiment: Experiment, now: SlotSettings, worth: float, alpha: float
+    measured: Measured, experiment: Experiment, now: SlotSettings, alpha: float
 ) -> Iterator[_Remedy]:
     """Find arms that hadn't settled when their slots began, or the load in them.
 
-    `worth`: smaller changes of the rate are left to their bound. `alpha`: of one by chance.
+    `alpha`: of one by chance.
     """
     measure = experiment.measure
     for arm in experiment.arms:
         lead_in_s = now.lead_in_s.get(arm, 0.0)
         for rule in trend.RULES:
             change = rule.sure_change(measured, arm, alpha / len(experiment.arms))
-            if change is None or abs(expm1(change.centre)) < worth:
+            if change is None:
                 continue
-            size = percent(abs(expm1(change.centre)))
+            size = abs(expm1(change.centre))
             direction = "rises" if change.centre > 0 else "falls"
             pace = trend.pace(measured, arm)
-            what = f"arm {arm}: {pace} {direction} by {size} over each {rule.over}"
+            what = f"arm {arm}: {pace} {direction} by {percent(size)} over each {rule.over}"
             if rule.name == "trend" and measure.warmup_s is None:
                 slots_s = (lead_in_s + now.window_s) * len(measured.blocks[-1].of(arm))
                 longer_s = max(now.warmup_s.get(arm, 0.0) * LONGER, slots_s)
                 warmups = now.warmup_s | {arm: longer_s}
                 what += f"; it is warmed up for {duration(longer_s)} from now on"
-                yield _Remedy(rule.name, arm, what, now.model_copy(update={"warmup_s": warmups}))
+                changed = now.model_copy(update={"warmup_s": warmups})
+                yield _Remedy(rule.name, arm, what, changed, change=size)
             elif rule.name == "slot-trend" and measure.lead_in_s is None:
                 longer_s = max(lead_in_s * LONGER, now.window_s)
                 lead_ins = now.lead_in_s | {arm: longer_s}
                 what += (
                     f"; {duration(longer_s)} at the beginning of its slots don't count from now on"
                 )
-                yield _Remedy(rule.name, arm, what, now.model_copy(update={"lead_in_s": lead_ins}))
+                changed = now.model_copy(update={"lead_in_s": lead_ins})
+                yield _Remedy(rule.name, arm, what, changed, change=size)
