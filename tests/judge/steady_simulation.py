@@ -120,7 +120,7 @@ def swinging(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
 
 def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int) -> Onset:
     """Look at so many fresh starts at most, each for `first_s`, or up to `MOST_S` in all."""
-    seen: list[list[Series]] = []
+    seen, load_starts = list[list[Series]](), list[list[Series]]()
     begun = round(LOAD_START_S / WINDOW_S)
     for left in reversed(range(starts)):
         logs = make(rng)
@@ -129,9 +129,10 @@ def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int)
         for longer in (1, 2, 5):
             length_s = min(longer * first_s, max(MOST_S - before_s, first_s))
             seen[-1] = [Series(WINDOW_S, logs[: round(length_s / WINDOW_S)])]
-            if (step := next_step(seen, is_last_start=not left)) != "longer":
+            if (step := next_step(seen, load_starts, is_last_start=not left)) != "longer":
                 break
-        load_starts = [[Series(WINDOW_S, make(rng)[-begun:])] for _ in range(LOAD_STARTS)]
+        if not load_starts:
+            load_starts = [[Series(WINDOW_S, make(rng)[-begun:])] for _ in range(LOAD_STARTS)]
         if step != "anew" or next_step(seen, load_starts, is_last_start=not left) != "anew":
             break
     return steady_from(seen, load_starts)[0]

@@ -26,13 +26,8 @@ class FreshStart(Model):
     """What was seen of an arm under load from a fresh start on, by window."""
 
     answers: list[Count]
-    """From the load's beginning on."""
     cpu_s: list[Amount] = []
-    """The servers' CPU time in the same windows; empty where it can't be read that often."""
-    load_starts: list[list[Count]] = []
-    """Answers from the beginning of each of some later loads, with a pause before each."""
-    load_starts_cpu_s: list[list[Amount]] = []
-    """The servers' CPU time in these, as far as it was read."""
+    """The servers' CPU time; empty where it can't be read that often."""
 
 
 class ColdFigures(Model):

@@ -150,8 +150,8 @@ class IncidentRecord(Model):
     log_tail: list[str] = []
 
 
-class PilotRecord(FreshStart):
-    """An arm alone, before the blocks: the last fresh start, and the times found from all."""
+class PilotRecord(Model):
+    """An arm alone, before the blocks: what was seen of it, and the times found from that."""
 
     kind: Literal["pilot"] = "pilot"
     point: Count = 0
@@ -163,6 +163,15 @@ class PilotRecord(FreshStart):
     """Length of the windows of all series."""
     earlier: list[FreshStart] = []
     """Fresh starts that seemed to be steady late, if at all, whence there was another one."""
+    answers: list[Count]
+    """By window, from the load's beginning on a fresh server, the last one."""
+    cpu_s: list[Amount] = []
+    """The servers' CPU time in the same windows; empty where it can't be read that often."""
+    load_starts: list[list[Count]] = []
+    """By window, from the beginning of each of some later loads, with a pause before each; of the
+    first fresh start."""
+    load_starts_cpu_s: list[list[Amount]] = []
+    """The servers' CPU time in the same windows, as far as it was read."""
     response_s: Amount | None
     """Mean response time; None without an answer."""
     found: Pilot

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
@@ -56,8 +55,6 @@ class _Seen:
     response_s: float | None = None
     failed: bool = False
     """Whether there were failures instead of answers."""
-    load_starts: list["_Seen"] = field(default_factory=list)
-    """What was seen of later loads, from their beginning on."""
 
     @property
     def joined(self) -> int:
@@ -75,19 +72,6 @@ class _Seen:
         least = max(sums.mean() / 100, 1e-9)
         answers = np.exp(rate.logs) * rate.window_s
         return [rate, Series(rate.window_s, np.log(np.maximum(sums, least) / answers))]
-
-    def starts_series(self) -> list[list[Series]]:
-        """Give the series of the later loads, in windows as long as those of this one."""
-        return [each.series(self.joined) for each in self.load_starts]
-
-    def on_record(self) -> dict[str, Any]:
-        """Give the fields of a `FreshStart`."""
-        return {
-            "answers": self.answers,
-            "cpu_s": self.cpu_s,
-            "load_starts": [each.answers for each in self.load_starts],
-            "load_starts_cpu_s": [each.cpu_s for each in self.load_starts],
-        }
 
 
 def needs_pilot(experiment: Experiment) -> bool:
@@ -147,7 +131,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     at.progress.pilot_begins(at.point, arm.name)
     longest_s = LONGEST_SHARE * at.experiment.measure.budget_s
-    looks: list[_Seen] = []
+    looks, starts = list[_Seen](), list[_Seen]()
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
         with prepared(at, 0), RunningBlock(at, 0) as running:
@@ -156,21 +140,24 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
             start_s = time.monotonic() - start_began
             load = _Loaded(running, arm)
             left_s = longest_s - sum(len(each.answers) for each in looks) * WINDOW_S
-            step = load.until_steady(looks, max(left_s, PIECE_S), is_last_start=not left)
+            step = load.until_steady(looks, starts, max(left_s, PIECE_S), is_last_start=not left)
             seen = looks[-1]
             needs = _needs(at.experiment, start_s, seen.response_s)
-            if not seen.failed:
-                load.starts(seen, needs.most_slot_s)
-            if step != "anew" or _next_step(looks, is_last_start=not left) != "anew":
+            if not starts and not seen.failed:
+                starts = load.starts(seen, needs.most_slot_s)
+            if step != "anew" or _next_step(looks, starts, is_last_start=not left) != "anew":
                 break
-    found = settle([each.series() for each in looks], seen.starts_series(), needs)
+    found = settle(*_series(looks, starts), needs)
     return PilotRecord(
         arm=arm.name,
         started_at=began_at,
         took_s=time.monotonic() - began,
         window_s=WINDOW_S,
-        earlier=[FreshStart(**each.on_record()) for each in looks[:-1]],
-        **seen.on_record(),
+        earlier=[FreshStart(answers=each.answers, cpu_s=each.cpu_s) for each in looks[:-1]],
+        answers=seen.answers,
+        cpu_s=seen.cpu_s,
+        load_starts=[each.answers for each in starts],
+        load_starts_cpu_s=[each.cpu_s for each in starts],
         response_s=seen.response_s,
         found=found,
         cold=_cold(seen, found, up.ready_s, up.cpu_s),
@@ -218,10 +205,13 @@ class _Loaded:
     running: RunningBlock
     arm: PlannedArm
 
-    def until_steady(self, looks: list[_Seen], most_s: float, is_last_start: bool) -> Step:
+    def until_steady(
+        self, looks: list[_Seen], starts: Sequence[_Seen], most_s: float, is_last_start: bool
+    ) -> Step:
         """Load the fresh servers until they are steady or have to be started anew to tell.
 
-        For so long at most. What is seen is added to `looks`, those at earlier fresh starts.
+        For so long at most. What is seen is added to `looks`, those at earlier fresh starts;
+        `starts` are starts of load that were seen before.
         """
         seen, loaded_s = _Seen(), 0.0
         step: Step = "longer"
@@ -232,19 +222,19 @@ class _Loaded:
             loaded_s += piece_s
             if seen.failed:
                 return "enough"
-            step = _next_step(looks, is_last_start)
+            step = _next_step(looks, starts, is_last_start)
         return step
 
-    def starts(self, seen: _Seen, most_s: float) -> None:
+    def starts(self, seen: _Seen, most_s: float) -> list[_Seen]:
         """Begin the load some more times, each after a pause."""
         response_s = seen.response_s or 0.0
         wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * response_s, 4 * seen.joined * WINDOW_S)
         length_s = min(wanted_s, most_s)
-        for _ in range(LOAD_STARTS):
+        found = [_Seen() for _ in range(LOAD_STARTS)]
+        for begun in found:
             time.sleep(PAUSE_S)
-            begun = _Seen()
             self._watch(begun, length_s)
-            seen.load_starts.append(begun)
+        return found
 
     def _watch(self, seen: _Seen, load_s: float) -> None:
         sampled: Sequence[tuple[float, float]] = ()
@@ -273,9 +263,16 @@ class _Loaded:
         return result
 
 
-def _next_step(looks: Sequence[_Seen], is_last_start: bool) -> Step:
-    series = [each.series() for each in looks]
-    return next_step(series, looks[-1].starts_series(), is_last_start=is_last_start)
+def _next_step(looks: Sequence[_Seen], starts: Sequence[_Seen], is_last_start: bool) -> Step:
+    return next_step(*_series(looks, starts), is_last_start=is_last_start)
+
+
+def _series(
+    looks: Sequence[_Seen], starts: Sequence[_Seen]
+) -> tuple[list[list[Series]], list[list[Series]]]:
+    """Give the series of fresh starts, and of starts of load in windows as long as the last's."""
+    joined = looks[-1].joined
+    return [each.series() for each in looks], [each.series(joined) for each in starts]
 
 
 def _answers(result: LoadResult) -> list[int]:
