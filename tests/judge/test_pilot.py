@@ -197,6 +197,22 @@ def test_what_is_not_steady_warms_up_as_long_as_it_may() -> None:
     assert "the warm-up is cut to 2 s" in capped.why
 
 
+def test_a_last_change_late_in_the_look_may_not_be_the_last() -> None:
+    """Half as slow at first, fading with 0.5 s: it was warmed up for 1 s, and 10 % were missing."""
+    # fmt: off
+    answers = [
+        41, 43, 44, 44, 46, 45, 46, 47, 48, 48, 48, 49, 50, 50, 51, 51, 51, 52, 53, 52,
+        54, 53, 54, 54, 55, 55, 56, 55, 56, 56, 57, 57, 57, 57, 58, 57, 58, 58, 59, 58,
+        58, 59, 59, 60, 59, 60, 59, 60, 60, 60, 61, 60, 60, 61, 60, 61, 61, 61, 61, 61,
+        61, 61, 61, 62, 61, 61, 62, 61, 62, 62, 61, 62, 62, 61, 62, 62, 62, 62, 62, 62,
+    ]
+    # fmt: on
+    look = [Series.of_counts(answers, 0.025)]
+    pilot = settle([[Series.of_counts(answers[:40], 0.025)], look], [], NEEDS)
+    assert not pilot.steady
+    assert pilot.warmup_s == NEEDS.most_warmup_s
+
+
 def test_lead_in_ends_when_windows_no_longer_know_of_the_loads_beginning() -> None:
     """A start that costs 20 % and fades in 0.3 s: the bias after the lead-in is below 1 %."""
     rng = np.random.default_rng(3)

@@ -124,7 +124,8 @@ def onset(series: Series) -> Onset:
     first = _first_of_last_level(levels)
     at_s, rest = first * batch * series.window_s, levels[first:]
     if len(rest) < STEADY_BATCHES or first >= STEADY_SHARE * len(levels):
-        return Onset(at_s, steady=False, why=f"its level changed {at_s:.2g} s after the start")
+        why = f"its level changed {at_s:.2g} s after the start, too late to tell whether for good"
+        return Onset(at_s, steady=False, why=why, may_begin_later=True)
     change = _significant_change(rest)
     if abs(change) > TOLERANCE:
         direction = "rises" if change > 0 else "falls"
