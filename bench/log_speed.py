@@ -1,0 +1,84 @@
+"""How fast `webdyno workload` reads a log, and how much memory that takes.
+
+    .venv/bin/python bench/log_speed.py [LINES…]
+
+Combined format; paths by Zipf's law, visitors of some requests each at random times of a day. Each
+size is read in a process of its own: peak memory is that of the whole program.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rig.lab import WEBDYNO
+
+SIZES = (100_000, 1_000_000)
+PATHS, EXPONENT = 20_000, 1.0
+REQUESTS_PER_VISITOR = 8
+BEGIN_S, DAY_S = 1_763_800_000, 86_400
+AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+
+
+def main() -> None:
+    """Print a line for each size."""
+    table = Table(title="webdyno workload access.log -o traffic.toml")
+    for heading in ("lines", "MB", "s", "CPU s", "peak memory, MB"):
+        table.add_column(heading, justify="right")
+    for lines in map(int, sys.argv[1:]) if sys.argv[1:] else SIZES:
+        with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
+            log = Path(scratch) / "access.log"
+            write_log(log, lines)
+            wall_s, cpu_s, peak_bytes = read(log)
+            table.add_row(
+                f"{lines:,}",
+                f"{log.stat().st_size / 1e6:.0f}",
+                f"{wall_s:.1f}",
+                f"{cpu_s:.1f}",
+                f"{peak_bytes / 1e6:.0f}",
+            )
+    Console().print(table)
+
+
+def write_log(log: Path, lines: int) -> None:
+    """Write a day's log of so many lines, in the order of their times."""
+    rng = np.random.default_rng(0)
+    shares = np.arange(1, PATHS + 1) ** -EXPONENT
+    paths = rng.choice(PATHS, lines, p=shares / shares.sum())
+    visitors = rng.integers(0, max(1, lines // REQUESTS_PER_VISITOR), lines)
+    times_s = np.sort(rng.integers(BEGIN_S, BEGIN_S + DAY_S, lines))
+    with log.open("w", encoding="utf-8") as out:
+        for path, visitor, time_s in zip(paths, visitors, times_s, strict=True):
+            at = datetime.fromtimestamp(int(time_s), UTC)
+            out.write(
+                f"10.{visitor >> 16 & 255}.{visitor >> 8 & 255}.{visitor & 255} - - "
+                f'[{at:%d/%b/%Y:%H:%M:%S} +0000] "GET /articles/{path}/index.html HTTP/1.1" 200 '
+                f'{500 + 37 * (path % 400)} "-" "{AGENT}"\n'
+            )
+
+
+def read(log: Path) -> tuple[float, float, int]:
+    """Have webdyno read a log; give wall and CPU time in seconds and the peak memory in bytes."""
+    out = log.with_name("traffic.toml")
+    command = [str(WEBDYNO), "workload", str(log), "-o", str(out)]
+    began_s = time.monotonic()
+    silent = [
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, str(log.with_name("said")), os.O_WRONLY | os.O_CREAT, 0o600),
+    ]
+    pid = os.posix_spawn(command[0], command, os.environ, file_actions=silent)
+    _, status, usage = os.wait4(pid, 0)
+    if os.waitstatus_to_exitcode(status):
+        sys.exit(log.with_name("said").read_text(encoding="utf-8"))
+    wall_s = time.monotonic() - began_s
+    return wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    main()
