@@ -9,7 +9,6 @@ size is read in a process of its own: peak memory is that of the whole program.
 import os
 import sys
 import tempfile
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,8 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from rig.lab import WEBDYNO
+from rig.process import Finished, run_pinned
 
 SIZES = (100_000, 1_000_000)
+WITHIN_S = 600.0
 PATHS, EXPONENT = 20_000, 1.0
 REQUESTS_PER_VISITOR = 8
 BEGIN_S, DAY_S = 1_763_800_000, 86_400
@@ -35,13 +36,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
             log = Path(scratch) / "access.log"
             write_log(log, lines)
-            wall_s, cpu_s, peak_bytes = read(log)
+            done = read(log)
             table.add_row(
                 f"{lines:,}",
                 f"{log.stat().st_size / 1e6:.0f}",
-                f"{wall_s:.1f}",
-                f"{cpu_s:.1f}",
-                f"{peak_bytes / 1e6:.0f}",
+                f"{done.wall_s:.1f}",
+                f"{done.cpu_s:.1f}",
+                f"{done.peak_bytes / 1e6:.0f}",
             )
     Console().print(table)
 
@@ -63,21 +64,13 @@ def write_log(log: Path, lines: int) -> None:
             )
 
 
-def read(log: Path) -> tuple[float, float, int]:
-    """Have webdyno read a log; give wall and CPU time in seconds and the peak memory in bytes."""
-    out = log.with_name("traffic.toml")
-    command = [str(WEBDYNO), "workload", str(log), "-o", str(out)]
-    began_s = time.monotonic()
-    silent = [
-        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 2, str(log.with_name("said")), os.O_WRONLY | os.O_CREAT, 0o600),
-    ]
-    pid = os.posix_spawn(command[0], command, os.environ, file_actions=silent)
-    _, status, usage = os.wait4(pid, 0)
-    if os.waitstatus_to_exitcode(status):
-        sys.exit(log.with_name("said").read_text(encoding="utf-8"))
-    wall_s = time.monotonic() - began_s
-    return wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+def read(log: Path) -> Finished:
+    """Have webdyno read a log."""
+    command = [str(WEBDYNO), "workload", str(log), "-o", str(log.with_name("traffic.toml"))]
+    done = run_pinned(command, sorted(os.sched_getaffinity(0)), WITHIN_S)
+    if done.exit_code:
+        sys.exit(done.reason)
+    return done
 
 
 if __name__ == "__main__":

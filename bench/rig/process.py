@@ -29,6 +29,8 @@ class Finished:
     wall_s: float
     others_s: float
     """What others used of its first core meanwhile, or the host took; to some 10 ms."""
+    peak_bytes: int
+    """The most memory it had in RAM, from `wait4` as well."""
 
     @property
     def others(self) -> float:
@@ -81,4 +83,5 @@ def run_pinned(command: Sequence[str], cpus: Sequence[int], timeout_s: float) ->
             cpu_s=cpu_s,
             wall_s=wall_s,
             others_s=others_s,
+            peak_bytes=usage.ru_maxrss * 1024,
         )

@@ -37,7 +37,7 @@ def sample(
 
 
 def finished(exit_code: int = 0, complaint: str = "") -> Finished:
-    return Finished("", complaint, exit_code, cpu_s=1.0, wall_s=1.0, others_s=0.0)
+    return Finished("", complaint, exit_code, cpu_s=1.0, wall_s=1.0, others_s=0.0, peak_bytes=0)
 
 
 @pytest.mark.parametrize(

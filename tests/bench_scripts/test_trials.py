@@ -39,7 +39,7 @@ def printed(trials: dict[str, list[Trial]], absent: list[str]) -> dict[str, str]
 
 
 def finished(output: str, exit_code: int = 0) -> Finished:
-    return Finished(output, "refused", exit_code, cpu_s=1.0, wall_s=1.0, others_s=0.1)
+    return Finished(output, "refused", exit_code, cpu_s=1.0, wall_s=1.0, others_s=0.1, peak_bytes=0)
 
 
 def test_what_a_client_reports_or_why_not() -> None:

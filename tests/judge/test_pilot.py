@@ -198,7 +198,7 @@ def test_what_is_not_steady_warms_up_as_long_as_it_may() -> None:
 
 
 def test_a_last_change_late_in_the_look_may_not_be_the_last() -> None:
-    """Half as slow at first, fading with 0.5 s: it was warmed up for 1 s, and 10 % were missing."""
+    """Half more cost at first, fading in 0.5 s: it was warmed up for 1 s, and 10 % were missing."""
     # fmt: off
     answers = [
         41, 43, 44, 44, 46, 45, 46, 47, 48, 48, 48, 49, 50, 50, 51, 51, 51, 52, 53, 52,
