@@ -27,7 +27,7 @@ from webdyno.model.judgement import (
     Verdict,
 )
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import MetricRule
+from webdyno.model.metrics import MetricRule, metric_rule
 
 ALPHA = 0.05
 DELTA = 0.02
@@ -70,6 +70,12 @@ def compare_with_baseline(
         _marked(comparison, same_arm=True) for comparison in same
     ]
     return sorted(found, key=lambda comparison: others.index(comparison.a))
+
+
+def compare_as_asked(measured: Measured, experiment: Experiment) -> list[Comparison]:
+    """Compare on the deciding metric what was asked about. `measured` holds valid slots only."""
+    rule = metric_rule(experiment.measure.decide_on)
+    return asked_about(compare_with_baseline(measured, experiment, rule))
 
 
 def asked_about(compared: Sequence[Comparison]) -> list[Comparison]:

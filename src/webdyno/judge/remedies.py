@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import expm1, log
 from statistics import fmean
 
-from webdyno.judge.comparison import asked_about, compare_with_baseline, tells_enough
+from webdyno.judge.comparison import compare_as_asked, tells_enough
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.settings import slot_settings, slots_per_arm
@@ -196,8 +196,7 @@ def _asked(measured: Measured, experiment: Experiment) -> list[Comparison]:
     valid = valid_for(measured, left_out_slots(measured), experiment.measure.decide_on)
     if min((len(valid.of_arm(arm)) for arm in experiment.arms), default=0) < 2:
         return []
-    rule = metric_rule(experiment.measure.decide_on)
-    return asked_about(compare_with_baseline(valid, experiment, rule))
+    return compare_as_asked(valid, experiment)
 
 
 def _takes_away(comparison: Comparison) -> bool:

@@ -6,8 +6,7 @@ from math import log1p
 
 from webdyno.judge.comparison import (
     ALPHA,
-    asked_about,
-    compare_with_baseline,
+    compare_as_asked,
     fewest_blocks,
     hard_to_tell,
     shown_estimate,
@@ -157,7 +156,7 @@ def _known(valid: Measured, experiment: Experiment, fewest: int) -> Stop | None:
     """
     measure = experiment.measure
     if measure.question is not None:
-        asked = _asked(valid, experiment)
+        asked = compare_as_asked(valid, experiment)
         answered = all(it.one_sided and it.one_sided.answer != "undecided" for it in asked)
         why = f"the question is answered: {measure.question}"
         return Stop("question", why) if answered else None
@@ -176,18 +175,13 @@ def _known(valid: Measured, experiment: Experiment, fewest: int) -> Stop | None:
     return Stop("bounds", f"more blocks would not tell more: {why[0].lower()}{why[1:].rstrip('.')}")
 
 
-def _asked(valid: Measured, experiment: Experiment) -> list[Comparison]:
-    rule = metric_rule(experiment.measure.decide_on)
-    return asked_about(compare_with_baseline(valid, experiment, rule))
-
-
 def _unsettled(valid: Measured, experiment: Experiment, fewest: int) -> list[Comparison] | None:
     """Give the verdicts that don't survive their bounds; None while ratios aren't known well."""
     pairs = deciding_pairs(valid, experiment)
     enough = min(len(pair.d) for pair in pairs) >= fewest
     if not enough or not _precise(pairs, experiment.measure):
         return None
-    return [it for it in _asked(valid, experiment) if it.verdict is not it.as_measured]
+    return [it for it in compare_as_asked(valid, experiment) if it.verdict is not it.as_measured]
 
 
 def _may_settle(comparison: Comparison, blocks: int, fewest: int, measure: Measure) -> bool:
