@@ -65,6 +65,27 @@ def test_windows_are_alike_for_all_arms_and_what_comes_before_is_each_arms_own()
     )
 
 
+@pytest.mark.parametrize(
+    ("took_s", "lead_in_s", "window_s", "expected_s"),
+    [
+        pytest.param(1.9, 0.02, 0.55, 0.55, id="usual"),
+        pytest.param(3.0, 0.15, 0.55, 0.496, id="pilots and lead-ins took long"),
+        pytest.param(9.0, 0.15, 0.55, 0.4, id="very long"),
+        pytest.param(9.0, 0.15, 0.8, 0.8, id="windows of this length have a reason"),
+    ],
+)
+def test_short_windows_give_back_what_pilots_and_lead_ins_took(
+    took_s: float, lead_in_s: float, window_s: float, expected_s: float
+) -> None:
+    """So that pilots and the fewest blocks of two arms that start fast take 23 s together."""
+    looks = [
+        pilot_record(arm, warmup_s=0, lead_in_s=lead_in_s, window_s=window_s, took_s=took_s)
+        for arm in ARMS
+    ]
+    settings = slot_settings(looks, measured().head.experiment)
+    assert settings.window_s == pytest.approx(expected_s, abs=0.001)
+
+
 def test_equal_arms_and_those_of_a_gate_get_what_the_one_needs_that_needs_most() -> None:
     """Pilots may find that one of two equal servers has to warm up and the other not."""
     equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
