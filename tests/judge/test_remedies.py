@@ -86,6 +86,15 @@ def test_short_windows_give_back_what_pilots_and_lead_ins_took(
     assert settings.window_s == pytest.approx(expected_s, abs=0.001)
 
 
+def test_short_windows_give_back_nothing_for_what_the_user_left_out() -> None:
+    """The pilots' lead-ins aren't made where the user has others."""
+    looks = [
+        pilot_record(arm, warmup_s=0, lead_in_s=0.15, window_s=0.55, took_s=3.0) for arm in ARMS
+    ]
+    experiment = measured(Measure(lead_in_s=0.0)).head.experiment
+    assert slot_settings(looks, experiment).window_s == 0.55
+
+
 def test_equal_arms_and_those_of_a_gate_get_what_the_one_needs_that_needs_most() -> None:
     """Pilots may find that one of two equal servers has to warm up and the other not."""
     equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)

@@ -18,7 +18,7 @@ QUICK_S = 11.5
 """For each arm: in so much a clear difference is told, pilots and the fewest blocks together. What
 pilots and lead-ins take beyond the usual, short windows give back, as far as they can."""
 START_S = 0.125
-"""Of an arm's share of a block, about: start, stop and what lies between slots."""
+"""Of a fast arm in a block, about: start, stop and what lies between slots."""
 SHORT_WINDOW_S, LEAST_WINDOW_S = 0.6, 0.4
 """A window that may be shortened, and how short it may become."""
 COUNTED_S = 0.3
@@ -31,8 +31,19 @@ def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSett
     Arms that may be equal have equal ones: see `_evened`. Where samples are taken all warm up in a
     slot of their own, in which their system calls are counted.
     """
-    settings = _evened(_found_settings(records, experiment), experiment)
+    remedied = _remedied(records)
+    settings = _evened(remedied or _found_settings(records, experiment), experiment)
+    if remedied is None and experiment.measure.slot_s is None:
+        settings = _quick(settings, records)
     return _with_time_to_count(settings) if experiment.profile else settings
+
+
+def _remedied(records: Sequence[Record]) -> SlotSettings | None:
+    """Give the settings of the last remedy that has any: they hold until the next one."""
+    for record in reversed(records):
+        if isinstance(record, RemedyRecord) and record.settings is not None:
+            return record.settings
+    return None
 
 
 def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
@@ -67,15 +78,11 @@ def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
 
 
 def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
-    """Give the settings that remedies, pilots and user ask for.
+    """Give the settings that pilots and user ask for.
 
     Warm-up and lead-in are each arm's own. The window is that of the arm that needs most, the same
-    for all, so that what counts of each arm is disturbed alike. A remedy's settings hold until the
-    next one.
+    for all, so that what counts of each arm is disturbed alike.
     """
-    for record in reversed(records):
-        if isinstance(record, RemedyRecord) and record.settings is not None:
-            return record.settings
     measure = experiment.measure
     found = pilots(records)
     by_arm = {
@@ -91,32 +98,27 @@ def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSe
             arm: _given(measure.lead_in_s, [it.lead_in_s for it in of_arm], LEAD_IN_S)
             for arm, of_arm in by_arm.items()
         },
-        window_s=_given(measure.slot_s, [_quick_window_s(records)] if found else [], WINDOW_S),
+        window_s=_given(measure.slot_s, [it.window_s for it in found.values()], WINDOW_S),
         phase_s=_phases(records) if measure.lead_in_s is None else {},
         slots_per_arm=measure.slots_per_arm,
     )
 
 
-def _quick_window_s(records: Sequence[Record]) -> float:
-    """Give the window that the pilots ask for, or a shorter one where they gave it little time.
+def _quick(settings: SlotSettings, records: Sequence[Record]) -> SlotSettings:
+    """Shorten short windows where pilots, and what comes before windows, leave them little time.
 
     Longer ones have a reason, such as slow answers, for which they are kept.
     """
-    looks = [record for record in records if isinstance(record, PilotRecord)]
-    window_s = max(look.found.window_s for look in looks)
-    if window_s > SHORT_WINDOW_S:
-        return window_s
-    left_s = QUICK_S * len(looks) - sum(look.took_s for look in looks)
-    slots = FIRST_AFTER_PILOT * len(looks)
-    fitting_s = (left_s / FEWEST_BLOCKS - sum(map(_beside_windows_s, looks))) / slots
-    return min(window_s, max(fitting_s, LEAST_WINDOW_S))
-
-
-def _beside_windows_s(look: PilotRecord) -> float:
-    """Give what an arm needs in a block beside its windows."""
-    found = look.found
-    warmup_s = found.warmup_s if found.warmup_s > found.lead_in_s else 0.0
-    return START_S + warmup_s + FIRST_AFTER_PILOT * found.lead_in_s
+    took_s = [record.took_s for record in records if isinstance(record, PilotRecord)]
+    if not took_s or settings.window_s > SHORT_WINDOW_S:
+        return settings
+    warmup_s, lead_in_s = settings.warmup_s, settings.lead_in_s
+    apart_s = sum(it for arm, it in warmup_s.items() if it > lead_in_s[arm])
+    arms = len(warmup_s)
+    block_s = (QUICK_S * arms - sum(took_s)) / FEWEST_BLOCKS - START_S * arms - apart_s
+    fitting_s = (block_s / FIRST_AFTER_PILOT - sum(lead_in_s.values())) / arms
+    window_s = min(settings.window_s, max(fitting_s, LEAST_WINDOW_S))
+    return settings.model_copy(update={"window_s": window_s})
 
 
 def _phases(records: Sequence[Record]) -> dict[str, float]:
