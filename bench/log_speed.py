@@ -1,7 +1,5 @@
 """How fast `webdyno workload` reads a log, and how much memory that takes.
 
-    .venv/bin/python bench/log_speed.py [LINES…]
-
 Combined format; paths by Zipf's law, visitors of some requests each at random times of a day. Each
 size is read in a process of its own: peak memory is that of the whole program.
 """
@@ -9,6 +7,7 @@ size is read in a process of its own: peak memory is that of the whole program.
 import os
 import sys
 import tempfile
+from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +16,16 @@ from rich.console import Console
 from rich.table import Table
 
 from rig.lab import WEBDYNO
-from rig.process import Finished, run_pinned
+from rig.options import count
+from rig.process import BenchError, Finished, run_pinned
+from rig.script import Script
+
+EXAMPLES = """\
+  100,000 and a million lines (half a minute)
+    .venv/bin/python bench/log_speed.py
+  ten million
+    .venv/bin/python bench/log_speed.py 10000000
+"""
 
 SIZES = (100_000, 1_000_000)
 WITHIN_S = 600.0
@@ -27,12 +35,21 @@ BEGIN_S, DAY_S = 1_763_800_000, 86_400
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
 
-def main() -> None:
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_argument(
+        "lines", nargs="*", type=count, default=SIZES, help="of each log (100000 and 1000000)"
+    )
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
     """Print a line for each size."""
     table = Table(title="webdyno workload access.log -o traffic.toml")
     for heading in ("lines", "MB", "s", "CPU s", "peak memory, MB"):
         table.add_column(heading, justify="right")
-    for lines in map(int, sys.argv[1:]) if sys.argv[1:] else SIZES:
+    for lines in options.lines:
         with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
             log = Path(scratch) / "access.log"
             write_log(log, lines)
@@ -44,7 +61,7 @@ def main() -> None:
                 f"{done.cpu_s:.1f}",
                 f"{done.peak_bytes / 1e6:.0f}",
             )
-    Console().print(table)
+    console.print(table)
 
 
 def write_log(log: Path, lines: int) -> None:
@@ -65,13 +82,13 @@ def write_log(log: Path, lines: int) -> None:
 
 
 def read(log: Path) -> Finished:
-    """Have webdyno read a log."""
+    """Have webdyno read a log. Raises BenchError where it doesn't."""
     command = [str(WEBDYNO), "workload", str(log), "-o", str(log.with_name("traffic.toml"))]
     done = run_pinned(command, sorted(os.sched_getaffinity(0)), WITHIN_S)
     if done.exit_code:
-        sys.exit(done.reason)
+        raise BenchError(done.reason)
     return done
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(script().run(work))
