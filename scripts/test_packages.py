@@ -19,6 +19,7 @@ TOOLS = {
     "h2load": "nghttp2-client",
     "openssl": "openssl",
     "ip": "iproute2",
+    "/usr/sbin/sshd": "openssh-server",
     "podman": "podman",
     "runc": "runc",
     "gcc": "gcc",
