@@ -1,0 +1,28 @@
+"""Where users of systems of their own work."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from e2e.own import SERVER, commit, git
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with a small server."""
+    (tmp_path / "server.py").write_text(SERVER)
+    return tmp_path
+
+
+@pytest.fixture
+def repository(home: Path) -> Path:
+    """A repository with one commit, whose server is built."""
+    (home / "webdyno.toml").write_text(
+        '[app]\nbuild = "echo built >>../builds; cp server.py built.py"\n'
+        f'start = "{sys.executable} built.py $PORT"\n'
+    )
+    (home / ".gitignore").write_text("built.py\n")
+    git(home, "init", "-q", "-b", "main")
+    commit(home)
+    return home

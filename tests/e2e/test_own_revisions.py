@@ -1,0 +1,150 @@
+"""A user's own revisions as arms: built once, of commits and of the working tree."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import FEW, QUICK, environment, run_blocks, webdyno, webdyno_here
+from e2e.own import CMD, SERVER, check_refusal, commit, git
+from webdyno.run.folder import RunFolder
+
+
+def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None:
+    with (repository / "webdyno.toml").open("a") as file:
+        file.write('[load]\npaths = ["/a", "/b"]\nconnections = 3\n')
+    inside = repository / "inside"
+    inside.mkdir()
+    run_blocks(1, "duel", "rev:.", "rev:main", *QUICK, folder=inside)
+    load = RunFolder.open(inside / "run").head.experiment.load
+    assert (load.paths, load.connections) == (["/a", "/b"], 3)
+    (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[load]\nconections = 3\n')
+    done = webdyno_here("duel", "rev:main", "rev:main", folder=inside)
+    assert re.search(r"webdyno\.toml:4: unknown key load\.conections", done.stderr), done.stderr
+
+
+def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) -> None:
+    (repository / "server.py").write_text(SERVER + "# changed\n")
+    (repository / "new.txt").write_text("not in the index")
+    inside = repository / "inside"
+    inside.mkdir()
+    before = git(repository, "status", "--porcelain")
+    told = run_blocks(1, "duel", "rev:.", "rev:main", *FEW, folder=inside)
+    assert told.count("building rev:") == 2
+    assert (inside / "run/slots.jsonl").is_file()
+    assert git(repository, "status", "--porcelain").replace("?? inside/\n", "") == before
+    kept = json.loads((inside / "run/run.json").read_text())["versions"]
+    head = git(repository, "rev-parse", "--short=10", "HEAD").strip()
+    assert kept["rev:main"] == {"web": head}
+    assert kept["rev:."]["web"].endswith(" with changes")
+    shutil.rmtree(inside / "run")
+    again = run_blocks(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=inside)
+    assert "building" not in again
+    assert "rev:HEAD leaves out the changes of the working tree" in again
+    shutil.rmtree(inside / "run")
+    twice = run_blocks(1, "duel", "rev:HEAD", "rev:HEAD", *FEW, folder=inside)
+    assert twice.count("rev:HEAD leaves out the changes") == 1
+
+
+@pytest.mark.parametrize(
+    ("app", "stack", "says"),
+    [
+        ("", "rev:mian", "has no revision 'mian'; did you mean main"),
+        ("", "rev:HEAD~3", "has no revision 'HEAD~3'"),
+        ('[app]\nstart = "true"\nbuild = "echo sorry; exit 4"', "rev:.", "exit code 4.*\n.*\n +so"),
+        (
+            "[app]",
+            "rev:.",
+            r"webdyno\.toml:1: \[app\] says how it starts by one of start, image and",
+        ),
+        ('[app]\nstart = "true"\nroot = "."', "rev:.", "root is for a configuration, conf"),
+        ('[app]\nimage = "."\nknobs.a = {}', "rev:.", "knobs are for start and conf"),
+        ('[app]\nstrat = "true"', "rev:.", r"webdyno\.toml:2: unknown key strat; did"),
+        ('[app]\nstart = "true"\ndir = "none"', "rev:main", "has no folder none"),
+        ('[app]\nstart = "true"\ndir = ".."', "rev:main", r"webdyno\.toml:3: dir is a folder in"),
+        ("[load]\nconnections = 1", "rev:main", r"there is no \[app\]"),
+        (None, "rev:main", "no webdyno.toml from .*`webdyno init` there"),
+    ],
+)
+def test_a_revision_that_cannot_be_had_is_told(
+    repository: Path, app: str | None, stack: str, says: str
+) -> None:
+    file = repository / "webdyno.toml"
+    if app is None:
+        file.unlink()
+    elif app:
+        file.write_text(app)
+    done = webdyno_here("duel", stack, CMD, "--out=run", folder=repository)
+    check_refusal(repository, done, says)
+
+
+def test_a_secret_in_the_environment_stays_out_of_the_folder(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "s3cr3t-0f-mine"  # noqa: S105 (nobody's)
+    tell = 'import os\nprint("with", os.environ["SAYS"], flush=True)\n'
+    (repository / "server.py").write_text(tell + SERVER)
+    app = f"""[app]
+build = 'test "$SAYS" = {secret} && echo "with $SAYS"'
+start = "{sys.executable} server.py $PORT"
+environment.SAYS = "${{env:MINE}}"
+"""
+    (repository / "webdyno.toml").write_text(app)
+    words = ("duel", "rev:.", CMD, "--env=SAYS=${env:MINE}", *FEW)
+    lacking = webdyno("duel", "rev:.", "rev:.", "--out=run", folder=repository)
+    check_refusal(repository, lacking, "the environment has no MINE; export MINE=… first")
+    assert "building" not in lacking.stderr
+    monkeypatch.setenv("MINE", secret)
+    run_blocks(1, *words, folder=repository)
+    files = [it for it in (repository / "run").rglob("*") if it.is_file()]
+    assert not [it for it in files if secret in it.read_text(errors="replace")]
+    logs = [it.read_text() for it in files if it.name == "web.log"]
+    assert logs
+    assert set(logs) == {"with …hidden…\n"}
+    builds = Path(environment(repository)["XDG_CACHE_HOME"]) / "webdyno/revisions"
+    assert [it.read_text() for it in builds.glob("*/build.log")] == ["with …hidden…\n"]
+
+
+def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    library = tmp_path_factory.mktemp("library")
+    git(library, "init", "-q", "-b", "main")
+    (library / "hello.py").write_text("BODY = b'hello' * 20\n")
+    commit(library)
+    git(
+        repository,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        str(library),
+        "lib",
+    )
+    (repository / ".gitignore").write_text(".env\n")
+    (repository / ".env").write_text("SAYS=hello\n")
+    app = f'[app]\nstart = "test -f .env && {sys.executable} server.py $PORT"\n'
+    build = "test -f .env && grep -q hello lib/hello.py"
+    (repository / "webdyno.toml").write_text(f"{app}build = '{build}'\n")
+    commit(repository)
+    lacking = webdyno("duel", "rev:main", CMD, folder=repository)
+    assert lacking.returncode == 3
+    assert "revisions lack what Git ignores" in lacking.stderr
+    assert 'cp "$REPOSITORY/.env" .' in lacking.stderr
+    (repository / "webdyno.toml").write_text(
+        f"""{app}build = 'cp "$REPOSITORY/.env" . && {build}'"""
+    )
+    commit(repository)
+    run_blocks(1, "duel", "rev:main", CMD, *FEW, folder=repository)
+    git(repository, "update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
+    git(repository, "commit", "-q", "-m", "a commit that nobody has")
+    done = webdyno("duel", "rev:HEAD", CMD, folder=repository)
+    assert done.returncode == 3
+    assert "submodule lib has no commit 1111111111 here" in done.stderr
+    git(repository, "submodule", "deinit", "-q", "--force", "lib")
+    without = webdyno("duel", "rev:HEAD~1", CMD, folder=repository)
+    assert "rev:HEAD~1 is built without its submodule lib" in without.stderr
