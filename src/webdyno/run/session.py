@@ -48,7 +48,7 @@ def begin_run(
 ) -> RunFolder:
     """Make the folder of a new run, with everything in it that can change the result."""
     began = datetime.now().astimezone()
-    resolved = _with_seed(experiment)
+    resolved = with_seed(experiment)
     here = _session(resolved, catalogue, place)
     head = RunHead(
         webdyno_version=here.webdyno_version,
@@ -248,7 +248,8 @@ def _session(experiment: Experiment, catalogue: Catalogue, place: Place) -> Sess
     )
 
 
-def _with_seed(experiment: Experiment) -> Experiment:
+def with_seed(experiment: Experiment) -> Experiment:
+    """Give the experiment a random seed, unless it has one."""
     if experiment.measure.seed is not None:
         return experiment
     seeded = experiment.measure.model_copy(update={"seed": random.SystemRandom().getrandbits(32)})

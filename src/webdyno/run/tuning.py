@@ -20,7 +20,10 @@ from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import BlockRecord, PilotRecord
 from webdyno.model.tuning import TunedSide, TuningStep
+from webdyno.run.arm import SEED_BITS
 from webdyno.run.folder import HEAD_FILE, RunFolder
+from webdyno.run.point import rng_of
+from webdyno.run.session import with_seed
 from webdyno.search.tuning import Tried, best_of, key_of, next_settings, shares_of, space_of
 
 DEFAULT = "default"
@@ -101,9 +104,10 @@ class Side:
         The best so far has to prove itself again in each. Where nothing new is left, the better
         ones of what was tried are compared again.
         """
-        tried = self.tried
-        seed = (self.experiment.measure.seed or 0) * 1_000 + len(self.rounds)
-        fresh = next_settings(self.space, tried, CANDIDATES, seed)
+        tried, asked = self.tried, self.experiment if self.rounds else with_seed(self.experiment)
+        first = self.rounds[0].head.experiment if self.rounds else asked
+        draw = rng_of(first.measure.seed, len(self.rounds), "settings")
+        fresh = next_settings(self.space, tried, CANDIDATES, draw.getrandbits(SEED_BITS))
         known = sorted(tried, key=lambda it: -it.gain)
         again = known[:1] if fresh else known[: CANDIDATES // 2]
         candidates = [it.settings for it in again] + list(fresh[: CANDIDATES - len(again)])
@@ -112,13 +116,13 @@ class Side:
         arms = {DEFAULT: self.arm}
         for number, settings in enumerate(candidates, start=1):
             arms[f"settings {number}"] = self.arm.with_knobs(settings)
-        return self.experiment.model_copy(
+        return asked.model_copy(
             update={
                 "title": f"{self.name}, round {len(self.rounds) + 1}",
                 "question": "Which of these settings are better than the default?",
                 "arms": arms,
                 "race": HALVING,
-                "measure": self.experiment.measure.model_copy(update={"budget_s": ROUND_BUDGET_S}),
+                "measure": asked.measure.model_copy(update={"budget_s": ROUND_BUDGET_S}),
             }
         )
 
