@@ -14,7 +14,7 @@ import numpy as np
 
 from webdyno.generator import GeneratorError, program
 from webdyno.judge.pilot import Needs, Step, next_step, settle
-from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots
+from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots, slot_settings
 from webdyno.judge.steady import Series, windows_to_join
 from webdyno.model.experiment import HALVING, Experiment
 from webdyno.model.load_result import LoadResult
@@ -125,6 +125,18 @@ def run_pilots(at: MeasuredPoint) -> None:
         at.keep(record)
         at.used_s += record.took_s
         at.progress.pilot_ends(record)
+    found = pilots(at.records)
+    if len(found) > len(done) and at.experiment.capacity is None:
+        _tell_shorter_windows(at, max(it.window_s for it in found.values()))
+
+
+def _tell_shorter_windows(at: MeasuredPoint, found_s: float) -> None:
+    window_s = slot_settings(at.records, at.experiment).window_s
+    if at.experiment.measure.slot_s is None and window_s < found_s:
+        at.progress.notice(
+            f"pilots and lead-ins take long here: slots of {window_s:.2g} s instead of "
+            f"{found_s:.2g} s, so that a clear difference is told soon"
+        )
 
 
 def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
