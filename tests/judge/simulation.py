@@ -16,9 +16,17 @@ import numpy as np
 
 from webdyno.judge.bias import LEAST_MINDED
 from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, rate_when_slowed, widened
-from webdyno.judge.comparison import ALPHA, DELTA, fewest_blocks, hard_to_tell, shown_estimate
+from webdyno.judge.comparison import (
+    ALPHA,
+    DELTA,
+    fewest_blocks,
+    hard_to_tell,
+    is_large_and_known,
+    shown_estimate,
+)
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
 from webdyno.judge.settings import WINDOW_S
+from webdyno.judge.stop import PROMPT_S
 from webdyno.judge.validity.client import WAITING_LIMIT
 from webdyno.judge.validity.host import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
@@ -36,6 +44,7 @@ class World:
     slot_sd: float
     start_s: float = 2.2
     """What a fresh start of an arm takes, its warm-up included: about that of nginx and Apache."""
+    pilots_s: float = 4.0
     first_slots: int = FIRST_SLOTS
     """Of each arm in the first blocks, unless asked for: two after a pilot."""
     disturbed: float = 0.0
@@ -59,6 +68,12 @@ SLOT_WORLDS = (
 )
 """In which noise comes more from restarts, or more from slots."""
 
+PROMPT_WORLDS = tuple(
+    World(ratio, noise, noise, start_s=0.3, first_slots=2)
+    for ratio in (1.5, 3.3)
+    for noise in (0.05, 0.1, 0.2)
+)
+"""In which a difference is large, and may be told before it is known well."""
 
 GATE_WORLDS = tuple(
     World(1.05, 0.01, 0.01, disturbed=limit, feels=(1.0, other))
@@ -130,7 +145,10 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
             most = measure.max_blocks
             if hard_to_tell(d, 1 - ALPHA):
                 most = round(most * measure.patience)
-            if precise or len(d) >= most:
+            left_s = PROMPT_S * 2 - world.pilots_s - took_s
+            is_last_prompt = 0 <= left_s < 2 * (world.start_s + slots * slot_s)
+            prompt = is_last_prompt and is_large_and_known(d, 1 - ALPHA)
+            if precise or prompt or len(d) >= most:
                 bound = _bound(taken) if taken else UNBIASED
                 return Outcome(len(d), shown, d, slots, took_s, bound)
         if len(d) == PILOT_BLOCKS and measure.slots_per_arm is None:
@@ -184,6 +202,17 @@ def main() -> None:
             f"{world.disturbed:9.0%}  {world.feels[0]:11.0%}  {world.feels[1]:5.0%}"
             f"  {coverage(outcomes, world.ratio):8.1%}  {coverage(as_measured, world.ratio):11.1%}"
             f"  ±{expm1(fmean(o.sure.half_width for o in outcomes)):7.1%}",
+            flush=True,
+        )
+    print("noise  ratio  blocks  within 25 s  interval  coverage  faster")  # noqa: T201
+    for world in PROMPT_WORLDS:
+        outcomes = list(experiments(world, count, Measure()))
+        in_time = [world.pilots_s + o.took_s <= 2 * PROMPT_S for o in outcomes]
+        print(  # noqa: T201
+            f"{world.slot_sd:5.0%}  {world.ratio:5.2f}  {fmean(o.blocks for o in outcomes):6.1f}"
+            f"  {fmean(in_time):11.1%}  ±{expm1(fmean(o.shown.half_width for o in outcomes)):7.1%}"
+            f"  {coverage(outcomes, world.ratio):8.1%}"
+            f"  {shares(outcomes, Measure())[Verdict.FASTER]:6.1%}",
             flush=True,
         )
     print("start  restarts  slots' noise  slots  blocks  minutes  interval  coverage  found")  # noqa: T201

@@ -4,7 +4,7 @@ from math import log, sqrt
 
 import pytest
 
-from judge.simulation import GATE_WORLDS, World, coverage, experiments, shares
+from judge.simulation import GATE_WORLDS, PROMPT_WORLDS, World, coverage, experiments, shares
 from judge.survival_simulation import misled
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import Measure
@@ -49,6 +49,13 @@ def test_stopping_when_the_interval_is_narrow_keeps_its_coverage(noise: float) -
     outcomes = list(experiments(World(1.3, noise, noise), COUNT, MEASURE, seed=1))
     assert sum(outcome.blocks for outcome in outcomes) / COUNT < 22
     assert 0.93 <= coverage(outcomes, 1.3) <= 0.97
+
+
+@pytest.mark.parametrize("world", PROMPT_WORLDS, ids=lambda it: f"{it.ratio}-{it.slot_sd}")
+def test_telling_a_large_difference_promptly_keeps_its_coverage(world: World) -> None:
+    outcomes = list(experiments(world, COUNT, MEASURE, seed=6))
+    assert 0.93 <= coverage(outcomes, world.ratio) <= 0.97
+    assert shares(outcomes, MEASURE)[Verdict.SLOWER] == 0
 
 
 @pytest.mark.parametrize(("restart_sd", "slot_sd"), [(0.005, 0.04), (0.02, 0.06)])

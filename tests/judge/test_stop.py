@@ -7,8 +7,9 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import Stop, decide
+from webdyno.judge.measured import Measured
 from webdyno.judge.race import still_racing
-from webdyno.judge.stop import OUTNUMBERED
+from webdyno.judge.stop import OUTNUMBERED, PROMPT_S
 from webdyno.model.advice import Advice
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
@@ -16,6 +17,7 @@ from webdyno.model.records import SlotRecord
 
 EQUAL = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
 APART = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=10_000)}
+LESS_APART = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=30_000)}
 
 
 def run(
@@ -58,6 +60,32 @@ def test_a_large_difference_needs_not_be_known_as_well() -> None:
 
 def test_a_clear_difference_that_is_not_known_well_goes_on() -> None:
     assert stop(run(APART, 8, 0.14)) is None
+
+
+def test_a_large_difference_is_told_with_the_last_block_that_ends_soon_enough() -> None:
+    made = run(APART, 8, 0.14)
+    block_s = Measured.of(made.records).block_s
+    last_look_s = PROMPT_S * len(APART) - 0.9 * block_s
+    assert stop(made, last_look_s - 0.2 * block_s) is None
+    assert stop(made, last_look_s + block_s) is None
+    found = stop(made, last_look_s)
+    assert reason(found) == "precision"
+    assert found is not None
+    assert "a quarter of the difference" in found.why
+
+
+def test_who_sets_a_budget_has_a_large_difference_measured_well() -> None:
+    made = run(APART, 8, 0.14, Measure(budget_s=90.0))
+    assert stop(made, PROMPT_S * len(APART) - 0.5 * Measured.of(made.records).block_s) is None
+
+
+@pytest.mark.parametrize(("arms", "noise"), [(APART, 0.4), (LESS_APART, 0.03)])
+def test_what_is_less_known_or_less_different_gets_its_blocks(
+    arms: dict[str, SimulatedArm], noise: float
+) -> None:
+    made = run(arms, 8, noise)
+    block_s = Measured.of(made.records).block_s
+    assert stop(made, PROMPT_S * len(arms) - 0.5 * block_s) is None
 
 
 def test_the_most_blocks_stop() -> None:

@@ -41,6 +41,8 @@ enough by 3.4 to 4.8."""
 KNOWN_TO, KNOWN_TO_SHARE = 0.025, 0.25
 """To how much, or what share of the difference (ln), a ratio has to be known at least, lest a run
 takes longer than its budget: of equal arms one can then tell that they differ by 5 % at most."""
+LARGE = log(1.5)
+"""A difference (ln) from which on a ratio that is known to such a share can be told promptly."""
 MOST_EXCLUDED = 0.05
 """An undecided comparison answers something where it excludes larger differences than this."""
 WITHOUT_DIFFERENCE = {Verdict.UNDECIDED, Verdict.EQUIVALENT}
@@ -262,6 +264,11 @@ def wanted_half_width(centre: float, measure: Measure) -> float:
 def hard_to_tell(d: Logs, confidence: float) -> bool:
     """Whether a ratio is known neither to 2.5 % nor to a quarter of the difference."""
     return not _is_known(estimate(d, confidence).widened(SEQUENTIAL_FACTOR))
+
+
+def is_large_and_known(d: Logs, confidence: float) -> bool:
+    """Whether a difference is beyond 1.5× and its ratio known to a quarter of it."""
+    return abs(estimate(d, confidence).centre) >= LARGE and not hard_to_tell(d, confidence)
 
 
 def _is_known(found: Estimate) -> bool:

@@ -9,6 +9,7 @@ from webdyno.judge.comparison import (
     compare_as_asked,
     fewest_blocks,
     hard_to_tell,
+    is_large_and_known,
     shown_estimate,
 )
 from webdyno.judge.endpoints import together
@@ -20,7 +21,7 @@ from webdyno.judge.measured import Measured
 from webdyno.judge.race import hopeless, still_racing
 from webdyno.judge.validity import left_out_slots, valid_for
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, percent
+from webdyno.model.format import count, duration, percent
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Comparison
 from webdyno.model.measure import Measure
@@ -30,6 +31,9 @@ from webdyno.model.records import Record, StopReason
 SPARE_BLOCKS = 2
 """At most so many blocks are measured in place of spoilt ones when the budget is used up, because
 without them there would be no verdict."""
+PROMPT_S = 11.85
+"""For each arm: with the last block that ends within this time a large difference is told even if
+it isn't known as well as others. With the 1.2 s that webdyno itself takes it is 25 s for two."""
 OUTNUMBERED = 2
 """Times the fewest blocks: by then a disturbance that passed by has spoilt no more than half of the
 slots, and those are left out (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
@@ -89,7 +93,9 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
         answer = answer_at(measured, experiment)
         if answer is not GateAnswer.CANT_TELL:
             return Stop("question", f"the gate's answer is known: {answer}")
-    elif judgeable >= fewest and (known := _known(valid, experiment, fewest)):
+    elif judgeable >= fewest and (
+        known := _known(valid, experiment, fewest) or _prompt(valid, experiment, elapsed_s)
+    ):
         return known
     ended = _used_up(measured, measure, elapsed_s)
     if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
@@ -173,6 +179,27 @@ def _known(valid: Measured, experiment: Experiment, fewest: int) -> Stop | None:
         return None
     why = " ".join(it.why for it in unsettled)
     return Stop("bounds", f"more blocks would not tell more: {why[0].lower()}{why[1:].rstrip('.')}")
+
+
+def _prompt(valid: Measured, experiment: Experiment, elapsed_s: float) -> Stop | None:
+    """Stop where a difference is large and another block would end too late to be told promptly.
+
+    It is one look, at a moment that the ratios don't choose, and only at an interval's width. Who
+    sets limits (or goes on with a run) has time.
+    """
+    measure, prompt_s = experiment.measure, PROMPT_S * len(experiment.arms)
+    if measure.question is not None or measure.patience == 1:
+        return None
+    if not 0 <= prompt_s - elapsed_s < valid.block_s:
+        return None
+    pairs = deciding_pairs(valid, experiment)
+    confidence = 1 - ALPHA / len(pairs)
+    if not all(is_large_and_known(pair.d, confidence) for pair in pairs):
+        return None
+    if any(it.verdict is not it.as_measured for it in compare_as_asked(valid, experiment)):
+        return None
+    known = "the ratio is known to a quarter of the difference, in logarithms"
+    return Stop("precision", f"{known}; no other block ends within {duration(round(prompt_s))}")
 
 
 def _unsettled(valid: Measured, experiment: Experiment, fewest: int) -> list[Comparison] | None:
