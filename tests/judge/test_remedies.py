@@ -11,8 +11,9 @@ from judge.validity.broken import readings_with
 from webdyno.judge import judge
 from webdyno.judge.measured import Measured
 from webdyno.judge.remedies import due_remedy
-from webdyno.judge.settings import slot_settings, slots_per_arm
+from webdyno.judge.settings import pilots, slot_settings, slots_per_arm
 from webdyno.judge.usage import counting_share
+from webdyno.model.experiment import HALVING
 from webdyno.model.gate import GateSettings
 from webdyno.model.judgement import Verdict
 from webdyno.model.load_result import Times, Window
@@ -103,6 +104,13 @@ def test_equal_arms_and_those_of_a_gate_get_what_the_one_needs_that_needs_most()
     assert settings.lead_in_s == {"nginx": 0.3, "apache": 0.3}
     gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
     assert slot_settings(PILOTS, gate).warmup_s == {"nginx": 0.7, "apache": 0.7}
+
+
+def test_settings_that_tuning_tries_are_measured_as_the_default_needs() -> None:
+    tried = measured().head.experiment.model_copy(update={"race": HALVING})
+    (of_default,) = pilots(PILOTS[:1]).values()
+    found = slot_settings(PILOTS[:1], tried).warmup_s
+    assert found == {"nginx": of_default.warmup_s, "apache": of_default.warmup_s}
 
 
 def test_windows_begin_anywhere_in_an_arms_cycle_unless_the_user_says_where() -> None:

@@ -55,17 +55,23 @@ def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
     return settings.model_copy(update={"warmup_s": warmup_s})
 
 
-def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
-    """Give arms that are defined alike what the one needs that needs most.
+def _measured_alike(arm: str, experiment: Experiment) -> list[str]:
+    """Name the arms that are measured with equal settings, this one first.
 
-    So with all arms of a gate, and with the settings of one stack that tuning tries.
+    They are defined alike, or are the arms of a gate, or settings of one stack that tuning tries.
+    """
+    one_stack = experiment.gate is not None or experiment.race == HALVING
+    others = experiment.arms if one_stack else experiment.alike(arm)
+    return [arm, *(it for it in others if it != arm)]
+
+
+def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
+    """Give arms that are measured alike what the one needs that needs most.
 
     A pilot may find that one of two equal servers has to warm up, and the other not. Measured so,
     they differ: a JIT compiler's warm-up made two equal bases of a gate differ by 38 %.
     """
-    arms = experiment.arms
-    one_stack = experiment.gate is not None or experiment.race == HALVING
-    alike = {arm: [*arms] if one_stack else experiment.alike(arm) for arm in arms}
+    alike = {arm: _measured_alike(arm, experiment) for arm in experiment.arms}
     evened = {
         what: {arm: max(times.get(it, 0.0) for it in others) for arm, others in alike.items()}
         for what, times in {
@@ -86,7 +92,7 @@ def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSe
     measure = experiment.measure
     found = pilots(records)
     by_arm = {
-        arm: [found[it] for it in experiment.alike(arm) if it in found][:1]  # its own, if any
+        arm: [found[it] for it in _measured_alike(arm, experiment) if it in found][:1]
         for arm in experiment.arms
     }
     return SlotSettings(

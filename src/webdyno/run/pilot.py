@@ -126,7 +126,7 @@ def run_pilots(at: MeasuredPoint) -> None:
         at.used_s += record.took_s
         at.progress.pilot_ends(record)
     found = pilots(at.records)
-    if len(found) > len(done) and at.experiment.capacity is None:
+    if len(found) > len(done) and at.experiment.capacity is None and at.experiment.race is None:
         _tell_shorter_windows(at, max(it.window_s for it in found.values()))
 
 
