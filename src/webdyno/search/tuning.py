@@ -1,16 +1,21 @@
 """Which settings to try next, and which of those tried is the best.
 
-The first ones are spread evenly (a scrambled Sobol sequence), those after them are drawn where good
+The first ones are spread evenly (a scrambled Sobol sequence). Of those after them half are the best
+one so far with one knob turned (the neighbourhood of SMAC: Hutter, Hoos, Leyton-Brown, "Sequential
+model-based optimization for general algorithm configuration", LION 2011), half are drawn where good
 ones were found (tree-structured Parzen estimators over all knobs together: Bergstra et al.,
-"Algorithms for hyper-parameter optimization", NIPS 2011, as Optuna has them). How blocks sort out
-the bad ones of each round is `judge/race.py`. All is a function of what is on record and the seed,
-so that an interrupted search goes on as it would have.
+"Algorithms for hyper-parameter optimization", NIPS 2011, as Optuna has them): those alone often
+stay with a wrong choice that came with other good values. How blocks sort out the bad ones of each
+round is `judge/race.py`. All is a function of what is on record and the seed, so that an
+interrupted search goes on as it would have.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from math import exp, log
+from random import Random
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
@@ -29,6 +34,8 @@ Space = Mapping[str, Knob]
 
 WIDE = 10
 """A range whose end is so many times its beginning is searched in logarithms."""
+STEPS = (0.03, 0.3)
+"""Standard deviation of a step, as a share of the range: from fine to coarse."""
 ASKS = 8
 """Times as many as are wanted: most of a small space has been tried soon."""
 CARRIED_ON = 1.0
@@ -69,15 +76,27 @@ def next_settings(
     space: Space, tried: Sequence[Tried], wanted: int, seed: int
 ) -> list[dict[str, KnobValue]]:
     """Give settings that weren't tried yet, as many as are wanted unless there are fewer."""
-    known = {key_of(it.settings) for it in tried}
-    source = _likely(space, tried, wanted * ASKS, seed) if tried else _spread(space, wanted, seed)
-    found: dict[tuple[tuple[str, KnobValue], ...], dict[str, KnobValue]] = {}
+    if not tried:
+        return _first_new(_spread(space, wanted, seed), [], wanted)
+    known: list[Settings] = [it.settings for it in tried]
+    best = max(tried, key=lambda it: it.gain).settings
+    near = _first_new(_near(space, best, wanted * ASKS, seed), known, wanted // 2)
+    likely = _likely(space, tried, wanted * ASKS, seed)
+    return near + _first_new(likely, [*known, *near], wanted - len(near))
+
+
+def _first_new(
+    source: Iterable[dict[str, KnobValue]], known: Sequence[Settings], wanted: int
+) -> list[dict[str, KnobValue]]:
+    seen = set(map(key_of, known))
+    found: list[dict[str, KnobValue]] = []
     for settings in source:
-        if key_of(settings) not in known:
-            found.setdefault(key_of(settings), settings)
         if len(found) == wanted:
             break
-    return list(found.values())
+        if key_of(settings) not in seen:
+            seen.add(key_of(settings))
+            found.append(settings)
+    return found
 
 
 def best_of(tried: Sequence[Tried]) -> Tried | None:
@@ -142,8 +161,32 @@ def _spread(space: Space, wanted: int, seed: int) -> Iterator[dict[str, KnobValu
         }
 
 
+def _near(space: Space, best: Settings, most: int, seed: int) -> Iterator[dict[str, KnobValue]]:
+    """Turn one knob after the other, in random order, each to another value or by a random step."""
+    rng = Random(seed)
+    order = rng.sample(list(space), len(space))
+    for name in islice(cycle(order), most):
+        yield {**best, name: _turned(space[name], best[name], rng)}
+
+
+def _turned(knob: Knob, value: KnobValue, rng: Random) -> KnobValue:
+    if not isinstance(knob, NumberKnob):
+        return rng.choice([it for it in values_of(knob) if it != value] or [value])
+    step = exp(rng.uniform(*map(log, STEPS)))
+    share = _share_of(knob, float(value)) + rng.gauss(0, step)
+    return _at(knob, min(max(share, 0.0), 1.0))
+
+
+def _share_of(knob: NumberKnob, value: float) -> float:
+    """Give where in its range a value is, from 0 to 1, as `_at` takes it."""
+    low, high = knob.tuned_range
+    if is_wide(knob):
+        return log(value / low) / log(high / low)
+    return (value - low) / (high - low)
+
+
 def _at(knob: Knob, share: float) -> KnobValue:
-    """Give the value of a knob at a share, from 0 up to 1, of its range."""
+    """Give the value of a knob at a share of its range: from 0 to 1, below it for one of a few."""
     if not isinstance(knob, NumberKnob):
         values = values_of(knob)
         return values[int(share * len(values))]
