@@ -28,8 +28,10 @@ from webdyno.model.knob import KnobValue
 from webdyno.run.folder import RunFolder
 
 EXAMPLES = """\
-  each server ten times (two hours)
-    .venv/bin/python bench/tuning.py --rounds 10
+  the server with best settings ten times (half an hour)
+    .venv/bin/python bench/tuning.py --cases planted --rounds 10
+  the one without, ten short searches (six minutes)
+    .venv/bin/python bench/tuning.py --cases idle --rounds 10 --each 45s --budget 45s
   only the table of what is there
     .venv/bin/python bench/tuning.py --rounds 0
 """
@@ -149,13 +151,14 @@ def table(outcomes: Sequence[Tuned]) -> Table:
             continue
         costs = sorted(it.cost for it in runs if it.cost is not None)
         well = sum(cost <= GOOD for cost in costs)
+        tried = [it.tried for it in runs if it.tried]  # it isn't told where nothing was found
         made.add_row(
             name,
             str(len(runs)),
             str(well) if name == "planted" else "–",
             f"{costs[0]:.2f} to {costs[-1]:.2f}" if costs else "–",
             str(sum(it.verdict is Verdict.FASTER for it in runs)),
-            f"{sum(it.tried for it in runs) / len(runs):.0f}",
+            f"{sum(tried) / len(tried):.0f}" if tried else "–",
             f"{sum(it.took_s for it in runs) / len(runs):.0f}",
         )
     return made
