@@ -8,7 +8,7 @@ from report import runs
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Bias, Comparison
 from webdyno.report import bias
-from webdyno.report.view import ratio_and_interval
+from webdyno.report.words import ratio_and_interval
 
 
 def comparison(**update: object) -> Comparison:

@@ -8,7 +8,7 @@ from report import runs
 from webdyno.model.mistake import Trouble
 from webdyno.report.bias import beside
 from webdyno.report.page import html_page, prose, write_report
-from webdyno.report.view import within_a_block
+from webdyno.report.words import within_a_block
 
 FOLDER = Path("/runs/2026-03-14-static-hello")
 HALF_A_MEGABYTE = 500_000

@@ -5,7 +5,8 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
 from webdyno.model.judgement import ArmValue, QuantileRange, Verdict
-from webdyno.report.view import why_nothing, within_a_block
+from webdyno.report.view import why_nothing
+from webdyno.report.words import within_a_block
 
 
 def test_a_plain_run_is_a_sweep_of_one_point() -> None:

@@ -29,15 +29,8 @@ from webdyno.report.drawing import (
     variable,
 )
 from webdyno.report.ratio_charts import FACTOR, band_words, ratio_row
-from webdyno.report.view import (
-    PointView,
-    RunView,
-    confidence,
-    metric_label,
-    metric_title,
-    ratio_and_interval,
-    value_and_interval,
-)
+from webdyno.report.view import PointView, RunView, confidence
+from webdyno.report.words import metric_label, metric_title, ratio_and_interval, value_and_interval
 
 PANEL_PX = 260
 HALF_WIDTH_PX = 400

@@ -20,7 +20,8 @@ from webdyno.report.machines import APART, Shown, shared_values, shown_machines
 from webdyno.report.page import templates
 from webdyno.report.ratio_charts import ratio_panel
 from webdyno.report.terminal import STYLES, answer_lines
-from webdyno.report.view import SIGNS, Answer
+from webdyno.report.view import Answer
+from webdyno.report.words import SIGNS
 
 AVERAGE, ANOTHER = "on average", "another machine"
 DIFFER = (

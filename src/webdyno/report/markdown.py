@@ -5,15 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from webdyno.model.text import printable
 from webdyno.report import bias
-from webdyno.report.view import (
-    SIGNS,
-    RunView,
-    Table,
-    confidence,
-    ratio_and_interval,
-    side_word,
-    value_and_interval,
-)
+from webdyno.report.view import RunView, Table, confidence
+from webdyno.report.words import SIGNS, ratio_and_interval, side_word, value_and_interval
 
 MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~@])")
 MOST_BESIDE = 4

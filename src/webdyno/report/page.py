@@ -14,7 +14,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.run import PAGE_FILE, SWEEPS
 from webdyno.model.text import finished
 from webdyno.report import gate
-from webdyno.report import view as words
+from webdyno.report import words
 from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.configurations import differences
@@ -30,7 +30,7 @@ from webdyno.report.saturation import HEADING as AT_THE_LIMIT
 from webdyno.report.saturation import sentences as what_was_full
 from webdyno.report.summary import summary_csv
 from webdyno.report.tuning import gains, settings_toml, side_facts
-from webdyno.report.view import PointView, RunView
+from webdyno.report.view import PointView, RunView, confidence, reasons, why_nothing
 from webdyno.report.waiting import sentences as where_time_goes
 
 SUMMARY_FILE = "summary.csv"
@@ -138,6 +138,9 @@ def templates() -> Environment:
         "settings_toml": settings_toml,
         "text": text,
         "words": words,
+        "confidence": confidence,
+        "reasons": reasons,
+        "why_nothing": why_nothing,
         "when": when,
     }
     environment.filters |= {

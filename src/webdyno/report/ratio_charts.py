@@ -23,7 +23,8 @@ from webdyno.report.drawing import (
     values,
     variable,
 )
-from webdyno.report.view import SIGNS, Table, confidence, ratio_and_interval
+from webdyno.report.view import Table, confidence
+from webdyno.report.words import SIGNS, ratio_and_interval
 
 TONES = {
     Verdict.FASTER: "better",

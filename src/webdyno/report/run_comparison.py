@@ -19,7 +19,8 @@ from webdyno.model.run_comparison import (
 )
 from webdyno.report.lines import GAP, INDENT, WIDTH
 from webdyno.report.terminal import STYLES, answer_lines
-from webdyno.report.view import SIGNS, Answer, metric_title, side_word
+from webdyno.report.view import Answer
+from webdyno.report.words import SIGNS, metric_title, side_word
 
 
 def print_comparison(console: Console, head: RunHead, compared: SweepComparison) -> None:

@@ -17,7 +17,7 @@ from webdyno.model.metrics import metric_rule
 from webdyno.model.point import PointJudgement
 from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
 from webdyno.report.terminal import STYLES, badges
-from webdyno.report.view import SIGNS, metric_title
+from webdyno.report.words import SIGNS, metric_title
 
 NOT_COMPARED = (
     "Each point was measured whole on one machine, and arms are compared at each point by itself. "

@@ -23,19 +23,21 @@ from webdyno.report.saturation import HEADING as AT_THE_LIMIT
 from webdyno.report.saturation import sentences as what_was_full
 from webdyno.report.tuning import gains, side_facts
 from webdyno.report.view import (
-    ABOUT_PLACES,
-    SIGNS,
     Answer,
     PointView,
     Row,
     RunView,
     Table,
     confidence,
-    ratio_and_interval,
     reasons,
+    why_nothing,
+)
+from webdyno.report.words import (
+    ABOUT_PLACES,
+    SIGNS,
+    ratio_and_interval,
     side_word,
     value_and_interval,
-    why_nothing,
 )
 
 FEWEST_OF_WORDS = 9

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from statistics import median
 
 from webdyno.judge.comparison import asked_about
 from webdyno.judge.gate import judge_gate
@@ -30,27 +29,13 @@ from webdyno.model.judgement import (
 from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
-from webdyno.model.run_comparison import Change
 from webdyno.report import bias
 from webdyno.report.conditions import Facts, factor_facts, how_measured
 from webdyno.report.costs import Cost, costs
 from webdyno.report.fairness import Fairness, fairness
 from webdyno.report.findings import FindingGroup, grouped
 from webdyno.report.pilots import PilotView, pilot_views, remedies
-
-SIGNS = {
-    Verdict.FASTER: "▲",
-    Verdict.SLOWER: "▼",
-    Verdict.EQUIVALENT: "=",
-    Verdict.UNDECIDED: "?",
-    Verdict.INVALID: "✕",
-}
-"""A verdict is never told by colour alone."""
-ABOUT_PLACES = (
-    "A place is a range where more than one is possible: it begins after all that are surely "
-    "better, and ends before all that are surely worse. With 95 % confidence all places hold "
-    "together. Ratios are to the arm that is shown first, with intervals that hold together, too."
-)
+from webdyno.report.words import metric_title
 
 
 @dataclass(frozen=True)
@@ -327,68 +312,11 @@ def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
     return dict(found.most_common())
 
 
-def metric_label(metric: Metric) -> str:
-    """Give a metric's words for people, as a heading."""
-    return metric.label[:1].upper() + metric.label[1:]
-
-
-def metric_title(metric: Metric) -> str:
-    """Give the label with the metric's unit, where it has one that the words don't imply."""
-    implied = metric.unit in {"requests/s", ""}
-    return metric_label(metric) if implied else f"{metric_label(metric)}, {metric.unit}"
-
-
-def value_and_interval(value: ArmValue | None) -> tuple[str, str]:
-    """Give an arm's value and the interval around it; of a single block there is only a value."""
-    if value is not None and value.interval is not None:
-        return text.estimate(value.interval), text.bounds(value.interval)
-    known = value is not None and len(value.by_block) == 1
-    return (text.significant(value.by_block[0]) if value and known else text.MISSING), ""
-
-
-def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
-    """Give a ratio and the interval around it, where there is one."""
-    found = comparison.ratio
-    if found is None:
-        return text.MISSING, ""
-    return bias.sign(comparison) + text.times(found), text.ratio_bounds(found)
-
-
-def within_a_block(value: ArmValue | None) -> str:
-    """Give where a percentile lies by the answers of a typical block alone; nothing for others."""
-    ranges = value.within_blocks if value else []
-    if not ranges:
-        return ""
-    low, high = (_middle(ends) for ends in zip(*((it.low, it.high) for it in ranges), strict=True))
-    if low is None or high is None:
-        known = low if high is None else high
-        side = "above" if high is None else "below"
-        return "too few answers in a block" if known is None else f"{side} {text.number(known)}"
-    return f"{text.number(low)}{text.DASH}{text.number(high)}"
-
-
-def _middle(ends: Sequence[float | None]) -> float | None:
-    """Give the median; None where most blocks can't tell that end."""
-    known = [end for end in ends if end is not None]
-    return median(known) if 2 * len(known) > len(ends) else None
-
-
 def why_nothing(points: Sequence[PointView]) -> str:
     """Say why there are no figures."""
     if any(point.judgement.blocks for point in points):
         return "No slot counts for what decides: each broke a rule, as the findings say."
     return "Nothing was measured: the run ended before its first block was finished."
-
-
-def side_word(comparison: Comparison | Change) -> str:
-    """Say a verdict on a metric that nobody asked about: less CPU time is better, not faster."""
-    if isinstance(comparison, Comparison):
-        if comparison.ratio is None:
-            return ""
-        if comparison.negligible:
-            return "too little to matter"
-    words = {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}
-    return words.get(comparison.verdict, str(comparison.verdict))
 
 
 def confidence(tables: Sequence[Table]) -> str:

@@ -31,7 +31,7 @@ from webdyno.report.conditions import when
 from webdyno.report.markdown import summary
 from webdyno.report.run_comparison import print_comparison
 from webdyno.report.summary import summary_csv
-from webdyno.report.view import SIGNS
+from webdyno.report.words import SIGNS
 from webdyno.serve.guard import REPORTS, Guard
 from webdyno.serve.live import events
 from webdyno.serve.runs import Runs, page_of, seen, state_of
