@@ -1,52 +1,15 @@
 """Settings that are tried next, and which of them is best."""
 
 from itertools import product
-from math import log
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.model.knob import ChoiceKnob, Knob, KnobValue, NumberKnob, SwitchKnob, Tuned
-from webdyno.search.tuning import (
-    Settings,
-    Tried,
-    best_of,
-    key_of,
-    next_settings,
-    shares_of,
-    space_of,
-)
-
-VENDOR = Tuned(vendor="https://example.org")
-
-
-def whole(low: int, high: int) -> NumberKnob:
-    return NumberKnob(type="whole", min=low, max=high, default=low, help="", tune=VENDOR)
-
-
-SPACE: dict[str, Knob] = {
-    "size": whole(1, 512),
-    "mode": ChoiceKnob(
-        type="choice", choices=["plain", "fast", "odd"], default="plain", help="", tune=VENDOR
-    ),
-    "cache": SwitchKnob(type="switch", default=True, help="", tune=VENDOR),
-    "weight": NumberKnob(type="real", min=0, max=1, default=0.5, help="", tune=VENDOR),
-}
-
-
-def cost(settings: Settings) -> float:
-    """Of the server in bench/tuning.py, as a multiple of the least."""
-    size = settings["size"]
-    assert isinstance(size, int)
-    off = max(size / 64, 64 / size)
-    return (0.75 + 0.25 * off) * (1 if settings["mode"] == "fast" else 1.25)
-
-
-def gain(settings: Settings) -> float:
-    """In ln, against the default."""
-    return log(cost({"size": 16, "mode": "plain"}) / cost(settings))
+from search.tuning_simulation import SPACE, cost, gain, search, whole
+from webdyno.model.knob import Knob, KnobValue, NumberKnob, Tuned
+from webdyno.search.tuning import Tried, best_of, key_of, next_settings, shares_of, space_of
 
 
 def test_only_knobs_that_may_be_tuned_and_have_an_effect_are_turned() -> None:
@@ -111,29 +74,6 @@ def test_a_small_space_comes_to_an_end() -> None:
     assert sorted(map(key_of, found)) == sorted(map(key_of, everything))
     tried = [Tried(it, (0.0,)) for it in found]
     assert next_settings(small, tried, 8, seed=4) == []
-
-
-def search(rounds: int, noise: float, seed: int) -> list[Tried]:
-    """What rounds of eight settings tell, of which half leave after each block."""
-    rng = np.random.default_rng(seed)
-    gains: dict[object, list[float]] = {}
-    settings: dict[object, Settings] = {}
-
-    def known() -> list[Tried]:
-        return [Tried(settings[key], tuple(it)) for key, it in gains.items()]
-
-    for number in range(rounds):
-        best = sorted(known(), key=lambda it: -it.gain)[:1]
-        racing = [it.settings for it in best] + next_settings(SPACE, known(), 8, seed + number)[:7]
-        while racing:
-            for each in racing:
-                settings[key_of(each)] = each
-                value = gain(each) + float(rng.normal(0, noise))
-                gains.setdefault(key_of(each), []).append(value)
-            left = {key_of(it): it for it in racing}
-            order = sorted(left, key=lambda key: -float(np.mean(gains[key])))
-            racing = [left[key] for key in order[: len(order) // 2]]
-    return known()
 
 
 def test_a_planted_optimum_is_found() -> None:
