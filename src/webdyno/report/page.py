@@ -13,8 +13,7 @@ from webdyno.model.command import command
 from webdyno.model.mistake import Trouble
 from webdyno.model.run import PAGE_FILE, SWEEPS
 from webdyno.model.text import finished
-from webdyno.report import gate
-from webdyno.report import words
+from webdyno.report import gate, words
 from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.configurations import differences
