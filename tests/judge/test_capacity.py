@@ -44,6 +44,15 @@ def test_beyond_the_client_it_is_at_least() -> None:
     assert rules(run) == {"client-bound": "note"}
 
 
+def test_where_both_are_beyond_the_client_more_blocks_would_show_no_more() -> None:
+    run = searched(apache=Arm(50_000, client_rps=30_000), nginx=Arm(50_000, client_rps=30_000))
+    judged = judge(*_of(run))
+    assert judged.verdict is Verdict.UNDECIDED
+    assert "was the limit of both nginx and apache: each can take at least" in judged.headline
+    assert "more block" not in judged.headline
+    assert "too close to call" not in judged.headline
+
+
 def test_servers_that_do_not_come_back_are_told() -> None:
     run = searched(apache=Arm(15_000, comes_back=False), nginx=Arm(50_000))
     assert rules(run) == {"does-not-come-back": "note"}

@@ -194,21 +194,21 @@ def decisive(comparisons: Sequence[Comparison], decide_on: str) -> list[Comparis
 def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> Comparison:
     """Where the client was the limit of both arms, give the comparison by CPU time instead.
 
-    It is what the client's speed doesn't enter. Its reason says so.
+    It is what the client's speed doesn't enter; its reason says so. A search for the capacity has
+    none, and more of it would show no more.
     """
-    if list(comparison.limited_by.values()) != ["client", "client"]:
+    if not comparison.is_beyond_client:
         return comparison
-    reason = (
-        f"the load generator was the limit of both {comparison.a} and {comparison.b}, so that "
-        "neither could show its rate; judged by server CPU time per request"
-    )
+    both = f"the load generator was the limit of both {comparison.a} and {comparison.b}"
+    by_cpu = f"{both}, so that neither could show its rate; judged by server CPU time per request"
+    beyond = {"reason": f"{both}: each can take at least what was found"}
     return next(
         (
-            it.model_copy(update={"reason": reason})
+            it.model_copy(update={"reason": by_cpu})
             for it in all_of_them
             if (it.metric, it.a, it.b) == (CPU_TIME, comparison.a, comparison.b)
         ),
-        comparison,
+        comparison.model_copy(update=beyond | {"more_blocks": None, "more_minutes": None}),
     )
 
 

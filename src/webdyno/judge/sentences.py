@@ -86,6 +86,8 @@ def _certainty(comparison: Comparison) -> str | None:
         return _at_least(comparison)
     if comparison.ratio is None:
         return _lower_first(comparison.why)
+    if comparison.is_beyond_client:
+        return comparison.excludes
     needed = _needed(comparison)
     return f"but {comparison.excludes} ({needed})" if comparison.excludes else needed
 

@@ -141,6 +141,11 @@ class Comparison(Model):
         """
         return self.bounded or self.ratio
 
+    @property
+    def is_beyond_client(self) -> bool:
+        """Whether the load generator was the limit of both: neither shows what it can do."""
+        return list(self.limited_by.values()) == ["client", "client"]
+
 
 class Finding(Model):
     """A validity rule that fired: what is wrong, why it matters, what to do."""
