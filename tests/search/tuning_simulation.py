@@ -2,7 +2,7 @@
 
 Run as a program it prints the table of docs/tuning.md:
 
-    uv run python tests/search/tuning_simulation.py [SEARCHES]
+    PYTHONPATH=tests .venv/bin/python tests/search/tuning_simulation.py [SEARCHES]
 """
 
 import sys
