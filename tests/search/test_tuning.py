@@ -76,6 +76,16 @@ def test_a_small_space_comes_to_an_end() -> None:
     assert next_settings(small, tried, 8, seed=4) == []
 
 
+def test_half_of_what_is_tried_is_the_best_with_one_knob_turned() -> None:
+    tried = [Tried(it, (gain(it),)) for it in next_settings(SPACE, [], 8, seed=1)]
+    best = max(tried, key=lambda it: it.gain).settings
+    found = next_settings(SPACE, tried, 8, seed=2)
+    turned = [[knob for knob in SPACE if it[knob] != best[knob]] for it in found]
+    near = [knobs for knobs in turned if len(knobs) == 1]
+    assert len(near) == 4
+    assert {knob for (knob,) in near} == set(SPACE)
+
+
 def test_a_planted_optimum_is_found() -> None:
     found = [best_of(search(8, noise=0.02, seed=seed)) for seed in range(0, 100, 10)]
     assert all(it is not None and it.settings["mode"] == "fast" for it in found)
