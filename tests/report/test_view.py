@@ -24,6 +24,14 @@ def test_the_verdicts_name_is_not_said_twice() -> None:
     assert "faster" not in answer.sentence
 
 
+def test_where_the_client_was_the_limit_of_both_the_answer_is_what_the_run_was_judged_by() -> None:
+    arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40, busy=0.97)}
+    view = runs.seen(simulated_run(arms, blocks=8))
+    (answer,) = view.answers
+    assert answer.verdict is view.points[0].judgement.verdict is Verdict.SLOWER
+    assert "the load generator was the limit of both apache and nginx" in answer.sentence
+
+
 def test_each_arm_that_was_asked_about_has_an_answer() -> None:
     view = runs.seen(runs.several_arms())
     asked = [found for found in view.points[0].judgement.comparisons if found.metric == "rate_rps"]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from webdyno.judge.comparison import asked_about
 from webdyno.judge.gate import judge_gate
+from webdyno.judge.judgement import decisive
 from webdyno.judge.sentences import place_words, sentence
 from webdyno.judge.sweep import runs_by_point
 from webdyno.judge.usage import counting_share
@@ -303,7 +303,9 @@ def _answers(point: PointView) -> Iterator[Answer]:
         told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
         yield from (Answer(verdict, why) for verdict, why in told)
         return
-    told = {(it.verdict, sentence(it)): None for it in asked_about(_deciding(point))}
+    decide_on = point.head.experiment.measure.decide_on
+    decided = decisive(point.judgement.comparisons, decide_on)
+    told = {(it.verdict, sentence(it)): None for it in decided}
     yield from (Answer(verdict, said) for verdict, said in told)
 
 
