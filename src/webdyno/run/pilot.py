@@ -125,14 +125,18 @@ def run_pilots(at: MeasuredPoint) -> None:
         at.keep(record)
         at.used_s += record.took_s
         at.progress.pilot_ends(record)
-    found = pilots(at.records)
-    if len(found) > len(done) and at.experiment.capacity is None and at.experiment.race is None:
-        _tell_shorter_windows(at, max(it.window_s for it in found.values()))
+    if len(pilots(at.records)) > len(done):
+        _tell_shorter_windows(at)
 
 
-def _tell_shorter_windows(at: MeasuredPoint, found_s: float) -> None:
-    window_s = slot_settings(at.records, at.experiment).window_s
-    if at.experiment.measure.slot_s is None and window_s < found_s:
+def _tell_shorter_windows(at: MeasuredPoint) -> None:
+    """Say so where blocks have shorter windows than the pilots found, in a plain comparison."""
+    experiment = at.experiment
+    if experiment.measure.slot_s is not None or experiment.capacity or experiment.race:
+        return
+    found_s = max(it.window_s for it in pilots(at.records).values())
+    window_s = slot_settings(at.records, experiment).window_s
+    if window_s < found_s:
         at.progress.notice(
             f"pilots and lead-ins take long here: slots of {window_s:.2g} s instead of "
             f"{found_s:.2g} s, so that a clear difference is told soon"
