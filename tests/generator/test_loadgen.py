@@ -12,12 +12,14 @@ from jsonschema import Draft202012Validator
 
 from generator.conftest import serving
 from webdyno.generator import (
+    EnoughLate,
     Expectation,
     GeneratorError,
     Loadgen,
     LoadOrder,
     Request,
     find_loadgen,
+    joined,
 )
 from webdyno.generator.loadgen import order_json
 from webdyno.model.load import Load, SlowReaders
@@ -88,6 +90,23 @@ def test_every_kind_of_load_is_ordered_in_the_agreed_form_and_done(url: str, loa
     assert result.failures.total == 0
     assert len(result.windows) == 3
     assert sum(window.completed for window in result.windows) == result.requests.completed
+
+
+def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
+    """More is due than any server answers; the trial ends without waiting for the timeout."""
+    flood = Load(loop="open", rate_per_s=500_000, connections=4, timeout_s=3600)
+    asked = dataclasses.replace(
+        order(f"{url}/hello.txt"),
+        load=flood,
+        lead_in_s=0.05,
+        enough_late=EnoughLate(share=0.04, after_s=0.05),
+    )
+    schema = json.loads((SCHEMAS / "order.v1.schema.json").read_text())
+    Draft202012Validator(schema).validate(order_json(asked))
+    with Loadgen([CPU]) as loadgen:
+        result = loadgen.slot(asked)
+    assert result.gave_up
+    assert joined([result.model_copy(update={"ended_by": "duration"}), result]).gave_up
 
 
 def test_an_engine_that_dies_is_told(url: str) -> None:

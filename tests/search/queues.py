@@ -49,7 +49,9 @@ def tried(queue: Queue, ask: Ask, settings: CapacitySettings, client_rps: float)
     limited = ask.rate_rps > client_rps
     if limited:
         times += 1e3
-    beyond = [int(np.sum(times > it.within_s)) for it in settings.objectives if it.within_s]
+    beyond: list[int | None] = [
+        int(np.sum(times > it.within_s)) for it in settings.objectives if it.within_s
+    ]
     return Trial(
         purpose=ask.purpose,
         rate_rps=ask.rate_rps,

@@ -5,9 +5,20 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from builders import load_result
 from rig.queues import capacity_of_md1, capacity_of_mm1, stays_longer_in_md1
 from search.queues import Queue, search
-from webdyno.model.capacity import CapacitySettings, Trial, capacity_of, is_at_least, objective
+from webdyno.generator import EnoughLate
+from webdyno.model.capacity import (
+    CapacitySettings,
+    Level,
+    Trial,
+    capacity_of,
+    is_at_least,
+    objective,
+    trial_of,
+)
+from webdyno.run.capacity import enough_late
 from webdyno.search import next_trial
 
 SLO = CapacitySettings(slo=["p99<5ms"])
@@ -66,9 +77,46 @@ def test_servers_that_do_not_come_back_are_started_anew_after_each_overload() ->
         queue = Queue(SERVICE_S, False, np.random.default_rng(seed), collapses_at=7000)
         trials = search(queue, SLO, closed_rps=1 / SERVICE_S)
         recovery = [it for it in trials if it.purpose == "recovery"]
-        assert [it.beyond[0] > 0.01 * it.asked for it in recovery] == [True]
+        assert [(it.beyond[0] or 0) > 0.01 * it.asked for it in recovery] == [True]
         errors.append(log(found(trials) / 7000))
     assert np.max(np.abs(errors)) < 0.02
+
+
+def test_failures_that_were_not_awaited_decide_nothing() -> None:
+    for seed in range(8):
+        queue = Queue(SERVICE_S, True, np.random.default_rng(seed))
+        trials = search(queue, SLO, closed_rps=1 / SERVICE_S)
+        beside = [
+            it.model_copy(
+                update={
+                    "beyond": [*it.beyond, 0 if it.holds else None],
+                    "allowed": [*it.allowed, 0.001],
+                }
+            )
+            for it in trials
+        ]
+        assert capacity_of(beside) == capacity_of(trials)
+        failing = next(it for it in beside if not it.holds)
+        assert Level(failing.rate_rps, (failing,)).seen[1] == (0, 0)
+
+
+def test_failures_are_unknown_where_what_times_out_was_not_awaited() -> None:
+    load, both = load_result(), [objective("failures<0.1%"), objective("p99<50ms")]
+    for ended_by, known in [("late", False), ("duration", True)]:
+        load = load.model_copy(update={"ended_by": ended_by})
+        trial = trial_of(load, 100.0, both, client_limited=False)
+        assert [it is not None for it in trial.beyond] == [known, True]
+
+
+def test_a_trial_is_given_up_when_its_objectives_are_surely_missed() -> None:
+    def of(*slo: str) -> EnoughLate | None:
+        return enough_late(CapacitySettings(slo=list(slo)).objectives)
+
+    assert of("failures<0.1%") is None
+    assert of("p99<50ms", "failures<0.1%") == EnoughLate(0.04, 0.05)
+    # What is late by the longer time is late by the shorter one, too.
+    assert of("p99<50ms", "p50<10ms") == EnoughLate(0.04, 0.05)
+    assert of("p50<10ms") == EnoughLate(0.75, 0.01)
 
 
 def test_beyond_the_client_it_is_at_least() -> None:

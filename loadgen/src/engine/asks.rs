@@ -10,7 +10,7 @@ use rand_distr::{Distribution, Exp1};
 use super::plan::Plan;
 use crate::order::{Think, ThinkDistribution};
 use crate::record::Recorder;
-use crate::schedule::{Ask, Choice, Places, Quota, Timetable, zipf_weights};
+use crate::schedule::{Ask, Choice, Places, Quota, Timetable, Told, zipf_weights};
 
 /// Where a thread's requests come from.
 #[derive(Debug, Clone)]
@@ -139,6 +139,13 @@ impl Asks {
                     && table.is_taken_until(end_ns - self.start_ns)
             }
         }
+    }
+
+    /// Open loop: of the requests that are told of, how many were due so far, of all threads, and
+    /// how many of these wait to be taken on.
+    pub fn told(&self, now_ns: u64) -> Option<Told> {
+        let Supply::Timetable(table) = &self.part.supply else { return None };
+        Some(table.told(now_ns - self.start_ns))
     }
 
     /// Closed loop: the next request, unless there is none for this lane any more.

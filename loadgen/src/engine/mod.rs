@@ -126,7 +126,7 @@ fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: Vec<Do
     let (over_ns, settled_ns) = (latest(|done| done.over_ns), latest(|done| done.settled_ns));
     let drained_ns = latest(|done| done.drained_ns);
     let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
-    let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Duration];
+    let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Late, EndedBy::Duration];
     let ended_by = unusual.into_iter().find(ended).unwrap_or(EndedBy::Count);
     let (mut sum, mut beside) = (collector.finish(), Beside::default());
     for done in ends {

@@ -12,6 +12,7 @@ use super::plan::Plan;
 use super::poll::{Poll, SPIN_NS};
 use super::start::Start;
 use super::windows::{Current, Done, EndedBy, Phase, Report};
+use crate::clock::seconds_to_ns;
 
 pub struct Slot<'a> {
     pub plan: &'a Plan,
@@ -54,7 +55,8 @@ impl Slot<'_> {
         let over_ns = settled_ns.min(window.over_ns);
         let last = window.hand_over(&mut self.life.recorder, &mut self.life.sight, settled_ns);
         let mut beside = std::mem::take(&mut self.life.beside);
-        self.drain()?;
+        let is_late = ended_by == EndedBy::Late;
+        self.drain(if is_late { self.late_after_ns() } else { self.plan.timeout_ns })?;
         beside.idle_held = self.life.close_unfinished();
         let drained_ns = self.life.sight.look();
         let drain = std::mem::take(&mut self.life.recorder.counts);
@@ -72,13 +74,24 @@ impl Slot<'_> {
         start: &Start,
         reports: &Sender<Report>,
     ) -> io::Result<EndedBy> {
+        // What has no answer so long after the window is late. One look is enough: later ones would
+        // find less of it.
+        let mut look_ns = window.over_ns.saturating_add(self.late_after_ns());
+        let mut ended_by = EndedBy::Duration;
         loop {
             if window.phase == Phase::Tail {
+                if self.life.sight.now_ns >= look_ns {
+                    look_ns = u64::MAX;
+                    if self.is_enough_late() {
+                        ended_by = EndedBy::Late;
+                        start.tell(self.thread);
+                    }
+                }
                 if self.life.asks.is_over() || self.life.has_told_all(window.over_ns) {
                     start.tell(self.thread);
                 }
                 if start.all_told() {
-                    return Ok(EndedBy::Duration);
+                    return Ok(ended_by);
                 }
             } else if self.life.asks.is_over() {
                 return Ok(EndedBy::Count);
@@ -86,7 +99,7 @@ impl Slot<'_> {
             if self.life.gave_up() {
                 return Ok(EndedBy::Unreachable);
             }
-            self.turn(window.end_ns)?;
+            self.turn(window.end_ns.min(look_ns))?;
             while self.life.sight.now_ns >= window.end_ns {
                 if window.is_last() {
                     return Ok(EndedBy::Duration);
@@ -98,6 +111,15 @@ impl Slot<'_> {
             }
             self.life.handle(&mut self.events);
         }
+    }
+
+    /// When it is looked how many are late, after the window; never, where nobody asks for it.
+    fn late_after_ns(&self) -> u64 {
+        self.plan.order.enough_late.map_or(u64::MAX, |it| seconds_to_ns(it.after_s))
+    }
+
+    fn is_enough_late(&self) -> bool {
+        self.plan.order.enough_late.is_some_and(|it| self.life.more_is_missing_than(it.share))
     }
 
     fn next_window(&mut self, window: &mut Current, reports: &Sender<Report>) {
@@ -115,10 +137,10 @@ impl Slot<'_> {
 
     /// Answers on their way are awaited, so that connections stay usable and no work is left over in
     /// the server; but not by somebody who wants to end.
-    fn drain(&mut self) -> io::Result<()> {
+    fn drain(&mut self, longest_ns: u64) -> io::Result<()> {
         // Events of the last wait, not handled yet.
         self.life.handle(&mut self.events);
-        let until_ns = self.life.sight.look() + self.plan.timeout_ns;
+        let until_ns = self.life.sight.look() + longest_ns;
         while self.life.awaited > 0 && self.life.sight.now_ns < until_ns && !self.is_interrupted() {
             self.turn(until_ns)?;
             self.life.handle(&mut self.events);

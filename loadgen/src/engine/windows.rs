@@ -32,6 +32,8 @@ const STILL_LIMIT: f64 = 0.02;
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
     Duration,
+    /// Enough of what was due in the window was late: see [`crate::order::EnoughLate`].
+    Late,
     Count,
     Interrupt,
     /// Only a count could end it, and the server could not be reached for the whole timeout; or
@@ -45,7 +47,8 @@ pub enum Phase {
     LeadIn,
     /// What the result is about.
     Window,
-    /// Open loop after a lead-in: the load goes on until all that was due before is answered.
+    /// Open loop after a lead-in: the load goes on until all that was due before is answered, or
+    /// enough of it is late.
     Tail,
 }
 

@@ -1,6 +1,9 @@
 //! What an order must keep beyond its types; every message names the field and the remedy.
 
-use super::{Arrivals, KeepAlive, Load, Loop, Order, Protocol, Request, Share, Stage, Think, Unit};
+use super::{
+    Arrivals, EnoughLate, KeepAlive, Load, Loop, Order, Protocol, Request, Share, Stage, Think,
+    Unit,
+};
 
 /// Bounds in seconds, far beyond what makes sense.
 pub const LONGEST_SLOT_S: u32 = 1_000_000;
@@ -66,7 +69,13 @@ fn check_windows(order: &Order) -> Result<(), String> {
         windows <= MOST_WINDOWS,
         "window_s: {window_s} makes more than {MOST_WINDOWS} windows; give a longer one"
     );
-    Ok(())
+    let Some(EnoughLate { share, after_s }) = order.enough_late else { return Ok(()) };
+    ensure!(
+        order.load.kind == Loop::Open && lead_in_s > 0.0,
+        "enough_late: only an open loop after a lead-in goes on after its window; leave it out"
+    );
+    between("enough_late.share", share, 0.0, 1)?;
+    between("enough_late.after_s", after_s, 0.0, LONGEST_WAIT_S)
 }
 
 /// A timetable that ends needs neither a duration nor a count.

@@ -48,6 +48,17 @@ pub struct Order {
     /// Leave windows in which the client was the limit out of times and rate.
     #[serde(default)]
     pub leave_out_client_bound: bool,
+    /// Open loop after a lead-in: when what was due in the window is awaited no longer.
+    pub enough_late: Option<EnoughLate>,
+}
+
+/// More than this share of the requests that were due in the window have waited so long without an
+/// answer.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnoughLate {
+    pub share: f64,
+    pub after_s: f64,
 }
 
 /// One thing to ask for.

@@ -10,7 +10,7 @@ pub use choice::{Choice, zipf_weights};
 pub use places::{Due, Places};
 pub use profile::length_s;
 pub use quota::Quota;
-pub use timetable::Timetable;
+pub use timetable::{Timetable, Told};
 
 /// A request somebody is to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,13 +18,23 @@ struct Book {
     next: Option<Due>,
     /// Due, not taken: bounded.
     backlog: VecDeque<Due>,
+    /// How many places were there so far of those that are told of.
+    told: u64,
     /// Of requests that nobody took: dropped ones, and how long each had waited.
     leftover: Recorder,
 }
 
+/// Of the requests that are told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    pub due: u64,
+    /// Due, and taken by nobody.
+    pub waiting: u64,
+}
+
 #[derive(Debug)]
 pub struct Timetable {
-    /// What is due in this time is told by [`Self::close`].
+    /// What is due in this time is told of.
     told_ns: Range<u64>,
     max_backlog: usize,
     book: Mutex<Book>,
@@ -33,7 +43,7 @@ pub struct Timetable {
 impl Timetable {
     pub fn new(mut places: Places, max_backlog: u32, told_ns: Range<u64>) -> Self {
         let (next, leftover) = (places.next(), Recorder::default());
-        let book = Book { places, next, backlog: VecDeque::new(), leftover };
+        let book = Book { places, next, backlog: VecDeque::new(), told: 0, leftover };
         Timetable { told_ns, max_backlog: max_backlog as usize, book: Mutex::new(book) }
     }
 
@@ -43,11 +53,7 @@ impl Timetable {
         self.collect(&mut book, now_ns);
         match book.backlog.pop_front() {
             Some(due) => Some(due),
-            None => {
-                let due = book.next?;
-                book.next = book.places.next();
-                Some(due)
-            }
+            None => self.advance(&mut book),
         }
     }
 
@@ -55,6 +61,14 @@ impl Timetable {
     pub fn is_taken_until(&self, end_ns: u64) -> bool {
         let book = self.lock();
         book.backlog.front().or(book.next.as_ref()).is_none_or(|due| due.at_ns >= end_ns)
+    }
+
+    /// What was due by `now_ns`, all in all.
+    pub fn told(&self, now_ns: u64) -> Told {
+        let mut book = self.lock();
+        self.collect(&mut book, now_ns);
+        let waiting = book.backlog.iter().filter(|due| self.told_ns.contains(&due.at_ns));
+        Told { due: book.told, waiting: waiting.count() as u64 }
     }
 
     /// What nobody took until `end_ns`.
@@ -73,11 +87,10 @@ impl Timetable {
 
     /// Moves what is due by `now_ns` to the backlog, and drops the oldest where that overflows.
     fn collect(&self, book: &mut Book, now_ns: u64) {
-        while let Some(due) = book.next
-            && due.at_ns <= now_ns
+        while book.next.is_some_and(|due| due.at_ns <= now_ns)
+            && let Some(due) = self.advance(book)
         {
             book.backlog.push_back(due);
-            book.next = book.places.next();
             if book.backlog.len() > self.max_backlog
                 && let Some(oldest) = book.backlog.pop_front()
                 && self.told_ns.contains(&oldest.at_ns)
@@ -90,6 +103,14 @@ impl Timetable {
         let waiting = book.backlog.len().saturating_sub(1) as u64;
         let most_waiting = &mut book.leftover.counts.requests.most_waiting;
         *most_waiting = waiting.max(*most_waiting);
+    }
+
+    /// The next place, which is then somebody's or waits.
+    fn advance(&self, book: &mut Book) -> Option<Due> {
+        let due = book.next?;
+        book.next = book.places.next();
+        book.told += u64::from(self.told_ns.contains(&due.at_ns));
+        Some(due)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
@@ -159,6 +180,7 @@ mod tests {
         // The first two are dropped, and one of them was due before the window.
         assert_eq!(table.take(3).map(|due| due.number), Some(2));
         assert!(!table.is_taken_until(4) && table.is_taken_until(3));
+        assert_eq!(table.told(4), Told { due: 3, waiting: 1 });
         let leftover = table.close(4);
         assert_eq!((leftover.counts.requests.dropped, leftover.counts.requests.unsent), (1, 1));
     }

@@ -91,6 +91,42 @@ fn nothing_due_is_omitted_when_the_server_hangs() {
     assert!((p50 - 150_000.0).abs() < 11_000.0, "{p50}");
 }
 
+/// After a lead-in of 0.1 s 40 requests are due in a window of 0.4 s; later than 0.1 s is late.
+fn enough_late(server: &Server, share: f64, timeout_s: f64) -> Value {
+    let arrivals = json!({"stages": [{"rate_per_s": 100.0}]});
+    let load = open(arrivals, json!({"connections": 8, "timeout_s": timeout_s}));
+    let late = json!({"share": share, "after_s": 0.1});
+    let more = json!({"count": null, "load": load, "lead_in_s": 0.1, "duration_s": 0.4,
+                      "enough_late": late});
+    let result = run(&order(&server.url(), 1, more));
+    expect(&result, &[("/response_time_us/count", 40)]);
+    result
+}
+
+#[test]
+fn what_is_due_is_awaited_until_enough_of_it_is_late() {
+    let result = enough_late(&hanging(), 0.5, 3600.0);
+    assert_eq!(result["ended_by"], "late", "{result:#}");
+    expect(&result, &[("/failures/timeout", 0), ("/service_time_us/count", 0)]);
+    // Nobody has waited for less.
+    assert!(result["response_time_us"]["min"].as_f64() >= Some(100_000.0), "{result:#}");
+}
+
+#[test]
+fn a_few_late_requests_are_awaited() {
+    let asked = AtomicU64::new(0);
+    let server = Server::start(move |mut client| {
+        while client.request().is_some() {
+            if asked.fetch_add(1, Ordering::Relaxed) != 30 {
+                client.write(HELLO);
+            }
+        }
+    });
+    let result = enough_late(&server, 0.5, 1.0);
+    assert_eq!(result["ended_by"], "duration", "{result:#}");
+    expect(&result, &[("/service_time_us/count", 39), ("/whole/failures/timeout", 1)]);
+}
+
 #[test]
 fn a_backlog_is_bounded_and_counted() {
     let server = hanging();

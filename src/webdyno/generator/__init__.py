@@ -1,6 +1,7 @@
 """Load generators: one interface, several programs behind it."""
 
 from webdyno.generator.interface import (
+    EnoughLate,
     Expectation,
     Generator,
     GeneratorError,
@@ -15,6 +16,7 @@ from webdyno.generator.registry import generator_fault, program, programs
 from webdyno.generator.shared import shares
 
 __all__ = [
+    "EnoughLate",
     "Expectation",
     "Generator",
     "GeneratorError",

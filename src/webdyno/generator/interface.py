@@ -54,6 +54,16 @@ class Request:
 
 
 @dataclass(frozen=True)
+class EnoughLate:
+    """When what was due in a window is awaited no longer."""
+
+    share: float
+    """Of all that was due in it: more than so much"""
+    after_s: float
+    """… has waited so long, and longer, without an answer."""
+
+
+@dataclass(frozen=True)
 class Share:
     """Which of several clients does the work, where they share a slot."""
 
@@ -81,6 +91,9 @@ class LoadOrder:
     """The slot ends when so many requests were answered; then `duration_s` is the longest."""
     seed: int = 0
     """Decides on all that is random in it: due times, which request comes next, pauses."""
+    enough_late: EnoughLate | None = None
+    """An open loop after a lead-in follows all that was due in its window to the end, or until so
+    much of it is late. None: until it is answered or times out."""
     replay: Stretch | None = None
     """When which of the requests is due, instead of what the load says of it."""
     elsewhere: bool = False

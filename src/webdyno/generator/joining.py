@@ -44,6 +44,7 @@ def joined(results: Sequence[LoadResult]) -> LoadResult:
         schema=first.schema_version,
         target=", ".join(dict.fromkeys(it.target for it in results)),
         loop=first.loop,
+        ended_by="late" if any(it.gave_up for it in results) else first.ended_by,
         lead_in_s=first.lead_in_s,
         measured_s=fmean(it.measured_s for it in results),
         drain_s=max(it.drain_s for it in results),

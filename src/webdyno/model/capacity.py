@@ -128,8 +128,9 @@ class Trial(Model):
     """The part that counts."""
     asked: Count
     """Requests that were due in it."""
-    beyond: list[Count]
-    """By objective: how many of them were beyond it."""
+    beyond: list[Count | None]
+    """By objective: how many of them were beyond it. None for failures where enough was late, so
+    that it was not awaited what would fail."""
     allowed: list[float]
     """By objective: share of them that may be."""
     client_limited: bool = False
@@ -152,7 +153,10 @@ def trial_of(
         rate_rps=rate_rps,
         length_s=load.measured_s,
         asked=times.total + _fast_failures(load),
-        beyond=[it.beyond(load, times) for it in objectives],
+        beyond=[
+            None if it.within_s is None and load.gave_up else it.beyond(load, times)
+            for it in objectives
+        ],
         allowed=[it.allowed for it in objectives],
         client_limited=client_limited,
     )
@@ -184,11 +188,25 @@ class Level:
     @property
     def excess(self) -> float:
         """The share beyond an objective over what is allowed, of the worst objective."""
-        asked = max(sum(trial.asked for trial in self.trials), 1)
         return max(
-            sum(trial.beyond[number] for trial in self.trials) / asked / share
-            for number, share in enumerate(self.trials[0].allowed)
+            beyond / max(asked, 1) / share
+            for (beyond, asked), share in zip(self.seen, self.trials[0].allowed, strict=True)
         )
+
+    @property
+    def seen(self) -> list[tuple[int, int]]:
+        """By objective: how many requests were beyond it, of how many of which that is known."""
+        known = [
+            [(it.beyond[number], it.asked) for it in self.trials]
+            for number in range(len(self.trials[0].allowed))
+        ]
+        return [
+            (
+                sum(beyond for beyond, _ in of_one if beyond is not None),
+                sum(asked for beyond, asked in of_one if beyond is not None),
+            )
+            for of_one in known
+        ]
 
 
 def levels(trials: list[Trial]) -> list[Level]:

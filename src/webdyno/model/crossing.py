@@ -25,8 +25,8 @@ class Tried(Protocol):
         """Requests that were due in it."""
 
     @property
-    def beyond(self) -> list[int]:
-        """By objective: how many of them were beyond it."""
+    def beyond(self) -> list[int | None]:
+        """By objective: how many of them were beyond it; None where that isn't known."""
 
     @property
     def allowed(self) -> list[float]:
@@ -61,14 +61,15 @@ def crossing_rps(trials: Sequence[Tried], passing_rps: float, failing_rps: float
         if it.length_s >= LONG_ENOUGH * longest_s
         if BELOW * middle_rps <= it.rate_rps <= max(ABOVE * middle_rps, failing_rps)
     ] or [it for it in trials if it.rate_rps in {passing_rps, failing_rps}]
-    x = np.log([it.rate_rps / middle_rps for it in near])
-    asked = np.array([it.asked for it in near], float)
-    clusters = CLUSTERS * np.array([it.length_s for it in near]) / longest_s
     low, high = log(passing_rps / middle_rps), log(failing_rps / middle_rps)
     bounds = [(low - BEYOND_BRACKET, high + BEYOND_BRACKET), (0.0, log(STEEPEST))]
 
     def crossing(objective: int, allowed: float) -> float:
-        beyond = np.array([it.beyond[objective] for it in near], float)
+        known = [(it, late) for it in near if (late := it.beyond[objective]) is not None]
+        x = np.log([it.rate_rps / middle_rps for it, _ in known])
+        asked = np.array([it.asked for it, _ in known], float)
+        beyond = np.array([late for _, late in known], float)
+        clusters = CLUSTERS * np.array([it.length_s for it, _ in known]) / longest_s
 
         def unlikely(at: NDArray[np.float64]) -> float:
             share = np.exp(np.minimum(log(allowed) + np.exp(at[1]) * (x - at[0]), 0.0))
@@ -80,5 +81,11 @@ def crossing_rps(trials: Sequence[Tried], passing_rps: float, failing_rps: float
         found = [minimize(unlikely, at, bounds=bounds, method="L-BFGS-B") for at in begins]
         return float(min(found, key=lambda it: float(it.fun)).x[0])
 
-    shares = enumerate(near[0].allowed)
-    return middle_rps * exp(min(crossing(number, allowed) for number, allowed in shares))
+    shares = list(enumerate(near[0].allowed))
+    # One that held in all of them says no more than that it is hit somewhere above.
+    hit = [
+        (number, allowed)
+        for number, allowed in shares
+        if any((it.beyond[number] or 0) > allowed * it.asked for it in near)
+    ]
+    return middle_rps * exp(min(crossing(number, allowed) for number, allowed in hit or shares))

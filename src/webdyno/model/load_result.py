@@ -178,6 +178,9 @@ class LoadResult(Foreign):
     schema_version: int = Field(alias="schema")
     target: str
     loop: Literal["closed", "open"]
+    ended_by: str | None = None
+    """What ended it; `late`: enough of what was due in the window was. Of webdyno's own generator
+    only."""
     lead_in_s: Amount = 0.0
     """Seconds of load before the window."""
     measured_s: Amount
@@ -212,6 +215,11 @@ class LoadResult(Foreign):
     """Where several were named; of webdyno's own generator only."""
     printed: str | None = None
     """The output of a generator that is a command for people; None of webdyno's own."""
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether some of what was due was awaited no longer, as enough of it was late."""
+        return self.ended_by == "late"
 
     @property
     def all_of_it(self) -> Whole:

@@ -126,13 +126,14 @@ def trial_rows(records: Sequence[Record], number: int, objective: Objective) -> 
             rate = slot.trial.rate_rps
             of_failures = objective.within_s is None
             said = text.percent(value / 100) if of_failures else f"{text.significant(value)} ms"
+            least = "at least " if slot.load.gave_up else ""
             rows.append(
                 {
                     "arm": slot.arm,
                     "rate": float(f"{rate:.5g}"),
                     "value": float(f"{value:.4g}"),
                     "told": f"{slot.arm}, block {slot.block}: {text.number(rate)} per second, "
-                    f"{objective.name} {said}",
+                    f"{objective.name} {least}{said}",
                 }
             )
     return rows
@@ -145,4 +146,5 @@ def _value(slot: SlotRecord, number: int, objective: Objective) -> float | None:
         time_us = times.quantile(1 - objective.allowed)
         return time_us / 1e3 if time_us else None
     trial = slot.trial
-    return 100 * trial.beyond[number] / trial.asked if trial and trial.asked else None
+    beyond = trial.beyond[number] if trial else None
+    return 100 * beyond / trial.asked if trial and trial.asked and beyond is not None else None

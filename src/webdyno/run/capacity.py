@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
+from webdyno.generator import EnoughLate
 from webdyno.judge.validity.client import CLIENT_BOUND, CLIENT_CEILING, SEND_LAG
-from webdyno.model.capacity import CapacitySettings, Trial, trial_of
+from webdyno.model.capacity import CapacitySettings, Objective, Trial, trial_of
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, Record, SlotRecord
 from webdyno.run.arm import RunningBlock
@@ -17,6 +18,9 @@ LEAD_IN_SHARE = 0.25
 SLOWEST_RPS = 1.0
 REST_S = 3.0
 """So long an arm that was asked for too much may work on before another one's trial begins."""
+SURELY_MISSED = 4.0
+"""Times the share that an objective allows: a trial in which so much is late has failed, however
+the rest is answered, and what times out isn't waited for."""
 CLIENT_RULES = (CLIENT_BOUND, CLIENT_CEILING, SEND_LAG)
 """What shows that a trial may have failed for the load generator's sake."""
 
@@ -112,6 +116,7 @@ def _try(
         lead_in_s=max(times.lead_in_s[arm.name], LEAD_IN_SHARE * ask.length_s),
         turn=turn,
     )
+    order = replace(order, enough_late=enough_late(settings.objectives))
 
     def tell(record: SlotRecord) -> SlotRecord:
         limited = any(rule.broken(record) for rule in CLIENT_RULES)
@@ -122,3 +127,16 @@ def _try(
     found = running.measure(position, arm, "trial", order, tell).trial
     assert found  # noqa: S101 (`tell` put it there)
     return found
+
+
+def enough_late(objectives: Sequence[Objective]) -> EnoughLate | None:
+    """Say when so much is late that no objective can hold any more.
+
+    What is late by the longest time that is allowed is late by all of them. None where failures
+    alone count: they are known when they have timed out.
+    """
+    timed = [(it.within_s, it.allowed) for it in objectives if it.within_s is not None]
+    if not timed:
+        return None
+    after_s, allowed = max(timed)
+    return EnoughLate(min(SURELY_MISSED * allowed, (1 + allowed) / 2), after_s)

@@ -147,14 +147,13 @@ def _passes(level: Level, settings: CapacitySettings) -> bool | None:
     """
     from scipy.special import betaincinv
 
-    asked = sum(trial.asked for trial in level.trials)
-    beyond = [sum(of_all) for of_all in zip(*(it.beyond for it in level.trials), strict=True)]
-    allowed = level.trials[0].allowed
     if level.length_s >= _decides_s(level.rate_rps, settings):
         return level.excess <= 1
-    pairs = list(zip(beyond, allowed, strict=True))
-    if any(k and betaincinv(k, asked - k + 1, RISK) > share for k, share in pairs):
+    seen = [
+        (*of_one, share) for of_one, share in zip(level.seen, level.trials[0].allowed, strict=True)
+    ]
+    if any(k and betaincinv(k, n - k + 1, RISK) > share for k, n, share in seen):
         return False
-    if all(k < asked and betaincinv(k + 1, asked - k, 1 - RISK) <= share for k, share in pairs):
+    if all(k < n and betaincinv(k + 1, n - k, 1 - RISK) <= share for k, n, share in seen):
         return True
     return None

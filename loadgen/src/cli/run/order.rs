@@ -47,6 +47,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         sequence,
         window_s: args.window,
         leave_out_client_bound: args.leave_out_client_bound,
+        enough_late: None,
     };
     Ok((order, notes))
 }

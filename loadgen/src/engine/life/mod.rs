@@ -194,6 +194,14 @@ impl<'a> Life<'a> {
         self.owed == 0 && self.asks.is_taken_until(end_ns)
     }
 
+    /// More than this share of what was due in the window has no answer yet, as far as this thread
+    /// can tell: it doesn't know what others have on their way.
+    pub fn more_is_missing_than(&self, share: f64) -> bool {
+        self.asks
+            .told(self.sight.now_ns)
+            .is_some_and(|told| (self.owed as u64 + told.waiting) as f64 > share * told.due as f64)
+    }
+
     /// The server can't be reached: as asked, or for the whole timeout where only a count could
     /// end the slot.
     pub fn gave_up(&self) -> bool {
