@@ -10,8 +10,10 @@ from judge.validity.broken import readings_with
 from report import runs
 from webdyno.judge import judge
 from webdyno.model.calibration import Ceiling
+from webdyno.model.capacity import objective
 from webdyno.model.interval import Interval
 from webdyno.model.records import SlotRecord
+from webdyno.report.capacity_chart import trial_rows
 from webdyno.report.drawing import Figure
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
 from webdyno.report.latency_chart import latency_rows
@@ -191,3 +193,17 @@ def test_a_search_for_failures_alone_has_its_chart() -> None:
     assert "apache, block 1: " in figure.panels[0].svg
     assert "failures 0 %" in figure.panels[0].svg
     assert "failures 50 %" in figure.panels[0].svg
+
+
+def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:
+    run = searched(nginx=Arm(1_000.0))
+    records = [
+        it.model_copy(update={"load": it.load.model_copy(update={"ended_by": "late"})})
+        if isinstance(it, SlotRecord) and it.trial and not it.trial.holds
+        else it
+        for it in run.records
+    ]
+    told = [str(row["told"]) for row in trial_rows(records, 0, objective("p99<50ms"))]
+    trials = [it.trial for it in records if isinstance(it, SlotRecord) and it.trial]
+    assert ["p99 at least" in it for it in told] == [not it.holds for it in trials]
+    assert {"p99 at least" in it for it in told} == {True, False}
