@@ -86,6 +86,14 @@ CASES = {
             speed=1,
         ),
         Case(
+            "hello-php",
+            ("nginx-phpfpm", "apache-prefork-modphp"),
+            "apache-prefork-modphp",
+            ["/hello.php", "/hello.txt"],
+            rate_per_s=200,
+            speed=5,
+        ),
+        Case(
             "spin",
             ("nginx-phpfpm", "apache-prefork-modphp"),
             "apache-prefork-modphp",
