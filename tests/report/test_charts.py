@@ -196,7 +196,7 @@ def test_a_search_for_failures_alone_has_its_chart() -> None:
 
 
 def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:
-    run = searched(nginx=Arm(1_000.0))
+    run = searched(nginx=Arm(1_000.0), apache=Arm(800.0))
     records = [
         it.model_copy(update={"load": it.load.model_copy(update={"ended_by": "late"})})
         if isinstance(it, SlotRecord) and it.trial and not it.trial.holds
