@@ -196,17 +196,12 @@ class Level:
     @property
     def seen(self) -> list[tuple[int, int]]:
         """By objective: how many requests were beyond it, of how many of which that is known."""
-        known = [
-            [(it.beyond[number], it.asked) for it in self.trials]
-            for number in range(len(self.trials[0].allowed))
-        ]
-        return [
-            (
-                sum(beyond for beyond, _ in of_one if beyond is not None),
-                sum(asked for beyond, asked in of_one if beyond is not None),
-            )
-            for of_one in known
-        ]
+        found = []
+        for number in range(len(self.trials[0].allowed)):
+            known = [it for it in self.trials if it.beyond[number] is not None]
+            beyond = sum(it.beyond[number] or 0 for it in known)
+            found.append((beyond, sum(it.asked for it in known)))
+        return found
 
 
 def levels(trials: list[Trial]) -> list[Level]:
