@@ -97,7 +97,7 @@ def test_failures_that_were_not_awaited_decide_nothing() -> None:
         ]
         assert capacity_of(beside) == capacity_of(trials)
         failing = next(it for it in beside if not it.holds)
-        assert Level(failing.rate_rps, (failing,)).seen[1] == (0, 0)
+        assert Level(failing.rate_rps, (failing,)).seen[1] == (0, 0, 0.001)
 
 
 def test_failures_are_unknown_where_what_times_out_was_not_awaited() -> None:

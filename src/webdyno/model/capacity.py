@@ -188,19 +188,16 @@ class Level:
     @property
     def excess(self) -> float:
         """The share beyond an objective over what is allowed, of the worst objective."""
-        return max(
-            beyond / max(asked, 1) / share
-            for (beyond, asked), share in zip(self.seen, self.trials[0].allowed, strict=True)
-        )
+        return max(beyond / max(asked, 1) / allowed for beyond, asked, allowed in self.seen)
 
     @property
-    def seen(self) -> list[tuple[int, int]]:
-        """By objective: how many requests were beyond it, of how many of which that is known."""
+    def seen(self) -> list[tuple[int, int, float]]:
+        """By objective: how many were beyond it, of how many whose end is known; what may be."""
         found = []
-        for number in range(len(self.trials[0].allowed)):
+        for number, allowed in enumerate(self.trials[0].allowed):
             known = [it for it in self.trials if it.beyond[number] is not None]
             beyond = sum(it.beyond[number] or 0 for it in known)
-            found.append((beyond, sum(it.asked for it in known)))
+            found.append((beyond, sum(it.asked for it in known), allowed))
         return found
 
 

@@ -149,9 +149,7 @@ def _passes(level: Level, settings: CapacitySettings) -> bool | None:
 
     if level.length_s >= _decides_s(level.rate_rps, settings):
         return level.excess <= 1
-    seen = [
-        (*of_one, share) for of_one, share in zip(level.seen, level.trials[0].allowed, strict=True)
-    ]
+    seen = level.seen
     if any(k and betaincinv(k, n - k + 1, RISK) > share for k, n, share in seen):
         return False
     if all(k < n and betaincinv(k + 1, n - k, 1 - RISK) <= share for k, n, share in seen):
