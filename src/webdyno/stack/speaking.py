@@ -5,7 +5,7 @@ import socket
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, cast
 from urllib.parse import unquote
 
 from h2.config import H2Configuration
@@ -21,20 +21,31 @@ from h2.events import (
 )
 from h2.exceptions import ProtocolError
 
+from webdyno.model.format import size
+from webdyno.model.service import OK
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.ports import NewSocket
+from webdyno.stack.wire import TooMuch, Wire
 
 HTTP_VERSIONS = {9: "HTTP/0.9", 10: "HTTP/1.0", 11: "HTTP/1.1"}
 WITH_BODIES = frozenset({"POST", "PUT", "PATCH"})
 """Methods that announce that there is no body (RFC 9110, 8.6)."""
 ONE_STREAM = 1
 READ_BYTES = 65_536
+SWITCHING_PROTOCOLS = 101
+MOST_WORDS = 200
+"""Letters of a reason that are kept."""
 SOCKET_PATH = "%2F"
 """How a Unix socket's path begins, percent-encoded."""
 
 
 class NoAnswer(Exception):  # noqa: N818 (it becomes a line of the certificate)
     """There was no answer that can be understood; the message says why."""
+
+    def __init__(self, why: str, *, refused: bool = False) -> None:
+        """Say why; `refused`: it had accepted the connection and ended it without an answer."""
+        super().__init__(why)
+        self.refused = refused
 
 
 @dataclass(frozen=True)
@@ -62,8 +73,8 @@ class Conversation:
     new_socket: NewSocket = socket.socket
     tls: str = field(default="", init=False)
     """What was agreed upon, such as `TLSv1.3, TLS_AES_256_GCM_SHA384`; empty without TLS."""
-    _socket: socket.socket | None = field(default=None, init=False)
-    _http1: http.client.HTTPConnection | None = field(default=None, init=False)
+    _wire: Wire | None = field(default=None, init=False)
+    _is_connected: bool = field(default=False, init=False)
 
     def __enter__(self) -> Self:
         """Nothing is opened before it is needed."""
@@ -75,21 +86,26 @@ class Conversation:
 
     def close(self) -> None:
         """Close the connection; the next request opens another one."""
-        if self._socket is not None:
-            self._socket.close()
-        self._socket = self._http1 = None
+        if self._wire is not None:
+            self._wire.close()
+        self._wire = None
 
     def ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> Said:
-        """Send a request and wait for the answer; raise NoAnswer."""
+        """Send a request and wait for the answer; raise NoAnswer.
+
+        Of informational answers (1xx) none is the answer, however many come before it.
+        """
+        self._is_connected = self._wire is not None
         try:
             if self.protocol in {"h2", "h2c"}:
                 return self._ask_2(method, path, headers, body)
             return self._ask_1(method, path, headers, body)
-        except (http.client.HTTPException, ProtocolError, OSError) as error:
+        except (OSError, http.client.HTTPException, ProtocolError, TooMuch, ValueError) as error:
             self.close()
-            raise NoAnswer(str(error) or type(error).__name__) from None
+            refused = self._is_connected and not isinstance(error, TimeoutError | TooMuch)
+            raise NoAnswer(_words(error), refused=refused) from None
 
     @property
     def _is_unix(self) -> bool:
@@ -99,7 +115,7 @@ class Conversation:
     def _authority(self) -> str:
         return "localhost" if self._is_unix else self.netloc  # as the load engine has it
 
-    def _open(self) -> socket.socket:
+    def _open(self) -> Wire:
         opened = socket.socket(socket.AF_UNIX) if self._is_unix else self.new_socket()
         try:
             opened.settimeout(self.timeout_s)
@@ -107,15 +123,16 @@ class Conversation:
                 opened.connect(unquote(self.netloc))
             else:
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                host, _, port = self.netloc.partition(":")
-                opened.connect((host, int(port)))
+                host, _, port = self.netloc.rpartition(":")
+                opened.connect((host.strip("[]"), int(port)))
+            self._is_connected = True
             if self.protocol in SECURE:
                 opened = self._secured(opened)
         except BaseException:
             opened.close()
             raise
-        self._socket = opened
-        return opened
+        self._wire = Wire(opened, self.timeout_s)
+        return self._wire
 
     def _secured(self, plain: socket.socket) -> ssl.SSLSocket:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -132,19 +149,25 @@ class Conversation:
     def _ask_1(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> Said:
-        if self._http1 is None:
-            self._http1 = http.client.HTTPConnection(self._authority)
-            self._http1.sock = self._open()
-        connection = self._http1
+        wire = self._wire or self._open()
+        wire.begins()
         # http.client would add "Accept-Encoding: identity", which no load generator sends.
-        connection.putrequest(method, path, skip_accept_encoding=True)
+        sending = http.client.HTTPConnection(self._authority)
+        sending.sock = wire
+        sending.putrequest(method, path, skip_accept_encoding=True)
         for name, value in headers.items():
-            connection.putheader(name, value)
+            sending.putheader(name, value)
         if body is not None or method in WITH_BODIES:
-            connection.putheader("Content-Length", str(len(body or b"")))
-        connection.endheaders(body)
-        response = connection.getresponse()
-        came, got = response.read(), response.getheaders()
+            sending.putheader("Content-Length", str(len(body or b"")))
+        try:
+            sending.endheaders(body)
+        except (BrokenPipeError, ConnectionResetError):
+            if not body:
+                raise
+            taken = f"it ended the connection before it had the whole body ({size(len(body))})"
+            raise ConnectionError(taken) from None
+        response = _final_response(wire, method)
+        came, got = _body(response), response.getheaders()
         version = HTTP_VERSIONS.get(response.version, str(response.version))
         if response.will_close:
             self.close()
@@ -171,11 +194,33 @@ class Conversation:
             self.close()
 
 
+def _final_response(wire: Wire, method: str) -> http.client.HTTPResponse:
+    """Give the response with its head read; those of status 1xx before it are passed over."""
+    readable = cast(socket.socket, wire)  # `makefile` is all that is asked of it
+    while True:
+        response = http.client.HTTPResponse(readable, method=method)
+        response.begin()
+        if response.status == SWITCHING_PROTOCOLS:
+            raise ConnectionError("it changed to another protocol (101), which nobody asked for")
+        if response.status >= OK:
+            return response
+
+
+def _body(response: http.client.HTTPResponse) -> bytes:
+    """Read a body piece by piece: who trusts its length makes room for what never comes."""
+    pieces = []
+    while piece := response.read(READ_BYTES):
+        pieces.append(piece)
+    if response.length:  # what is still missing
+        raise http.client.IncompleteRead(b"", response.length)
+    return b"".join(pieces)
+
+
 class _Stream:
     """One request over HTTP/2."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
+    def __init__(self, connection: Wire) -> None:
+        self._wire = connection
         self._http2 = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
         self._headers: list[tuple[str, str]] = []
         self._body = b""
@@ -188,10 +233,10 @@ class _Stream:
         while not self._ended:
             if left is not None:
                 left = self._send(left)
-            self._socket.sendall(self._http2.data_to_send())
-            came = self._socket.recv(READ_BYTES)
+            self._wire.sendall(self._http2.data_to_send())
+            came = self._wire.recv(READ_BYTES)
             if not came:
-                raise ConnectionError("the server closed the connection before it had answered")
+                raise ConnectionError("it closed the connection without an answer")
             self._take(self._http2.receive_data(came))
         fields = {name: value for name, value in self._headers if name.startswith(":")}
         headers = [(name, value) for name, value in self._headers if not name.startswith(":")]
@@ -223,6 +268,18 @@ class _Stream:
                 case StreamReset() | ConnectionTerminated():
                     if not self._ended:
                         raise ConnectionError(f"the server ended HTTP/2: {_code(event.error_code)}")
+
+
+def _words(error: Exception) -> str:
+    """Say what went wrong; what the server sent itself may be of any length."""
+    match error:
+        case http.client.RemoteDisconnected():
+            return "it closed the connection without an answer"
+        case http.client.IncompleteRead():
+            return "it ended the connection in the middle of its answer"
+        case OSError() if error.strerror:
+            return error.strerror
+    return str(error)[:MOST_WORDS] or type(error).__name__
 
 
 def _code(code: ErrorCodes | int | None) -> str:

@@ -1,0 +1,45 @@
+"""Servers of any manners for tests: each connection is answered by a function."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+Manners = Callable[[socket.socket], None]
+
+
+@contextmanager
+def serving(manners: Manners, address: tuple[str, int] = ("127.0.0.1", 0)) -> Iterator[int]:
+    """Serve on a free port, which is given; a connection is closed when its function is done."""
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    with socket.create_server(address, family=family) as listening:
+        threading.Thread(target=_serve, args=(listening, manners), daemon=True).start()
+        yield listening.getsockname()[1]
+
+
+def _serve(listening: socket.socket, manners: Manners) -> None:
+    with suppress(OSError):
+        while True:
+            connection, _ = listening.accept()
+            threading.Thread(target=_answer, args=(connection, manners), daemon=True).start()
+
+
+def _answer(connection: socket.socket, manners: Manners) -> None:
+    with connection, suppress(OSError):
+        manners(connection)
+
+
+def saying(answer: bytes) -> Manners:
+    """Answer each request of a connection with the same bytes."""
+
+    def say(connection: socket.socket) -> None:
+        while connection.recv(65_536):
+            connection.sendall(answer)
+
+    return say
+
+
+def page(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+    """Give an answer of HTTP/1.1."""
+    head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(head).encode() + body
