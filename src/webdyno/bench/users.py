@@ -46,12 +46,20 @@ class ServerUser:
         except FileNotFoundError:
             return False
 
+    def may_read_opened(self, handle: int) -> bool:
+        """Whether this user may read a file that is open, whatever its path leads to by now."""
+        where = Path(f"/proc/self/fd/{handle}").readlink()
+        readable = self._has(stat.S_IROTH, os.fstat(handle))
+        return readable and not self.kept_out_by(where.parent)
+
     def _may_enter(self, folder: Path) -> bool:
         return self._may(stat.S_IXOTH, folder)
 
     def _may(self, others_bit: int, path: Path) -> bool:
+        return self._has(others_bit, path.stat())
+
+    def _has(self, others_bit: int, found: os.stat_result) -> bool:
         """Whether a permission is his: the owner's bit lies six above that of others."""
-        found = path.stat()
         if found.st_uid == self.uid:
             return bool(found.st_mode & others_bit << 6)
         is_member = found.st_gid in (self.gid, *self.groups)

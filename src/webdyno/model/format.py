@@ -204,6 +204,12 @@ def levels(of: Mapping[str, Level]) -> str:
     return ", ".join(f"{names[key]} = {level(value)}" for key, value in of.items())
 
 
+def listed(words: Iterable[str]) -> str:
+    """Write some words as a sentence has them: `a, b and c`."""
+    *others, last = [*words] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def indented(lines: Iterable[str]) -> str:
     """Set lines in, as they stand below a message; `(nothing)` where there are none."""
     return "\n".join(f"    {line}" for line in lines) or "    (nothing)"

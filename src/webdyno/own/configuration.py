@@ -10,6 +10,7 @@ from pathlib import Path
 
 from webdyno.bench.users import caller, server_user
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.origin import ORIGINS, Origins
 from webdyno.own import apache_file, caddy_file, haproxy_file, knobs, lighttpd_file, nginx_file
 from webdyno.own.kind import Asked, Made, protocol_knob, users_environment, verbatim
 from webdyno.own.moved import (
@@ -22,8 +23,7 @@ from webdyno.own.moved import (
     Moved,
     Wanted,
 )
-
-MOST_BYTES = 4_000_000
+from webdyno.own.reading import ConfigFiles
 
 CHANGES = "changes.txt"
 """Beside a configuration in which they can't stand."""
@@ -43,11 +43,12 @@ NEEDED = ("binary", "modules")
 """Of what the catalogue's services need."""
 
 SIGNS = {
-    "nginx": r"^\s*(http|events|server|upstream)\s*\{",
-    "apache": r"(?i)^\s*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|IncludeOptional)\b",
-    "lighttpd": r"^\s*server\.(document-root|modules|port)\s*\+?=",
-    "caddy": r"^\s*(file_server|reverse_proxy|php_fastcgi|respond|encode|handle(_path)?)\b[^;]*$",
-    "haproxy": r"^\s*(global|defaults|frontend|backend)\b[^;{]*$",
+    "nginx": r"^[ \t]*(http|events|server|upstream)\s*\{",
+    "apache": r"(?i)^[ \t]*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|IncludeOptional)\b",
+    "lighttpd": r"^[ \t]*server\.(document-root|modules|port)\s*\+?=",
+    "caddy": r"^[ \t]*(file_server|reverse_proxy|php_fastcgi|respond|encode|handle|redir|import|root"
+    r"|handle_path)\b[^;]*$",
+    "haproxy": r"^[ \t]*(global|defaults|frontend|backend)\b[^;{]*$",
 }
 """By the same: what only its configurations have."""
 
@@ -57,38 +58,50 @@ def make(asked: Asked) -> Made:
     server, named, name = asked.text.partition(":")
     if not named or server not in READERS:
         server, name = "", asked.text
+    name, port = _without_port(name, asked.place)
     file = (asked.folder / name).resolve()
-    text = _read(file, asked.place)
+    called_by = caller(asked.folder)
+    user = called_by or server_user()
+    try:
+        text = ConfigFiles(caller=called_by).text(file)
+    except Mistake as mistake:
+        raise Mistake(f"{asked.place}: {mistake}") from None
     server = server or _recognised(text, file, asked.place)
     root = (asked.folder / asked.keys.root).resolve() if asked.keys.root else None
     if root and not root.is_dir():
         raise Mistake(f"{asked.place}: --root {root}: there is no such folder")
-    user = caller(asked.folder) or server_user()
     if root and user and (closed := user.kept_out_by(root)):
         raise Mistake(
             f"{asked.place}: {user.name}, as whom it runs, may not enter {closed}; allow it, or "
             "choose another --root"
         )
     environment = users_environment(asked.folder, asked.keys.environment)
-    wanted = Wanted(file, root, asked.protocol, user, environment)
+    given = asked.keys.environment
+    files = ConfigFiles(user, called_by)
+    wanted = Wanted(file, root, asked.protocol, user, environment, given, files, port)
     try:
         moved = READERS[server](wanted)
     except Mistake as mistake:
         raise Mistake(f"{asked.place}: {mistake}") from None
     except OSError as error:
         raise Trouble(f"{error.filename or file}: can't be read: {error.strerror}") from None
-    changes = list(dict.fromkeys(moved.changes))
+    changes = list(dict.fromkeys([*wanted.notes, *moved.changes]))
     asked.tell(f"{asked.written}, as {server} runs it here:")
     for change in changes:
         asked.tell(f"  {change}")
     head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
     told, template = verbatim("\n".join(head)), _template(moved, asked)
-    files = (
+    written = (
         {moved.name: told + template}
         if moved.knows_comments
         else {moved.name: template, CHANGES: told}
     )
-    return Made(_service(asked, server, moved, list(files), wanted), files)
+    service = _service(asked, server, moved, list(written), wanted)
+    if moved.origins:
+        above = [None] * (len(head) - 1 if moved.knows_comments else 0)
+        origins = Origins.of(moved.name, [*above, *moved.origins])
+        written[ORIGINS] = origins.model_dump_json()
+    return Made(service, written)
 
 
 def _service(
@@ -152,13 +165,14 @@ def _places_of_knobs(text: str, asked: Asked) -> dict[str, str]:
     return {f"${{knobs.{name}}}": knobs.value_of(name, it) for name, it in asked.knobs.items()}
 
 
-def _read(file: Path, place: str) -> str:
-    try:
-        with file.open("rb") as content:
-            return content.read(MOST_BYTES).decode("utf-8", "replace")
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise Mistake(f"{place}: {file} can't be read: {why}") from None
+def _without_port(name: str, place: str) -> tuple[str, int | None]:
+    """Split `FILE#PORT`, the port of the configuration's own that is to be measured."""
+    file, mark, port = name.rpartition("#")
+    if not mark or not re.fullmatch("[0-9]+", port):
+        return name, None
+    if not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= 65535:
+        raise Mistake(f"{place}: {name}: {port:.20} is no port, which is a number up to 65535")
+    return file, int(port)
 
 
 def _recognised(text: str, file: Path, place: str) -> str:

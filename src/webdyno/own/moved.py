@@ -1,12 +1,15 @@
 """What has become of a configuration."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from webdyno.bench.users import ServerUser, name_of
+from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
+from webdyno.model.origin import Origin
+from webdyno.own.reading import ConfigFiles
 
 FOLDER, PORT, MODULES = "@webdyno-folder@", "@webdyno-port@", "@webdyno-modules@"
 """Stand for the run's folder and port, and for where Apache's modules are, in what becomes a
@@ -38,6 +41,17 @@ class Wanted:
     """Whom it runs as; None for ourselves."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Its variables."""
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Those of them that the user gives: a template's variables are filled from these."""
+
+    files: ConfigFiles = field(default_factory=ConfigFiles)
+    """Reads the file and what it includes."""
+    port: int | None = None
+    """The port of its own that is to be measured; else one is chosen."""
+    host: str = ""
+    """The name that requests ask for; empty where that is the run's address."""
+    notes: list[str] = field(default_factory=list)
+    """What people learn of the choice, before what was changed."""
 
     @property
     def is_secure(self) -> bool:
@@ -65,12 +79,33 @@ class Wanted:
             'it such a listener, or load.protocol = "https"'
         )
 
-    def measured(self, ports: list[int]) -> int:
-        """Choose, among the ports that would do, the one that is measured: the usual one first."""
-        if not ports:
+    def measured(self, ports: Sequence[int], unlikely: Mapping[int, str] | None = None) -> int:
+        """Choose the port that is measured, among those that would do, and note the choice.
+
+        It is the one asked for, else the usual one, else the first. `unlikely` says what speaks
+        against some of them: they are chosen where there is no other.
+        """
+        there, against = list(dict.fromkeys(ports)), unlikely or {}
+        if not there:
             raise self.listens_nowhere()
+        ports_there = listed(map(str, there))
+        if self.port is not None and self.port not in there:
+            raise Mistake(
+                f"{self.file}#{self.port}: it listens on port {ports_there} for HTTP "
+                f"{'with' if self.is_secure else 'without'} TLS; name one of these"
+            )
+        likely = [it for it in there if it not in against] or there
         usual = HTTPS if self.is_secure else HTTP
-        return usual if usual in ports else ports[0]
+        port = self.port or (usual if usual in likely else likely[0])
+        why = f" ({against[port]})" if port in against else ""
+        if len(there) > 1:
+            self.notes.append(
+                f"measured is port {port}{why}, of {ports_there}; "
+                f"conf:{self.file.name}#PORT measures another one"
+            )
+        elif why:
+            self.notes.append(f"measured is port {port}{why}, the only one")
+        return port
 
 
 @dataclass(frozen=True)
@@ -88,6 +123,8 @@ class Moved:
     folders: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     """Variables that it needs, as templates."""
+    origins: Sequence[Origin | None] = ()
+    """Of each line of the text: where it stands in what the user wrote."""
     knows_comments: bool = True
     """Whether its format has lines that begin with #."""
 

@@ -18,6 +18,7 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version
 from webdyno.stack.commands import CommandError, run_command, version_output
 from webdyno.stack.ready import Address, wait_for_listener
+from webdyno.stack.refused import refused
 from webdyno.stack.render import Filled, without_empty
 from webdyno.stack.roles import Role
 
@@ -140,12 +141,20 @@ class RunningService:
     def check_configuration(self) -> None:
         """Raise Trouble with the server's own words when it refuses its configuration.
 
-        That takes as long as a start, so it is asked only where a start has failed.
+        Raise Mistake where that is the user's. It takes as long as a start, so it is asked only
+        where a start has failed.
         """
-        if words := self.filled.words("check"):
-            own = self.role.service.own
-            where = "as it was moved" if own else f"kept in {self._kept()}"
-            self._run(words, f"refuses its configuration ({where})")
+        if not (words := self.filled.words("check")):
+            return
+        if self.role.service.own is None:
+            self._run(words, f"refuses its configuration (kept in {self._kept()})")
+            return
+        try:
+            self._run_command(words)
+        except CommandError as error:
+            program = f"{words[0]}, version {self.version()}"
+            said = refused(str(error), self.role.service.folder, self.home, program)
+            raise Mistake(f"{self.role.service.title} is refused by its server:\n{said}") from None
 
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
@@ -253,15 +262,18 @@ class RunningService:
     def _kept(self) -> Path:
         return self.log.parent / self.role.name
 
+    def _run_command(self, words: list[str]) -> None:
+        run_command(
+            words,
+            cwd=self.cwd,
+            environment=self.environment,
+            bench=self.bench,
+            workspace=self.workspace,
+        )
+
     def _run(self, words: list[str], what_if_it_fails: str) -> None:
         try:
-            run_command(
-                words,
-                cwd=self.cwd,
-                environment=self.environment,
-                bench=self.bench,
-                workspace=self.workspace,
-            )
+            self._run_command(words)
         except CommandError as error:
             title = self.role.service.title
             raise Trouble(f"{title} {what_if_it_fails}:\n{error}") from None

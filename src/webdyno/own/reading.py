@@ -1,0 +1,128 @@
+"""Reads the files of a configuration: as the user it will run as, and within limits."""
+
+import glob
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from webdyno.bench.users import ServerUser, name_of
+from webdyno.model.mistake import Mistake
+from webdyno.model.origin import Line, Origin
+
+MOST_BYTES = 4_000_000
+"""Of one file."""
+MOST_BYTES_TOGETHER = 16_000_000
+MOST_FILES = 2_000
+DEEPEST = 20
+"""Includes within includes; more of them go round in a circle."""
+MOST_WILDCARD_FOLDERS = 3
+
+
+@dataclass
+class ConfigFiles:
+    """The files of one configuration; raises Mistake for one that can't be read."""
+
+    user: ServerUser | None = None
+    """Who has to be allowed to read what is included; None for ourselves."""
+    caller: ServerUser | None = None
+    """Who has to be allowed to read the file that he named himself."""
+    _count: int = field(default=0, init=False)
+    _bytes: int = field(default=0, init=False)
+
+    def text(self, file: Path, named: Origin | None = None, depth: int = 0) -> str:
+        """Give a file's text, without a byte order mark.
+
+        `named` is the line that includes it, `depth` how many files include each other on the way.
+        """
+        place = f"{named} includes {file}, which" if named else f"{file}"
+        if depth > DEEPEST:
+            raise Mistake(
+                f"{place} is the file number {depth} that includes another one; files that include "
+                "each other in a circle can't be read"
+            )
+        self._count += 1
+        if self._count > MOST_FILES:
+            raise Mistake(
+                f"{place} is one file too many: more than {MOST_FILES:,} are included, counting a "
+                "file each time; include fewer"
+            )
+        content = _content(file, place, self.user if named else self.caller)
+        self._bytes += len(content)
+        if self._bytes > MOST_BYTES_TOGETHER:
+            raise Mistake(
+                f"{place} is too much: all files together have more than "
+                f"{MOST_BYTES_TOGETHER // 1_000_000} MB; include fewer"
+            )
+        return content.decode("utf-8-sig", "replace")
+
+    def lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
+        """Give a file's lines."""
+        for number, line in enumerate(self.text(file, named, depth).split("\n"), 1):
+            yield Line(line.removesuffix("\r"), Origin(str(file), number))
+
+    def included(self, pattern: str, folders: Sequence[Path], named: Origin) -> list[Path]:
+        """Give the files that an include means, from the first folder where there are any.
+
+        Raise Mistake where there are none, unless the pattern has wildcards.
+        """
+        places = [Path(pattern)] if pattern.startswith("/") else [it / pattern for it in folders]
+        parts = [part for part in Path(pattern).parts if glob.has_magic(part)]
+        if len(parts) > MOST_WILDCARD_FOLDERS:
+            raise Mistake(f"{named} includes {pattern}: that has too many wildcards")
+        for place in dict.fromkeys(places):
+            found = _matching(place)
+            if len(found) > MOST_FILES:
+                raise Mistake(f"{named} includes {pattern}: that is more than {MOST_FILES:,} files")
+            if found:
+                return found
+        if parts:
+            return []
+        looked = " and no ".join(map(str, dict.fromkeys(places)))
+        raise Mistake(
+            f"{named} includes {pattern}, but there is no {looked}; add it, or correct it"
+        )
+
+
+def _content(file: Path, place: str, reader: ServerUser | None) -> bytes:
+    try:
+        handle = os.open(file, os.O_PATH | os.O_CLOEXEC)  # opening a device may do something
+    except (OSError, ValueError) as error:
+        raise Mistake(f"{place} can't be read: {_why(error)}") from None
+    try:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise Mistake(f"{place} can't be read: is a directory")
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Mistake(f"{place} is no regular file; name one")
+        if reader and not reader.may_read_opened(handle):
+            raise Mistake(
+                f"{place} can't be read by {name_of(reader)}, as whom it is read; allow that, "
+                "or leave it out"
+            )
+        opened = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(opened, "rb") as content:
+            found = content.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise Mistake(f"{place} can't be read: {_why(error)}") from None
+    finally:
+        os.close(handle)
+    if len(found) > MOST_BYTES:
+        raise Mistake(f"{place} has more than {MOST_BYTES // 1_000_000} MB; give a smaller one")
+    return found
+
+
+def _matching(place: Path) -> list[Path]:
+    text = str(place)
+    if "\0" in text:
+        return []
+    if not glob.has_magic(text):
+        return [place] if os.path.lexists(place) else []
+    found = glob.iglob(text)  # noqa: PTH207 (Path.glob gives hidden files, which servers pass over)
+    return sorted(map(Path, islice(found, MOST_FILES + 1)))
+
+
+def _why(error: OSError | ValueError) -> str:
+    words = error.strerror if isinstance(error, OSError) else None
+    return (words or str(error)).lower()

@@ -1,0 +1,95 @@
+"""Files of configurations are read as their user may, and within limits."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from webdyno.bench.users import ServerUser
+from webdyno.model.mistake import Mistake
+from webdyno.model.origin import Line, Origin
+from webdyno.own.reading import DEEPEST, MOST_FILES, ConfigFiles
+
+HERE = Origin("a.conf", 3)
+NOBODY = ServerUser("nobody", 65534, 65534)
+
+
+def test_lines_know_where_they_stand(tmp_path: Path) -> None:
+    file = tmp_path / "a.conf"
+    file.write_bytes(b"\xef\xbb\xbfone\r\ntwo\n")
+    first, second, _ = ConfigFiles().lines(file)
+    assert first == Line("one", Origin(str(file), 1))
+    assert second == Line("two", Origin(str(file), 2))
+
+
+def test_what_is_no_regular_file_ends_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for what, says in (("/dev/zero", "no regular file"), (tmp_path / "pipe", "no regular file")):
+        with pytest.raises(Mistake, match=f"a.conf:3 includes {what}, which is {says}"):
+            ConfigFiles().text(Path(what), HERE)
+    with pytest.raises(Mistake, match="is a directory"):
+        ConfigFiles().text(tmp_path)
+    with pytest.raises(Mistake, match="no such file"):
+        ConfigFiles().text(tmp_path / "none")
+
+
+def test_there_are_limits_of_size_number_and_depth(tmp_path: Path) -> None:
+    file = tmp_path / "a.conf"
+    with file.open("wb") as large:
+        large.truncate(4_000_001)
+    with pytest.raises(Mistake, match="more than 4 MB"):
+        ConfigFiles().text(file)
+    with file.open("wb") as large:
+        large.truncate(4_000_000)
+    files = ConfigFiles()
+    for _ in range(4):
+        files.text(file, HERE)
+    with pytest.raises(Mistake, match="all files together"):
+        files.text(file, HERE)
+    file.write_text("")
+    files = ConfigFiles()
+    for _ in range(MOST_FILES):
+        files.text(file, HERE)
+    with pytest.raises(Mistake, match="one file too many"):
+        files.text(file, HERE)
+    with pytest.raises(Mistake, match="in a circle"):
+        ConfigFiles().text(file, HERE, DEEPEST + 1)
+
+
+def test_includes_are_looked_for_in_each_folder(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    for name in ("b.conf", "a.conf", ".hidden.conf"):
+        (second / name).touch()
+    files = ConfigFiles()
+    assert files.included("a.conf", [first, second], HERE) == [second / "a.conf"]
+    found = files.included("*.conf", [first, second], HERE)
+    assert found == [second / "a.conf", second / "b.conf"]
+    assert files.included("*.none", [first, second], HERE) == []
+    with pytest.raises(Mistake, match=rf"no {first}/none and no {second}/none"):
+        files.included("none", [first, second], HERE)
+    with pytest.raises(Mistake, match="too many wildcards"):
+        files.included("/*/*/*/*", [], HERE)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root reads for somebody else")
+def test_nobody_gets_what_only_root_may_read(open_folder: Path) -> None:
+    secret = open_folder / "secret"
+    secret.write_text("s3cr3t")
+    secret.chmod(0o600)
+    (open_folder / "link").symlink_to(secret)
+    files = ConfigFiles(NOBODY)
+    for name in ("secret", "link"):
+        with pytest.raises(Mistake, match="can't be read by nobody"):
+            files.text(open_folder / name, HERE)
+    assert files.text(secret) == "s3cr3t"  # root named it himself
+    with pytest.raises(Mistake, match="can't be read by nobody"):
+        ConfigFiles(NOBODY, NOBODY).text(secret)
+    secret.chmod(0o644)
+    assert files.text(open_folder / "link", HERE) == "s3cr3t"
+    private = open_folder / "private"
+    private.mkdir(mode=0o700)
+    (private / "file").write_text("")
+    with pytest.raises(Mistake, match="can't be read by nobody"):
+        files.text(private / "file", HERE)
