@@ -6,6 +6,7 @@ and with the last process of a host its files and addresses are gone.
 """
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,6 +26,9 @@ BIN = Path(sys.executable).parent
 PORT = 6379
 SHARED = "/mnt"
 """Where all hosts see the test's folder: their /tmp is their own."""
+CHECKOUT = Path(__file__).parents[2]
+ASIDE = "/media"
+"""Where a checkout waits that a host's own /tmp would hide."""
 SLEEP = "sleep infinity"
 TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 (of nodes that nobody else reaches)
 TRIES = 3
@@ -61,8 +65,8 @@ class TestHost:
         identity = f"{number:032x}"
         self.do(
             f"hostname {self.name}; ip link set lo up; ip addr add {self.address}/24 dev eth0;"
-            f"ip link set eth0 up; mount --bind {shared} {SHARED}; mount -t tmpfs tmpfs /tmp;"
-            f"chmod 1777 /tmp; echo {identity} >/tmp/id; mount --bind /tmp/id /etc/machine-id"
+            f"ip link set eth0 up; mount --bind {shared} {SHARED}; {own_temporary_folder()}"
+            f"echo {identity} >/tmp/id; mount --bind /tmp/id /etc/machine-id"
         )
 
     def do(self, script: str) -> None:
@@ -176,6 +180,15 @@ def _start_node(host: TestHost, own: tuple[str, ...], role: tuple[str, ...], fol
                 return
             time.sleep(0.2)
     raise AssertionError(log.read_text())
+
+
+def own_temporary_folder(checkout: Path = CHECKOUT) -> str:
+    """Give shell commands that mount an empty /tmp, and keep a checkout below it in its place."""
+    empty = "mount -t tmpfs tmpfs /tmp; chmod 1777 /tmp;"
+    if not checkout.is_relative_to("/tmp"):  # noqa: S108 (the name that is mounted on)
+        return empty
+    there = shlex.quote(str(checkout))
+    return f"mount --bind {there} {ASIDE}; {empty}mkdir -p {there}; mount --bind {ASIDE} {there};"
 
 
 @contextmanager

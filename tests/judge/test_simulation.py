@@ -20,6 +20,7 @@ def chance(share: float, count: int) -> float:
     return 2 * sqrt(share * (1 - share) / count)
 
 
+@pytest.mark.long
 def test_a_difference_of_five_per_cent_is_found_and_without_one_seldom_any() -> None:
     """At the worst noise, which serves twice: 5 % is too small to be why a run stops by itself."""
     noisy = list(experiments(World(1.05, 0.05, 0.05), FEWER, Measure(patience=1)))
@@ -33,6 +34,7 @@ def test_a_difference_of_five_per_cent_is_found_and_without_one_seldom_any() -> 
     assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + chance(0.05, FEWER)
 
 
+@pytest.mark.long
 def test_patience_with_what_is_hard_to_tell_seldom_misleads() -> None:
     """At a noise that no machine should have, where most runs take more blocks than asked for."""
     count = 300
@@ -43,6 +45,7 @@ def test_patience_with_what_is_hard_to_tell_seldom_misleads() -> None:
     assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + chance(0.05, count)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", [0.015, 0.025])
 def test_stopping_when_the_interval_is_narrow_keeps_its_coverage(noise: float) -> None:
     """At noise for which the stop rule ends most runs early, so that it could mislead most."""
@@ -51,6 +54,7 @@ def test_stopping_when_the_interval_is_narrow_keeps_its_coverage(noise: float) -
     assert 0.93 <= coverage(outcomes, 1.3) <= 0.97
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("world", PROMPT_WORLDS, ids=lambda it: f"{it.ratio}-{it.slot_sd}")
 def test_telling_a_large_difference_promptly_keeps_its_coverage(world: World) -> None:
     outcomes = list(experiments(world, COUNT, MEASURE, seed=6))
@@ -58,6 +62,7 @@ def test_telling_a_large_difference_promptly_keeps_its_coverage(world: World) ->
     assert shares(outcomes, MEASURE)[Verdict.SLOWER] == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("restart_sd", "slot_sd"), [(0.005, 0.04), (0.02, 0.06)])
 def test_choosing_the_slots_keeps_the_coverage(restart_sd: float, slot_sd: float) -> None:
     """Where most of the noise is the slots', so that later blocks get more of them."""
@@ -66,6 +71,7 @@ def test_choosing_the_slots_keeps_the_coverage(restart_sd: float, slot_sd: float
     assert 0.93 <= coverage(outcomes, 1.1) <= 0.97
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "world", [it for it in GATE_WORLDS if it.feels == (1.0, 1.0)], ids=lambda it: it.disturbed
 )
