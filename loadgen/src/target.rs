@@ -87,9 +87,7 @@ impl Target {
 
     /// The host without its port.
     pub fn host_name(&self) -> &str {
-        let name = if has_port(&self.host) { self.host.rsplit_once(':') } else { None };
-        let name = name.map_or(self.host.as_str(), |(name, _)| name);
-        name.trim_start_matches('[').trim_end_matches(']')
+        host_name(&self.host)
     }
 
     fn host_and_port(&self) -> String {
@@ -106,6 +104,13 @@ fn split_path(rest: &str) -> (&str, String) {
     let (host, path) = rest.split_at(at);
     let slash = if path.starts_with('/') { "" } else { "/" };
     (host, format!("{slash}{path}"))
+}
+
+/// A host without its port and the brackets of IPv6.
+pub fn host_name(host: &str) -> &str {
+    let name = if has_port(host) { host.rsplit_once(':') } else { None };
+    let name = name.map_or(host, |(name, _)| name);
+    name.trim_start_matches('[').trim_end_matches(']')
 }
 
 fn has_port(host: &str) -> bool {

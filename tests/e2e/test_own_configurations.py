@@ -198,6 +198,38 @@ def test_a_secret_in_a_caddyfile_is_filled_in_by_caddy(
     assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
 
 
+BY_NAME = """
+server { listen 80 default_server; listen 443 ssl default_server;
+    ssl_certificate mine.pem; ssl_certificate_key mine.pem; return 444; }
+server { listen 80; listen 443 ssl http2; server_name shop.example;
+    return 200 "$host $ssl_server_name";
+    ssl_certificate mine.pem; ssl_certificate_key mine.pem; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "answer"),
+    [
+        (("--host=shop.example",), "shop.example "),
+        (("--set=load.headers.Host=shop.example:81",), "shop.example "),
+        (("--curl=curl -H 'Host: shop.example' http://x/",), "shop.example "),
+        (("--host=shop.example", "--set=load.protocol=https"), "shop.example shop.example"),
+        (("--host=shop.example", "--set=load.protocol=h2"), "shop.example shop.example"),
+    ],
+    ids=["host", "header", "curl", "https", "h2"],
+)
+def test_the_host_that_is_asked_for_is_the_one_measured(
+    open_folder: Path, flags: tuple[str, ...], answer: str
+) -> None:
+    (open_folder / "nginx.conf").write_text(BY_NAME)
+    arm = "conf:nginx.conf"
+    run_blocks(1, "duel", arm, arm, *flags, *FEW, folder=open_folder)
+    assert statuses(open_folder) == {"200"}
+    records = RunFolder.open(open_folder / "run").records()
+    certificate = next(it for it in records if isinstance(it, CertificateRecord))
+    assert {it.body_start for its in certificate.answers.values() for it in its} == {answer}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
 def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) -> None:
     (open_folder / "private/public").mkdir(parents=True)

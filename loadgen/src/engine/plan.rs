@@ -11,9 +11,9 @@ use crate::clock::seconds_to_ns;
 use crate::engine::limits;
 use crate::http1::request::Rendered;
 use crate::http2::Message;
-use crate::order::{Expect, Loop, Order, Protocol, Tls};
+use crate::order::{Expect, Loop, Order, Protocol, Request, Tls};
 use crate::schedule::length_s;
-use crate::target::{Address, Resolver, Target};
+use crate::target::{Address, Resolver, Target, host_name};
 use crate::tls;
 
 /// One request as the hot path needs it.
@@ -174,7 +174,7 @@ impl Plan {
         };
         let tls = match target.secure {
             false => None,
-            true => Some((server_name(&target)?, load.tls.clone().unwrap_or_default())),
+            true => Some((server_name(request, &target)?, load.tls.clone().unwrap_or_default())),
         };
         let rendered = Rendered::new(request, &target);
         let endpoint = request.endpoint.as_ref().map(|name| {
@@ -204,9 +204,11 @@ impl Plan {
     }
 }
 
-fn server_name(target: &Target) -> Result<ServerName<'static>, String> {
-    ServerName::try_from(target.host_name().to_owned())
-        .map_err(|_| format!("url: {:?} is not a name a certificate can have", target.host))
+/// Whom TLS asks for: the host that the request asks for, where its headers name one.
+fn server_name(request: &Request, target: &Target) -> Result<ServerName<'static>, String> {
+    let asked = request.header("host").map_or(target.host_name(), host_name);
+    ServerName::try_from(asked.to_owned())
+        .map_err(|_| format!("{asked:?} is not a name a certificate can have"))
 }
 
 /// The order's duration, or what the lead-in leaves of its timetable.

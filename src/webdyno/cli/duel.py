@@ -1,7 +1,7 @@
 """`webdyno duel`: two stacks against each other, without writing an experiment's file."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -119,7 +119,7 @@ def arranged(
             f"none of {', '.join(systems)} is one"
         )
     served = catalogue.site(site) if site else common_site(catalogue, *systems)
-    spoken = _experiment(served, arms, path, names or arm_names(systems))
+    spoken = _experiment(served, arms, path, names or arm_names(systems), own.load)
     spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
     of_revisions = any(map(is_revision, systems))
     project = Project.around((own.dir or Path.cwd()).absolute()) if of_revisions else None
@@ -130,11 +130,18 @@ def arranged(
 
 
 def _experiment(
-    served: Site, arms: Sequence[dict[str, object]], path: str | None, names: Sequence[str]
+    served: Site,
+    arms: Sequence[dict[str, object]],
+    path: str | None,
+    names: Sequence[str],
+    load: Mapping[str, object],
 ) -> CommandLine:
     of_site = f"{path or served.ready_path} of {served.name}"
     where = f" at {of_site if served.paths else path}" if served.paths or path else ""
     flags: dict[KeyPath, str] = {("site",): f"--site {served.name}"}
+    load = {**load, **({"paths": [path]} if path else {})}
+    if "headers" in load:
+        flags["load", "headers", "Host"] = flags["load", "headers"] = "--host"
     if path or served.paths:
         flags["load", "paths"] = f"--path {path or served.ready_path}"
     for name, arm in zip(names, arms, strict=True):
@@ -146,7 +153,7 @@ def _experiment(
             "title": title,
             "question": f"{question}{where}?",
             "site": served.name,
-            **({"load": {"paths": [path]}} if path else {}),
+            **({"load": load} if load else {}),
             "arms": dict(zip(names, arms, strict=True)),
         },
         flags=flags,

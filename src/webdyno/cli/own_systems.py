@@ -56,6 +56,16 @@ class OwnFlags:
         Path | None, Parameter(help="With conf: the document root, instead of the file's.")
     ] = None
 
+    host: Annotated[
+        str | None,
+        Parameter(help="The host that is asked for, such as example.com (Host header, TLS's SNI)."),
+    ] = None
+
+    @property
+    def load(self) -> dict[str, object]:
+        """What they say of the load."""
+        return {"headers": {"Host": self.host}} if self.host else {}
+
     def keys(self) -> dict[str, object]:
         """Give the flags as keys of an arm."""
         keys = {
@@ -97,7 +107,8 @@ def stack_of(
     """Give one stack, perhaps a system of the user's own, and the catalogue that it is in."""
     from webdyno.own import resolve
 
-    draft = Draft.of(CommandLine({"arms": {name: {"stack": name, **own.keys()}}}, {}), [])
+    arms = {name: {"stack": name, **own.keys()}}
+    draft = Draft.of(CommandLine({"arms": arms, "load": own.load}, {}), [])
     resolved, joined = resolve(draft, catalogue, Path.cwd(), tell, _provide(yes=yes))
     stack = joined.stack(resolved.data["arms"][name]["stack"])
     agree_to_own([stack])

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from webdyno.generator.instrument import Done, Instrument, only_plain, us
 from webdyno.generator.interface import LoadOrder
+from webdyno.model.headers import header
 from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Connections,
@@ -50,6 +51,7 @@ class Httperf(Instrument):
             f"--num-conns={max(1, round(rate * order.duration_s))}",
             f"--num-calls={load.keepalive}",
             f"--timeout={load.timeout_s:g}",
+            *(["--no-host-hdr"] if header(headers, "host") else []),
             *([f"--add-header={_escaped(headers)}"] if headers else []),
         ]
 

@@ -7,10 +7,9 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+_HOST = re.compile(r"([A-Za-z0-9_-][\w.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?", re.ASCII)
 _FIELD_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,4000}[\x21-\x7e])?")
-OWN_HEADERS = frozenset(
-    {"host", "connection", "content-length", "transfer-encoding", "te", "upgrade"}
-)
+OWN_HEADERS = frozenset({"connection", "content-length", "transfer-encoding", "te", "upgrade"})
 """What the load generator itself says in its requests."""
 READABLE_ENCODINGS = frozenset({"gzip", "deflate", "identity"})
 """Encodings of bodies that the certificate can look into."""
@@ -24,6 +23,8 @@ def _sendable(headers: dict[str, str]) -> dict[str, str]:
             raise ValueError(f"the load generator itself sends {name}; leave it out of headers")
         if not _FIELD_VALUE.fullmatch(value):
             raise ValueError(f"{name}: {value!r:.60} is no value of a header: ASCII in one line")
+        if name.lower() == "host" and not _HOST.fullmatch(value):
+            raise ValueError(f"{name}: {value!r:.60} is no host, such as example.com")
     if len({name.lower() for name in headers}) < len(headers):
         raise ValueError("headers has the same name twice, in other letters")
     if unknown := accepted_encodings(headers) - READABLE_ENCODINGS:
@@ -40,6 +41,16 @@ Headers = Annotated[dict[str, str], AfterValidator(_sendable)]
 def header(headers: Mapping[str, str], name: str) -> str | None:
     """Give a header's value, whatever letters its name is written in."""
     return next((value for key, value in headers.items() if key.lower() == name.lower()), None)
+
+
+def host_name(headers: Mapping[str, str]) -> str:
+    """Give the name that a Host header asks for, without a port; empty without one."""
+    return host_name_of(header(headers, "host") or "")
+
+
+def host_name_of(host: str) -> str:
+    """Give a host without its port."""
+    return re.sub(r":[0-9]*$", "", host)
 
 
 def with_headers(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:

@@ -108,6 +108,8 @@ class Own(Model):
     first path is answered with anything but a failure of the server (5xx)."""
     ready_within_s: Annotated[float, Field(gt=0, le=3600)] | None = None
     """It has so long to become ready; as long as any server unless given."""
+    host: OneLine | None = None
+    """The host that clients ask for; its address unless given."""
     by_socket: bool = False
     """Whether clients find it at a Unix socket, `listen.sock` in the service's folder."""
     container_port: Annotated[int, Field(ge=1, le=65535)] | None = None

@@ -16,9 +16,10 @@ from webdyno.bench.workspace import Workspace
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
+from webdyno.model.headers import header
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
-from webdyno.model.secret import secret_values
+from webdyno.model.secret import SECRET, secret_values
 from webdyno.model.service import Service
 from webdyno.model.site import ANYTHING
 from webdyno.own import behind, command, configuration, image, knobs, revision, url
@@ -70,7 +71,8 @@ def resolve(
     bench = draft.data.get("bench")
     kind = bench.get("kind") if isinstance(bench, dict) else None
     spoken = _spoken(draft.data)
-    resolver = _Resolver(draft.place, folder, tell, provide, catalogue.services, kind, spoken)
+    host = _host_in(draft.data)
+    resolver = _Resolver(draft.place, folder, tell, provide, catalogue.services, kind, spoken, host)
     new_arms, new_factors = dict(arms), dict(factors)
     for name, arm in arms.items():
         if not isinstance(arm, dict):
@@ -106,6 +108,18 @@ def _protocol_in(table: Mapping[str, Any]) -> str | None:
     return spoken if isinstance(spoken, str) else None
 
 
+def _host_in(table: Mapping[str, Any]) -> str:
+    """Give the host that requests ask for: the load's, else that of the first one with headers."""
+    requests = table.get("requests")
+    said = [table.get("load"), *(requests if isinstance(requests, list) else [])]
+    for it in said:
+        headers = it.get("headers") if isinstance(it, dict) else None
+        host = header(headers, "host") if isinstance(headers, dict) else None
+        if isinstance(host, str) and not SECRET.search(host):
+            return host
+    return ""
+
+
 def _is_own_arm(arm: object) -> bool:
     return isinstance(arm, dict) and is_own(arm.get("stack"))
 
@@ -130,6 +144,8 @@ class _Resolver:
     """The kind of the experiment's bench, as it is written."""
     protocol: str
     """What clients speak, unless an arm says otherwise."""
+    host: str
+    """What they ask for, unless an arm says otherwise."""
     made: Workspace | None = field(default=None, init=False)
     """The catalogue of what was made so far."""
     known: list[tuple[Asked, Made]] = field(default_factory=list, init=False)
@@ -195,6 +211,7 @@ class _Resolver:
             bench=self.bench,
             provide=self.provide,
             protocol=_protocol_in(arm) or self.protocol,
+            host=_host_in(arm) or self.host,
             knobs=knobs.read(declared, lambda where: f"{place}: knobs.{'.'.join(map(str, where))}"),
         )
         return self._keep(kind, self._make(kind, asked), text)

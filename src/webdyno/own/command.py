@@ -40,8 +40,7 @@ def served_by(asked: Asked, start: str) -> dict[str, object]:
             "written": asked.written,
             "folder": str(asked.folder),
             **({"by_socket": True} if "SOCKET" in start and "PORT" not in start else {}),
-            **({"ready": keys.ready} if keys.ready else {}),
-            **({"ready_within_s": keys.ready_within} if keys.ready_within else {}),
+            **asked.readiness,
         },
     }
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from webdyno.bench.users import caller, server_user
+from webdyno.model.headers import host_name_of
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.origin import ORIGINS, Origins
 from webdyno.own import apache_file, caddy_file, haproxy_file, knobs, lighttpd_file, nginx_file
@@ -46,11 +47,19 @@ SIGNS = {
     "nginx": r"^[ \t]*(http|events|server|upstream)\s*\{",
     "apache": r"(?i)^[ \t]*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|IncludeOptional)\b",
     "lighttpd": r"^[ \t]*server\.(document-root|modules|port)\s*\+?=",
-    "caddy": r"^[ \t]*(file_server|reverse_proxy|php_fastcgi|respond|encode|handle|redir|import|root"
-    r"|handle_path)\b[^;]*$",
+    "caddy": r"^[ \t]*(file_server|reverse_proxy|php_fastcgi|respond|encode|handle(_path)?|redir|"
+    r"import)\b[^;]*$",
     "haproxy": r"^[ \t]*(global|defaults|frontend|backend)\b[^;{]*$",
 }
 """By the same: what only its configurations have."""
+NAMES = {
+    "nginx": r"nginx",
+    "apache": r"httpd|apache",
+    "lighttpd": r"lighttpd",
+    "caddy": r"caddyfile|\.caddy$",
+    "haproxy": r"haproxy|\.cfg$",
+}
+"""By the same: what a file is called."""
 
 
 def make(asked: Asked) -> Made:
@@ -78,7 +87,9 @@ def make(asked: Asked) -> Made:
     environment = users_environment(asked.folder, asked.keys.environment)
     given = asked.keys.environment
     files = ConfigFiles(user, called_by)
-    wanted = Wanted(file, root, asked.protocol, user, environment, given, files, port)
+    wanted = Wanted(
+        file, root, asked.protocol, user, environment, given, files, port, host_name_of(asked.host)
+    )
     try:
         moved = READERS[server](wanted)
     except Mistake as mistake:
@@ -128,8 +139,7 @@ def _service(
             "written": asked.written,
             "folder": str(asked.folder),
             "may_be_root": False,
-            **({"ready": keys.ready} if keys.ready else {}),
-            **({"ready_within_s": keys.ready_within} if keys.ready_within else {}),
+            **asked.readiness,
         },
     }
 
@@ -176,11 +186,15 @@ def _without_port(name: str, place: str) -> tuple[str, int | None]:
 
 
 def _recognised(text: str, file: Path, place: str) -> str:
+    """Tell whose configuration it is: by its content, else by the file's name."""
     found = [name for name, sign in SIGNS.items() if re.search(sign, text, re.MULTILINE)]
     if len(found) == 1:
         return found[0]
+    named = [name for name, sign in NAMES.items() if re.search(sign, file.name.lower())]
+    if len(named) == 1:
+        return named[0]
     what = "looks like more than one server's" if found else "looks like no known server's"
-    example = f"conf:{(found or ['nginx'])[0]}:{file.name}"
+    example = f"conf:{([*found, *READERS])[0]}:{file.name}"
     raise Mistake(
         f"{place}: {file} {what} configuration; say whose it is, such as {example} "
         f"(known: {', '.join(READERS)})"

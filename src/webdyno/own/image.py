@@ -85,7 +85,6 @@ def make(asked: Asked) -> Made:
         texts[_variables_file(it)] = _variables(
             it, asked, {"PORT": str(port)} if it is front else {}
         )
-    keys = asked.keys
     return Made(
         {
             "title": asked.written,
@@ -105,8 +104,7 @@ def make(asked: Asked) -> Made:
             "own": {
                 "written": asked.written,
                 "container_port": port,
-                **({"ready": keys.ready} if keys.ready else {}),
-                **({"ready_within_s": keys.ready_within} if keys.ready_within else {}),
+                **asked.readiness,
             },
         },
         {

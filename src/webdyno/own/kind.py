@@ -69,6 +69,18 @@ class Asked:
     """Declared for its command."""
     protocol: str = "http"
     """What clients will speak with it: http, https, h2 or h2c."""
+    host: str = ""
+    """The host that they will ask for; empty where that is the run's address."""
+
+    @property
+    def readiness(self) -> dict[str, object]:
+        """How it is asked whether it is ready, as `own` of a service has it."""
+        said = {
+            "ready": self.keys.ready,
+            "ready_within_s": self.keys.ready_within,
+            "host": self.host,
+        }
+        return {key: value for key, value in said.items() if value}
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ def make(asked: Asked) -> Made:
             "own": {
                 "written": asked.written,
                 "port": port,
-                "ready_within_s": asked.keys.ready_within or READY_WITHIN_S,
-                **({"ready": asked.keys.ready} if asked.keys.ready else {}),
+                "ready_within_s": READY_WITHIN_S,
+                **asked.readiness,
             },
         }
     )

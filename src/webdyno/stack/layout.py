@@ -185,6 +185,7 @@ def _addresses(
             else None,
             uid=uid_of(bench_of(role.service, bench).user),
             protocol=role.speaks,
+            asked_host=_asked_host(role),
         )
         for role in roles
     }
@@ -203,9 +204,15 @@ def _placed(roles: Sequence[Role], placement: Placement, bench: Bench) -> dict[s
             socket=None,
             uid=uid_of(bench_of(role.service, bench).user),
             protocol=role.speaks,
+            asked_host=_asked_host(role),
         )
         for role in roles
     }
+
+
+def _asked_host(role: Role) -> str:
+    own = role.service.own
+    return own.host if own and own.host else ""
 
 
 def _variables(role: Role, filled: Filled) -> dict[str, str]:

@@ -32,11 +32,18 @@ class Address:
     """The user who has to be behind that socket."""
     protocol: str = "http"
     """What an HTTP server speaks there: http, https, h2 or h2c."""
+    asked_host: str = ""
+    """The host that clients ask for; empty where that is the address."""
 
     @property
     def text(self) -> str:
         """As people write it."""
         return str(self.socket or f"{self.host}:{self.port}")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request says of whom it asks."""
+        return {"Host": self.asked_host} if self.asked_host else {}
 
     @property
     def netloc(self) -> str:
@@ -165,7 +172,7 @@ def _ask(address: Address, path: str, new_socket: NewSocket) -> tuple[int, bytes
         address.netloc, address.protocol, ANSWER_WITHIN_S, new_socket
     ) as conversation:
         try:
-            said = conversation.ask("GET", path, {})
+            said = conversation.ask("GET", path, address.headers)
         except NoAnswer:
             return None
         return said.status, said.body

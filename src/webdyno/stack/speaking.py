@@ -1,6 +1,7 @@
 """Asks a server by hand: HTTP/1.1 and HTTP/2, with and without TLS."""
 
 import http.client
+import re
 import socket
 import ssl
 from collections.abc import Iterable, Mapping
@@ -22,6 +23,7 @@ from h2.events import (
 from h2.exceptions import ProtocolError
 
 from webdyno.model.format import size
+from webdyno.model.headers import header, host_name
 from webdyno.model.service import OK
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.ports import NewSocket
@@ -73,6 +75,8 @@ class Conversation:
     new_socket: NewSocket = socket.socket
     tls: str = field(default="", init=False)
     """What was agreed upon, such as `TLSv1.3, TLS_AES_256_GCM_SHA384`; empty without TLS."""
+    _name: str = field(default="", init=False)
+    """The host that is asked for on this connection; TLS names it, too."""
     _wire: Wire | None = field(default=None, init=False)
     _is_connected: bool = field(default=False, init=False)
 
@@ -97,6 +101,9 @@ class Conversation:
 
         Of informational answers (1xx) none is the answer, however many come before it.
         """
+        if (name := host_name(headers)) != self._name:
+            self.close()
+            self._name = name
         self._is_connected = self._wire is not None
         try:
             if self.protocol in {"h2", "h2c"}:
@@ -139,7 +146,7 @@ class Conversation:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # our own server's
         wanted = "h2" if self.protocol == "h2" else "http/1.1"
         context.set_alpn_protocols([wanted])
-        secured = context.wrap_socket(plain)
+        secured = context.wrap_socket(plain, server_hostname=_server_name(self._name))
         cipher = secured.cipher()
         self.tls = f"{secured.version()}, {cipher[0] if cipher else 'no cipher'}"
         if self.protocol == "h2" and secured.selected_alpn_protocol() != wanted:
@@ -154,7 +161,8 @@ class Conversation:
         # http.client would add "Accept-Encoding: identity", which no load generator sends.
         sending = http.client.HTTPConnection(self._authority)
         sending.sock = wire
-        sending.putrequest(method, path, skip_accept_encoding=True)
+        own_host = header(headers, "host") is not None
+        sending.putrequest(method, path, skip_host=own_host, skip_accept_encoding=True)
         for name, value in headers.items():
             sending.putheader(name, value)
         if body is not None or method in WITH_BODIES:
@@ -183,9 +191,9 @@ class Conversation:
                 [
                     (":method", method),
                     (":scheme", "https" if self.protocol in SECURE else "http"),
-                    (":authority", self._authority),
+                    (":authority", header(headers, "host") or self._authority),
                     (":path", path),
-                    *((name.lower(), value) for name, value in headers.items()),
+                    *((it.lower(), value) for it, value in headers.items() if it.lower() != "host"),
                     *([("content-length", str(len(body)))] if body is not None else []),
                 ],
                 body,
@@ -194,9 +202,15 @@ class Conversation:
             self.close()
 
 
+def _server_name(name: str) -> str | None:
+    """Give what TLS can name: addresses have no place there (RFC 6066, 3)."""
+    is_address = name.startswith("[") or re.fullmatch(r"[0-9.]*", name)
+    return None if is_address else name
+
+
 def _final_response(wire: Wire, method: str) -> http.client.HTTPResponse:
     """Give the response with its head read; those of status 1xx before it are passed over."""
-    readable = cast(socket.socket, wire)  # `makefile` is all that is asked of it
+    readable = cast("socket.socket", wire)  # `makefile` is all that is asked of it
     while True:
         response = http.client.HTTPResponse(readable, method=method)
         response.begin()

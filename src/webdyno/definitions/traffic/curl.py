@@ -76,7 +76,8 @@ def read_curl(command: str, folder: Path = Path()) -> Entry:
         path, body = f"{path}{'&' if '?' in path else '?'}{body.decode()}", None
     default = "HEAD" if "-I" in said else "POST" if body is not None else "GET"
     entry: Entry = {"path": path, "method": said.get("-X", default).upper()}
-    headers = headers_of(_headers(options, data, place, sends_body=body is not None))
+    said_headers = _headers(options, data, place, sends_body=body is not None)
+    headers = {**headers_of(said_headers), **_host(said_headers)}
     return with_body(entry | ({"headers": headers} if headers else {}), body)
 
 
@@ -149,6 +150,11 @@ def _headers(
         elif option == "--compressed":
             headers.append(("Accept-Encoding", "gzip, deflate"))
     return headers
+
+
+def _host(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Give the host that is asked for by -H; the URL's own is the arms' matter."""
+    return {name: value.strip() for name, value in headers if name.lower() == "host"}
 
 
 def _basic(credentials: str, place: str) -> str:

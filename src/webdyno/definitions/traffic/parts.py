@@ -16,7 +16,7 @@ from webdyno.model.paths import encoded
 
 Entry = dict[str, Any]
 
-_NOT_SENT = OWN_HEADERS | {"keep-alive", "proxy-connection", "http2-settings"}
+_NOT_SENT = OWN_HEADERS | {"host", "keep-alive", "proxy-connection", "http2-settings"}
 _BEFORE_PATH = re.compile(r"(?:\{\{[^{}]*\}\}|[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*|[^/?#\s]+)")
 MOST_FILE_BYTES = 256 * 2**20
 
