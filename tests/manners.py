@@ -43,3 +43,6 @@ def page(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
     """Give an answer of HTTP/1.1."""
     head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(head).encode() + body
+
+
+HELLO = page(b"hello")

@@ -9,11 +9,10 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import RequestReceived
 
-from manners import Manners, page, saying, serving
+from manners import HELLO, Manners, saying, serving
 from webdyno.stack import wire
 from webdyno.stack.speaking import Conversation, NoAnswer, Said
 
-HELLO = page(b"hello")
 WITHIN_S = 5.0
 
 

@@ -104,8 +104,8 @@ class Own(Model):
     """Whether it runs as root where root calls webdyno in a folder of his own; else such a one runs
     as the servers' user."""
     ready: WrittenPath | None = None
-    """Ready once this path is answered with a status of 2xx or 3xx; unless given, once the site's
-    first path is answered with anything but a failure of the server (5xx)."""
+    """Ready once this path is answered with a status of 2xx or 3xx; unless given, once the load's
+    first GET is answered with its status, or with anything but a failure of the server (5xx)."""
     ready_within_s: Annotated[float, Field(gt=0, le=3600)] | None = None
     """It has so long to become ready; as long as any server unless given."""
     host: OneLine | None = None
@@ -117,10 +117,8 @@ class Own(Model):
     control groups of the service, which that command itself stays out of."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where it listens already: it is neither started nor stopped, only watched."""
-
-    def is_ready_by(self, status: int, body: bytes) -> bool:  # noqa: ARG002
-        """Whether an answer shows that it is ready."""
-        return OK <= status < BAD_REQUEST if self.ready else status < SERVER_ERROR
+    listens_at: str | None = None
+    """The address of the loopback interface at which it listens already."""
 
 
 class Service(Model):

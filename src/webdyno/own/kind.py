@@ -38,7 +38,7 @@ class OwnKeys(Model):
     """`cmd:` and `rev:`: a line of shell that fills those before each start."""
     ready: WrittenPath | None = None
     """It is ready once this path is answered with a status of 2xx or 3xx. Unless given, any answer
-    to `/` will do that isn't a failure of the server (5xx)."""
+    to the load's first GET will do that isn't a failure of the server (5xx)."""
     ready_within: Seconds | None = None
     """It has so long to become ready; 20 s unless given."""
     root: str | None = None

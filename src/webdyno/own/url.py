@@ -1,11 +1,12 @@
 """`url:http://127.0.0.1:9000`: something that runs already, on this machine."""
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from webdyno.model.mistake import Mistake
 from webdyno.own.kind import Asked, Made, protocol_knob
 
-HERE = ("127.0.0.1", "localhost")
+LOCALHOST, IPV4 = "localhost", "127.0.0.1"
 READY_WITHIN_S = 5.0
 PORTS = {"http": 80, "https": 443}
 SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
@@ -14,7 +15,7 @@ SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
 
 def make(asked: Asked) -> Made:
     """Have it watched; raise Mistake for what isn't on the loopback interface."""
-    scheme, port = _parts(asked)
+    scheme, host, port = _parts(asked)
     return Made(
         {
             "title": asked.written,
@@ -24,6 +25,7 @@ def make(asked: Asked) -> Made:
             "own": {
                 "written": asked.written,
                 "port": port,
+                "listens_at": host,
                 "ready_within_s": READY_WITHIN_S,
                 **asked.readiness,
             },
@@ -31,8 +33,8 @@ def make(asked: Asked) -> Made:
     )
 
 
-def _parts(asked: Asked) -> tuple[str, int]:
-    """Give scheme and port."""
+def _parts(asked: Asked) -> tuple[str, str, int]:
+    """Give scheme, address and port."""
     try:
         url = urlsplit(asked.text)
         port = url.port or PORTS.get(url.scheme, 0)
@@ -42,18 +44,29 @@ def _parts(asked: Asked) -> tuple[str, int]:
         raise Mistake(
             f"{asked.place}: an arm's URL begins with http:// or https://, such as {_example()}"
         )
-    if url.hostname not in HERE:
+    if (host := _loopback(url.hostname or "")) is None:
         raise Mistake(
             f"{asked.place}: {url.hostname or asked.text} is not this machine; webdyno puts load "
-            f"on {' and '.join(HERE)} alone"
+            f"on its loopback interface alone: {IPV4}, [::1] or {LOCALHOST}"
         )
     if url.path not in {"", "/"} or url.query or url.fragment:
         raise Mistake(
             f"{asked.place}: an arm's URL ends with its port; what is asked for is said by --path, "
             "or by load.paths in a file"
         )
-    return url.scheme, port
+    return url.scheme, host, port
+
+
+def _loopback(host: str) -> str | None:
+    """Give the address of this machine that a URL names; None where it is another machine's."""
+    if host == LOCALHOST:
+        return IPV4
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    return str(address) if address.is_loopback else None
 
 
 def _example() -> str:
-    return "url:http://127.0.0.1:9000"
+    return f"url:http://{IPV4}:9000"

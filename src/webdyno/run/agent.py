@@ -67,6 +67,7 @@ class Agent:
             bench=self._benches[arm.name].bench.with_server_cpus(arm.cpus),
             memory_bytes=arm.memory_bytes,
             placement=placement,
+            asked=arm.first_request,
         )
         self._stacks[arm.name] = stack
         return Up(

@@ -56,7 +56,7 @@ def versions_of(arms: list[PlannedArm], bench: Bench) -> dict[str, dict[str, str
     """Ask the services of arms for their versions, by arm and service. Raises Trouble."""
     versions: dict[str, dict[str, str]] = {}
     for arm in arms:
-        asked = ask_versions(arm.stack, arm.knobs, arm.site, bench)
+        asked = ask_versions(arm.stack, arm.knobs, arm.site, bench, arm.first_request)
         versions.setdefault(arm.name, {}).update(asked)
     return versions
 

@@ -9,9 +9,11 @@ from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
 from webdyno.model.secret import secret_values
+from webdyno.model.service import SERVER_ERROR
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.run.asked import Asked, asked_for, secrets_of
+from webdyno.stack.ready import FirstRequest
 
 MOST_CERTIFIED = 20
 """Paths whose answers are written down in each block, of each arm."""
@@ -39,6 +41,19 @@ class PlannedArm:
         """What the certificate asks for: all of it, or of very many paths some, spread evenly."""
         step = -(-len(self.asked) // MOST_CERTIFIED)
         return self.asked[::step]
+
+    @property
+    def first_request(self) -> FirstRequest | None:
+        """What shows that a system of the user's own is ready: its first GET, if there is one."""
+        first = next((it for it in self.asked if it.method == "GET"), None)
+        if first is None:
+            return None
+        wanted = first.expect.status
+        return FirstRequest(
+            first.path,
+            lambda status, _: status == wanted or status < SERVER_ERROR,
+            self.load.headers if first.headers is None else first.headers,
+        )
 
     @property
     def shares(self) -> list[float]:

@@ -171,6 +171,8 @@ def _addresses(
     for role in roles:
         if role.service.own and role.service.own.port:
             ports[role.name] = role.service.own.port
+            if role.service.own.listens_at:
+                hosts[role.name] = role.service.own.listens_at
         if role.service.own and role.service.own.container_port:
             ports[role.name] = role.service.own.container_port
             hosts[role.name] = own_network_host()

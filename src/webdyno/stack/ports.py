@@ -43,6 +43,14 @@ def free_port(
     raise Trouble(f"found no free port on {host} between {LOWEST} and {highest}")
 
 
+def tcp(host: str, new_socket: NewSocket = socket.socket) -> socket.socket:
+    """Make a socket that can be connected to an address.
+
+    An IPv6 address have servers alone that ran before, on this machine.
+    """
+    return socket.socket(socket.AF_INET6) if ":" in host else new_socket()
+
+
 def own_network_host() -> str:
     """Draw an address for servers that have a network of their own, at random as ports are.
 

@@ -3,20 +3,22 @@
 import socket
 import struct
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from webdyno.model.service import BAD_REQUEST
-from webdyno.stack.ports import NewSocket
+from webdyno.stack.ports import NewSocket, tcp
 from webdyno.stack.speaking import Conversation, NoAnswer
 
 POLL_S = 0.005
 START_WITHIN_S = 20.0
 SAME_WRONG_ANSWER_FOR_S = 1.0
 ANSWER_WITHIN_S = 5.0
+ELSEWHERE_AFTER_S = 1.0
+"""So often it is seen whether it listens at another address."""
 PROTOCOLS = ("http", "https", "h2", "h2c")
 
 
@@ -38,7 +40,7 @@ class Address:
     @property
     def text(self) -> str:
         """As people write it."""
-        return str(self.socket or f"{self.host}:{self.port}")
+        return str(self.socket or self._host_and_port)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -48,7 +50,11 @@ class Address:
     @property
     def netloc(self) -> str:
         """As it stands in a URL: a socket's path is percent-encoded."""
-        return quote(str(self.socket), safe="") if self.socket else f"{self.host}:{self.port}"
+        return quote(str(self.socket), safe="") if self.socket else self._host_and_port
+
+    @property
+    def _host_and_port(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def wait_for_listener(
@@ -76,53 +82,79 @@ class FirstAnswer(NamedTuple):
 
     at_s: float
     """The moment, by time.monotonic()."""
-    status: int
+    status: int | None
+    """None where it ends each connection without an answer."""
     is_right: bool
 
 
-def wait_for_answer(
-    address: Address,
-    path: str,
-    is_right: Callable[[int, bytes], bool],
-    check_alive: Callable[[], None],
-    is_own: Callable[[], bool],
-    new_socket: NewSocket = socket.socket,
-    within_s: float | None = None,
-    *,
-    is_patient: bool = False,
-) -> FirstAnswer | None:
-    """Wait until a path is answered as expected; None when there is no answer in time.
+@dataclass(frozen=True)
+class FirstRequest:
+    """A GET that shows whether a server is ready."""
 
-    `is_own` tells whether our server answers: somebody else's may have the port. A server that
-    gives the same wrong answer for a second has started too: what is wrong with the answer is for
-    the fairness certificate to say. Not so where `is_patient`: wrong answers are waited out then.
+    path: str
+    is_right: Callable[[int, bytes], bool]
+    """Whether an answer, by status and body, is the expected one."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    is_patient: bool = False
+    """Whether wrong answers are waited out."""
+
+
+@dataclass(frozen=True)
+class Starting:
+    """A server that is waited for."""
+
+    address: Address
+    check_alive: Callable[[], None]
+    """Raises when it has ended."""
+    is_own: Callable[[], bool]
+    """Whether our server has the port: somebody else's may have it."""
+    is_elsewhere: Callable[[], bool]
+    """Whether it listens, and surely at another address than this."""
+    new_socket: NewSocket = socket.socket
+    within_s: float | None = None
+    """As long as any server unless given."""
+
+
+def wait_for_answer(server: Starting, request: FirstRequest) -> FirstAnswer | None:
+    """Wait until a request is answered as expected; None when there is no answer in time.
+
+    A server that gives the same wrong answer for a second, or ends each connection without one,
+    has started too: what is wrong with the answer is for others to say. Not so where the request
+    is patient. One that listens at another address isn't waited for any longer.
     """
-    deadline = time.monotonic() + (within_s or START_WITHIN_S)
-    wrong: tuple[int, bytes] | None = None
-    wrong_since = answered_at = 0.0
+    deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
+    wrong = last = _Answer(0.0)
+    look_at = time.monotonic() + ELSEWHERE_AFTER_S
     while time.monotonic() < deadline:
-        check_alive()
-        answer, answered_at = _ask(address, path, new_socket), time.monotonic()
-        if answer is not None and not is_own():
+        server.check_alive()
+        answer = _ask(server.address, request, server.new_socket)
+        if answer is not None and not server.is_own():
             answer = None
-        if answer is not None and is_right(*answer):
-            return FirstAnswer(answered_at, answer[0], is_right=True)
-        if answer is None or answer != wrong:
-            wrong, wrong_since = answer, answered_at
-        elif not is_patient and answered_at - wrong_since > SAME_WRONG_ANSWER_FOR_S:
-            return FirstAnswer(answered_at, answer[0], is_right=False)
+        if answer is not None and answer.status is not None:
+            if request.is_right(answer.status, answer.body):
+                return FirstAnswer(answer.at_s, answer.status, is_right=True)
+            last = answer
+        if answer is None or answer[1:] != wrong[1:] or not wrong.at_s:
+            wrong = answer or _Answer(0.0)
+        elif not request.is_patient and answer.at_s - wrong.at_s > SAME_WRONG_ANSWER_FOR_S:
+            return FirstAnswer(answer.at_s, answer.status, is_right=False)
+        if answer is None and time.monotonic() > look_at:
+            if server.is_elsewhere():
+                return None
+            look_at = time.monotonic() + ELSEWHERE_AFTER_S
         time.sleep(POLL_S)
-    return FirstAnswer(answered_at, wrong[0], is_right=False) if wrong else None
+    seen = last if last.at_s else wrong
+    return FirstAnswer(seen.at_s, seen.status, is_right=False) if seen.at_s else None
 
 
 def spoken_instead(
-    address: Address, path: str, new_socket: NewSocket = socket.socket
+    address: Address, request: FirstRequest, new_socket: NewSocket = socket.socket
 ) -> str | None:
     """Give what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
     for protocol in PROTOCOLS:
         other = replace(address, protocol=protocol)
-        answer = _ask(other, path, new_socket) if protocol != address.protocol else None
-        if answer is not None and answer[0] != BAD_REQUEST:
+        answer = _ask(other, request, new_socket) if protocol != address.protocol else None
+        if answer is not None and answer.status not in {None, BAD_REQUEST}:
             return protocol
     return None
 
@@ -135,7 +167,7 @@ def connect(
     A socket's path lies in a folder of the servers' user. Should he put a link there to a socket of
     somebody who listens to root, nothing is said to that one.
     """
-    connection = socket.socket(socket.AF_UNIX) if address.socket else new_socket()
+    connection = socket.socket(socket.AF_UNIX) if address.socket else tcp(address.host, new_socket)
     connection.settimeout(within_s)
     try:
         connection.connect(str(address.socket) if address.socket else (address.host, address.port))
@@ -162,7 +194,16 @@ def _accepts(address: Address, new_socket: NewSocket) -> bool:
     return True
 
 
-def _ask(address: Address, path: str, new_socket: NewSocket) -> tuple[int, bytes] | None:
+class _Answer(NamedTuple):
+    at_s: float
+    """0 for none."""
+    status: int | None = None
+    """None where the connection was ended instead."""
+    body: bytes = b""
+
+
+def _ask(address: Address, request: FirstRequest, new_socket: NewSocket) -> _Answer | None:
+    """Give the answer to a request; None where there is none that tells anything."""
     if address.socket:
         try:
             connect(address).close()  # whoever is behind it is who should be
@@ -172,7 +213,8 @@ def _ask(address: Address, path: str, new_socket: NewSocket) -> tuple[int, bytes
         address.netloc, address.protocol, ANSWER_WITHIN_S, new_socket
     ) as conversation:
         try:
-            said = conversation.ask("GET", path, address.headers)
-        except NoAnswer:
-            return None
-        return said.status, said.body
+            headers = {**address.headers, **request.headers}
+            said = conversation.ask("GET", request.path, headers)
+        except NoAnswer as none:
+            return _Answer(time.monotonic()) if none.refused else None
+        return _Answer(time.monotonic(), said.status, said.body)

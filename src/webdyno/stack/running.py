@@ -20,19 +20,30 @@ from webdyno.bench.workspace import Workspace, home_folder, open_folder
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words
-from webdyno.model.service import BAD_REQUEST
+from webdyno.model.service import BAD_REQUEST, OK, SERVER_ERROR
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.layout import Deployment, Placement, bench_of, lay_out
 from webdyno.stack.ports import demand_port
 from webdyno.stack.preload import preload
-from webdyno.stack.ready import FirstAnswer, spoken_instead, wait_for_answer
+from webdyno.stack.ready import (
+    FirstAnswer,
+    FirstRequest,
+    Starting,
+    spoken_instead,
+    wait_for_answer,
+)
 from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
 
 LINK_KEPT_FOR_S = 86_400.0
+CLOSED = (
+    "what is measured has to be on this port, under this protocol; servers end connections so for "
+    "hosts that they don't know (`return 444` of nginx), and where they expect the PROXY protocol"
+)
+UNREADY = "correct that, or name by --ready a path that shows when it is ready, which is waited for"
 
 
 class RunningStack:
@@ -49,6 +60,7 @@ class RunningStack:
         port: int | None = None,
         memory_bytes: int | None = None,
         placement: Placement | None = None,
+        asked: FirstRequest | None = None,
     ) -> None:
         """Render everything; `start` starts it."""
         resolved = resolve_stack(stack, site, knobs, server_cpus=len(bench.split.servers))
@@ -64,6 +76,7 @@ class RunningStack:
         self._bench = bench
         self.stack = stack
         self.site = site
+        self._asked = asked
         self.ready_s = 0.0
         """Seconds from the first service's start to the site's first answer, but for those in which
         data was made."""
@@ -150,38 +163,50 @@ class RunningStack:
         front = self._front
         if front.role.service.protocol != "http":
             return None
-        own = front.role.service.own
-        path = own.ready if own and own.ready else self.site.ready_path
-        answered = wait_for_answer(
-            front.address,
-            path,
-            own.is_ready_by if own else self.site.page(path).matches,
-            self.check_alive,
-            front.listens,
-            self._bench.client_socket,
-            own.ready_within_s if own else None,
-            is_patient=own is not None and own.ready is not None,
+        own, request = front.role.service.own, self._first_request()
+        server = Starting(
+            address=front.address,
+            check_alive=self.check_alive,
+            is_own=front.listens,
+            is_elsewhere=front.is_elsewhere if own and not own.ready_within_s else _never,
+            new_socket=self._bench.client_socket,
+            within_s=own.ready_within_s if own else None,
         )
-        unsure = answered is None or answered.status == BAD_REQUEST
-        if own and unsure and (spoken := self._spoken_instead(path)):
+        answered = wait_for_answer(server, request)
+        unsure = answered is None or answered.status in {None, BAD_REQUEST}
+        if own and unsure and (spoken := self._spoken_instead(request)):
             raise front.died(
                 f"speaks {spoken} on its port, and not {front.address.protocol} as load.protocol "
                 f'asks for: give load.protocol = "{spoken}", or have it speak that'
             )
+        where = f"{self.url}{request.path}"
         if answered is None:
-            late = f"has not answered {self.url}{path} in time"
+            late = f"has not answered {where} in time"
             if self.stack.runs_already:
-                late = f"doesn't answer {self.url}{path}: start it first, or give another port"
+                late = f"doesn't answer {where}: start it first, or give another port"
             raise front.died((front.elsewhere() if own else None) or late)
-        if own and not answered.is_right:
-            raise front.died(f"answers {self.url}{path} with status {answered.status}")
+        if answered.status is None:
+            raise front.died(f"ends connections without an answer to {where}: {CLOSED}")
+        if own and not answered.is_right and (own.ready or self._asked):
+            unready = f"answers {where} with status {answered.status}"
+            raise front.died(unready if own.ready else f"{unready}: {UNREADY}")
         return answered
 
-    def _spoken_instead(self, path: str) -> str | None:
+    def _first_request(self) -> FirstRequest:
+        """Give what shows that the front is ready: of a user's own system what will be measured."""
+        own = self._front.role.service.own
+        if own is None:
+            path = self.site.ready_path
+            return FirstRequest(path, self.site.page(path).matches)
+        if own.ready:
+            return FirstRequest(own.ready, _is_fine, is_patient=True)
+        return self._asked or FirstRequest(self.site.ready_path, _is_no_failure)
+
+    def _spoken_instead(self, request: FirstRequest) -> str | None:
         front = self._front
         if not front.listens():
             return None
-        return spoken_instead(front.address, path, self._bench.client_socket)
+        return spoken_instead(front.address, request, self._bench.client_socket)
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
@@ -320,6 +345,18 @@ class RunningStack:
     ) -> None:
         """Stop the stack."""
         self.stop()
+
+
+def _is_fine(status: int, body: bytes) -> bool:  # noqa: ARG001
+    return OK <= status < BAD_REQUEST
+
+
+def _is_no_failure(status: int, body: bytes) -> bool:  # noqa: ARG001
+    return status < SERVER_ERROR
+
+
+def _never() -> bool:
+    return False
 
 
 def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:

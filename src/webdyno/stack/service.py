@@ -1,6 +1,7 @@
 """One service of a stack: its configuration and its process."""
 
 import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,16 +18,18 @@ from webdyno.model.format import indented
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version
 from webdyno.stack.commands import CommandError, run_command, version_output
+from webdyno.stack.log import shown_lines
 from webdyno.stack.ready import Address, wait_for_listener
 from webdyno.stack.refused import refused
 from webdyno.stack.render import Filled, without_empty
 from webdyno.stack.roles import Role
 
-SHOWN_LINES = 15
-READ_BYTES = 16_384
 SIGNALS_FROM = 128
-"""Exit codes above this tell the signal that ended a process."""
+"""Exit codes above this tell the signal that ended a process, up to the highest signal."""
+LATE_PORT_S = 5.0
+"""Some open another port first, of a debugger or a compiler, and soon the one that is asked for."""
 PATTERN_WITHIN_S = 5.0
+ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
 IN_THE_BACKGROUND = (
     "went into the background: its start command ended while {left} of its processes ran on, which "
     "were stopped. `start` in {where} has to keep it in front, as nginx's `daemon off;` does"
@@ -42,7 +45,7 @@ class StackDied(Trouble):
         """The service's role in the stack."""
         self.what = what
         """What happened, without the log."""
-        self.log_tail = _end_of_log(log) if log else []
+        self.log_tail = shown_lines(log) if log else []
         if log is None:
             super().__init__(what)
             return
@@ -58,17 +61,6 @@ def _died_elsewhere(service: str, what: str, log_tail: list[str], words: str) ->
     died.log_tail = log_tail
     died.args = (words,)
     return died
-
-
-def _end_of_log(log: Path) -> list[str]:
-    """Give the last lines of a log; none when it can't be read."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - READ_BYTES))
-            text = file.read().decode("utf-8", "replace")
-    except OSError:
-        return []
-    return text.splitlines()[-SHOWN_LINES:]
 
 
 @dataclass
@@ -88,6 +80,8 @@ class RunningService:
     initialised_in_s: float = field(default=0.0, init=False)
     """So long took what came before its start."""
     _network: int | None = field(default=None, init=False)
+    _started_at: float = field(default=0.0, init=False)
+    """By time.monotonic()."""
 
     @property
     def cwd(self) -> Path:
@@ -106,6 +100,7 @@ class RunningService:
     ) -> None:
         """Start the process; it isn't ready yet."""
         service, filled = self.role.service, self.filled
+        self._started_at = time.monotonic()
         if service.runs_already:
             self.process = FoundProcess(self.address.port)
             return
@@ -228,15 +223,46 @@ class RunningService:
 
     def elsewhere(self) -> str | None:
         """Say where it listens instead of its own address; None where it doesn't."""
-        found = [it for it in addresses(self.pids()) if it != self.address.text]
-        if not found:
+        found, port = addresses(self.pids()), self.address.port
+        if not found or self._is_among(found):
             return None
         where = " and ".join(found)
         if self.is_container:
-            port = self.address.port
             return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
-        asked = "$SOCKET" if self.address.socket else "$PORT"
-        return f"listens on {where} and not on {self.address.text}, as {asked} asked it to"
+        return f"listens on {where} and not on {self.address.text}: {self._where_to_listen(found)}"
+
+    def is_elsewhere(self) -> bool:
+        """Whether it surely listens at another address: at its port, or at another for long."""
+        found = addresses(self.pids())
+        if not found or self._is_among(found) or self.is_container or self.address.socket:
+            return False
+        same_port = any(it.endswith(f":{self.address.port}") for it in found)
+        return same_port or time.monotonic() - self._started_at > LATE_PORT_S
+
+    def _is_among(self, found: Sequence[str]) -> bool:
+        """Whether its address is one of those, or in one; of containers only the port is known."""
+        port = self.address.port
+        hosts = [host for host, _, at in (it.rpartition(":") for it in found) if int(at) == port]
+        return bool(hosts) and (self.is_container or not {*ANY, self._host}.isdisjoint(hosts))
+
+    @property
+    def _host(self) -> str:
+        return self.address.text.rpartition(":")[0]
+
+    def _where_to_listen(self, found: Sequence[str]) -> str:
+        """Say what to do for it to be found."""
+        address = self.address
+        at_port = [it for it in found if it.endswith(f":{address.port}")]
+        if self.role.service.runs_already:
+            return f"give url:http://{at_port[0] if at_port else found[0]}"
+        if address.socket:
+            return "have it listen at the path $SOCKET"
+        if at_port:
+            return f"have it listen at $HOST, which is {address.host} (often --host $HOST)"
+        return (
+            "have it listen on $PORT (often --port $PORT); if it does so later than after "
+            f"{LATE_PORT_S:g} s, give --ready-within"
+        )
 
     def hold_network(self) -> None:
         """Have the network of containers outlive them until we stop, or die.
@@ -280,4 +306,5 @@ class RunningService:
 
 
 def _exit_words(code: int) -> str:
-    return f"signal {code - SIGNALS_FROM}" if code > SIGNALS_FROM else f"exit code {code}"
+    is_signal = SIGNALS_FROM < code < SIGNALS_FROM + signal.NSIG
+    return f"signal {code - SIGNALS_FROM}" if is_signal else f"exit code {code}"

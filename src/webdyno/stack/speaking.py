@@ -26,7 +26,7 @@ from webdyno.model.format import size
 from webdyno.model.headers import header, host_name
 from webdyno.model.service import OK
 from webdyno.stack.certificates import SECURE
-from webdyno.stack.ports import NewSocket
+from webdyno.stack.ports import NewSocket, tcp
 from webdyno.stack.wire import TooMuch, Wire
 
 HTTP_VERSIONS = {9: "HTTP/0.9", 10: "HTTP/1.0", 11: "HTTP/1.1"}
@@ -123,15 +123,16 @@ class Conversation:
         return "localhost" if self._is_unix else self.netloc  # as the load engine has it
 
     def _open(self) -> Wire:
-        opened = socket.socket(socket.AF_UNIX) if self._is_unix else self.new_socket()
+        host, _, port = self.netloc.rpartition(":")
+        host = host.strip("[]")
+        opened = socket.socket(socket.AF_UNIX) if self._is_unix else tcp(host, self.new_socket)
         try:
             opened.settimeout(self.timeout_s)
             if self._is_unix:
                 opened.connect(unquote(self.netloc))
             else:
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                host, _, port = self.netloc.rpartition(":")
-                opened.connect((host.strip("[]"), int(port)))
+                opened.connect((host, int(port)))
             self._is_connected = True
             if self.protocol in SECURE:
                 opened = self._secured(opened)

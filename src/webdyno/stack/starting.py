@@ -14,6 +14,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 from webdyno.stack.layout import Placement
+from webdyno.stack.ready import FirstRequest
 from webdyno.stack.running import RunningStack
 from webdyno.stack.service import StackDied
 
@@ -28,13 +29,14 @@ def start_stack(
     port: int | None = None,
     memory_bytes: int | None = None,
     placement: Placement | None = None,
+    asked: FirstRequest | None = None,
 ) -> RunningStack:
     """Start a stack and wait until it answers for the site.
 
     `knobs` are those of stack and site; `folder` keeps rendered configurations and logs; `port` is
     a free one unless given; `memory_bytes` limits all services together; with a `placement` only
-    the services of this host are started. Raise Trouble, with the server's own words, when it can't
-    be started.
+    the services of this host are started; `asked` shows that a user's own system is ready. Raise
+    Trouble, with the server's own words, when it can't be started.
     """
     with _errors_told(stack, folder):
         running = RunningStack(
@@ -46,6 +48,7 @@ def start_stack(
             port=port,
             memory_bytes=memory_bytes,
             placement=placement,
+            asked=asked,
         )
         try:
             running.start()
@@ -56,7 +59,11 @@ def start_stack(
 
 
 def ask_versions(
-    stack: Stack, knobs: Mapping[str, KnobValue], site: Site, bench: Bench
+    stack: Stack,
+    knobs: Mapping[str, KnobValue],
+    site: Site,
+    bench: Bench,
+    asked: FirstRequest | None = None,
 ) -> dict[str, str]:
     """Ask the services of a stack, by role, for their versions.
 
@@ -65,7 +72,7 @@ def ask_versions(
     """
     with _errors_told(stack, Path.cwd()), bench.workspace() as scratch:
         folder = scratch.path / "kept"
-        with RunningStack(stack, knobs, site, folder=folder, bench=bench) as laid_out:
+        with RunningStack(stack, knobs, site, folder=folder, bench=bench, asked=asked) as laid_out:
             if stack.is_own:
                 _try_out(laid_out)
             return laid_out.versions()

@@ -1,0 +1,45 @@
+"""What is shown of a server's log: lines that say the same are shown once, the first of them."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+READ_BYTES = 32_768
+"""Of the beginning, and of the end."""
+SHOWN_LINES, FIRST_LINES = 15, 3
+"""Different lines that are shown, and how many of these are the first ones, which say why."""
+MOST_LETTERS = 400
+UNLIKE = re.compile(r"0x[0-9a-fA-F]+|[0-9]+")
+"""What differs in lines that say the same: times and numbers."""
+
+
+def shown_lines(log: Path) -> list[str]:
+    """Give the first and the last lines of a log that say something new; none if there is none."""
+    try:
+        with log.open("rb") as file:
+            text = file.read(READ_BYTES)
+            end = max(len(text), log.stat().st_size - READ_BYTES)
+            file.seek(end)
+            later = file.read(READ_BYTES)
+    except OSError:
+        return []
+    return folded(_lines(text + later))
+
+
+def folded(lines: Sequence[str]) -> list[str]:
+    """Fold lines that differ in times and numbers alone; keep the first ones and the last ones."""
+    alike: dict[str, list[str]] = {}
+    for line in lines:
+        alike.setdefault(UNLIKE.sub("#", line), []).append(line)
+    shown = [
+        those[0] + (f" (and {len(those) - 1} more like it)" if len(those) > 1 else "")
+        for those in alike.values()
+    ]
+    if len(shown) <= SHOWN_LINES:
+        return shown
+    return [*shown[:FIRST_LINES], "…", *shown[FIRST_LINES - SHOWN_LINES :]]
+
+
+def _lines(text: bytes) -> list[str]:
+    lines = text.decode("utf-8", "replace").splitlines()
+    return [line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]}…" for line in lines]

@@ -1,0 +1,106 @@
+"""What keeps a user's own system from being measured is known soon, with what to do."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import FEW, run_blocks, statuses, webdyno
+from e2e.own import CMD, check_refusal
+from webdyno.stack.ports import free_port
+
+ONLY_IPV6 = """
+import http.server, socket, sys
+
+class Server(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+class Hello(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_): pass
+
+Server(("::1", int(sys.argv[1])), Hello).serve_forever()
+"""
+CLOSING = """
+import socket, sys
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
+    while True:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65536)
+"""
+UNASKED = """
+import http.server, sys
+
+class Items(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        right = self.path == "/items" and self.headers["Cookie"] == "a=b"
+        self.send_response(200 if right else 502)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_): pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Items).serve_forever()
+"""
+
+
+def command(home: Path, program: str, arguments: str = "$PORT") -> str:
+    (home / "program.py").write_text(program)
+    return f"cmd:{sys.executable} program.py {arguments}"
+
+
+def test_who_listens_on_ipv6_alone_is_told_to_listen_at_host(home: Path) -> None:
+    done = webdyno("duel", command(home, ONLY_IPV6), CMD, "--out=run", folder=home)
+    check_refusal(home, done, r"listens on \[::1\]:\d+ and not on 127.0.0.1:\d+: have it .* \$HOST")
+
+
+def test_who_listens_on_another_port_is_told_to_listen_on_port(home: Path) -> None:
+    done = webdyno("duel", command(home, ONLY_IPV6, "18126"), CMD, "--out=run", folder=home)
+    check_refusal(home, done, r"listens on \[::1\]:18126 and not on .* \$PORT")
+
+
+def test_who_ends_connections_without_an_answer_is_told_so(home: Path) -> None:
+    done = webdyno("duel", command(home, CLOSING), CMD, "--out=run", folder=home)
+    check_refusal(home, done, "ends connections without an answer to http")
+
+
+def test_only_what_will_be_asked_has_to_be_answered(home: Path) -> None:
+    wanted = command(home, UNASKED)
+    cookie = ("--path=/items", "--set=load.headers.Cookie=a=b")
+    run_blocks(1, "duel", wanted, wanted, *cookie, *FEW, folder=home)
+    assert statuses(home) == {"200"}
+    done = webdyno("duel", wanted, wanted, "--path=/other", "--out=other", folder=home)
+    assert done.returncode == 3
+    assert "/other with status 502" in done.stderr
+    assert "--ready" in done.stderr
+
+
+def test_a_running_system_may_listen_at_the_loopback_address_of_ipv6(home: Path) -> None:
+    port = free_port()
+    words = [sys.executable, "-c", ONLY_IPV6, str(port)]  # not of the test's folder
+    with subprocess.Popen(words, cwd="/") as server:
+        try:
+            time.sleep(1)
+            if server.poll() is not None:
+                pytest.skip("no IPv6 here")
+            here = f"url:http://[::1]:{port}"
+            run_blocks(1, "duel", here, here, *FEW, folder=home)
+            assert statuses(home) == {"200"}
+            done = webdyno("duel", f"url:http://localhost:{port}", here, *FEW, folder=home)
+            assert f"give url:http://[::1]:{port}" in done.stderr
+        finally:
+            server.terminate()
+            server.wait()

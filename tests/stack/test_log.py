@@ -1,0 +1,34 @@
+"""What is shown of a log: the line that says why isn't buried under what follows from it."""
+
+from pathlib import Path
+
+from webdyno.stack.log import SHOWN_LINES, folded, shown_lines
+
+WHY = "10:00:00 [error] 7#7: *1 connect() to unix:/run/php.sock failed (2: No such file)"
+AFTER = "10:00:{n:02} [error] 7#7: *{n} no live upstreams while connecting to upstream"
+
+
+def test_equal_lines_but_for_time_and_numbers_are_one(tmp_path: Path) -> None:
+    log = tmp_path / "web.log"
+    log.write_text("\n".join([WHY, *(AFTER.format(n=n) for n in range(1, 60))]))
+    assert shown_lines(log) == [WHY, AFTER.format(n=1) + " (and 58 more like it)"]
+
+
+def test_of_many_different_lines_the_first_and_the_last_are_shown() -> None:
+    lines = [f"step {'x' * n}" for n in range(40)]
+    shown = folded(lines)
+    assert shown[:3] == lines[:3]
+    assert shown[-1] == lines[-1]
+    assert len(shown) == SHOWN_LINES + 1
+
+
+def test_the_first_line_of_a_long_log_is_shown_and_none_of_endless_length(tmp_path: Path) -> None:
+    log = tmp_path / "web.log"
+    log.write_text(WHY + "\n" + "a" * 5000 + "\n" + "b b\n" * 100_000)
+    first, long, *_ = shown_lines(log)
+    assert first == WHY
+    assert len(long) < 500
+
+
+def test_no_log_has_no_lines(tmp_path: Path) -> None:
+    assert shown_lines(tmp_path / "none") == []

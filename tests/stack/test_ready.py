@@ -1,0 +1,99 @@
+"""When a server is ready, and how soon it is known that it won't be."""
+
+import socket
+
+from manners import HELLO, Manners, page, saying, serving
+from webdyno.stack.ready import (
+    Address,
+    FirstAnswer,
+    FirstRequest,
+    Starting,
+    wait_for_answer,
+)
+
+LONG_S = 60.0
+"""Longer than any of these tests may take."""
+
+
+def closing(connection: socket.socket) -> None:
+    """Take a request, and end the connection."""
+    connection.recv(65_536)
+
+
+def wait(
+    manners: Manners,
+    *,
+    is_elsewhere: bool = False,
+    is_own: bool = True,
+    is_patient: bool = False,
+    headers: dict[str, str] | None = None,
+    within_s: float = LONG_S,
+) -> FirstAnswer | None:
+    with serving(manners) as port:
+        server = Starting(
+            Address("127.0.0.1", port, None, 0),
+            check_alive=lambda: None,
+            is_own=lambda: is_own,
+            is_elsewhere=lambda: is_elsewhere,
+            within_s=within_s,
+        )
+        request = FirstRequest(
+            "/items", lambda status, _: status == 200, headers or {}, is_patient=is_patient
+        )
+        return wait_for_answer(server, request)
+
+
+def test_the_request_that_will_be_measured_is_sent() -> None:
+    asked = []
+
+    def say(connection: socket.socket) -> None:
+        asked.append(connection.recv(65_536).decode())
+        connection.sendall(HELLO)
+
+    found = wait(say, headers={"Cookie": "a=b"})
+    assert found is not None
+    assert found.is_right
+    assert asked[0].startswith("GET /items ")
+    assert "Cookie: a=b" in asked[0]
+
+
+def test_a_server_that_only_closes_is_not_waited_for_until_the_end() -> None:
+    found = wait(closing)
+    assert found is not None
+    assert (found.status, found.is_right) == (None, False)
+
+
+def test_a_server_that_only_closes_is_waited_for_where_it_may_take_long() -> None:
+    found = wait(closing, is_patient=True, within_s=1.5)
+    assert found is not None
+    assert found.status is None
+
+
+def test_a_wrong_answer_given_long_enough_is_the_first_answer() -> None:
+    found = wait(saying(page(b"no", "502 Bad Gateway")))
+    assert found is not None
+    assert (found.status, found.is_right) == (502, False)
+
+
+def test_a_wrong_answer_is_known_though_the_last_request_had_none() -> None:
+    answers = iter([page(b"no", "502 Bad Gateway")])
+
+    def say(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        if (answer := next(answers, None)) is None:
+            connection.recv(65_536)  # nothing until the client gives up
+        else:
+            connection.sendall(answer)
+
+    found = wait(say, is_patient=True, within_s=1.0)
+    assert found is not None
+    assert found.status == 502
+
+
+def test_a_server_that_listens_elsewhere_is_not_waited_for() -> None:
+    assert wait(saying(HELLO), is_own=False, is_elsewhere=True) is None
+
+
+def test_an_address_of_ipv6_is_written_in_brackets() -> None:
+    assert Address("::1", 9100, None, 0).netloc == "[::1]:9100"
+    assert Address("::1", 9100, None, 0).text == "[::1]:9100"
