@@ -90,49 +90,6 @@ def test_an_nginx_that_cannot_be_measured_is_told(tmp_path: Path, text: str, say
         nginx(tmp_path, text)
 
 
-def test_apache_serves_the_measured_hosts_alone(tmp_path: Path) -> None:
-    moved = apache(
-        tmp_path,
-        "Listen 80\nListen 443 https\nUser www-data\nPidFile /run/x\n<VirtualHost *:80>\n"
-        '  DocumentRoot "/old"\n  CustomLog "|rotate /x" common\n</VirtualHost>\n'
-        "<VirtualHost *:443>\n  SSLEngine on\n</VirtualHost>\n<VirtualHost *>\n</VirtualHost>\n",
-        tmp_path,
-    )
-    assert moved.count("Listen") == 1
-    assert f"Listen {HERE}" in moved
-    assert "SSLEngine" not in moved
-    assert "User" not in moved
-    assert moved.count(f"<VirtualHost *:{PORT}>") == 2
-    assert f'CustomLog "{FOLDER}/access.log" common' in moved
-    assert f'DocumentRoot "{tmp_path}"' in moved
-    assert "/old" not in moved
-
-
-def test_apache_has_its_includes_inside(tmp_path: Path) -> None:
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more/a.conf").write_text(
-        "LoadModule x_module x.so\nErrorLog ${APACHE_LOG_DIR}/e\n"
-    )
-    moved = apache(tmp_path, "Include more/*.conf\nIncludeOptional none/*.conf\nTimeout \\\n  5\n")
-    assert "LoadModule x_module x.so" in moved
-    assert "ErrorLog /dev/stderr" in moved
-    assert "Timeout  5" in moved
-    assert "mpm_event" not in moved
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("Include none.conf", "includes none.conf, which isn't there"),
-        ("Include httpd.conf", "includes itself"),
-        ("Listen 443 https\n<VirtualHost *:443>\n</VirtualHost>", "nowhere for HTTP without TLS"),
-    ],
-)
-def test_an_apache_that_cannot_be_measured_is_told(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(Mistake, match=says):
-        apache(tmp_path, text)
-
-
 @pytest.mark.parametrize(
     ("protocol", "bound", "others"),
     [

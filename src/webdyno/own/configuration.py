@@ -88,7 +88,16 @@ def make(asked: Asked) -> Made:
     given = asked.keys.environment
     files = ConfigFiles(user, called_by)
     wanted = Wanted(
-        file, root, asked.protocol, user, environment, given, files, port, host_name_of(asked.host)
+        file,
+        root,
+        asked.protocol,
+        user,
+        environment,
+        given,
+        files,
+        port,
+        host_name_of(asked.host),
+        asked.folder,
     )
     try:
         moved = READERS[server](wanted)

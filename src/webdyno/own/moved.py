@@ -50,6 +50,8 @@ class Wanted:
     """The port of its own that is to be measured; else one is chosen."""
     host: str = ""
     """The name that requests ask for; empty where that is the run's address."""
+    folder: Path | None = None
+    """Where relative paths begin, unless what they name lies beside the file."""
     notes: list[str] = field(default_factory=list)
     """What people learn of the choice, before what was changed."""
 
