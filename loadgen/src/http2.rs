@@ -57,6 +57,12 @@ fn field(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     if NOT_IN_HTTP2.iter().any(|not| name.eq_ignore_ascii_case(not)) {
         return Err(format!("headers: {name} has no place in HTTP/2; leave it out"));
     }
+    // RFC 9113 section 8.2.2.
+    if name.eq_ignore_ascii_case("te") && value != "trailers" {
+        return Err(format!(
+            "headers: {name}: {value:?} has no place in HTTP/2; give \"trailers\", or leave it out"
+        ));
+    }
     let wrong = || format!("headers: {name:?}: {value:?} is not a header field");
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
     Ok((name, HeaderValue::from_str(value).map_err(|_| wrong())?))
@@ -70,6 +76,8 @@ pub enum Trouble {
     Refused,
     /// The server reset its stream.
     Reset,
+    /// The connection ended before anything of the answer came.
+    Unanswered,
     /// The server had announced its end before it saw the request: it may be asked again
     /// (RFC 9113 section 6.8).
     Unprocessed,
@@ -90,8 +98,11 @@ impl Trouble {
         }
         if let Some(io) = error.get_io() {
             let reset = io.kind() == io::ErrorKind::ConnectionReset;
-            let cut = begun && !reset;
-            return Trouble::Failed(if cut { Failure::Truncated } else { Failure::Reset });
+            return match begun {
+                false => Trouble::Unanswered,
+                true if reset => Trouble::Failed(Failure::Reset),
+                true => Trouble::Failed(Failure::Truncated),
+            };
         }
         // The library says the same of a body that is too short and of one that is too long;
         // the first is what happens.
@@ -102,7 +113,9 @@ impl Trouble {
     pub fn failure(self) -> Failure {
         match self {
             Trouble::Failed(failure) => failure,
-            Trouble::Refused | Trouble::Reset | Trouble::Unprocessed => Failure::Reset,
+            Trouble::Refused | Trouble::Reset | Trouble::Unanswered | Trouble::Unprocessed => {
+                Failure::Reset
+            }
         }
     }
 
@@ -115,7 +128,10 @@ impl Trouble {
             Trouble::Failed(Failure::Truncated) => {
                 "the body is not as long as Content-Length says".into()
             }
-            Trouble::Failed(Failure::Reset) => format!("closed without an answer: {error}"),
+            Trouble::Unanswered => format!("closed without an answer: {error}"),
+            Trouble::Failed(Failure::Reset) => {
+                format!("reset in the middle of the answer: {error}")
+            }
             Trouble::Failed(_) => format!("the answer is not HTTP/2: {error}"),
             Trouble::Refused => "the server refused the stream (REFUSED_STREAM)".into(),
             Trouble::Reset => format!("the server reset the stream: {error}"),
@@ -151,7 +167,7 @@ mod tests {
 
     #[test]
     fn refuses_what_has_no_place() {
-        for name in ["Connection", "Transfer-Encoding", "a b"] {
+        for name in ["Connection", "Transfer-Encoding", "TE", "a b"] {
             let json = format!(r#"{{"url": "http://127.0.0.1:1/", "headers": {{"{name}": "x"}}}}"#);
             assert!(message(&json).expect_err(name).contains(name));
         }

@@ -102,6 +102,7 @@ def result(us: list[int], failed: int = 0, **changes: object) -> LoadResult:
             bytes=Bytes(head=done * 30, body=done * 100),
             connections=used,
             server_closed=1,
+            retried=failed,
         ),
         "endpoints": [
             EndpointResult(
@@ -161,6 +162,7 @@ def test_counts_add_up_exactly(parts: list[list[int]], failed: list[int]) -> Non
         assert told.bytes == Bytes(head=done * 30, body=done * 100)
         assert told.connections == Connections(opened=4 * len(parts), reused_requests=done)
     assert found.all_of_it.sent == done + wrong
+    assert found.all_of_it.retried == wrong
     assert (found.keepalive.server_closed, found.all_of_it.server_closed) == (len(parts),) * 2
     assert sum(window.completed for window in found.windows) == done
     assert (found.endpoints[0].completed, found.endpoints[0].failed) == (done, wrong)

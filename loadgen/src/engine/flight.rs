@@ -10,15 +10,30 @@ pub struct Flight {
     pub ask: Ask,
     /// Which user of the slot waits for the answer.
     pub lane: usize,
-    /// When it was sent; 0 while it isn't.
+    /// Since when it waits for a connection, or for a stream of one.
+    pub waits_since_ns: u64,
+    /// When it was sent last; 0 while it isn't on its way.
     pub sent_ns: u64,
-    /// It was counted as sent: once, however often it is asked again.
-    pub counted: bool,
+    /// When it was sent first: it counts as sent once, however often it is asked again, and its
+    /// times begin here. 0 before.
+    pub first_sent_ns: u64,
+    /// It was asked again because its connection had ended without an answer.
+    pub retried: bool,
 }
 
 impl Flight {
-    pub fn new(lane: usize, ask: Ask) -> Flight {
-        Flight { ask, lane, sent_ns: 0, counted: false }
+    pub fn new(lane: usize, ask: Ask, now_ns: u64) -> Flight {
+        Flight { ask, lane, waits_since_ns: now_ns, sent_ns: 0, first_sent_ns: 0, retried: false }
+    }
+
+    /// It counts as sent, and what becomes of it isn't known yet.
+    pub fn is_counted(&self) -> bool {
+        self.first_sent_ns > 0
+    }
+
+    /// It is to be sent once more.
+    pub fn again(self, now_ns: u64) -> Flight {
+        Flight { waits_since_ns: now_ns, sent_ns: 0, ..self }
     }
 }
 

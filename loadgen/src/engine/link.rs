@@ -40,6 +40,16 @@ pub enum LinkEnd {
     Lost(Option<Error>),
 }
 
+/// What became of handing over a request.
+#[derive(Debug)]
+pub enum Handed {
+    Over,
+    /// The connection has ended.
+    Ended,
+    /// The library doesn't send such a request.
+    Refused(Error),
+}
+
 /// What became of a request; texts are for people.
 #[derive(Debug)]
 pub enum Outcome {
@@ -155,7 +165,7 @@ impl Link {
             && self.sender.as_mut().is_some_and(|sender| sender.poll_ready(cx).is_ready())
     }
 
-    /// Hands over a request for a stream of a number of ours; false when the connection has ended.
+    /// Hands over a request for a stream of a number of ours.
     pub fn send(
         &mut self,
         number: usize,
@@ -163,10 +173,16 @@ impl Link {
         message: &Message,
         is_head: bool,
         hash: Option<Box<Sha256>>,
-    ) -> bool {
-        let Some(sender) = &mut self.sender else { return false };
+    ) -> Handed {
+        let Some(sender) = &mut self.sender else { return Handed::Ended };
         let sent = sender.send_request(message.head.clone(), message.body.is_none());
-        let Ok((answer, mut body)) = sent else { return false };
+        let (answer, mut body) = match sent {
+            Ok(sent) => sent,
+            Err(error) if error.is_io() || error.is_go_away() || error.is_reset() => {
+                return Handed::Ended;
+            }
+            Err(error) => return Handed::Refused(error),
+        };
         if let Some(bytes) = &message.body {
             // If the stream is gone already, the answer says why.
             let _ = body.send_data(bytes.clone(), true);
@@ -183,7 +199,7 @@ impl Link {
         self.dirty = true;
         // Looked at once, so that it knows whom to wake.
         self.awake.push(number);
-        true
+        Handed::Over
     }
 
     /// The next request whose fate is known.

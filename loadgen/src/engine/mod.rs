@@ -131,7 +131,11 @@ fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: Vec<Do
     let (mut sum, mut beside) = (collector.finish(), Beside::default());
     for done in ends {
         beside += done.beside;
-        sum.whole += done.drain;
+        sum.whole += done.drain.counts;
+        if !plan.is_open() {
+            // Who would stop waiting with the window would see no standstill at its end.
+            sum.recorder.times.waited += done.drain.times.waited;
+        }
     }
     sum.recorder.counts.requests.drained = sum.whole.requests.drained;
     sum.recorder.counts.requests.unsent = sum.whole.requests.unsent;

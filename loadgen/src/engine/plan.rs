@@ -27,6 +27,8 @@ pub struct Ready {
     pub origin: usize,
     /// HEAD: the answer has no body.
     pub is_head: bool,
+    /// To ask twice has the effect of asking once (RFC 9110 section 9.2.2).
+    pub is_idempotent: bool,
     pub url: String,
     /// Index into [`Plan::endpoints`].
     pub endpoint: Option<usize>,
@@ -82,6 +84,9 @@ pub struct Plan {
     /// A connection's next request follows its answer at once.
     pub asks_at_once: bool,
 }
+
+/// RFC 9110 section 9.2.2.
+const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
 
 /// A request up to this long fits into one segment everywhere (RFC 9293: 536 bytes).
 const ONE_SEGMENT_BYTES: usize = 536;
@@ -198,6 +203,7 @@ impl Plan {
             expect: request.expect.clone(),
             origin,
             is_head: request.method == "HEAD",
+            is_idempotent: IDEMPOTENT.contains(&request.method.as_str()),
             endpoint,
             url: request.url.clone(),
         })

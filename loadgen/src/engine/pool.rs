@@ -80,6 +80,8 @@ pub struct Conn {
     pub failed_addresses: usize,
     /// Requests sent over this socket.
     pub requests: u32,
+    /// Something was answered over this socket, in this slot or before.
+    pub has_answered: bool,
     /// Failures since the last answer; of an idle connection: how often it was lost.
     pub strikes: u32,
     pub rests_until_ns: u64,
@@ -87,6 +89,8 @@ pub struct Conn {
     pub watches_room: bool,
     /// A slow reader that waits until it may read on.
     pub paused: bool,
+    /// The connection is in its thread's list of those whose next step is ours.
+    pub is_attended: bool,
 }
 
 impl Conn {
@@ -97,6 +101,7 @@ impl Conn {
         self.rests_until_ns = 0;
         self.requests = 0;
         self.paused = false;
+        self.is_attended = false;
     }
 
     /// Closes the socket; what was in flight must have been accounted for.
@@ -110,6 +115,7 @@ impl Conn {
         self.generation = self.generation.wrapping_add(1);
         self.watches_room = false;
         self.requests = 0;
+        self.has_answered = false;
         self.paused = false;
     }
 
@@ -117,11 +123,38 @@ impl Conn {
         self.multi.as_mut()?.link.as_mut()
     }
 
-    /// Requests that were sent and not answered.
-    pub fn in_flight(&self) -> impl Iterator<Item = &Flight> {
+    /// Requests that count as sent and whose fate isn't known, those included that wait to be asked
+    /// again.
+    pub fn unresolved(&self) -> impl Iterator<Item = &Flight> {
         let link = self.multi.as_ref().and_then(|multi| multi.link.as_ref());
         let streams = link.into_iter().flat_map(Link::flights);
-        self.flight.iter().filter(|flight| flight.sent_ns > 0).chain(streams)
+        let waiting = self.multi.iter().flat_map(|multi| &multi.waiting);
+        self.flight.iter().chain(waiting).filter(|flight| flight.is_counted()).chain(streams)
+    }
+
+    /// Since when the oldest request waits for its answer or, on an open connection, for a stream.
+    pub fn waits_since_ns(&self) -> Option<u64> {
+        let multi = self.multi.as_deref();
+        let streams =
+            multi.and_then(|multi| multi.link.as_ref()).into_iter().flat_map(Link::flights);
+        let on_their_way = self.flight.iter().filter(|flight| flight.sent_ns > 0).chain(streams);
+        let ready = multi.filter(|_| self.state == State::Idle);
+        let waiting = ready.and_then(|multi| multi.waiting.front());
+        let waiting_since = waiting.map(|flight| flight.waits_since_ns);
+        on_their_way.map(|flight| flight.sent_ns).chain(waiting_since).min()
+    }
+
+    /// Takes what has no connection yet: HTTP/1.1's request, and those that wait for a stream.
+    pub fn take_waiting(&mut self, which: impl Fn(&Flight) -> bool) -> Vec<Flight> {
+        let unsent = self.flight.take_if(|flight| flight.sent_ns == 0 && which(flight));
+        let mut taken = Vec::from_iter(unsent);
+        if let Some(multi) = &mut self.multi {
+            let waiting = std::mem::take(&mut multi.waiting);
+            let (gone, kept) = waiting.into_iter().partition::<VecDeque<Flight>, _>(which);
+            multi.waiting = kept;
+            taken.extend(gone);
+        }
+        taken
     }
 
     /// Looks at an open connection on which nothing is in flight: false when the server closed
@@ -138,6 +171,10 @@ impl Conn {
         match &mut self.wire {
             Some(wire) if wire.agreed().is_some() => {
                 matches!(wire.read(&mut [0], RecvFlags::empty()), Ok(Got::Nothing))
+            }
+            // What the event was about may have been read since.
+            Some(wire) if !hangup && flags.contains(EventFlags::IN) => {
+                matches!(wire.read(&mut [0], RecvFlags::PEEK), Ok(Got::Nothing))
             }
             _ => !hangup && !flags.contains(EventFlags::IN),
         }

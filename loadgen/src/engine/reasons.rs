@@ -4,6 +4,7 @@ use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
+use super::flight::Flight;
 use super::link::LinkEnd;
 use super::plan::{Origin, Ready};
 use crate::order::Protocol;
@@ -32,6 +33,12 @@ pub fn with_bytes(text: String, read: &[u8]) -> String {
     }
     let shown = &read[..read.len().min(SHOWN_BYTES)];
     format!("{text}; read: {}", shown.escape_ascii())
+}
+
+/// What it is called that a request can't be sent: failed connections aren't among those of sent
+/// requests.
+pub fn unsent(flight: &Flight) -> Failure {
+    if flight.is_counted() { Failure::Reset } else { Failure::Connect }
 }
 
 /// A connection broke while an answer was read.

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::poll::{Poll, SPIN_NS};
 use super::start::Start;
 use super::windows::{Current, Done, EndedBy, Phase, Report};
-use crate::clock::seconds_to_ns;
+use crate::clock::{MILLISECOND_NS, seconds_to_ns};
 
 pub struct Slot<'a> {
     pub plan: &'a Plan,
@@ -59,7 +59,7 @@ impl Slot<'_> {
         self.drain(if is_late { self.late_after_ns() } else { self.plan.timeout_ns })?;
         beside.idle_held = self.life.close_unfinished();
         let drained_ns = self.life.sight.look();
-        let drain = std::mem::take(&mut self.life.recorder.counts);
+        let drain = std::mem::take(&mut self.life.recorder);
         let done = Done { ended_by, start_ns, over_ns, settled_ns, drained_ns, beside, drain };
         // The engine listens until it has heard of the end.
         let _ = reports.send(last);
@@ -131,7 +131,7 @@ impl Slot<'_> {
         // The engine listens until it has heard of the end.
         let _ = reports.send(part);
         if before == Phase::LeadIn && window.phase == Phase::Window {
-            self.life.recorder.counts.requests.carried = self.life.in_flight() as u64;
+            self.life.recorder.counts.requests.carried = self.life.unresolved() as u64;
         }
     }
 
@@ -140,7 +140,9 @@ impl Slot<'_> {
     fn drain(&mut self, longest_ns: u64) -> io::Result<()> {
         // Events of the last wait, not handled yet.
         self.life.handle(&mut self.events);
-        let until_ns = self.life.sight.look() + longest_ns;
+        // What was sent last is to time out, too, and timeouts are looked for once a millisecond.
+        let until_ns =
+            self.life.sight.look().saturating_add(longest_ns.saturating_add(2 * MILLISECOND_NS));
         while self.life.awaited > 0 && self.life.sight.now_ns < until_ns && !self.is_interrupted() {
             self.turn(until_ns)?;
             self.life.handle(&mut self.events);

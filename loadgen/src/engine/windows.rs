@@ -152,7 +152,7 @@ pub struct Done {
     pub drained_ns: u64,
     pub beside: Beside,
     /// After all windows.
-    pub drain: Counts,
+    pub drain: Recorder,
 }
 
 /// A window of all threads, in short: a row of the result.

@@ -64,9 +64,28 @@ pub struct Whole {
     pub length_s: f64,
     pub sent: u64,
     pub completed: u64,
+    pub retried: u64,
+    /// Sent, and neither answered nor failed when the slot ended: it was interrupted, or gave up.
+    pub unanswered: u64,
     #[serde(flatten)]
     pub seen: Seen,
     pub server_closed: u64,
+}
+
+impl Whole {
+    fn of(measured: &Measured) -> Whole {
+        let Counts { requests, seen, server_closed, .. } = measured.sum.whole.clone();
+        let resolved = requests.completed + seen.failures.of_sent();
+        Whole {
+            length_s: rounded(measured.whole_s, 6),
+            sent: requests.sent,
+            completed: requests.completed,
+            retried: requests.retried,
+            unanswered: requests.sent.saturating_sub(resolved),
+            seen,
+            server_closed,
+        }
+    }
 }
 
 /// Requests of one name, in the windows that rate and times are about.
@@ -213,13 +232,7 @@ impl SlotResult {
             },
             client: client(measured, order.leave_out_client_bound),
             windows: measured.sum.windows.clone(),
-            whole: Whole {
-                length_s: rounded(measured.whole_s, 6),
-                sent: measured.sum.whole.requests.sent,
-                completed: measured.sum.whole.requests.completed,
-                seen: measured.sum.whole.seen.clone(),
-                server_closed: measured.sum.whole.server_closed,
-            },
+            whole: Whole::of(measured),
             endpoints: endpoints(plan, measured),
             tls: is_secure.then(|| {
                 let Tls { resumption, insecure, .. } = load.tls.clone().unwrap_or_default();

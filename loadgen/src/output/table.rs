@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::result::{Http2Use, SlotResult, Times};
+use super::result::{Http2Use, SlotResult, Times, Whole};
 use crate::record::Timing;
 
 const BARS: usize = 12;
@@ -20,10 +20,15 @@ pub fn render(result: &SlotResult, response_time: &Timing) -> String {
         &format!("{:.1} valid answers/s over {:.3} s", result.rate_rps, result.measured_s),
     );
     line("Requests", &requests(result));
-    for (failure, count) in result.seen.failures.iter().filter(|(_, count)| *count > 0) {
+    // Lead-in and drain included: a server that hangs at the end of a run is a server that hangs.
+    let Whole { seen: whole, unanswered, .. } = &result.whole;
+    for (failure, count) in whole.failures.iter().filter(|(_, count)| *count > 0) {
         line("Failed", &format!("{count} {}", format!("{failure:?}").to_lowercase()));
     }
-    for sample in result.seen.failure_samples.iter() {
+    if *unanswered > 0 {
+        line("Failed", &format!("{unanswered} without an answer when the run was ended"));
+    }
+    for sample in whole.failure_samples.iter() {
         line("", sample);
     }
     let statuses = result.seen.by_status.iter().map(|(status, count)| format!("{status}: {count}"));
@@ -74,9 +79,12 @@ pub fn render(result: &SlotResult, response_time: &Timing) -> String {
 fn requests(result: &SlotResult) -> String {
     let requests = &result.requests;
     let mut text = format!(
-        "{} sent, {} completed, {} unanswered at the end",
+        "{} sent, {} completed, {} on their way at the end",
         requests.sent, requests.completed, requests.unanswered
     );
+    if requests.retried > 0 {
+        let _ = write!(text, ", {} retried on another connection", requests.retried);
+    }
     if requests.unsent + requests.dropped > 0 {
         let _ =
             write!(text, ", {} due but not sent, {} dropped", requests.unsent, requests.dropped);

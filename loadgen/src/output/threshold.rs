@@ -16,8 +16,8 @@ const FIGURES: [Figure; 9] = [
     ("max", true, |result| result.response_time_us.max),
     ("mean", true, |result| result.response_time_us.mean),
     ("rate", false, |result| result.rate_rps),
-    ("failures", false, |result| result.seen.failures.total() as f64),
-    ("unanswered", false, |result| result.requests.unanswered as f64),
+    ("failures", false, |result| result.whole.seen.failures.total() as f64),
+    ("unanswered", false, |result| result.whole.unanswered as f64),
 ];
 
 /// A figure and a bound that it must not cross.

@@ -113,8 +113,8 @@ pub struct Http2 {
     pub streams_allowed: Fewest,
     /// Connections whose end the server announced.
     pub go_aways: u64,
-    /// Requests asked again, because the server said it had not seen them; each is counted once
-    /// among the sent ones.
+    /// Requests asked again, because the server said it had not seen them, or closed the connection
+    /// before it answered; each is counted once among the sent ones.
     pub asked_again: u64,
     pub refused_streams: u64,
     /// Streams the server reset for other reasons.
@@ -180,6 +180,9 @@ pub struct Requests {
     pub unanswered: u64,
     /// Of the unanswered, those answered validly afterwards.
     pub drained: u64,
+    /// Asked again, because the connection had ended without a byte of the answer. Each counts once
+    /// among the sent ones.
+    pub retried: u64,
     /// Open loop: due, but not sent before the end.
     pub unsent: u64,
     /// Open loop: due, and dropped because too many waited for a free connection.

@@ -143,6 +143,24 @@ fn serving_ends_at_a_signal_while_nothing_is_asked() {
     assert_eq!(serving.child.wait().expect("an end").code(), Some(0));
 }
 
+/// A server that hangs at the end of a run is one that failed.
+#[test]
+fn what_fails_while_draining_is_told_and_counts() {
+    let begun = std::time::Instant::now();
+    let server = Server::start(move |mut client| {
+        while client.request().is_some() {
+            if begun.elapsed() < Duration::from_millis(100) {
+                client.write(HELLO);
+            }
+        }
+    });
+    let run = ["run", "-q", "-c", "2", "-d", "300ms", "--timeout", "400ms"];
+    let output = output(&[&run[..], &["--fail-on", "failures>1", &server.url()]].concat());
+    let told = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("2 timeout") && told.contains("failures>1 is true: it is 2"), "{told}");
+}
+
 #[test]
 fn exit_codes() {
     let server = Server::answering(HELLO);

@@ -192,6 +192,7 @@ def _wholes(parts: Sequence[Whole]) -> Whole:
         bytes=_added([it.bytes for it in parts]),
         connections=_added([it.connections for it in parts]),
         server_closed=_of_all(sum, (it.server_closed for it in parts)),
+        retried=_of_all(sum, (it.retried for it in parts)),
     )
 
 

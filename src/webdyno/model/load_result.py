@@ -23,6 +23,9 @@ class Requests(Foreign):
     """Of the unanswered, those that were answered validly after the slot's end."""
     carried: Count = 0
     """On their way when the window began; none without a lead-in."""
+    retried: Count | None = None
+    """Sent once more, because the kept connection ended without a byte of the answer; each is sent
+    once in the other counts. Of webdyno's own generator only."""
 
 
 class Failures(Foreign):
@@ -170,6 +173,8 @@ class Whole(Foreign):
     connections: Connections = Connections()
     server_closed: Count | None = None
     """As in `keepalive`."""
+    retried: Count | None = None
+    """As in `requests`."""
 
 
 class LoadResult(Foreign):
@@ -237,6 +242,7 @@ class LoadResult(Foreign):
             bytes=self.bytes,
             connections=self.connections,
             server_closed=self.keepalive.server_closed,
+            retried=self.requests.retried,
         )
 
     @property

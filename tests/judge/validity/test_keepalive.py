@@ -4,6 +4,7 @@ import pytest
 
 from builders import SimulatedRun
 from judge.validity.broken import found_in, load_with, run_with
+from webdyno.judge.validity import findings
 from webdyno.model.load_result import IdleConnections
 from webdyno.model.records import SlotRecord
 
@@ -13,6 +14,8 @@ from webdyno.model.records import SlotRecord
     [
         ("always", 0, False),
         ("always", 20, False),
+        # Apache's default, one in 100, and some more.
+        ("always", 180, False),
         ("always", 2_000, True),
         (100, 2_000, True),
         ("never", 20_000, False),
@@ -23,9 +26,44 @@ def test_closing_what_should_be_kept_is_told(asked: str | int, closed: int, fire
         keepalive={"asked": asked, "server_closed": closed}, connections={"reused_requests": 0}
     )
     found = found_in(run_with(change))
-    assert ("keep-alive" in found) == fires
+    told = found.get("keep-alive")
+    assert (told is not None and told.severity == "invalid") == fires
     if fires:
-        assert "one in 10 answers" in found["keep-alive"].what
+        assert told is not None
+        assert "one in 10 answers" in told.what
+        # What is measured is how the servers are set up.
+        assert "--set load.keepalive" in told.remedy
+        assert "raise" not in told.remedy
+
+
+def test_a_server_with_a_usual_limit_is_measured_and_told() -> None:
+    closed = load_with(keepalive={"asked": "always", "server_closed": 180})
+    told = found_in(run_with(closed))["keep-alive"]
+    assert (told.severity, told.arm) == ("note", "apache")
+    assert "one in 1" in told.what
+
+
+@pytest.mark.parametrize(("other", "alike"), [(2_000, True), (1_700, True), (1_000, False)])
+def test_arms_that_close_equally_often_are_alike(other: int, alike: bool) -> None:
+    records = run_with(load_with(keepalive={"asked": "always", "server_closed": 2_000})).records
+    change = load_with(keepalive={"asked": "always", "server_closed": other})
+    run = run_with(change, arm="nginx")
+    changed = [
+        theirs if isinstance(theirs, SlotRecord) and theirs.arm == "apache" else ours
+        for ours, theirs in zip(run.records, records, strict=True)
+    ]
+    told = [it for it in findings(run.head, changed) if it.rule == "keep-alive"]
+    assert [it.severity for it in told] == (["note"] if alike else ["invalid", "invalid"])
+    if alike:
+        assert told[0].arm is None
+        assert "close kept connections alike" in told[0].what
+
+
+def test_requests_that_were_sent_once_more_are_told_and_measured() -> None:
+    told = found_in(run_with(load_with(requests={"retried": 3})))["retried"]
+    assert (told.severity, told.arm) == ("note", "apache")
+    assert "36 requests" not in told.what
+    assert "kept connection that the server had just closed" in told.what
 
 
 def test_servers_that_keep_no_connection_are_alike_only_if_all_are() -> None:

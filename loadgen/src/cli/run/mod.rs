@@ -13,7 +13,7 @@ pub use args::{Args, explain};
 
 use super::exit::{CLIENT_BOUND, FAILED, OK, Stop, print, tell, unwritten};
 use super::signals;
-use crate::engine::{Measured, Plan, Window};
+use crate::engine::{EndedBy, Measured, Plan, Window};
 use crate::output::live::LiveLine;
 use crate::output::result::SlotResult;
 use crate::output::{csv, hdr, table};
@@ -56,8 +56,10 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
     for limit in &crossed {
         tell(&format!("{limit} is true: it is {}", limit.actual(result)));
     }
+    let interrupted = measured.ended_by == EndedBy::Interrupt;
     if !crossed.is_empty()
-        || measured.sum.recorder.counts.seen.failures.total() > 0
+        || result.whole.seen.failures.total() > 0
+        || result.whole.unanswered > 0 && !interrupted
         || result.requests.completed == 0
     {
         return FAILED;

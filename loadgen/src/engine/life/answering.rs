@@ -61,6 +61,9 @@ impl Life<'_> {
                 Received::Lost(error) => {
                     let (failure, why) = reasons::lost(&error);
                     self.server_closed(id);
+                    if failure == Failure::Reset && self.is_retried(id) {
+                        return;
+                    }
                     return self.lost(id, failure, &why);
                 }
             }
@@ -89,9 +92,28 @@ impl Life<'_> {
         self.server_closed(id);
         if begun {
             self.lost(id, Failure::Truncated, "closed in the middle of the answer");
-        } else {
+        } else if !self.is_retried(id) {
             self.lost(id, Failure::Reset, "closed without an answer");
         }
+    }
+
+    /// HTTP/1.1: a server may close a kept connection just as it is used again. A request that was
+    /// lost so is asked once more over another one, where that does no harm (RFC 9110 section 9.2.2).
+    fn is_retried(&mut self, id: ConnId) -> bool {
+        let conn = &mut self.pool[id];
+        let may =
+            conn.role == Role::Load && conn.has_answered && !conn.exchange.response.has_begun();
+        let Some(flight) = conn.flight.as_mut().filter(|flight| may && !flight.retried) else {
+            return false;
+        };
+        if !self.plan.requests[flight.ask.request].is_idempotent {
+            return false;
+        }
+        *flight = Flight { retried: true, ..flight.again(self.sight.now_ns) };
+        self.recorder.counts.requests.retried += 1;
+        conn.close();
+        self.reopen(id);
+        true
     }
 
     fn on_answer(&mut self, id: ConnId, done_ns: u64, hangup: bool) {
@@ -115,6 +137,7 @@ impl Life<'_> {
         if conn.role != Role::Idle {
             conn.strikes = 0;
         }
+        conn.has_answered = true;
         self.answered(id, &flight, answer);
         if stays {
             self.pool[id].state = State::Idle;
@@ -161,19 +184,22 @@ impl Life<'_> {
         self.handle_again(id, EventFlags::IN);
     }
 
-    fn on_outcome(&mut self, id: ConnId, mut flight: Flight, outcome: Outcome, done_ns: u64) {
+    fn on_outcome(&mut self, id: ConnId, flight: Flight, outcome: Outcome, done_ns: u64) {
+        // Where nothing is ever answered, asking again could go on for ever.
         let answers = self.pool[id].link().is_some_and(|link| link.answered_ns > 0);
+        let is_idempotent = self.plan.requests[flight.ask.request].is_idempotent;
         match outcome {
             Outcome::Answered(answer) => {
                 self.pool[id].strikes = 0;
                 self.answered(id, &flight, answer);
             }
-            // Where nothing is ever answered, this could go on for ever.
-            Outcome::Trouble(Trouble::Unprocessed, _) if answers && !self.draining => {
-                self.recorder.counts.http2.asked_again += 1;
-                flight.sent_ns = 0;
-                let waiting = self.pool[id].multi.as_mut().map(|multi| &mut multi.waiting);
-                return waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
+            Outcome::Trouble(Trouble::Unprocessed, _) if answers => {
+                return self.ask_again(id, flight);
+            }
+            Outcome::Trouble(Trouble::Unanswered, _)
+                if answers && is_idempotent && !flight.retried =>
+            {
+                return self.ask_again(id, Flight { retried: true, ..flight });
             }
             Outcome::Trouble(trouble, why) => {
                 let http2 = &mut self.recorder.counts.http2;
@@ -183,6 +209,15 @@ impl Life<'_> {
             }
         }
         self.finish(id, flight.lane, done_ns);
+    }
+
+    /// HTTP/2: the request goes to the connection that is opened next.
+    fn ask_again(&mut self, id: ConnId, flight: Flight) {
+        self.recorder.counts.requests.retried += 1;
+        self.recorder.counts.http2.asked_again += 1;
+        let flight = flight.again(self.sight.now_ns);
+        let waiting = self.pool[id].multi.as_mut().map(|multi| &mut multi.waiting);
+        waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
     }
 
     /// HTTP/2: closes a connection that takes no more requests and has none in flight.
@@ -203,7 +238,7 @@ impl Life<'_> {
         if server_ended && !answers || matches!(end, Some(LinkEnd::Lost(Some(_)))) {
             self.strike(id);
         }
-        if waits && !self.draining {
+        if waits {
             self.reopen(id);
         }
     }
@@ -232,10 +267,10 @@ impl Life<'_> {
             return;
         }
         book.counts.requests.completed += 1;
-        if self.over_since_ns.is_some_and(|over_ns| flight.sent_ns <= over_ns) {
+        let sent_ns = flight.first_sent_ns;
+        if self.over_since_ns.is_some_and(|over_ns| sent_ns <= over_ns) {
             book.counts.requests.drained += 1;
         }
-        let sent_ns = flight.sent_ns;
         let from_ns = self.plan.is_open().then(|| flight.ask.due_ns.unwrap_or(sent_ns));
         if from_ns.is_none_or(|from_ns| self.told_ns.contains(&from_ns)) {
             book.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, from_ns);
@@ -256,7 +291,7 @@ impl Life<'_> {
             book.times.endpoints.at(endpoint).failed += 1;
         }
         if failure == Failure::Timeout {
-            let from_ns = flight.ask.due_ns.unwrap_or(flight.sent_ns);
+            let from_ns = flight.ask.due_ns.unwrap_or(flight.first_sent_ns);
             if !self.plan.is_open() || self.told_ns.contains(&from_ns) {
                 book.times.waited.record(self.sight.now_ns.saturating_sub(from_ns));
             }

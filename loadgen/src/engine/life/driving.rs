@@ -8,6 +8,7 @@ use super::{Life, Timer};
 use crate::clock::MILLISECOND_NS;
 use crate::engine::poll::away_until_ns;
 use crate::engine::pool::{ConnId, Multi, Role, State, is_hangup};
+use crate::engine::reasons;
 use crate::record::Failure;
 
 /// Answers must not wait until thousands of connections are opened, each of which can take
@@ -35,7 +36,11 @@ impl Life<'_> {
             return None;
         }
         let mut attended = std::mem::take(&mut self.attended);
-        attended.retain(|id| self.is_our_turn(*id));
+        attended.retain(|id| {
+            let stays = self.is_our_turn(*id);
+            self.pool[*id].is_attended = stays;
+            stays
+        });
         self.attended = attended;
         // What is due already waits for a lane.
         let due_ns = self.asks.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns)?;
@@ -46,7 +51,7 @@ impl Life<'_> {
     }
 
     pub(super) fn attend(&mut self, id: ConnId) {
-        if self.plan.quantum_ns > 0 {
+        if self.plan.quantum_ns > 0 && !std::mem::replace(&mut self.pool[id].is_attended, true) {
             self.attended.push(id);
         }
     }
@@ -180,7 +185,7 @@ impl Life<'_> {
             State::Connecting | State::Opening => Some(conn.began_ns),
             // Slow readers wait on purpose.
             _ if conn.role == Role::Slow => None,
-            _ => conn.in_flight().map(|flight| flight.sent_ns).min(),
+            _ => conn.waits_since_ns(),
         }
     }
 
@@ -208,6 +213,47 @@ impl Life<'_> {
             self.failed(id, &flight, Failure::Timeout, &why);
             self.finish(id, flight.lane, self.sight.now_ns);
         }
+        let allowed = self.pool[id].link().map_or(0, |link| link.allowed);
+        let why =
+            format!("no stream was free within {seconds} s ({allowed} at a time are allowed)");
+        for flight in self.pool[id].take_waiting(|flight| flight.waits_since_ns <= sent_ns) {
+            self.failed(id, &flight, reasons::unsent(&flight), &why);
+            self.finish(id, flight.lane, self.sight.now_ns);
+        }
         self.unsent.push(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::asks::Supplies;
+    use crate::engine::exchange::Scratch;
+    use crate::engine::life::Life;
+    use crate::engine::plan::Plan;
+    use crate::engine::poll::Poll;
+    use crate::engine::pool::Pool;
+
+    /// Each is looked at in every turn, and an answer may come in thousands of pieces.
+    #[test]
+    fn a_connection_is_attended_once() {
+        let order = serde_json::json!({
+            "requests": [{"url": "http://127.0.0.1:1/"}], "duration_s": 1.0,
+            "load": {"loop": "open", "connections": 2, "send_lag_budget_s": 0.001,
+                     "arrivals": {"stages": [{"rate_per_s": 1.0}]}},
+        });
+        let plan = Plan::new(serde_json::from_value(order).expect("an order")).expect("a plan");
+        let part = Supplies::new(&plan, 1).expect("supplies").part(&plan, 0);
+        let (mut pool, mut scratch) = (Pool::default(), Scratch::new());
+        let poll = Poll::new().expect("a poll");
+        let mut life = Life::new(&plan, &mut pool, &poll, &mut scratch, part);
+        let id = life.conns[0][1];
+        for _ in 0..3 {
+            life.attend(id);
+            life.attend(id);
+            assert_eq!(life.attended, [id]);
+            // It has nothing to do, so it is dropped and may come again.
+            life.looks_away_until_ns();
+            assert!(life.attended.is_empty());
+        }
     }
 }

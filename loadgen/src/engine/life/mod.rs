@@ -204,24 +204,29 @@ impl<'a> Life<'a> {
 
     /// The server can't be reached: as asked, or for the whole timeout where only a count could
     /// end the slot.
-    pub fn gave_up(&self) -> bool {
-        let since = self.unreachable_since_ns;
-        let patience_ns = self.plan.timeout_ns;
-        let endless = self.plan.duration_ns == u64::MAX;
+    pub fn gave_up(&mut self) -> bool {
+        let since = self.unreachable_since_ns.filter(|_| self.plan.duration_ns == u64::MAX);
+        if since.is_some_and(|since| self.sight.now_ns - since >= self.plan.timeout_ns) {
+            // Other connections, or other targets, may be fine.
+            let is_open = |id: &ConnId| matches!(self.pool[*id].state, State::Idle | State::Busy);
+            if !self.conns.iter().flatten().any(is_open) {
+                return true;
+            }
+            self.unreachable_since_ns = None;
+        }
         self.hopeless
-            || endless && since.is_some_and(|since| self.sight.now_ns - since >= patience_ns)
     }
 
-    /// How many requests of the load are on their way.
-    pub fn in_flight(&self) -> usize {
+    /// How many requests of the load are on their way, or wait to be asked again.
+    pub fn unresolved(&self) -> usize {
         let of_load = self.conns.iter().flat_map(|ids| &ids[..self.connections]);
-        of_load.map(|id| self.pool[*id].in_flight().count()).sum()
+        of_load.map(|id| self.pool[*id].unresolved().count()).sum()
     }
 
     /// From here on valid answers to what was sent before are late.
     pub fn window_is_over(&mut self) {
         self.over_since_ns = Some(self.sight.now_ns);
-        self.recorder.counts.requests.unanswered = self.in_flight() as u64;
+        self.recorder.counts.requests.unanswered = self.unresolved() as u64;
     }
 
     /// Nothing more is asked. What is due and not sent by now, or not answered, enters the times
@@ -231,6 +236,7 @@ impl<'a> Life<'a> {
         self.timers.clear();
         let mut unsent = Vec::from_iter(self.asks.end());
         let mut unanswered = Vec::new();
+        let mut asked_again = Vec::new();
         for id in self.conns.iter().flatten() {
             let conn = &mut self.pool[*id];
             if conn.role == Role::Slow {
@@ -239,17 +245,14 @@ impl<'a> Life<'a> {
                 conn.close();
                 continue;
             }
-            unanswered.extend(conn.in_flight().map(|flight| flight.ask));
-            let waiting = conn.multi.iter_mut().flat_map(|multi| multi.waiting.drain(..));
-            let waiting: Vec<Flight> =
-                waiting.chain(conn.flight.take_if(|flight| flight.sent_ns == 0)).collect();
-            for flight in waiting {
-                // What was to be asked again had been counted as sent.
-                self.recorder.counts.requests.unanswered += u64::from(flight.counted);
-                unsent.push(flight.ask);
-            }
+            unsent.extend(conn.take_waiting(|it| !it.is_counted()).iter().map(|it| it.ask));
+            let before = unanswered.len();
+            unanswered.extend(conn.unresolved().map(|flight| flight.ask));
             if conn.state == State::Resting {
                 conn.state = State::Closed;
+                if unanswered.len() > before {
+                    asked_again.push(*id);
+                }
             }
         }
         self.awaited = unanswered.len();
@@ -267,15 +270,26 @@ impl<'a> Life<'a> {
         }
         let busy = |id: &&ConnId| self.pool[**id].state == State::Busy;
         self.beside.idle.counts.requests.unanswered = self.idle.iter().filter(busy).count() as u64;
+        asked_again.into_iter().for_each(|id| self.reopen(id));
     }
 
     /// Closes the connections on which something is not finished; tells how many idle ones are
-    /// held.
+    /// held. In a closed loop what was never answered enters the times with how long it has waited;
+    /// in an open one it has done so when the slot was settled.
     pub fn close_unfinished(&mut self) -> u64 {
+        if !self.plan.is_open() {
+            for id in self.conns.iter().flat_map(|ids| &ids[..self.connections]) {
+                for flight in self.pool[*id].unresolved() {
+                    let waited_ns = self.sight.now_ns.saturating_sub(flight.first_sent_ns);
+                    self.recorder.times.waited.record(waited_ns);
+                }
+            }
+        }
         for id in self.conns.iter().flatten().chain(&self.idle) {
             let conn = &mut self.pool[*id];
             let settled = matches!(conn.state, State::Idle | State::Closed);
-            if !settled || conn.in_flight().next().is_some() {
+            if !settled || conn.unresolved().next().is_some() {
+                conn.take_waiting(|_| true);
                 conn.flight = None;
                 conn.close();
             }

@@ -55,7 +55,7 @@ impl Life<'_> {
         conn.began_ns = began_ns;
         if conn.role == Role::Idle {
             let ask = Ask { request: IDLE_ASKS, due_ns: None, ready_ns: 0 };
-            conn.flight = Some(Flight::new(conn.number, ask));
+            conn.flight = Some(Flight::new(conn.number, ask, began_ns));
         }
         let waiting = conn.multi.iter_mut().flat_map(|multi| &mut multi.waiting);
         for flight in waiting.chain(&mut conn.flight) {
@@ -219,15 +219,29 @@ impl Life<'_> {
         let conn = &mut self.pool[id];
         let text = format!("connect to {}: {why}", self.plan.origins[conn.origin]);
         conn.close();
-        let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.counts.seen.failures.count(Failure::Connect);
-        book.counts.seen.failure_samples.keep(text);
-        if conn.role != Role::Idle {
+        let role = conn.role;
+        self.strike(id);
+        // A user goes on with the others of several targets, and asks nothing again when all is over.
+        let gives_up = role != Role::Idle && (self.draining || self.conns.len() > 1);
+        let given_up = self.pool[id].take_waiting(|_| gives_up);
+        if role != Role::Idle {
             self.unreachable_since_ns.get_or_insert(self.sight.now_ns);
         }
-        self.strike(id);
-        if !self.draining {
-            self.reopen(id);
+        if given_up.is_empty() {
+            let book = book_of(role, &mut self.recorder, &mut self.beside);
+            book.counts.seen.failures.count(Failure::Connect);
+            book.counts.seen.failure_samples.keep(text);
+            if !self.draining {
+                self.reopen(id);
+            }
+            return;
+        }
+        for flight in given_up {
+            self.failed(id, &flight, reasons::unsent(&flight), &text);
+            match self.draining {
+                true => self.awaited = self.awaited.saturating_sub(1),
+                false => self.at(self.sight.now_ns, Timer::Free(flight.lane)),
+            }
         }
     }
 }

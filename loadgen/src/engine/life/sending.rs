@@ -1,10 +1,11 @@
 //! A lane is free and takes a request on, which is sent.
 
-use super::{Life, book_of, turned_to};
+use super::{Life, Timer, book_of, turned_to};
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
-use crate::engine::link::Link;
+use crate::engine::link::{Handed, Link};
 use crate::engine::pool::{ConnId, Multi, Role, State};
+use crate::engine::reasons;
 use crate::order::Unit;
 use crate::schedule::Ask;
 
@@ -93,10 +94,11 @@ impl Life<'_> {
     fn start(&mut self, lane: usize, ask: Ask) {
         let number = self.number_of(lane);
         let id = self.conns[self.plan.requests[ask.request].origin][number];
+        let flight = Flight::new(lane, ask, self.sight.now_ns);
         let conn = &mut self.pool[id];
         match &mut conn.multi {
-            Some(multi) => multi.waiting.push_back(Flight::new(lane, ask)),
-            None => conn.flight = Some(Flight::new(lane, ask)),
+            Some(multi) => multi.waiting.push_back(flight),
+            None => conn.flight = Some(flight),
         }
         match conn.state {
             State::Idle => self.send(id),
@@ -166,12 +168,16 @@ impl Life<'_> {
             return;
         };
         turned_to(flight, sent_ns, &self.told_ns, &mut self.recorder);
-        (flight.sent_ns, flight.counted) = (sent_ns, true);
+        let is_first = !flight.is_counted();
+        flight.sent_ns = sent_ns;
+        if is_first {
+            flight.first_sent_ns = sent_ns;
+        }
         conn.state = State::Busy;
-        let reused = conn.requests > 0;
+        let reused = is_first && conn.requests > 0;
         conn.requests += 1;
         let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.counts.requests.sent += 1;
+        book.counts.requests.sent += u64::from(is_first);
         book.counts.seen.connections.reused_requests += u64::from(reused);
     }
 
@@ -194,20 +200,26 @@ impl Life<'_> {
         while !waiting.is_empty() && link.has_room() {
             let sent_ns = self.sight.look();
             let Some(mut flight) = waiting.pop_front() else { return };
-            let asked_before = flight.counted;
             let request = &self.plan.requests[flight.ask.request];
             let Some(message) = &request.message else { return };
             turned_to(&mut flight, sent_ns, &self.told_ns, &mut self.recorder);
-            (flight.sent_ns, flight.counted) = (sent_ns, true);
             let hash = self.memory[flight.ask.request].next_hash(request, true);
             let number = flight.lane / self.connections;
-            if !link.send(number, flight, message, request.is_head, hash) {
-                let unsent = Flight { sent_ns: 0, counted: asked_before, ..flight };
-                return waiting.push_front(unsent);
+            let is_first = !flight.is_counted();
+            let first_sent_ns = if is_first { sent_ns } else { flight.first_sent_ns };
+            let sent = Flight { sent_ns, first_sent_ns, ..flight };
+            match link.send(number, sent, message, request.is_head, hash) {
+                Handed::Over => {}
+                Handed::Ended => return waiting.push_front(flight),
+                Handed::Refused(error) => {
+                    let why = format!("can't be sent over HTTP/2: {error}");
+                    self.failed(id, &flight, reasons::unsent(&flight), &why);
+                    return self.at(sent_ns, Timer::Free(flight.lane));
+                }
             }
-            self.recorder.counts.requests.sent += u64::from(!asked_before);
+            self.recorder.counts.requests.sent += u64::from(is_first);
             self.recorder.counts.seen.connections.reused_requests +=
-                u64::from(!asked_before && conn.requests > 0);
+                u64::from(is_first && conn.requests > 0);
             conn.requests += 1;
             if conn.requests >= self.plan.requests_per_connection {
                 link.retire();

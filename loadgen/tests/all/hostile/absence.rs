@@ -62,6 +62,9 @@ fn what_hangs_at_the_end_is_unanswered() {
                       "load": {"connections": 3, "timeout_s": 0.1}});
     let result = run(&order(&server.url(), 1, more));
     expect(&result, &[("/requests/unanswered", 3), ("/requests/drained", 0)]);
+    // Whoever waits in a closed loop waits through its end.
+    expect(&result, &[("/whole/failures/timeout", 3), ("/whole/unanswered", 0)]);
+    expect(&result, &[("/response_time_us/count", 3)]);
 }
 
 #[test]
@@ -104,6 +107,18 @@ fn refused_connects() {
     assert_eq!(result["ended_by"], "unreachable");
 }
 
+/// Users of several targets go on with those that live.
+#[test]
+fn a_dead_target_among_others_keeps_nobody() {
+    let dead = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("one");
+    let server = Server::answering(HELLO);
+    let requests = json!([{"url": server.url()}, {"url": format!("http://{dead}/")}]);
+    let more = json!({"requests": requests, "sequence": [0, 1], "load": {"connections": 3}});
+    let result = run(&order(&server.url(), 30, more));
+    expect(&result, &[("/requests/completed", 15), ("/failures/connect", 15)]);
+    assert_eq!(result["ended_by"], "count");
+}
+
 #[test]
 fn a_server_that_dies_and_comes_back() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -128,8 +143,8 @@ fn a_server_that_dies_and_comes_back() {
         &result,
         &[
             ("/requests/sent", 50),
-            ("/requests/completed", 49),
-            ("/failures/reset", 1),
+            ("/requests/completed", 50),
+            ("/requests/retried", 1),
             ("/connections/opened", 2),
         ],
     );

@@ -4,6 +4,7 @@ mod absence;
 mod answers;
 mod connections;
 mod idle;
+mod kept;
 use crate::support::{Server, expect, order, run};
 use serde_json::json;
 

@@ -40,6 +40,7 @@ RULES: tuple[Rule, ...] = (
     run.INCIDENT,
     certificate.CERTIFICATE,
     *SLOT_RULES,
+    keepalive.RETRIED,
     network.LINK_BOUND,
     *trend.RULES,
     *servers.COUNT_RULES,

@@ -92,8 +92,9 @@ RESETS = _failure_rule(
     "resets",
     "reset",
     "connection reset by the server",
-    "Servers reset connections when a worker dies or a queue overflows: read the error log in the "
-    "run's folder, and raise worker, connection or backlog limits.",
+    "No answer came over a new connection, or to a request that must not be sent twice, such as a "
+    "POST. Read the error log in the run's folder: a worker that dies or a full queue does that. "
+    "Where the server only ends kept connections: --set load.keepalive=never.",
 )
 
 REFUSED = _failure_rule(
