@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.model.mistake import Mistake
-from webdyno.workload import Log, Privacy, Wanted, read_log
-from webdyno.workload.lines import Access, Unreadable, read_line
+from webdyno.workload import Log, Privacy, Wanted, read_logs
+from webdyno.workload.formats import Access, Unreadable, read_line
 from workload.made import BEGIN_S, line, read
 
 CADDY = {
@@ -72,14 +72,14 @@ NGINX = {
 )
 def test_each_format_says_the_same(text: str, time_s: float, first: bool | None) -> None:
     found = read_line(text.encode())
-    assert found[0] == time_s
-    assert found[2:-1] == (b"GET", b"/a?b=c", 200, 12, first)
+    assert found.time_s == time_s
+    assert found[3:8] == (b"GET", b"/a?b=c", 200, 12, first)
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("nonsense", "neither the common nor the combined"),
+        ("nonsense", "none of the formats"),
         ('h - - [22/Nov/2025:08:26:40 +0000] "\\x16\\x03\\x01" 400 0', "no request such as GET"),
         ('h - - [99/Nov/2025:08:26:40 +0000] "GET / HTTP/1.1" 200 1', "there never was"),
         ('h - - [22/Nop/2025:08:26:40 +0000] "GET / HTTP/1.1" 200 1', "no time such as"),
@@ -184,7 +184,11 @@ def test_compressed_logs_and_har_files_are_read(tmp_path: Path) -> None:
 def test_a_har_file_has_to_tell_when_it_was_asked(
     tmp_path: Path, mark: str, started: dict[str, object], told: str
 ) -> None:
-    entry = {**started, "request": {"method": "GET", "url": "https://shop.example/"}}
+    entry = {
+        **started,
+        "request": {"method": "GET", "url": "https://shop.example/"},
+        "response": {"status": 200},
+    }
     har = tmp_path / "a.har"
     har.write_text(mark + json.dumps({"log": {"entries": [entry]}}), encoding="utf-8")
     with pytest.raises(Mistake) as refused:
@@ -202,12 +206,16 @@ def test_a_file_without_requests_is_refused_with_its_name(tmp_path: Path, conten
         _log(path)
 
 
-def test_a_cut_gzip_file_is_refused(tmp_path: Path) -> None:
+def test_of_a_cut_gzip_file_what_is_there_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(line().encode())[:-9])
-    with pytest.raises(Mistake, match=r"a\.gz: can't be read"):
+    path.write_bytes(gzip.compress((line("/a") * 5).encode())[:-9])
+    log = _log(path)
+    assert 0 < len(log) <= 5
+    assert log.notes == [f"{path} ends too early or is damaged; what was read before that is used"]
+    path.write_bytes(gzip.compress(line().encode())[:12])
+    with pytest.raises(Mistake, match=r"a\.gz: there is no request.*; .*ends too early"):
         _log(path)
 
 
 def _log(path: Path) -> Log:
-    return read_log(path, Wanted(), Privacy("drop", "hash"))
+    return read_logs([path], Wanted(), Privacy("drop", "hash"))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.workload import Privacy, Wanted, read_log
-from webdyno.workload.lines import read_line
+from webdyno.workload import Privacy, Wanted, read_logs
+from webdyno.workload.formats import read_line
 from workload.test_lines import CADDY, NGINX
 
 COMMON = 'h - - [22/Nov/2025:08:26:40 +0000] "GET / HTTP/1.1" 200 12'
@@ -28,7 +28,8 @@ def test_times_beside_the_text_formats_are_read(ms: int, line: str, end: str) ->
         f"{line} {ms * 1000}",  # Apache's %D
         f"{line} {seconds}",
         f'{line} "{seconds}"',
-        f'{line} "10.0.0.1, 10.0.0.2" {seconds} 0.001 .',
+        f'{line} "10.0.0.1, 10.0.0.2" {seconds} .',
+        f"{line} 3600.001 {seconds}",
         f"{line} rt={seconds}",
         f'{line} rt=9.999 uct="0.000" uht="0.001" urt="{seconds}"',
     ):
@@ -110,5 +111,5 @@ def test_a_browser_s_waiting_has_the_way_in_it_which_is_taken_off(tmp_path: Path
     ]
     file = tmp_path / "a.har"
     file.write_text(json.dumps({"log": {"entries": told}}), encoding="utf-8")
-    found = read_log(file, Wanted(), Privacy("drop", "hash")).took_s
+    found = read_logs([file], Wanted(), Privacy("drop", "hash")).took_s
     np.testing.assert_allclose(found, [0.001, np.nan, 0, 0.0425, np.nan, np.nan], atol=1e-6)

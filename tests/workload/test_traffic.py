@@ -1,5 +1,6 @@
 """From a log to a load that `run` and `duel` take."""
 
+import io
 import tomllib
 from pathlib import Path
 
@@ -158,5 +159,26 @@ def test_the_table_says_what_was_left_out_and_hidden(
     out, err = capfd.readouterr()
     assert "3 queries" in out
     assert "1 lines that are no request" in out
-    assert "a.log:4: is in neither" in err
+    assert "a.log:4: is in none of the formats" in err
     assert "\x1b" not in out + err
+
+
+def test_notes_on_the_log_and_several_files_reach_the_terminal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(line() * 15)
+    logs = (tmp_path / "a.log", tmp_path / "b.log")
+    assert webdyno("workload", *logs, "-o", tmp_path / "t.toml", "--speed", 2) == 0
+    out, err = capfd.readouterr()
+    assert "requests     30 in" in out
+    assert "note: all 30 requests come from one address" in err
+
+
+def test_standard_input_is_a_log_and_an_unknown_flag_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line().encode())))
+    assert webdyno("workload", "-", "-o", tmp_path / "t.toml") == 0
+    with pytest.raises(Mistake, match="Unknown option: --ouptut"):
+        webdyno("workload", "-", "--ouptut", tmp_path / "t.toml")

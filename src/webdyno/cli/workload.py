@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,13 +21,18 @@ SLOWEST, FASTEST = 1e-6, 1e6
 
 
 def workload(
-    log: Annotated[
-        Path,
+    logs: Annotated[
+        list[Path],
         Parameter(
-            help="An access log: combined or common format, nginx's or Caddy's JSON, a HAR file; "
-            ".gz as well."
+            name="LOG",
+            help="Access logs of nginx, Apache, Caddy, Traefik, Envoy, HAProxy, IIS, CloudFront or "
+            "Amazon's load balancers, or a HAR file; packed by gzip, bzip2 or xz as well. "
+            "-: standard input.",
+            negative=(),
+            allow_leading_hyphen=True,
         ),
     ],
+    /,
     *,
     output: Annotated[Path, Parameter(name=["-o", "--output"], help="The file to write.")] = Path(
         "traffic.toml"
@@ -98,6 +104,10 @@ def workload(
 
         webdyno duel nginx apache-event --catalog copy --site twin --requests traffic.toml
 
+        webdyno workload access.log access.log.1 access.log.2.gz
+
+        kubectl logs deploy/ingress | webdyno workload -
+
         webdyno workload access.log.gz --from 2026-11-22T18:00 --to 2026-11-22T19:00 --speed 10
 
         webdyno workload access.log --replay traffic.replay
@@ -110,13 +120,14 @@ def workload(
         Manner,
         Privacy,
         Wanted,
-        read_log,
+        read_logs,
         traffic_of,
         write_twin,
     )
 
-    if not log.is_file():
-        raise Mistake(f"{log}: there is no such file")
+    for log in logs:
+        if str(log).startswith("-") and str(log) != "-":
+            raise Mistake(f"Unknown option: {log}; webdyno workload --help has them all")
     for written in (output, replay):
         if written is not None and written.exists() and not force:
             raise Mistake(f"{written} is there already; --force writes over it")
@@ -131,7 +142,8 @@ def workload(
     )
     if wanted.from_s >= wanted.to_s:
         raise Mistake(f"--from {from_} --to {to}: the end should be after the beginning")
-    read = read_log(log, wanted, Privacy(queries, path_parts))
+    with _progress() as progress:
+        read = read_logs(logs, wanted, Privacy(queries, path_parts), progress)
     named = None if replay is None else os.path.relpath(replay, output.parent)
     traffic = traffic_of(
         read, Manner(loop, speed), twin=twin_of if twin else None, replay_file=named
@@ -144,8 +156,10 @@ def workload(
         write_twin(twin, traffic.twin)
         served = ["--catalog", str(twin), "--site", NAME]
     for bad in read.bad:
-        tell(f"{log}:{bad.line}: {bad.why}")
+        tell(f"{bad.file}:{bad.line}: {bad.why}")
     _print(traffic.workload)
+    for note in read.notes:
+        tell(f"note: {note}")
     duel = command("duel", "A", "B", *served, "--requests", str(output))
     tell(f"{output} has the load: {duel}")
     if traffic.workload.pages:
@@ -156,6 +170,15 @@ def workload(
         both = "--vary load.arrivals=poisson,replay"
         tell(f"{replay} has the log's own timetable; to measure with both: {duel} {both}")
     return Exit.OK
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show on a terminal how far reading is."""
+    with plain_console(stderr=True).status("reading") as status:
+        yield lambda name, line, requests: status.update(
+            f"{name}: line {text.number(line)}, {text.count(requests, 'request')}"
+        )
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

@@ -1,9 +1,21 @@
 """HAR files (HTTP Archive 1.2), as browsers save them from their network panel."""
 
+import base64
+import binascii
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
 from pydantic import Field, ValidationError
 
 from webdyno.model.base import Foreign
+from webdyno.model.format import count
 from webdyno.model.mistake import Mistake
+
+SWITCHING = 101
+_NOT_FETCHED = ("Memory Cache", "Disk Cache", "Service Worker", "Inspector Override")
+"""What Safari calls the ways that lead to no server."""
 
 
 class Pair(Foreign):
@@ -16,6 +28,7 @@ class Pair(Foreign):
 class PostData(Foreign):
     """What a request sends."""
 
+    mime_type: str = Field(default="", alias="mimeType")
     text: str = ""
     encoding: str = ""
 
@@ -33,6 +46,7 @@ class Content(Foreign):
     """An answer's body, unpacked."""
 
     size: int = 0
+    mime_type: str = Field(default="", alias="mimeType")
 
 
 class HarResponse(Foreign):
@@ -42,6 +56,7 @@ class HarResponse(Foreign):
     body_bytes: int = Field(default=-1, alias="bodySize")
     """As sent; -1 where the browser doesn't know."""
     content: Content = Content()
+    by_service_worker: object = Field(default=None, alias="_fetchedViaServiceWorker")
 
 
 class Timings(Foreign):
@@ -55,10 +70,25 @@ class HarEntry(Foreign):
     """A request with its answer."""
 
     started: str | None = Field(default=None, alias="startedDateTime")
-    connection: str = ""
+    connection: str | None = None
     request: HarRequest
     response: HarResponse = HarResponse()
     timings: Timings | None = None
+    kind: object = Field(default=None, alias="_resourceType")
+    """As Chrome calls it: `eventsource`, `preflight`."""
+    cache: object = Field(default=None, alias="_fromCache")
+    """Chrome's `disk` or `memory`."""
+    fetched: object = Field(default=None, alias="_fetchType")
+    """Safari's `Disk Cache`, `Service Worker`."""
+
+
+class OwnRequests(NamedTuple):
+    """The requests of a HAR file that a server of the page's own had to answer."""
+
+    entries: list[tuple[int, HarEntry]]
+    """With their numbers in the file."""
+    left_out: str | None
+    """What isn't among them and why, as a sentence; None where nothing was left out."""
 
 
 class _Log(Foreign):
@@ -77,6 +107,73 @@ def har_entries(text: str, place: str) -> list[HarEntry]:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])
         raise no_har(place, f"{where} {fault['msg'].lower()}".strip()) from None
+
+
+def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
+    """Keep what the first one's server answered; raise Mistake where it is nothing."""
+    kept, left_out = list[tuple[int, HarEntry]](), Counter[str]()
+    origin = next((_origin(it) for it in entries if not _left_out(it)), None)
+    for number, entry in enumerate(entries):
+        why = _left_out(entry)
+        if why is None and _origin(entry) != origin:
+            why = f"to others than {origin}"
+        if why is None:
+            kept.append((number, entry))
+        else:
+            left_out[why] += 1
+    why_each = "; ".join(f"{many} {why}" for why, many in left_out.items())
+    told = f"{place}: {count(left_out.total(), 'request')} left out: {why_each}"
+    if not kept:
+        said = f" ({why_each})" if left_out else ""
+        raise Mistake(
+            f"{place}: there is no request in it that a server answered{said}; save it while the "
+            "page loads"
+        )
+    return OwnRequests(kept, told if left_out else None)
+
+
+def _left_out(entry: HarEntry) -> str | None:
+    """Say why an entry is no request that a load could make; None where it is one."""
+    request, response = entry.request, entry.response
+    scheme = request.url.partition(":")[0].lower()
+    if scheme in {"ws", "wss"} or response.status == SWITCHING or entry.kind == "websocket":
+        return "over WebSockets"
+    if scheme not in {"http", "https"}:
+        return "for data:, blob: and the like, which no server is asked for"
+    if entry.kind == "eventsource" or response.content.mime_type.startswith("text/event-stream"):
+        return "for streams (server-sent events), which have no end"
+    if entry.kind == "preflight" or _is_preflight(request):
+        return "as preflight (OPTIONS), which a browser makes by itself"
+    if entry.cache or response.by_service_worker or entry.fetched in _NOT_FETCHED:
+        return "answered from the browser's cache or a service worker"
+    if not response.status:
+        return "without an answer (blocked, or given up)"
+    return None
+
+
+def _is_preflight(request: HarRequest) -> bool:
+    names = {header.name.lower() for header in request.headers}
+    return request.method.upper() == "OPTIONS" and "access-control-request-method" in names
+
+
+def _origin(entry: HarEntry) -> str:
+    try:
+        return urlsplit(entry.request.url).netloc
+    except ValueError:
+        return ""
+
+
+def body_of(entry: HarEntry, place: str) -> bytes:
+    """Give what a request sent; raise Mistake where that can't be read."""
+    data = entry.request.post_data
+    if data is None or entry.request.method.upper() in {"GET", "HEAD"}:
+        return b""
+    if data.encoding != "base64":
+        return data.text.encode(errors="replace")
+    try:
+        return base64.b64decode(data.text, validate=True)
+    except (binascii.Error, ValueError):
+        raise Mistake(f"{place}: a body in it is no base64") from None
 
 
 def no_har(place: str, why: str) -> Mistake:

@@ -7,11 +7,12 @@ import numpy as np
 from webdyno.model.replay import Replay
 from webdyno.model.workload import Workload
 from webdyno.workload.fidelity import fidelity
-from webdyno.workload.lines import moment_of
-from webdyno.workload.log import Log, Wanted, read_log
+from webdyno.workload.formats.times import moment_of
+from webdyno.workload.log import Log, Wanted
 from webdyno.workload.pages import cost_of_each, page_costs, pages_of
 from webdyno.workload.popularity import popularity
 from webdyno.workload.privacy import Privacy, Treatment
+from webdyno.workload.read import read_logs
 from webdyno.workload.replayed import replay_of
 from webdyno.workload.rhythm import arrivals, sessions, spread
 from webdyno.workload.traffic import (
@@ -33,7 +34,7 @@ __all__ = [
     "Treatment",
     "Wanted",
     "moment_of",
-    "read_log",
+    "read_logs",
     "traffic_of",
     "write_twin",
 ]

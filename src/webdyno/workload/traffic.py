@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import tomli_w
 
+from webdyno.definitions.traffic.parts import with_body
 from webdyno.model.request import MOST_REQUESTS
 from webdyno.model.workload import Connections, Popularity, Workload
 from webdyno.workload.log import Floats, Log
@@ -97,7 +98,9 @@ def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
             entry["weight"] = float(f"{share * scale:.6g}")
         if statuses.get(number, SUCCESS) != SUCCESS:
             entry["status"] = statuses[number]
-        entries.append(entry)
+        if asked.content_type:
+            entry["headers"] = {"Content-Type": asked.content_type}
+        entries.append(with_body(entry, asked.body))
     return entries
 
 

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from webdyno.definitions.traffic import read_har, read_request_file
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request
+from webdyno.workload import Manner, Privacy, Wanted, read_logs, traffic_of
 
 
 def har(*requests: Mapping[str, object], status: int = 200) -> str:
@@ -60,9 +62,98 @@ def test_a_har_file_gives_the_page_s_own_requests_with_how_often_they_came(tmp_p
         },
     ]
     assert told
-    assert "1 requests to others than shop.example" in told
+    assert "1 request left out: 1 to others than shop.example" in told
     for entry in entries:
         Request.model_validate(entry)
+
+
+def entry(url: str, status: int = 200, method: str = "GET", **more: object) -> dict[str, object]:
+    response = {"status": status, "bodySize": -1}
+    for name in ("content", "_fetchedViaServiceWorker"):
+        if name in more:
+            response[name] = more.pop(name)  # type: ignore[assignment]
+    return {
+        "startedDateTime": "2026-11-22T10:15:03.131Z",
+        "request": {"method": method, "url": url, "headers": more.pop("headers", [])},
+        "response": response,
+        **more,
+    }
+
+
+SHOP = "https://shop.example"
+WAITED: dict[str, Any] = {"timings": {"wait": 30.0}, "connection": "443"}
+RECORDED = [
+    entry("https://ads.example/x", 0),
+    entry(f"{SHOP}/", **WAITED),
+    entry(f"{SHOP}/api?page=1", 304, **WAITED),
+    entry(f"{SHOP}/a.css", _fromCache="disk", timings={"wait": 0.05}),
+    entry(f"{SHOP}/b.css", _fetchType="Memory Cache", timings={"wait": 0.05}),
+    entry(f"{SHOP}/c.js", _fetchedViaServiceWorker=True, _fromCache=None, connection=None),
+    entry("data:image/svg+xml;base64,PHN2Zy8+"),
+    entry("blob:https://shop.example/0b5c-worker"),
+    entry("https://cdn.example/lib.js"),
+    entry(f"{SHOP}/api", 204, "OPTIONS", _resourceType="preflight"),
+    entry(
+        f"{SHOP}/api",
+        204,
+        "OPTIONS",
+        headers=[{"name": "Access-Control-Request-Method", "value": "PUT"}],
+    ),
+    entry(f"{SHOP}/gone", 0),
+    entry("wss://shop.example/ws", 101),
+    entry(f"{SHOP}/events", content={"mimeType": "text/event-stream;charset=utf-8"}),
+    entry(f"{SHOP}/more-events", _resourceType="eventsource"),
+]
+POSTED = entry(f"{SHOP}/cart", 201, "POST", **WAITED)
+POSTED["request"] = {
+    "method": "POST",
+    "url": f"{SHOP}/cart",
+    "headers": [{"name": "content-type", "value": "application/json"}],
+    "postData": {"mimeType": "application/json", "text": '{"id": 7}'},
+}
+WHY = (
+    "13 requests left out: 2 without an answer (blocked, or given up); 3 answered from the "
+    "browser's cache or a service worker; 2 for data:, blob: and the like, which no server is "
+    "asked for; 1 to others than shop.example; 2 as preflight (OPTIONS), which a browser makes by "
+    "itself; 1 over WebSockets; 2 for streams (server-sent events), which have no end"
+)
+
+
+def test_what_a_load_could_not_ask_for_is_left_out_and_told_by_why(tmp_path: Path) -> None:
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [*RECORDED, POSTED]}}))
+    entries, told = read_har(tmp_path / "a.har")
+    assert [(it["method"], it["path"], it.get("status")) for it in entries] == [
+        ("GET", "/", 200),
+        ("GET", "/api?page=1", None),
+        ("POST", "/cart", 201),
+    ]
+    assert told == f"--har {tmp_path / 'a.har'}: {WHY}"
+
+
+def test_workload_leaves_out_the_same_of_a_har_file_and_keeps_bodies(tmp_path: Path) -> None:
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [*RECORDED, POSTED]}}))
+    wanted = Wanted(methods=("GET", "POST"))
+    log = read_logs([tmp_path / "a.har"], wanted, Privacy("keep", "hash"))
+    assert log.notes == [f"{tmp_path / 'a.har'}: {WHY}"]
+    assert log.took_s.tolist() == [0, 0, 0]
+    requests = traffic_of(log, Manner()).requests
+    assert {key: it for it in requests for key in [it["path"]]} == {
+        "/": {"path": "/"},
+        "/api?page=1": {"path": "/api?page=1"},
+        "/cart": {
+            "path": "/cart",
+            "method": "POST",
+            "status": 201,
+            "headers": {"Content-Type": "application/json"},
+            "body": '{"id": 7}',
+        },
+    }
+
+
+def test_a_har_file_of_which_nothing_is_left_says_what_was_in_it(tmp_path: Path) -> None:
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": RECORDED[3:4]}}))
+    with pytest.raises(Mistake, match=r"no request in it that a server answered \(1 answered from"):
+        read_har(tmp_path / "a.har")
 
 
 def test_an_answer_that_was_not_modified_is_asked_for_in_full(tmp_path: Path) -> None:

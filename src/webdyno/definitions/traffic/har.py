@@ -1,9 +1,6 @@
 """The requests of a HAR file as an experiment has them."""
 
-import base64
-import binascii
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from webdyno.definitions.traffic.parts import (
     Entry,
@@ -13,10 +10,9 @@ from webdyno.definitions.traffic.parts import (
     read_text,
     with_body,
 )
-from webdyno.model.mistake import Mistake
-from webdyno.readers.har import HarEntry, PostData, har_entries
+from webdyno.readers.har import HarEntry, body_of, har_entries, own_requests
 
-NOT_MODIFIED = 304
+NOT_MODIFIED, PARTIAL = 304, 206
 _CONDITIONS = frozenset(
     {"if-none-match", "if-modified-since", "if-range", "range", "if-match", "if-unmodified-since"}
 )
@@ -31,22 +27,8 @@ def read_har(path: Path) -> tuple[list[Entry], str | None]:
     (`If-None-Match` and the like) are left out, so that every answer comes in full.
     """
     flag = f"--har {path}"
-    entries = har_entries(read_text(path, flag), flag)
-    asked = [it for it in entries if it.request.url.startswith(("http://", "https://"))]
-    if not asked:
-        raise Mistake(f"{flag}: there is no request in it; save it while the page loads")
-    origin = _origin(asked[0])
-    own = [entry for entry in asked if _origin(entry) == origin]
-    left_out = len(entries) - len(own)
-    told = f"{flag}: {left_out} requests to others than {origin} are left out" if left_out else None
-    return counted(_entry(entry, flag) for entry in own), told
-
-
-def _origin(entry: HarEntry) -> str:
-    try:
-        return urlsplit(entry.request.url).netloc
-    except ValueError:
-        return ""
+    own = own_requests(har_entries(read_text(path, flag), flag), flag)
+    return counted(_entry(entry, flag) for _, entry in own.entries), own.left_out
 
 
 def _entry(recorded: HarEntry, flag: str) -> Entry:
@@ -55,17 +37,6 @@ def _entry(recorded: HarEntry, flag: str) -> Entry:
     entry: Entry = {"path": path_of(request.url, flag), "method": request.method.upper()}
     if headers := headers_of(pairs):
         entry["headers"] = headers
-    partial = 206
-    if 200 <= status < 600 and status not in {NOT_MODIFIED, partial}:
+    if 200 <= status < 600 and status not in {NOT_MODIFIED, PARTIAL}:
         entry["status"] = status
-    sends = request.post_data if entry["method"] not in {"GET", "HEAD"} else None
-    return with_body(entry, _content(sends, flag) if sends else None)
-
-
-def _content(data: PostData, flag: str) -> bytes:
-    if data.encoding != "base64":
-        return data.text.encode(errors="replace")
-    try:
-        return base64.b64decode(data.text, validate=True)
-    except (binascii.Error, ValueError):
-        raise Mistake(f"{flag}: a body in it is no base64") from None
+    return with_body(entry, body_of(recorded, flag))

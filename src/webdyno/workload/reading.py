@@ -1,0 +1,168 @@
+"""The columns of a log as they grow, a request at a time."""
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from webdyno.model.mistake import Mistake
+from webdyno.workload.formats import Access
+from webdyno.workload.log import Asked, Bad, Log, Wanted
+from webdyno.workload.privacy import Privacy
+from webdyno.workload.remarks import PROBE, is_probe, notes
+
+LONGEST_TARGET = 2_048
+MOST_NAMED = 5
+MOST_PATHS = 200_000
+"""Different ones; those that first come later are left out, and counted."""
+MOST_CLIENTS = 5_000_000
+
+UNREADABLE = "lines that are no request"
+METHOD, BEFORE, AFTER = "of other methods", "before --from", "after --to"
+FAILED, NO_PATH, TOO_MANY = (
+    "answered with 5xx, or not at all",
+    "for what is no path",
+    f"for further paths than {MOST_PATHS:,}",
+)
+NO_ANSWER = frozenset({408, 444, 460, 499})
+"""Statuses that servers write where no answer was sent: nobody can meet them."""
+
+
+@dataclass
+class Reading:
+    """What was read so far."""
+
+    wanted: Wanted
+    privacy: Privacy
+    lines: int = 0
+    bad: list[Bad] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    remarks: Counter[str] = field(default_factory=Counter)
+    addresses: set[bytes] = field(default_factory=set)
+    """Hashed; two at the most, which tell whether there are several."""
+    times: "array[float]" = field(default_factory=lambda: array("d"))
+    asked_ids: "array[int]" = field(default_factory=lambda: array("I"))
+    clients: "array[int]" = field(default_factory=lambda: array("I"))
+    sizes: "array[int]" = field(default_factory=lambda: array("q"))
+    statuses: "array[int]" = field(default_factory=lambda: array("H"))
+    connections: "array[int]" = field(default_factory=lambda: array("b"))
+    took_s: "array[float]" = field(default_factory=lambda: array("f"))
+
+    def __post_init__(self) -> None:
+        """Begin without requests."""
+        self._methods = {it.encode() for it in self.wanted.methods}
+        self._as_logged: dict[tuple[bytes, bytes, bytes, str], int | None] = {}
+        self._asked: dict[Asked, int] = {}
+        self._client_ids: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        """How many requests."""
+        return len(self.times)
+
+    def note_bad(self, file: str, line: int, why: str) -> None:
+        """Count a line that is no request."""
+        self.left_out[UNREADABLE] += 1
+        if len(self.bad) < MOST_NAMED:
+            self.bad.append(Bad(file, line, why))
+
+    def take(self, access: Access) -> None:
+        """Add a request, if it is wanted."""
+        if access.method not in self._methods:
+            self.left_out[METHOD] += 1
+        elif access.time_s < self.wanted.from_s:
+            self.left_out[BEFORE] += 1
+        elif access.time_s >= self.wanted.to_s:
+            self.left_out[AFTER] += 1
+        elif not 200 <= access.status < 500 or access.status in NO_ANSWER:
+            self.left_out[FAILED] += 1
+        elif (asked := self._id(access)) is not None:
+            self.times.append(access.time_s)
+            self.asked_ids.append(asked)
+            self.clients.append(self._client(access))
+            self.sizes.append(access.body_bytes)
+            self.statuses.append(access.status)
+            first = access.first_on_connection
+            self.connections.append(-1 if first is None else first)
+            self.took_s.append(float("nan") if access.took_s is None else access.took_s)
+            self._remark(access)
+
+    def _remark(self, access: Access) -> None:
+        self.remarks.update(access.remarks)
+        if is_probe(access.agent):
+            self.remarks[PROBE] += 1
+        if len(self.addresses) < 2:
+            self.addresses.add(self.privacy.client(access.address))
+
+    def _client(self, access: Access) -> int:
+        short = self.privacy.client(access.address + b" " + access.agent)
+        if (known := self._client_ids.get(short)) is not None:
+            return known
+        if len(self._client_ids) < MOST_CLIENTS:
+            self._client_ids[short] = len(self._client_ids)
+            return len(self._client_ids) - 1
+        return MOST_CLIENTS  # all further ones together: memory stays bounded
+
+    def _id(self, access: Access) -> int | None:
+        """Give the number of what was asked for; None, and count it, where that can't be."""
+        target = self.privacy.asked(access.target)
+        logged = access.method, target, access.body, access.content_type
+        if logged in self._as_logged:
+            found = self._as_logged[logged]
+            if found is None:
+                self.left_out[NO_PATH] += 1
+            return found
+        if len(self._as_logged) >= MOST_PATHS:
+            self.left_out[TOO_MANY] += 1
+            return None
+        if len(target) > LONGEST_TARGET:
+            self.left_out[NO_PATH] += 1
+            return None
+        try:
+            path = self.privacy.path(target)
+            asked = Asked(access.method.decode(), path, access.body, access.content_type)
+        except (ValueError, Mistake):
+            self._as_logged[logged] = None
+            self.left_out[NO_PATH] += 1
+            return None
+        found = self._as_logged[logged] = self._asked.setdefault(asked, len(self._asked))
+        return found
+
+    def log(self, name: str, found_out: Sequence[str]) -> Log:
+        """Give what was read, of which there has to be something.
+
+        With what was found out of the files themselves.
+        """
+        times = np.frombuffer(self.times, dtype=np.float64)
+        order = np.argsort(times, kind="stable")
+        columns = (self.asked_ids, self.clients, self.sizes, self.statuses, self.connections)
+        asked, clients, sizes, statuses, connections = (
+            np.frombuffer(it, dtype=it.typecode)[order].astype(np.int64) for it in columns
+        )
+        all_asked = list(self._asked)
+        return Log(
+            name,
+            all_asked,
+            times[order],
+            asked,
+            clients,
+            sizes,
+            statuses,
+            connections,
+            np.frombuffer(self.took_s, dtype=np.float32)[order].astype(np.float64),
+            self.lines,
+            self.bad,
+            {why: number for why, number in self.left_out.items() if number},
+            dict(self.privacy.hidden),
+            [
+                *found_out,
+                *notes(
+                    len(self),
+                    len(self._client_ids),
+                    len(self.addresses),
+                    [it.path for it in all_asked],
+                    self.remarks,
+                ),
+            ],
+        )
