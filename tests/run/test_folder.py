@@ -3,8 +3,10 @@
 import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from random import Random
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from builders import SimulatedArm, simulated_run
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.run.folder import RunFolder
+from webdyno.run.folder import RunFolder, is_held
 
 RUN = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
 
@@ -123,6 +125,73 @@ def test_two_processes_do_not_append_to_one_run(folder: RunFolder) -> None:
     folder.close()
     other.append(RUN.records[0])
     assert folder.records() == [RUN.records[0]]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
+def test_another_user_can_keep_nobody_from_appending(open_folder: Path) -> None:
+    with RunFolder.create(open_folder / "run", RUN.head) as folder:
+        folder.append(RUN.records[0])
+    script = (
+        "import fcntl, os, pathlib, sys\n"
+        "held = []\n"
+        "for path in pathlib.Path(sys.argv[1]).iterdir():\n"
+        "    try:\n"
+        "        held.append(os.open(path, os.O_RDONLY))\n"
+        "        fcntl.flock(held[-1], fcntl.LOCK_EX)\n"
+        "    except PermissionError:\n"
+        "        pass\n"
+        "print(len(held), flush=True)\n"
+        "input()\n"
+    )
+    with subprocess.Popen(
+        ["python3", "-c", script, str(folder.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        user=65534,
+        group=65534,
+        text=True,
+    ) as other:
+        assert other.stdout
+        assert other.stdout.readline().strip() == "2"  # run.json and slots.jsonl
+        assert not is_held(folder.path)
+        folder.append(RUN.records[1])
+        assert is_held(folder.path)
+        folder.close()
+        assert not is_held(folder.path)
+        other.communicate("\n")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["run.json", "slots.jsonl"])
+@pytest.mark.parametrize("what", ["pipe", "device", "socket", "large"])
+def test_what_is_no_file_of_a_run_is_refused_and_never_waited_for(
+    folder: RunFolder, name: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.close()
+    file = folder.path / name
+    file.unlink()
+    if what == "pipe":
+        os.mkfifo(file)
+    elif what == "device":
+        file.symlink_to("/dev/zero")
+    elif what == "socket":
+        with socket.socket(socket.AF_UNIX) as bound, chdir(folder.path):
+            bound.bind(name)
+    else:
+        for limit in ("MOST_HEAD_BYTES", "MOST_RECORDS_BYTES"):
+            monkeypatch.setattr(f"webdyno.run.folder.{limit}", 2**20)
+        os.truncate(os.open(file, os.O_CREAT | os.O_WRONLY), 2**40)
+    with pytest.raises(Mistake, match=r"not a regular file|symbolic link|larger than 1 MiB"):
+        RunFolder.open(folder.path).records()
+    if name == "slots.jsonl":
+        with pytest.raises(Trouble, match="can't be"):
+            folder.hold()
+
+
+def test_a_block_s_folder_stays_inside_the_run(folder: RunFolder, tmp_path: Path) -> None:
+    (folder.path / "blocks").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Mistake, match="leads out of"):
+        folder.block_folder(0, 1, "nginx")
 
 
 def test_a_killed_process_leaves_its_records_and_no_lock(tmp_path: Path) -> None:

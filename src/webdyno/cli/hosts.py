@@ -17,9 +17,10 @@ from webdyno.cli.progress import so_far_words
 from webdyno.definitions import Catalogue
 from webdyno.definitions.refusal import first_fault
 from webdyno.model.experiment import Experiment
+from webdyno.model.files import read_given
 from webdyno.model.format import count
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.run.folder import RECORDS_FILE, RunFolder
+from webdyno.run.folder import MOST_HEAD_BYTES, RECORDS_FILE, RunFolder
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.cluster.host import Host
@@ -136,7 +137,9 @@ def begin_folder(file: Path, head: BaseModel, experiment: Experiment, catalogue:
 def read_head(kind: type[Head], file: Path) -> Head:
     """Read what `begin_folder` has written. Raises Mistake where somebody else has."""
     try:
-        return kind.model_validate_json(file.read_bytes())
+        return kind.model_validate_json(read_given(file, MOST_HEAD_BYTES))
+    except OSError as error:
+        raise Mistake(f"{file}: can't be read: {error.strerror}") from error
     except ValidationError as error:
         what = kind.__name__.removesuffix("Head").lower()
         raise Mistake(f"{file}: not the head of a {what}: {first_fault(error)}") from error

@@ -46,6 +46,7 @@ def serve(
     import uvicorn
 
     from webdyno.serve import Starter, make_app
+    from webdyno.serve.patience import ImpatientProtocol
     from webdyno.serve.runs import Runs
 
     runs, token = Runs(folder), token_urlsafe(24)
@@ -58,9 +59,10 @@ def serve(
             raise Trouble(f"--port {port}: can't be listened on: {error.strerror}") from None
         port = listening.getsockname()[1]
         app = make_app(runs, Catalogue.load(catalog), starter, token, port)
-        plain_console().print(f"http://127.0.0.1:{port}/?token={token}", soft_wrap=True)
+        plain_console().print(f"http://127.0.0.1:{port}/{token}/", soft_wrap=True)
+        config = uvicorn.Config(app, log_level="warning", http=ImpatientProtocol, ws="none")
         try:
-            uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+            uvicorn.Server(config).run(sockets=[listening])
         finally:
             starter.end()
     return Exit.OK

@@ -25,7 +25,7 @@ from webdyno.model.cluster import Ended, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 from webdyno.model.run import BLOCKS_FOLDER, CATALOGUE_FOLDER, EXPERIMENT_FILE
-from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
+from webdyno.run.folder import HEAD_FILE, LOCK_FILE, RECORDS_FILE, RunFolder
 
 RUN = "run"
 """The run's folder in a parcel, and where an agent unpacks it."""
@@ -138,7 +138,7 @@ def _news(process: subprocess.Popen[bytes], run: Path, sent: dict[Path, int]) ->
 
 
 def _files(run: Path) -> list[Path]:
-    return sorted(path for path in run.rglob("*") if path.is_file())
+    return sorted(path for path in run.rglob("*") if path.is_file() and path.name != LOCK_FILE)
 
 
 def _unsent(files: Iterable[Path], run: Path, sent: dict[Path, int]) -> Iterator[Piece]:

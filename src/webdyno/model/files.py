@@ -1,13 +1,43 @@
-"""Names and files of a catalogue's parts: nothing leads out of a folder, nothing is but a file."""
+"""Names and files that others made: nothing leads out of a folder, nothing is but a file."""
 
+import errno
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 from webdyno.model.mistake import Mistake
+
+MIB = 2**20
+
+
+def read_given(file: Path, most_bytes: int) -> bytes:
+    """Read a file that somebody else may have made, such as one of a run's folder.
+
+    It never waits for a pipe, reads no device and follows no symbolic link. Raise Mistake for what
+    isn't a regular file of at most `most_bytes`, OSError for what can't be read.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(file, flags)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Mistake(f"{file} is a symbolic link; put the file itself there") from None
+        if error.errno == errno.ENXIO:  # a socket
+            raise Mistake(f"{file} is not a regular file; remove it") from None
+        raise
+    with os.fdopen(descriptor, "rb", buffering=0) as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Mistake(f"{file} is not a regular file; remove it")
+        content = bytearray()
+        while part := opened.read(min(MIB, most_bytes + 1 - len(content))):
+            content += part
+    if len(content) > most_bytes:
+        raise Mistake(f"{file} is larger than {most_bytes // MIB} MiB, the most that is read")
+    return bytes(content)
 
 
 def checked_files(folder: Path) -> dict[str, Path]:

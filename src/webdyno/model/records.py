@@ -1,9 +1,8 @@
 """The lines of `slots.jsonl`: everything that a run measured, in the order in which it happened."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
 from webdyno.model.base import Amount, Count, Model
 from webdyno.model.capacity import Trial
@@ -27,7 +26,7 @@ class SessionRecord(Model):
     point: None = None
     block: None = None
     """It counts for all points and blocks that follow."""
-    started_at: datetime
+    started_at: AwareDatetime
     webdyno_version: str
     machine: Machine
     """The one with the servers."""
@@ -66,7 +65,7 @@ class SlotRecord(Model):
     """Position within the block, from 0, warm-ups included."""
     arm: str
     phase: Literal["warmup", "measure", "trial"]
-    started_at: datetime
+    started_at: AwareDatetime
     load: LoadResult
     trial: Trial | None = None
     """What it tells of the objectives, where the capacity is searched for."""
@@ -145,7 +144,7 @@ class IncidentRecord(Model):
     """Whose servers failed; None: the load generator did, or hosts."""
     of_hosts: bool = False
     """Whether a host was lost, or the network between hosts was cut."""
-    happened_at: datetime
+    happened_at: AwareDatetime
     what: str
     log_tail: list[str] = []
 
@@ -157,7 +156,7 @@ class PilotRecord(Model):
     point: Count = 0
     block: None = None
     arm: str
-    started_at: datetime
+    started_at: AwareDatetime
     took_s: Amount
     window_s: Amount
     """Length of the windows of all series."""
@@ -203,7 +202,7 @@ class BlockRecord(Model):
     block: Count
     order: list[str]
     """The arms of the slots that count, in their order."""
-    started_at: datetime
+    started_at: AwareDatetime
     took_s: Amount
     ready_s: dict[str, Amount]
     """By arm: from start to the first right answer."""
@@ -216,7 +215,7 @@ class StopRecord(Model):
     point: Count = 0
     block: Count
     """The last finished one; 0 when none was."""
-    stopped_at: datetime
+    stopped_at: AwareDatetime
     reason: StopReason
     why: str
     """The reason in words."""

@@ -1,9 +1,10 @@
 """The head of a run's folder: what was run, by what, where; written before any measurement."""
 
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
+
+from pydantic import AwareDatetime
 
 from webdyno.model.base import Model
 from webdyno.model.calibration import Calibration
@@ -42,7 +43,7 @@ class RunHead(Model):
     experiment_name: str
     experiment: Experiment
     """Resolved: defaults and --set applied, seed drawn."""
-    started_at: datetime
+    started_at: AwareDatetime
     machine: Machine
     """The one with the servers."""
     hosts: dict[str, Machine] = {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from webdyno.model.run import arm_folder
 
 PROFILE_FOLDER = "profile"
+MOST_DIGITS = 18
 
 
 def stacks_file(run: Path, arm: str) -> Path:
@@ -22,7 +23,7 @@ def read_stacks(text: str) -> Counter[str]:
     found = Counter[str]()
     for line in text.split("\n"):
         stack, _, count = line.rpartition(" ")
-        if stack and count.isdecimal():
+        if stack and count.isdecimal() and len(count) <= MOST_DIGITS:
             found[stack] += int(count)
     return found
 

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.model.experiment import Experiment
+from webdyno.model.files import read_given
+from webdyno.model.mistake import Mistake
 from webdyno.model.run import arm_folder, block_path
 from webdyno.report.view import PointView, RunView
 
@@ -58,14 +61,18 @@ def files_of(folder: Path, point: PointView, arm: str) -> dict[str, str]:
     for block in range(last, 0, -1):
         root = block_path(folder, point.number, block) / arm_folder(arm)
         if root.is_dir():
-            return {
-                str(path.relative_to(root)): path.read_text(encoding="utf-8", errors="replace")
-                for path in sorted(root.glob("*/**/*"))
-                if path.is_file()
-                and path.name not in _NO_CONFIGURATION
-                and path.stat().st_size <= LARGEST_FILE_BYTES
-            }
+            return dict(_readable(root))
     return {}
+
+
+def _readable(root: Path) -> Iterator[tuple[str, str]]:
+    """Give the files of an arm that can be compared, by `role/file`; no links, nothing large."""
+    for path in sorted(root.glob("*/**/*")):
+        if path.name in _NO_CONFIGURATION or not path.is_file():
+            continue
+        with suppress(Mistake, OSError):
+            content = read_given(path, LARGEST_FILE_BYTES).decode(errors="replace")
+            yield str(path.relative_to(root)), content
 
 
 def between(

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import altair as alt
 
 from webdyno.model import format as text
+from webdyno.model.files import MIB, read_given
+from webdyno.model.mistake import Mistake
 from webdyno.model.stacks import read_stacks, stacks_file
 from webdyno.report.drawing import TOLD, WIDTH_PX, Figure, Panel, drawn, values, variable
 from webdyno.report.view import PointView
@@ -21,6 +23,7 @@ from webdyno.report.view import PointView
 ROW_PX, LETTER_PX = 17, 6.6
 NARROWEST = 0.01
 """Share of the widest arm that a box needs to be drawn: spires of a few pixels tell nothing."""
+MOST_BYTES = 64 * MIB
 NAMELESS = "[unknown]"
 ALIKE = 0.1
 """Share of the larger of two times by which they have to differ to be coloured."""
@@ -76,9 +79,10 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
 
 def _kept(run: Path, arm: str) -> Counter[str]:
     try:
-        return read_stacks(stacks_file(run, arm).read_text(encoding="utf-8", errors="replace"))
-    except OSError:
+        kept = read_given(stacks_file(run, arm), MOST_BYTES)
+    except (Mistake, OSError):
         return Counter()
+    return read_stacks(kept.decode(errors="replace"))
 
 
 def spent_us(stacks: Mapping[str, int], whole_us: float) -> dict[Call, float]:

@@ -17,7 +17,9 @@ from typing import Self
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from webdyno.bench.workspace import locks_held, open_lock
 from webdyno.definitions.refusal import first_fault
+from webdyno.model.files import MIB, read_given
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import RECORD, BlockRecord, Record
 from webdyno.model.run import FORMAT, READABLE, RunHead, arm_folder, block_path
@@ -26,6 +28,11 @@ from webdyno.run.hidden import line_of
 
 HEAD_FILE = "run.json"
 RECORDS_FILE = "slots.jsonl"
+LOCK_FILE = ".lock"
+"""Held by the process that appends. Nobody but its owner can open it, and so hold it."""
+MOST_HEAD_BYTES = 16 * MIB
+MOST_RECORDS_BYTES = 256 * MIB
+"""Of a folder that somebody else may have made: far more than any run had."""
 BLANK = b" \t\r\n\0"
 
 Write = Callable[[int, bytes], int]
@@ -44,6 +51,7 @@ class RunFolder:
         """What no file of the folder may show."""
         self._write = write
         self._file: int | None = None
+        self._lock: int | None = None
 
     @classmethod
     def create(cls, path: Path, head: RunHead) -> Self:
@@ -72,13 +80,13 @@ class RunFolder:
         """Read the head of a run that exists. Raises Mistake when the folder holds none."""
         file = path / HEAD_FILE
         try:
-            text = file.read_text(encoding="utf-8")
+            text = read_given(file, MOST_HEAD_BYTES).decode()
         except (FileNotFoundError, NotADirectoryError):
             raise Mistake(
                 f"{path} holds no run: there is no {HEAD_FILE} in it. "
                 "Give the folder that `webdyno run` named at its end."
             ) from None
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
             raise Mistake(f"{file}: can't be read: {_cause(error)}") from error
         return cls(path, _parse_head(file, text))
 
@@ -97,9 +105,10 @@ class RunFolder:
 
     def close(self) -> None:
         """Let go of the run; `append` and `hold` take it again."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        for descriptor in (self._file, self._lock):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._file = self._lock = None
 
     def hold(self) -> None:
         """Take the run for appending, before anything is started that would be in vain otherwise.
@@ -108,24 +117,20 @@ class RunFolder:
         """
         if self._file is not None:
             return
-        file = self.path / RECORDS_FILE
+        lock = open_lock(self.path / LOCK_FILE)
         try:
-            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _mend_end(descriptor)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file = _opened_for_appending(self.path / RECORDS_FILE)
         except BlockingIOError:
-            os.close(descriptor)
+            os.close(lock)
             raise Mistake(
                 f"{self.path}: another webdyno is adding to this run. "
                 "Wait until it has ended, or begin another run with --out."
             ) from None
-        except OSError as error:
-            os.close(descriptor)
-            raise Trouble(f"{file}: can't be continued: {_cause(error)}") from error
-        self._file = descriptor
+        except BaseException:
+            os.close(lock)
+            raise
+        self._lock = lock
 
     def append(self, record: Record) -> None:
         """Add a record as one line, handed to the kernel before this returns.
@@ -157,7 +162,7 @@ class RunFolder:
         """
         file = self.path / RECORDS_FILE
         try:
-            text = file.read_bytes()
+            text = read_given(file, MOST_RECORDS_BYTES)
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -172,6 +177,8 @@ class RunFolder:
     def block_folder(self, point: int, block: int, arm: str) -> Path:
         """Give the folder of an arm in a block (configs, error logs), made if it isn't there."""
         folder = self.block_log(point, block, arm_folder(arm))
+        if not folder.resolve().is_relative_to(self.path.resolve()):
+            raise Mistake(f"{folder} leads out of {self.path}: remove that symbolic link")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -192,17 +199,46 @@ class RunFolder:
             raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
 
 
+def is_held(path: Path) -> bool:
+    """Whether a process appends to the run in a folder.
+
+    The kernel's list of locks is read, since trying the lock might be in that process's way. It
+    names inodes, and one of another file system may have the same: so the owners are compared.
+    """
+    try:
+        lock = (path / LOCK_FILE).lstat()
+        holder = locks_held().get(lock.st_ino)
+        return holder is not None and Path(f"/proc/{holder}").stat().st_uid in {0, lock.st_uid}
+    except (OSError, ValueError):
+        return False
+
+
+def _opened_for_appending(file: Path) -> int:
+    """Open the records of a run whose lock is held, and cut off what is torn at their end."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(file, flags, 0o644)
+    except OSError as error:
+        raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
+    try:
+        _mend_end(descriptor)
+    except OSError as error:
+        os.close(descriptor)
+        raise Trouble(f"{file}: can't be continued: {_cause(error)}") from error
+    return descriptor
+
+
 def _parse_head(file: Path, text: str) -> RunHead:
     try:
         raw = json.loads(text)
         found = raw.get("format") if isinstance(raw, dict) else None
         if found not in READABLE:
             raise Mistake(
-                f"{file}: format {found!r}, but this webdyno reads format {FORMAT}. "
+                f"{file}: format {found!r:.40}, but this webdyno reads format {FORMAT}. "
                 "Use the version of webdyno that made the run."
             )
         return RunHead.model_validate_json(text)
-    except (json.JSONDecodeError, RecursionError, ValidationError) as error:
+    except (ValueError, RecursionError) as error:
         raise Mistake(f"{file}: not the head of a run: {_first_problem(error)}") from error
 
 
@@ -232,7 +268,9 @@ def _whole_lines(text: bytes) -> bytes:
 
 def _mend_end(descriptor: int) -> None:
     """Cut off what is torn, so that the next record begins a line of its own."""
-    text = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+    text = os.pread(descriptor, min(os.fstat(descriptor).st_size, MOST_RECORDS_BYTES + 1), 0)
+    if len(text) > MOST_RECORDS_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     whole = _whole_lines(text)
     if text not in (b"", whole + b"\n"):
         os.ftruncate(descriptor, len(whole))
@@ -247,5 +285,5 @@ def _cause(error: Exception) -> str:
     return f"{error.strerror or error}{remedy}"
 
 
-def _first_problem(error: ValidationError | json.JSONDecodeError | RecursionError) -> str:
+def _first_problem(error: ValueError | RecursionError) -> str:
     return first_fault(error) if isinstance(error, ValidationError) else str(error)

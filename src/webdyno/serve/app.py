@@ -1,8 +1,11 @@
 """The pages and what they ask for."""
 
+import re
 from collections.abc import Callable, Sequence
 from io import StringIO
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import Console
@@ -12,7 +15,6 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import (
-    FileResponse,
     HTMLResponse,
     JSONResponse,
     PlainTextResponse,
@@ -32,7 +34,7 @@ from webdyno.report.markdown import summary
 from webdyno.report.run_comparison import print_comparison
 from webdyno.report.summary import summary_csv
 from webdyno.report.words import SIGNS
-from webdyno.serve.guard import REPORTS, Guard
+from webdyno.serve.guard import REPORT, REPORTS, Addresses, Guard
 from webdyno.serve.live import events
 from webdyno.serve.runs import Runs, page_of, seen, state_of
 from webdyno.serve.starting import Starter
@@ -42,6 +44,8 @@ OWN = ("rev:", "conf:", "url:")
 """Systems of the user's own that may be named on a page; commands and images may not."""
 COLUMNS = 100
 
+CONFIGURATION = re.compile(r"conf:(?P<server>(?:[a-z]+:)?)(?P<file>.*)")
+
 Answer = Callable[[Request], Any]
 
 
@@ -49,22 +53,26 @@ def make_app(
     runs: Runs, catalogue: Catalogue, starter: Starter, token: str, port: int
 ) -> Starlette:
     """Make the application that serves the runs of a folder at a port of this machine."""
-    pages = _Pages(runs, catalogue, starter)
+    addresses = Addresses(token)
+    pages = _Pages(runs, catalogue, starter, addresses)
+    with_token = [
+        Route("/", pages.list),
+        Route("/new", pages.new),
+        Route("/begin", pages.begin, methods=["POST"]),
+        Route("/stop", pages.stop, methods=["POST"]),
+        Route("/compare", pages.compare),
+        Route("/verdict/{name:path}", pages.verdict),
+        Route("/live/{name:path}", pages.live),
+        Route("/events/{name:path}", pages.events),
+        Route("/export/{kind}/{name:path}", pages.export),
+        Mount("/static", StaticFiles(packages=[("webdyno.serve", "static")])),
+    ]
     return Starlette(
         routes=[
-            Route("/", pages.list),
-            Route("/new", pages.new),
-            Route("/begin", pages.begin, methods=["POST"]),
-            Route("/stop", pages.stop, methods=["POST"]),
-            Route("/compare", pages.compare),
-            Route("/verdict/{name:path}", pages.verdict),
-            Route("/live/{name:path}", pages.live),
-            Route("/events/{name:path}", pages.events),
-            Route("/report/{name:path}", pages.report),
-            Route("/export/{kind}/{name:path}", pages.export),
-            Mount("/static", StaticFiles(packages=[("webdyno.serve", "static")])),
+            Mount(addresses.page(), routes=with_token),
+            Route(f"/{REPORT}/{{seal}}/{{name:path}}", pages.report),
         ],
-        middleware=[Middleware(Guard, token=token, port=port)],
+        middleware=[Middleware(Guard, addresses=addresses, port=port)],
         exception_handlers={
             Mistake: pages.refused,
             Trouble: pages.refused,
@@ -74,8 +82,11 @@ def make_app(
 
 
 class _Pages:
-    def __init__(self, runs: Runs, catalogue: Catalogue, starter: Starter) -> None:
+    def __init__(
+        self, runs: Runs, catalogue: Catalogue, starter: Starter, addresses: Addresses
+    ) -> None:
         self._runs = runs
+        self._addresses = addresses
         self._catalogue = catalogue
         self._starter = starter
         self._templates = Environment(
@@ -89,7 +100,11 @@ class _Pages:
 
     def _page(self, template: str, status: int = 200, **given: object) -> HTMLResponse:
         made = self._templates.get_template(template).render(
-            root=self._runs.root, when=when, **given
+            root=self._runs.root,
+            when=when,
+            page=self._addresses.page,
+            report=self._addresses.report,
+            **given,
         )
         return HTMLResponse(made, status)
 
@@ -103,8 +118,8 @@ class _Pages:
 
     async def list(self, _: Request) -> Response:
         """Show all runs."""
-        rows = await run_in_threadpool(self._runs.rows)
-        return self._page("runs.html", rows=rows, starter=self._starter)
+        found = await run_in_threadpool(self._runs.list)
+        return self._page("runs.html", found=found, starter=self._starter)
 
     async def new(self, _: Request) -> Response:
         """Ask what is to be compared."""
@@ -120,9 +135,11 @@ class _Pages:
         async with request.form() as form:
             given = {key: str(form.get(key, "")).strip() for key in ASKED}
         begun = self._starter.begin(self._duel(given))
-        return RedirectResponse(f"/live/{begun.name}", 303)
+        return RedirectResponse(self._addresses.page("live", begun.name), 303)
 
     def _duel(self, given: dict[str, str]) -> Sequence[str]:
+        if not all(map(str.isprintable, given.values())):
+            raise Mistake("these fields take no control characters: type them again")
         for key in ("stack", "baseline"):
             name = given[key]
             if name not in self._catalogue.stacks and not name.startswith(OWN):
@@ -132,13 +149,28 @@ class _Pages:
                 )
         if given["path"] and not given["path"].startswith("/"):
             raise Mistake(f"the path {given['path']!r:.60} should begin with /")
-        words = ["duel", given["stack"], given["baseline"]]
+        words = ["duel", self._served(given["stack"]), self._served(given["baseline"])]
         return words + [f"--{key}={given[key]}" for key in ASKED[2:] if given[key]]
+
+    def _served(self, system: str) -> str:
+        """Give a system as it was asked for; raise Mistake for a configuration from elsewhere.
+
+        A configuration can name programs that its server runs.
+        """
+        if not (asked := CONFIGURATION.fullmatch(system)):
+            return system
+        file = Path(asked["file"]).resolve()
+        if not file.is_relative_to(self._runs.root):
+            raise Mistake(
+                f"{system!r:.200}: lies outside of {self._runs.root}; put it there, or begin the "
+                "duel in a terminal"
+            )
+        return f"conf:{asked['server']}{file}"
 
     async def stop(self, _: Request) -> Response:
         """End the run that was begun here with what there is."""
         self._starter.interrupt()
-        return RedirectResponse("/", 303)
+        return RedirectResponse(self._addresses.page(), 303)
 
     async def compare(self, request: Request) -> Response:
         """Show what changed between two runs of one experiment."""
@@ -178,7 +210,7 @@ class _Pages:
             going = self._starter.is_busy
             return self._page("starting.html", name=name, said=begun.said, going=going)
         if state_of(folder.path) == "ended" and not (begun and self._starter.is_busy):
-            return RedirectResponse(f"/report/{name}", 303)
+            return RedirectResponse(self._addresses.report(name), 303)
         return self._page("live.html", name=name, head=folder.head, is_ours=begun is not None)
 
     async def events(self, request: Request) -> Response:
@@ -188,8 +220,11 @@ class _Pages:
 
     async def report(self, request: Request) -> Response:
         """Give a run's report."""
-        page = await run_in_threadpool(page_of, self._runs.open(request.path_params["name"]))
-        return FileResponse(page, headers={"content-security-policy": REPORTS})
+        name = request.path_params["name"]
+        if not self._addresses.is_sealed(request.path_params["seal"], name):
+            raise HTTPException(403, "open the address that `webdyno serve` printed")
+        page = await run_in_threadpool(page_of, self._runs.open(name))
+        return HTMLResponse(page, headers={"content-security-policy": REPORTS})
 
     async def export(self, request: Request) -> Response:
         """Give a run as a file."""
@@ -204,7 +239,7 @@ class _Pages:
         if kind not in kinds:
             raise Mistake(f"{kind!r:.20}: there are {', '.join(kinds)}")
         make, media = kinds[kind]
-        name = f'attachment; filename="{folder.path.name}.{kind}"'
+        name = f"attachment; filename*=utf-8''{quote(folder.path.name)}.{kind}"
         return PlainTextResponse(
             await run_in_threadpool(make), media_type=media, headers={"content-disposition": name}
         )

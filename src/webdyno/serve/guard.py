@@ -1,74 +1,96 @@
-"""Lets nobody in but whoever has the address that was printed: token, host and origin are checked.
+"""Lets in only who has the address that was printed.
 
-Any page that a browser shows may send requests to this machine's loopback interface; with a name of
+Any page that a browser shows may send requests to this machine's loopback interface. With a name of
 its own that leads here (DNS rebinding) it may even read the answers. So a request has to name this
-very address as its host, has to hold the token (in a cookie after the first one), and what changes
-something has to come from a page of ours.
+address as its host, and what changes something has to come from a page of ours.
+
+The token is a part of every page's path, and in no cookie. A browser sends cookies to all ports of
+a host, so another server on this machine would get it.
+
+A report comes from a run's folder, which somebody else may have made. It has no rights: the browser
+gives it an origin of its own (`sandbox`), and its path holds a seal for this report alone.
 """
 
-from hmac import compare_digest
-from urllib.parse import urlencode
+import hashlib
+import hmac
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-TOKEN = "token"  # noqa: S105 (the name of a parameter)
-COOKIE = "webdyno"
 READING = {"GET", "HEAD"}
+REPORT = "report"
 OUR_PAGES = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 REPORTS = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
-    "frame-ancestors 'none'; base-uri 'none'"
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'none'; "
+    "base-uri 'none'"
 )
 """Reports hold their style and script, and ask nobody for anything."""
+
+
+class Addresses:
+    """The paths of the pages and of the reports; whoever knows a path may open it."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def page(self, *parts: str) -> str:
+        """Give the path of a page, which holds the token."""
+        return f"/{quote('/'.join((self._token, *parts)) if parts else f'{self._token}/')}"
+
+    def report(self, name: str) -> str:
+        """Give the path of a run's report, which holds its seal and no token."""
+        return f"/{REPORT}/{self._seal(name)}/{quote(name)}"
+
+    def holds_token(self, path: str) -> bool:
+        """Whether a path is that of a page."""
+        return _same(path.removeprefix("/").partition("/")[0], self._token)
+
+    def is_sealed(self, seal: str, name: str) -> bool:
+        """Whether a seal is that of a run's report."""
+        return _same(seal, self._seal(name))
+
+    def _seal(self, name: str) -> str:
+        return hmac.new(self._token.encode(), name.encode(), hashlib.sha256).hexdigest()
+
+
+def _same(given: str, right: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="replace"), right.encode())
 
 
 class Guard:
     """Stands before an application."""
 
-    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
-        """Let in who asks this port and knows the token."""
+    def __init__(self, app: ASGIApp, addresses: Addresses, port: int) -> None:
+        """Let in who asks this port for a path that holds the token, or for a report."""
         self._app = app
-        self._token = token
+        self._addresses = addresses
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
-        self._cookie = f"{COOKIE}-{port}"  # cookies know no ports: another one's isn't ours
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or hand on what may pass."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = Request(scope)
-        refused = self._refused(request)
-        if refused is not None:
-            await refused(scope, receive, _with_headers(send))
-            return
-        await self._app(scope, receive, _with_headers(send))
+        refused = self._refused(Request(scope))
+        await (refused or self._app)(scope, receive, _with_headers(send))
 
     def _refused(self, request: Request) -> Response | None:
         if request.headers.get("host") not in self._hosts:
             return PlainTextResponse("ask for http://127.0.0.1 and the port\n", 400)
-        given = request.query_params.get(TOKEN)
-        if given is not None and compare_digest(given.encode(), self._token.encode()):
-            return self._welcome(request)
-        cookie = request.cookies.get(self._cookie, "")
-        if not compare_digest(cookie.encode(), self._token.encode()):
+        path = request.scope["path"]
+        is_page = self._addresses.holds_token(path)
+        if not is_page and not path.startswith(f"/{REPORT}/"):
             return PlainTextResponse("open the address that `webdyno serve` printed\n", 403)
         if request.method not in READING and not self._is_ours(request.headers):
             return PlainTextResponse("only webdyno's own pages may ask for that\n", 403)
         return None
-
-    def _welcome(self, request: Request) -> Response:
-        """Keep the token in a cookie, and out of the address."""
-        rest = [(key, value) for key, value in request.query_params.multi_items() if key != TOKEN]
-        answer = RedirectResponse(f"{request.url.path}?{urlencode(rest)}".rstrip("?"), 303)
-        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
-        return answer
 
     def _is_ours(self, headers: Headers) -> bool:
         return headers.get("origin") in {f"http://{host}" for host in self._hosts}
@@ -80,7 +102,8 @@ def _with_headers(send: Send) -> Send:
             headers = MutableHeaders(scope=message)
             headers.setdefault("content-security-policy", OUR_PAGES)
             headers.setdefault("x-content-type-options", "nosniff")
-            headers.setdefault("referrer-policy", "same-origin")
+            # A path holds the token: nobody but its own page learns it, reports neither.
+            headers.setdefault("referrer-policy", "strict-origin")
             headers.setdefault("cache-control", "no-store")
         await send(message)
 

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from webdyno.bench.workspace import locks_held
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import SweepJudgement
-from webdyno.model.run import PAGE_FILE
-from webdyno.report.page import write_report
+from webdyno.report.page import html_page
 from webdyno.report.view import RunView, run_view
-from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
+from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder, is_held
 
 DEEPEST = 3
 """Folders below the one that is served: studies and searches have runs in folders of their own."""
+Version = tuple[tuple[int, int, int], ...]
 State = Literal["running", "ended"]
 
 
@@ -35,6 +34,14 @@ class RunRow:
     state: State
 
 
+class Listed(NamedTuple):
+    """The runs of a folder."""
+
+    rows: list[RunRow]
+    unread: list[str]
+    """Why the others can't be shown."""
+
+
 class Runs:
     """What lies in a folder; nothing outside of it is shown."""
 
@@ -42,22 +49,28 @@ class Runs:
         """Look there."""
         self.root = root.resolve()
 
-    def rows(self) -> list[RunRow]:
-        """List the runs, the newest first; what can't be read is left out."""
-        found = []
+    def list(self) -> Listed:
+        """List the runs, the newest first, and why others can't be shown."""
+        found, unread = [], []
         for path in self._paths():
-            with suppress(Mistake):
-                head = RunFolder.open(path).head
-                found.append(
-                    RunRow(
-                        name=str(path.relative_to(self.root)),
-                        title=head.experiment.title,
-                        arms=list(head.experiment.arms),
-                        started_at=head.started_at,
-                        state=state_of(path),
-                    )
-                )
-        return sorted(found, key=lambda it: it.started_at, reverse=True)
+            try:
+                found.append(self._row(path))
+            except Mistake as why:
+                unread.append(str(why))
+        return Listed(sorted(found, key=lambda it: it.started_at, reverse=True), sorted(unread))
+
+    def _row(self, path: Path) -> RunRow:
+        name = str(path.relative_to(self.root))
+        if not name.isprintable():
+            raise Mistake(f"{name!a}: rename that folder, a page can't link to such a name")
+        head = RunFolder.open(path).head
+        return RunRow(
+            name=name,
+            title=head.experiment.title,
+            arms=[*head.experiment.arms],
+            started_at=head.started_at,
+            state=state_of(path),
+        )
 
     def _paths(self) -> Iterator[Path]:
         for place, folders, files in os.walk(self.root):
@@ -70,43 +83,53 @@ class Runs:
 
     def open(self, name: str) -> RunFolder:
         """Open a run by its name; raise Mistake where there is none inside the folder."""
-        path = (self.root / name).resolve()
+        try:
+            path = (self.root / name).resolve()
+        except (OSError, RuntimeError, ValueError):  # too long, links in a circle, a NUL
+            raise Mistake(f"{name!r:.80} is no name of a run") from None
         if not path.is_relative_to(self.root):
             raise Mistake(f"{name}: lies outside of {self.root}")
         return RunFolder.open(path)
 
 
 def state_of(path: Path) -> State:
-    """Tell whether a run is being measured: then its process holds a lock on what it writes.
-
-    The kernel's list of locks is read, since trying the lock might be in that process's way.
-    """
-    try:
-        return "running" if (path / RECORDS_FILE).stat().st_ino in locks_held() else "ended"
-    except OSError:
-        return "ended"
+    """Tell whether a run is being measured: then its process holds the folder's lock."""
+    return "running" if is_held(path) else "ended"
 
 
 def seen(folder: RunFolder) -> tuple[SweepJudgement, RunView]:
     """Judge a run, unless that was done since it last changed."""
-    with suppress(OSError):
-        changed = (folder.path / RECORDS_FILE).stat()
-        return _seen(folder.path, changed.st_mtime_ns, changed.st_size)
-    return _seen(folder.path, 0, 0)
+    return _seen(folder.path, _version(folder.path))
+
+
+def _version(path: Path) -> Version:
+    """Give what changes with the files that a run is judged by."""
+    found = []
+    for file in (HEAD_FILE, RECORDS_FILE):
+        with suppress(OSError):
+            status = (path / file).lstat()
+            found.append((status.st_ino, status.st_mtime_ns, status.st_size))
+    return tuple(found)
 
 
 @lru_cache(maxsize=64)
-def _seen(path: Path, _changed_ns: int, _size: int) -> tuple[SweepJudgement, RunView]:
+def _seen(path: Path, _: Version) -> tuple[SweepJudgement, RunView]:
     folder = RunFolder.open(path)
     records = folder.records()
     judged = judge_sweep(folder.head, records)
     return judged, run_view(folder.head, records, judged)
 
 
-def page_of(folder: RunFolder) -> Path:
-    """Give the report, drawn anew where the run went on since."""
-    page, records = folder.path / PAGE_FILE, folder.path / RECORDS_FILE
-    with suppress(OSError):
-        if page.stat().st_mtime_ns >= records.stat().st_mtime_ns:
-            return page
-    return write_report(folder.path, seen(folder)[1])
+def page_of(folder: RunFolder) -> str:
+    """Draw the report, unless that was done since the run last changed.
+
+    The report in the folder isn't read: somebody else may have written it.
+    """
+    return _page_of(folder.path, _version(folder.path))
+
+
+@lru_cache(maxsize=16)
+def _page_of(path: Path, version: Version) -> str:
+    # Half a character, as JSON may hold it, must not cost the report.
+    drawn = html_page(path, _seen(path, version)[1])
+    return drawn.encode(errors="backslashreplace").decode()

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.mistake import Mistake, Trouble
 
 PR_SET_PDEATHSIG = 1
 END_WITHIN_S = 30.0
@@ -29,8 +29,9 @@ class Begun(NamedTuple):
     @property
     def said(self) -> str:
         """The end of what it said."""
-        with suppress(OSError):
-            return self.log.read_bytes()[-LOG_BYTES:].decode(errors="replace")
+        with suppress(OSError), self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - LOG_BYTES))
+            return file.read(LOG_BYTES).decode(errors="replace")
         return ""
 
 
@@ -54,18 +55,21 @@ class Starter:
         self._root.mkdir(parents=True, exist_ok=True)
         name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{words[0]}"
         log = self._root / f".{name}.log"
-        with log.open("wb") as told:
-            process = subprocess.Popen(
-                [
-                    *(sys.executable, "-c", "from webdyno.cli import main; main()"),
-                    *(*words, f"--out={self._root / name}"),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=told,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=_end_with_parent,
-            )
+        try:
+            with log.open("xb") as told:  # never into what somebody else has put there
+                process = subprocess.Popen(
+                    [
+                        *(sys.executable, "-c", "from webdyno.cli import main; main()"),
+                        *(*words, f"--out={self._root / name}"),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=told,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    preexec_fn=_end_with_parent,
+                )
+        except OSError as error:
+            raise Trouble(f"{log}: can't begin a run: {error.strerror}") from error
         self.last = Begun(name, process, log)
         return self.last
 
