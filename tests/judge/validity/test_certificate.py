@@ -156,3 +156,14 @@ def test_another_cipher_than_the_baseline_s_is_told() -> None:
     assert noted.arm == "b"
     assert "TLS_AES_128_GCM_SHA256" in noted.what
     assert not [it for it in judge(run.head, run.records).findings if it.rule == "unlike-tls"]
+
+
+def test_a_program_sent_as_its_source_is_no_answer() -> None:
+    source = answered(body_start="\ufeff<?php\necho 1;", expected_sha256=None, expected_bytes=None)
+    findings = found((source, source))
+    assert [(it.rule, it.arm) for it in findings] == [
+        ("source-code", "nginx"),
+        ("source-code", "apache"),
+    ]
+    promised = source.model_copy(update={"expected_sha256": source.body_sha256})
+    assert found((promised, promised)) == []

@@ -19,6 +19,8 @@ DIFFERENT = (
     "--ignore '$.items[*].id'."
 )
 
+SOURCE = ("<?php", "<?=")
+"""How files begin that a server should run, not send."""
 SIZE_TOLERANCE = 0.05
 """How much larger one arm's body may be where bodies may differ from answer to answer."""
 
@@ -161,6 +163,14 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected"
                     f"{_begins(answer)}",
                 )
+            elif _is_source(answer):
+                yield _finding(
+                    "source-code",
+                    arm,
+                    f"arm {arm} answered {answer.path} with the source of a program, not with what "
+                    f"it gives: {_beginning(answer)!r:.80}",
+                    "Have the server run such files: set up PHP for it (its module, or PHP-FPM).",
+                )
             elif answer.lacks is not None:
                 yield _finding(
                     "different-body",
@@ -263,6 +273,16 @@ def _as_expected(answer: Answer) -> bool:
         and answer.lacks is None
         and answer.expected_sha256 in {None, answer.body_sha256}
     )
+
+
+def _is_source(answer: Answer) -> bool:
+    """Whether a PHP file was sent as it is, where nobody says that this is right."""
+    is_promised = answer.expected_sha256 is not None and _as_expected(answer)
+    return not is_promised and _beginning(answer).lower().startswith(SOURCE)
+
+
+def _beginning(answer: Answer) -> str:
+    return answer.body_start.lstrip("\ufeff \r\n\t")
 
 
 def _alike(one: Answer, other: Answer) -> bool:
