@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from webdyno.cli.agreement import agree_to_catalogues, provide_packages
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
+from webdyno.cli.first_look import without_unlike
 from webdyno.cli.flags import RunFlags, Telling
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
@@ -52,6 +53,7 @@ def measure(
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
     limits = _limits(run.fail_on, experiment)
     _provide(experiment, catalogue, yes=run.yes)
+    experiment = without_unlike(experiment, catalogue, yes=run.yes)
     from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
 

@@ -11,7 +11,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.workload.formats import Access
 from webdyno.workload.log import Asked, Bad, Log, Wanted
 from webdyno.workload.privacy import Privacy
-from webdyno.workload.remarks import PROBE, is_probe, notes
+from webdyno.workload.remarks import BODY, PROBE, is_probe, notes
 
 LONGEST_TARGET = 2_048
 MOST_NAMED = 5
@@ -92,6 +92,8 @@ class Reading:
         self.remarks.update(access.remarks)
         if is_probe(access.agent):
             self.remarks[PROBE] += 1
+        if access.body:
+            self.remarks[BODY] += 1
         if len(self.addresses) < 2:
             self.addresses.add(self.privacy.client(access.address))
 

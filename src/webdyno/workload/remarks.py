@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from webdyno.model.format import count, number
 from webdyno.workload.formats.access import AT_EDGE, CASE_BLIND, FORWARDED
 
-PROBE = "health check"
+PROBE, BODY = "health check", "has a body"
 FEWEST = 20
 """Requests of which something is said."""
 _PROBES = re.compile(
@@ -47,6 +47,8 @@ def notes(
     if probes := remarks[PROBE]:
         are = "is a health check" if probes == 1 else "are health checks"
         yield f"{count(probes, 'request')} {are}, which no visitor makes"
+    if bodies := remarks[BODY]:
+        yield f"{count(bodies, 'request')} with a body, which the load's file holds as it was sent"
     if at_edge := remarks[AT_EDGE]:
         yield (
             f"CloudFront answered {number(at_edge)} of {number(requests)} requests itself; your "

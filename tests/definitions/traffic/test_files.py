@@ -134,7 +134,10 @@ def test_workload_leaves_out_the_same_of_a_har_file_and_keeps_bodies(tmp_path: P
     (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [*RECORDED, POSTED]}}))
     wanted = Wanted(methods=("GET", "POST"))
     log = read_logs([tmp_path / "a.har"], wanted, Privacy("keep", "hash"))
-    assert log.notes == [f"{tmp_path / 'a.har'}: {WHY}"]
+    assert log.notes == [
+        f"{tmp_path / 'a.har'}: {WHY}",
+        "1 request with a body, which the load's file holds as it was sent",
+    ]
     assert log.took_s.tolist() == [0, 0, 0]
     requests = traffic_of(log, Manner()).requests
     assert {key: it for it in requests for key in [it["path"]]} == {

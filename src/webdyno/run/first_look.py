@@ -1,0 +1,110 @@
+"""One look at everything that a load from a log asks for: what is answered otherwise than logged.
+
+A certificate looks at some paths alone; of thousands, one that is missing here spoils a whole run.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from webdyno.definitions import Catalogue
+from webdyno.judge.validity import certificate as fairness
+from webdyno.model.experiment import Experiment
+from webdyno.model.point import plan_points
+from webdyno.model.records import Answer, CertificateRecord
+from webdyno.run.agent import Agent
+from webdyno.run.here import OpenBenches
+from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
+from webdyno.run.state import in_state
+from webdyno.run.unlike import with_differences
+
+UNLIKE = "for what isn't answered here as in the log"
+
+
+class Unlike(NamedTuple):
+    """A request of the load that can't be compared."""
+
+    number: int
+    """In the experiment's requests."""
+    why: str
+    share: float
+    """Of the load's requests."""
+
+
+def unlike_requests(experiment: Experiment, catalogue: Catalogue) -> list[Unlike]:
+    """Start all arms once, ask each for everything, and give what the certificate would refuse.
+
+    Raises Mistake or Trouble where they don't start.
+    """
+    there = plan_points(experiment)[0].experiment
+    arms = plan_arms(there, catalogue)
+    with ExitStack() as exits:
+        folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
+        exits.enter_context(in_state(there.state, folder / "state.log"))
+        agent = Agent(OpenBenches(exits).of_arms(there))
+        exits.callback(agent.end)
+        urls = {}
+        for arm in arms:
+            (folder / arm.name).mkdir()
+            urls[arm.name] = agent.start(arm, folder / arm.name).url
+        shares = arms[0].shares
+        return [
+            Unlike(number, why, shares[number])
+            for number, why in _differences(agent, arms, urls, there)
+        ]
+
+
+def _differences(
+    agent: Agent, arms: Sequence[PlannedArm], urls: dict[str, str], experiment: Experiment
+) -> Iterator[tuple[int, str]]:
+    """Ask for as much at a time as a certificate does: no more bodies are held."""
+    for begin in range(0, len(arms[0].asked), MOST_CERTIFIED):
+        answers = {
+            arm.name: agent.ask(
+                replace(arm, asked=arm.asked[begin : begin + MOST_CERTIFIED]),
+                urls[arm.name],
+                experiment.ignore,
+            )
+            for arm in arms
+        }
+        for at, of_one in enumerate(zip(*answers.values(), strict=True)):
+            by_arm: dict[str, list[Answer]] = {
+                name: [answer] for name, answer in zip(answers, of_one, strict=True)
+            }
+            certificate = CertificateRecord(
+                block=0, answers=with_differences(by_arm), settings={}, ran_before=[]
+            )
+            if found := fairness.differences(certificate, experiment):
+                yield begin + at, found[0].what
+
+
+def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
+    """Leave requests out, with their weights, and say so in what is kept of the log.
+
+    The others keep their shares among each other: Zipf's law becomes weights.
+    """
+    left_out = {it.number for it in unlike}
+    load, requests = experiment.load, experiment.requests
+    if load.zipf is not None:
+        shares = load.shares(len(requests))
+        requests = [
+            request.model_copy(update={"weight": 100 * share})
+            for request, share in zip(requests, shares, strict=True)
+        ]
+    many = round(sum(it.share for it in unlike) * _whole(experiment.workload.get("requests")))
+    before = experiment.workload.get("left_out")
+    told = {**(before if isinstance(before, dict) else {}), UNLIKE: many}
+    return experiment.model_copy(
+        update={
+            "requests": [it for at, it in enumerate(requests) if at not in left_out],
+            "load": load.model_copy(update={"zipf": None, "replay": None, "replay_file": None}),
+            "workload": {**experiment.workload, "left_out": told},
+        }
+    )
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
