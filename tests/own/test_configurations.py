@@ -32,7 +32,10 @@ def apache(folder: Path, text: str, root: Path | None = None, protocol: str = "h
         ("", f"listen {HERE};"),
         ("listen 8080 backlog=9;", f"listen {HERE} backlog=9;"),
         ("listen [::]:80 ipv6only=off reuseport;", f"listen {HERE} reuseport;"),
-        ("listen 443 ssl; listen localhost;", f"listen unix:{FOLDER}/443.sock ssl;"),
+        ("listen 443 ssl; listen localhost;", f"listen {HERE};"),
+        ("listen 80; listen [::]:80 default_server;", f"listen {HERE} default_server;"),
+        ("listen 80 proxy_protocol;", f"listen {HERE};"),
+        ("listen 8000-8010;", f"listen {HERE};"),
         ("listen 10.0.0.1:80; listen [::1]:80;", f"listen {HERE};"),
     ],
 )
@@ -46,7 +49,7 @@ def test_nginx_keeps_servers_apart_by_their_ports(tmp_path: Path) -> None:
     text = "server { listen 81; } server { listen 80; server_name a; } server { server_name b; }"
     moved = nginx(tmp_path, text)
     assert moved.count(f"listen {HERE};") == 2
-    assert f"listen unix:{FOLDER}/81.sock;" in moved
+    assert "81" not in moved
 
 
 def test_nginx_writes_into_the_folder_of_the_run(tmp_path: Path) -> None:
@@ -63,9 +66,9 @@ def test_nginx_writes_into_the_folder_of_the_run(tmp_path: Path) -> None:
     assert "affinity" not in moved
     assert "error_log stderr info;" in moved
     assert "access_log off;" in moved
-    assert "access_log syslog:server=unix:/x;" in moved
+    assert "syslog" not in moved
     assert f"proxy_cache_path {FOLDER}/cache-1 keys_zone=a:1m;" in moved
-    assert f"ssl_certificate {tmp_path}/my.crt;" in moved
+    assert "ssl_certificate" not in moved  # it would be read, and nobody needs it
     assert f"client_body_temp_path {FOLDER}/temp/client_body;" in moved
 
 
@@ -82,7 +85,10 @@ def test_nginx_has_its_includes_inside_and_another_root(tmp_path: Path) -> None:
         ("events {}", "no http and no server"),
         ("http { server { listen 443 ssl; } }", "nowhere for HTTP without TLS"),
         ("http {", r"nginx\.conf:1: unexpected end of file"),
-        ("http { include none.conf; }", r"nginx\.conf:1: .*none\.conf"),
+        (
+            "http { include none.conf; }",
+            r"nginx\.conf:1 includes none\.conf, .*/none\.conf and no /etc/nginx/",
+        ),
     ],
 )
 def test_an_nginx_that_cannot_be_measured_is_told(tmp_path: Path, text: str, says: str) -> None:

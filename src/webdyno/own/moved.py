@@ -65,6 +65,14 @@ class Wanted:
         file = Path(beside(path, self.file))
         return self.user.may_read(file) if self.user else os.access(file, os.R_OK)
 
+    def folder_of(self, path: str) -> str:
+        """Give a relative folder as an absolute one, where there is such; else as it is.
+
+        It begins where webdyno is called, or beside the configuration.
+        """
+        places = [it / path for it in (self.folder, self.file.parent) if it is not None]
+        return next((str(it) for it in places if it.is_dir()), path)
+
     def unreadable(self, now: str, before: str) -> str:
         """Say that the run's own certificate is shown, and why."""
         return f"{shown(now)} (the run's own), not {before}: {name_of(self.user)} can't read that"

@@ -1,72 +1,62 @@
 """Moves a configuration of nginx: what it listens on, what it writes, whom it runs as."""
 
+import ipaddress
+import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
-
-import crossplane
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.moved import (
-    CERTIFICATE,
-    FOLDER,
-    HOST,
-    HTTP,
-    KEY,
-    PORT,
-    Moved,
-    Wanted,
-    beside,
-    shown,
+from webdyno.model.origin import Origin
+from webdyno.own import names
+from webdyno.own.moved import FOLDER, HOST, PORT, Moved, Wanted, shown
+from webdyno.own.nginx_listen import DEFAULT, Choice, Listener, choose, fitting, listeners
+from webdyno.own.nginx_read import Directive, read, written
+from webdyno.own.nginx_tls import (
+    BESIDE,
+    path_of,
+    with_certificate,
+    with_readable_files,
+    without_tls,
 )
 
-Directive = dict[str, Any]
-"""As crossplane gives it: `directive`, `args`, perhaps a `block` of more."""
-
 TEMPORARY = ("client_body", "proxy", "fastcgi", "scgi", "uwsgi")
-NOT_AS_ROOT = {
+NOT_HERE = {
     "user": "an ordinary user has no other",
     "worker_priority": "root alone may raise it",
     "worker_cpu_affinity": "the bench says which CPUs servers have",
     "lock_file": "it isn't needed",
+    "stream": "it isn't HTTP",
+    "mail": "it isn't HTTP",
 }
 """What is left out, and why."""
-KEYS_BESIDE = ("ssl_certificate", "ssl_certificate_key", "ssl_dhparam", "auth_basic_user_file")
-"""Files whose relative paths begin beside the configuration."""
-OURS_INSTEAD = {"ssl_certificate": CERTIFICATE, "ssl_certificate_key": KEY}
+NOT_SAID_HERE = {"daemon", "pid"}
 ADDRESS_PARAMETERS = ("ipv6only", "bind")
+NOT_SPOKEN = ("proxy_protocol", "quic")
+"""Parameters of `listen` that clients of a run don't speak."""
+PROTOCOLS = {"ssl", "http2", "spdy"}
+"""Parameters that each server has for itself; of all others one server may have some."""
+PASSING = re.compile(r"(?:proxy|fastcgi|uwsgi|scgi|grpc|memcached)_pass")
+_TARGET = re.compile(r"(?:[a-z]+://)?(\[[^\]]*\]|[^:/\s]+)")
 
 
 def moved(wanted: Wanted) -> Moved:
     """Read and move a configuration, includes and all; raise Mistake where it isn't right."""
     mover = _Mover(wanted)
-    text = crossplane.build(mover.whole(_parsed(wanted.file)), indent=4)
-    config = f"{FOLDER}/nginx.conf".replace(FOLDER, "{{ server.folder }}")
+    directives = mover.whole(read(wanted))
+    names.demand_known(_names(directives), wanted.file)
+    lines = list(written(directives))
+    config = "{{ server.folder }}/nginx.conf"
     words = ["{{ needs.binary }}", "-e", "stderr", "-c", config]
     return Moved(
         name="nginx.conf",
-        text=text + "\n",
+        text="\n".join(it.text for it in lines) + "\n",
         changes=mover.changes,
         start=words,
         check=[words[0], "-t", "-q", *words[1:]],
         folders=["temp", *mover.folders],
+        origins=[it.origin for it in lines],
     )
-
-
-def _parsed(file: Path) -> list[Directive]:
-    payload = crossplane.parse(
-        str(file), combine=True, strict=False, check_ctx=False, check_args=False, comments=False
-    )
-    if payload["errors"]:
-        fault = payload["errors"][0]
-        raise Mistake(f"{fault['file']}:{fault['line'] or 1}: {_without_place(fault['error'])}")
-    directives: list[Directive] = payload["config"][0]["parsed"]
-    return directives
-
-
-def _without_place(error: str) -> str:
-    return error.rpartition(" in ")[0] or error
 
 
 class _Mover:
@@ -76,22 +66,16 @@ class _Mover:
         self.changes: list[str] = []
         self.folders: list[str] = []
         self._wanted = wanted
-        self._file = wanted.file
-        self._root = wanted.root
         self._numbers = count(1)
+        self._has_options = False
+        """Whether a server has the options of the measured address already."""
 
     def whole(self, directives: list[Directive]) -> list[Directive]:
         """Give the whole configuration, moved."""
         if not any(it["directive"] == "http" for it in directives):
-            inner = [it for it in directives if it["directive"] != "events"]
-            if not any(it["directive"] == "server" for it in inner):
-                raise Mistake(f"{self._file} has no http and no server, so it serves nothing")
-            self.changes.append("put into http { }, since it is but a part of a configuration")
-            types = _made("include", "/etc/nginx/mime.types")
-            known = [types] if Path("/etc/nginx/mime.types").is_file() else []
-            directives = [_block("http", [*known, *inner])]
-        self._measured = self._measured_port(directives)
-        main = [it for it in self._all(directives) if it["directive"] not in {"daemon", "pid"}]
+            directives = self._as_part(directives)
+        self._choice = choose(self._wanted, directives)
+        main = [it for it in self._all(directives) if it["directive"] not in NOT_SAID_HERE]
         if not any(it["directive"] == "events" for it in main):
             main.append(_block("events", []))
         if not any(it["directive"] == "error_log" for it in main):
@@ -100,45 +84,43 @@ class _Mover:
             self._complete(http["block"])
         return [_made("daemon", "off"), _made("pid", f"{FOLDER}/nginx.pid"), *main]
 
+    def _as_part(self, directives: list[Directive]) -> list[Directive]:
+        inner = [it for it in directives if it["directive"] != "events"]
+        if not any(it["directive"] == "server" for it in inner):
+            raise Mistake(f"{self._wanted.file} has no http and no server, so it serves nothing")
+        self.changes.append("put into http { }, since it is but a part of a configuration")
+        types = _made("include", "/etc/nginx/mime.types")
+        known = [types] if Path("/etc/nginx/mime.types").is_file() else []
+        return [_block("http", [*known, *inner])]
+
     def _complete(self, http: list[Directive]) -> None:
         """Add what nginx would else write to its own folders."""
-        there = {it["directive"] for it in http}
+        there, root = {it["directive"] for it in http}, self._wanted.root
         lacking = [kind for kind in TEMPORARY if f"{kind}_temp_path" not in there]
         http += [_made(f"{kind}_temp_path", f"{FOLDER}/temp/{kind}") for kind in lacking]
         if "access_log" not in there:
             http.append(_made("access_log", f"{FOLDER}/access.log"))
-        if self._root and "root" not in there and not self._names_root(http):
-            http.append(_made("root", str(self._root)))
-            self.changes.append(f"root {self._root} (there was none)")
-
-    def _names_root(self, block: Sequence[Directive]) -> bool:
-        return any(
-            it["directive"] == "root" or self._names_root(it.get("block", [])) for it in block
-        )
+        if root and not _names_root(http):
+            http.append(_made("root", str(root)))
+            self.changes.append(f"root {root} (there was none)")
+        if self._wanted.is_secure:
+            servers = [it for it in http if it["directive"] == "server" and "block" in it]
+            with_certificate(servers, http, self.changes)
 
     def _all(self, directives: Sequence[Directive]) -> list[Directive]:
-        return self._with_readable_keys([new for old in directives for new in self._one(old)])
-
-    def _with_readable_keys(self, block: list[Directive]) -> list[Directive]:
-        """Put the run's own certificate in the place of pairs that the server couldn't read."""
-        pairs = [it for it in block if it["directive"] in OURS_INSTEAD and it["args"]]
-        paths = [it["args"][0] for it in pairs]
-        if all("$" in it or it.startswith("data:") or self._wanted.may_read(it) for it in paths):
-            return block
-        for it in pairs:
-            now = _text(it["directive"], [OURS_INSTEAD[it["directive"]]])
-            self.changes.append(self._wanted.unreadable(now, it["args"][0]))
-        instead = [_made(name, path) for name, path in OURS_INSTEAD.items()]
-        return [*(it for it in block if it not in pairs), *instead]
+        if not self._wanted.is_secure:
+            directives = without_tls(directives, self.changes)
+        new = [it for old in directives for it in self._one(old)]
+        return with_readable_files(self._wanted, new, self.changes)
 
     def _one(self, old: Directive) -> Iterator[Directive]:
-        """Give what becomes of a directive; None of it if it is left out."""
+        """Give what becomes of a directive; nothing of it if it is left out."""
         name, words = old["directive"], list(old["args"])
-        if name in NOT_AS_ROOT:
-            self.changes.append(f"left out: {_text(name, words)} ({NOT_AS_ROOT[name]})")
+        if name in NOT_HERE:
+            self.changes.append(f"left out: {_text(name, words)} ({NOT_HERE[name]})")
             return
         if name == "server" and "block" in old:
-            yield {**old, "block": self._server(old["block"])}
+            yield from self._server(old, self._choice)
             return
         new = self._words(name, words)
         if new != words:
@@ -150,8 +132,8 @@ class _Mover:
         """Give the words behind a directive's name, moved."""
         first, rest = (words[0] if words else ""), words[1:]
         if name == "error_log":
-            return ["stderr", *rest]
-        if name == "access_log" and first != "off" and not first.startswith("syslog:"):
+            return ["stderr", *(rest if not first.startswith("syslog:") else rest[:1])]
+        if name == "access_log" and first != "off":
             return [f"{FOLDER}/access.log", *rest]
         if name.endswith("_temp_path"):
             return [f"{FOLDER}/temp/{name.removesuffix('_temp_path')}", *rest]
@@ -159,59 +141,82 @@ class _Mover:
             folder = f"cache-{next(self._numbers)}"
             self.folders.append(folder)
             return [f"{FOLDER}/{folder}", *(it for it in rest if not it.startswith("use_temp"))]
-        if name == "root" and self._root:
-            return [str(self._root)]
-        if name in KEYS_BESIDE and first and not first.startswith(("data:", "$", "off")):
-            return [beside(first, self._file), *rest]
+        if name == "root" and self._wanted.root:
+            return [str(self._wanted.root)]
+        if name in {"root", "alias"} and first:
+            return [self._wanted.folder_of(first), *rest]
+        if BESIDE.fullmatch(name) and first:
+            return [path_of(self._wanted, first), *rest]
         return words
 
-    def _server(self, block: Sequence[Directive]) -> list[Directive]:
-        """Move what a server listens on: one port is measured, others become Unix sockets."""
-        listening = [it["args"] for it in block if it["directive"] == "listen"] or [[str(HTTP)]]
-        addresses: dict[str, list[str]] = {}
-        for address, *parameters in listening:
-            new = self._address(address)
-            kept = [it for it in parameters if not it.startswith(ADDRESS_PARAMETERS)]
-            addresses.setdefault(new, kept)
-            now, before = _text("listen", [new, *kept]), _text("listen", [address, *parameters])
-            self.changes.append(f"{shown(now)}, not {before}")
-        lines = [_made("listen", address, *kept) for address, kept in addresses.items()]
-        return [*lines, *self._all([it for it in block if it["directive"] != "listen"])]
+    def _server(self, old: Directive, choice: Choice) -> Iterator[Directive]:
+        """Give a server at the run's address; nothing of one that isn't measured."""
+        if not any(old is it for it in choice.servers):
+            ports = sorted({str(it.port or "a socket") for it in listeners(old)})
+            self.changes.append(f"left out: server on {' and '.join(ports)}, which isn't asked for")
+            return
+        there = [it for it in fitting(self._wanted, old) if it.port == choice.port]
+        is_said = any(it.is_default for it in there) or old is not choice.servers[0]
+        words = self._parameters(there, is_default=old is choice.default and is_said)
+        now = shown(_text("listen", [f"{HOST}:{PORT}", *words]))
+        for it in old["block"]:
+            if it["directive"] == "listen":
+                self.changes.append(f"{now}, not {_text('listen', it['args'])}")
+        rest = [it for it in old["block"] if it["directive"] != "listen"]
+        listen = _made("listen", f"{HOST}:{PORT}", *words)
+        origins = [it.get("origin") for it in old["block"] if it["directive"] == "listen"]
+        listen["origin"] = next(iter(origins), old.get("origin"))
+        yield {**old, "block": [listen, *self._all(rest)]}
 
-    def _address(self, address: str) -> str:
-        port = _port(address)
-        if port == self._measured:
-            return f"{HOST}:{PORT}"
-        return f"unix:{FOLDER}/{port or 'socket-' + str(next(self._numbers))}.sock"
-
-    def _measured_port(self, directives: Sequence[Directive]) -> int:
-        """Choose the port that is measured: the first of those with TLS, or without."""
-        return self._wanted.measured(
-            [
-                port
-                for words in _listening(directives)
-                if (port := _port(words[0])) is not None
-                and ("ssl" in words) == self._wanted.is_secure
-                and "quic" not in words
-            ]
-        )
+    def _parameters(self, there: Sequence[Listener], *, is_default: bool) -> list[str]:
+        """Give the parameters of the one `listen` that stands for several."""
+        kept: dict[str, str] = {}
+        for word in (word for it in there for word in it.words):
+            is_of_address = word.startswith(ADDRESS_PARAMETERS)
+            if not (is_of_address or word in DEFAULT or word in NOT_SPOKEN):
+                kept.setdefault(word.partition("=")[0], word)
+        options = [name for name in kept if name not in PROTOCOLS]
+        if options and self._has_options:
+            kept = {name: word for name, word in kept.items() if name in PROTOCOLS}
+        self._has_options |= bool(options)
+        return [*(["default_server"] if is_default else []), *kept.values()]
 
 
-def _listening(directives: Sequence[Directive]) -> Iterator[list[str]]:
-    """Give the words behind each listen; a server without one listens on port 80."""
+def _names_root(block: Sequence[Directive]) -> bool:
+    return any(it["directive"] == "root" or _names_root(it.get("block", [])) for it in block)
+
+
+def _names(directives: Sequence[Directive]) -> dict[str, Origin | None]:
+    """Give the hosts that nginx resolves when it starts, and where each stands first."""
+    all_of_it = list(_everything(directives))
+    groups = {it["args"][0] for it in all_of_it if it["directive"] == "upstream" and it["args"]}
+    found: dict[str, Origin | None] = {}
+    for it in all_of_it:
+        name, words = it["directive"], it["args"]
+        is_member = name == "server" and "block" not in it
+        if not words or not (is_member or PASSING.fullmatch(name)):
+            continue
+        if "$" in words[0] or "resolve" in words:
+            continue
+        target = _TARGET.match(words[0])
+        if target is None or target[1] == "unix" or _is_address(target[1]):
+            continue
+        if is_member or target[1] not in groups:
+            found.setdefault(target[1], it.get("origin"))
+    return found
+
+
+def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
     for it in directives:
-        if it["directive"] == "server" and "block" in it:
-            yield from [e["args"] for e in it["block"] if e["directive"] == "listen"] or [["80"]]
-        elif it["directive"] == "http":
-            yield from _listening(it["block"])
+        yield it
+        yield from _everything(it.get("block", []))
 
 
-def _port(address: str) -> int | None:
-    """Give the port of an address as nginx writes it: `80`, `*:80`, `[::]:80`, `localhost`."""
-    if address.startswith("unix:"):
-        return None
-    last = address.rpartition(":")[2] if not address.endswith("]") else ""
-    return int(last) if last.isdecimal() else HTTP
+def _is_address(host: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        return False
 
 
 def _made(name: str, *words: str) -> Directive:

@@ -1,0 +1,169 @@
+"""Chooses what of a configuration of nginx is measured: a port, and the server that answers."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from webdyno.own.moved import HTTP, Wanted
+from webdyno.own.nginx_read import Directive
+
+SERVING = {
+    *("root", "alias", "try_files", "proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass"),
+    *("grpc_pass", "memcached_pass", "content_by_lua_block", "content_by_lua_file", "js_content"),
+}
+"""Directives by which a server has pages."""
+DEFAULT = ("default_server", "default")
+REFUSING = 400
+
+
+@dataclass(frozen=True)
+class Listener:
+    """One `listen` of a server."""
+
+    port: int | None
+    """None for a Unix socket."""
+    words: tuple[str, ...]
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether clients speak TLS there."""
+        return "ssl" in self.words
+
+    @property
+    def is_default(self) -> bool:
+        """Whether its server answers who asks for no host that is known."""
+        return any(it in self.words for it in DEFAULT)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is measured."""
+
+    port: int
+    servers: list[Directive]
+    """Those that answer there."""
+    default: Directive
+    """The one of them that answers who asks for no known host."""
+
+
+def choose(wanted: Wanted, directives: Sequence[Directive]) -> Choice:
+    """Choose; raise Mistake where nothing listens that could be asked."""
+    servers = list(_servers(directives))
+    by_port: dict[int, list[Directive]] = {}
+    for server in servers:
+        for it in fitting(wanted, server):
+            there = by_port.setdefault(it.port, []) if it.port is not None else []
+            if not any(server is each for each in there):
+                there.append(server)
+    unlikely = {
+        port: why
+        for port, there in by_port.items()
+        if all(map(why_not, there)) and (why := why_not(_default(wanted, there, port)))
+    }
+    port = wanted.measured(list(by_port), unlikely)
+    there = by_port[port]
+    default = _default(wanted, there, port)
+    if not wanted.host and (why := why_not(default)):
+        other = next((it for it in there if not why_not(it)), None)
+        if other is not None:
+            wanted.notes.append(
+                f"{_name(other)} answers, whatever host is asked for, and not the default, "
+                f"{_name(default)}: {why}; --host NAME asks for another"
+            )
+            default = other
+    return Choice(port, there, default)
+
+
+def fitting(wanted: Wanted, server: Directive) -> list[Listener]:
+    """Give where a server listens for what clients speak."""
+    return [
+        it
+        for it in listeners(server)
+        if it.is_secure == wanted.is_secure and "quic" not in it.words
+    ]
+
+
+def listeners(server: Directive) -> list[Listener]:
+    """Give where a server listens; on port 80 unless it says so. `ssl on` holds for all of it."""
+    found = [it["args"] for it in server["block"] if it["directive"] == "listen" and it["args"]]
+    is_on = any(it["directive"] == "ssl" and it["args"][:1] == ["on"] for it in server["block"])
+    return [
+        Listener(_port(address), (*words, *(["ssl"] if is_on else [])))
+        for address, *words in found or [[str(HTTP)]]
+    ]
+
+
+def why_not(server: Directive) -> str:
+    """Say what speaks against a server as the one that is measured; empty if nothing does."""
+    block = server["block"]
+    root = next((it for it in block if it["directive"] == "location" and it["args"] == ["/"]), None)
+    for where in (block, root["block"] if root and "block" in root else []):
+        for it in where:
+            name, first = it["directive"], (it["args"] or [""])[0]
+            if name == "return" and (why := _returned(first)):
+                return why
+            if name == "ssl_reject_handshake" and first == "on":
+                return "it refuses TLS"
+    if _has_status(block) and not _has_pages(block):
+        return "its page is the server's status"
+    if not _has_pages(block) and any(
+        it["directive"] == "rewrite" and it["args"][-1:] in (["permanent"], ["redirect"])
+        for it in block
+    ):
+        return "it only redirects"
+    return ""
+
+
+def _returned(what: str) -> str:
+    if re.match(r"30[1278]$|https?://|\$scheme", what):
+        return "it only redirects"
+    if what.isdecimal() and int(what) >= REFUSING:
+        return f"it refuses requests (return {what})"
+    return ""
+
+
+def _has_status(block: Sequence[Directive]) -> bool:
+    return any(
+        it["directive"].endswith("stub_status") or _has_status(it.get("block", [])) for it in block
+    )
+
+
+def _has_pages(block: Sequence[Directive]) -> bool:
+    """Whether there is a page, in blocks that tell no status."""
+    here = {it["directive"] for it in block}
+    if "stub_status" in here:
+        return False
+    return bool(here & SERVING) or any(_has_pages(it.get("block", [])) for it in block)
+
+
+def _default(wanted: Wanted, servers: Sequence[Directive], port: int) -> Directive:
+    said = (
+        it
+        for it in servers
+        if any(each.port == port and each.is_default for each in fitting(wanted, it))
+    )
+    return next(said, servers[0])
+
+
+def _name(server: Directive) -> str:
+    names = [
+        word for it in server["block"] if it["directive"] == "server_name" for word in it["args"]
+    ]
+    named = [it for it in names if it not in {"_", ""}]
+    origin = server.get("origin")
+    return f"server {named[0]}" if named else f"the server of line {origin.line if origin else 0}"
+
+
+def _servers(directives: Sequence[Directive]) -> Iterator[Directive]:
+    for http in directives:
+        if http["directive"] == "http" and "block" in http:
+            yield from (it for it in http["block"] if it["directive"] == "server" and "block" in it)
+
+
+def _port(address: str) -> int | None:
+    """Give the port of an address as nginx writes it: `80`, `*:80`, `[::]:80`, `localhost`."""
+    if address.startswith("unix:"):
+        return None
+    last = address.rpartition(":")[2] if not address.endswith("]") else ""
+    found = re.match(r"([0-9]{1,5})(?:-[0-9]+)?$", last)
+    return int(found[1]) if found else HTTP

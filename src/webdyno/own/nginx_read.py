@@ -1,0 +1,156 @@
+"""Reads a configuration of nginx into its directives, includes in their places."""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import crossplane
+
+from webdyno.model.mistake import Mistake
+from webdyno.model.origin import Line, Origin
+from webdyno.own.moved import Wanted
+from webdyno.own.variables import BRACED_OR_PLAIN, Variables
+
+Directive = dict[str, Any]
+"""As crossplane gives it: `directive`, `args`, perhaps a `block` of more; and its `origin`."""
+
+SYSTEM = Path("/etc/nginx")
+"""Where nginx of distributions looks for relative paths."""
+DEEPEST_BLOCKS = 100
+INDENT = "    "
+TEMPLATES = (".template", ".tmpl", ".tpl")
+SHOWN_FILES = 3
+
+_DEFINED = re.compile(
+    r"\b(?:set|auth_request_set|perl_set|js_set|js_var)\s+\$(\w+)"
+    r"|\b(?:map|geo|split_clients)\b[^;{]*\$(\w+)\s*\{"
+    r"|\?P?<(\w+)>"
+)
+"""Where a configuration gives a variable its value."""
+_COMMENT = re.compile(r"(?m)(?:^|(?<=[\s;{}]))#.*$")
+
+
+def read(wanted: Wanted) -> list[Directive]:
+    """Give all directives; raise Mistake, with file and line, where that can't be."""
+    reader = _Reader(wanted, Variables(wanted.given))
+    directives = list(reader.file(wanted.file, None, 0, 0))
+    reader.variables.demand_all()
+    if reader.of_this_machine:
+        first = [str(it) for it in reader.of_this_machine][:SHOWN_FILES]
+        more = len(reader.of_this_machine) - len(first)
+        also = f" and {more} more" if more else ""
+        wanted.notes.append(f"includes of this machine: {', '.join(first)}{also}")
+    return directives
+
+
+def written(directives: list[Directive], depth: int = 0) -> Iterator[Line]:
+    """Give the lines of directives, each with where it comes from."""
+    margin = INDENT * depth
+    for it in directives:
+        origin = it.get("origin")
+        if "block" in it:
+            head = crossplane.build([{**it, "block": []}]).removesuffix("\n}")
+            yield from (Line(margin + text, origin) for text in head.split("\n"))
+            yield from written(it["block"], depth + 1)
+            yield Line(margin + "}", origin)
+        else:
+            text = margin + crossplane.build([it])
+            yield from (Line(part, origin) for part in text.split("\n"))
+
+
+@dataclass
+class _Reader:
+    wanted: Wanted
+    variables: Variables
+    of_this_machine: dict[Path, None] = field(default_factory=dict)
+    """Files that were included from outside the configuration's folder."""
+
+    def file(
+        self, file: Path, named: Origin | None, includes: int, blocks: int
+    ) -> Iterator[Directive]:
+        """Give a file's directives, inside so many blocks."""
+        text = self._filled(self.wanted.files.text(file, named, includes), file)
+        yield from self._with_includes(_parsed(text, file), file, includes, blocks)
+
+    def _with_includes(
+        self, directives: list[Directive], file: Path, includes: int, blocks: int
+    ) -> Iterator[Directive]:
+        for it in directives:
+            origin = Origin(str(file), it["line"])
+            if blocks > DEEPEST_BLOCKS:
+                raise Mistake(f"{origin}: more than {DEEPEST_BLOCKS} blocks inside each other")
+            if it["directive"] == "include" and it["args"]:
+                yield from self._included(it["args"][0], origin, includes, blocks)
+                continue
+            inner = {}
+            if "block" in it:
+                found = self._with_includes(it["block"], file, includes, blocks + 1)
+                inner = {"block": list(found)}
+            yield {**it, **inner, "origin": origin}
+
+    def _included(
+        self, pattern: str, origin: Origin, includes: int, blocks: int
+    ) -> Iterator[Directive]:
+        home = self.wanted.file.parent
+        for each in self.wanted.files.included(pattern, [home, SYSTEM], origin):
+            if not each.is_relative_to(home):
+                self.of_this_machine[each] = None
+            yield from self.file(each, origin, includes + 1, blocks)
+
+    def _filled(self, text: str, file: Path) -> str:
+        """Fill a template's variables: capital names, since nginx's own have small letters."""
+        given = self.variables.values
+        is_template = file.name.endswith(TEMPLATES)
+        plain_text = _COMMENT.sub("", text)
+        found = [(it["name"], it["plain"]) for it in BRACED_OR_PLAIN.finditer(plain_text)]
+        braced = {name for name, _ in found if name}
+        defined = set(chain.from_iterable(_DEFINED.findall(plain_text)))
+        wanted = {
+            name
+            for name in filter(None, chain.from_iterable(found))
+            if name not in defined
+            and (is_template or name.isupper())
+            and (name in given or (name.isupper() and (is_template or name in braced)))
+        }
+        every = {it["name"] or it["plain"] for it in BRACED_OR_PLAIN.finditer(text)}
+        return self.variables.filled(text, Origin(str(file), 1), BRACED_OR_PLAIN, every - wanted)
+
+
+def _demand_ends(copy: str, file: Path) -> None:
+    """Raise Mistake for a directive without its end, which crossplane would let pass."""
+    first, line = "", 0
+    try:
+        for word, at, quoted in crossplane.lex(copy):
+            if word in {";", "{", "}"} and not quoted:
+                if word == "}" and first:
+                    break
+                first = ""
+            elif quoted or not word.startswith("#"):
+                first, line = first or word, at
+        else:
+            if not first:
+                return
+    except crossplane.errors.NgxParserSyntaxError:
+        return  # the parser says the same, and names its line
+    raise Mistake(f'{file}:{line}: directive "{first:.60}" is not terminated by ";"')
+
+
+def _parsed(text: str, file: Path) -> list[Directive]:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="") as copy:
+        copy.write(text)
+        copy.flush()
+        _demand_ends(copy.name, file)
+        payload = crossplane.parse(
+            copy.name, single=True, strict=False, check_ctx=False, check_args=False, comments=False
+        )
+    if payload["errors"]:
+        fault = payload["errors"][0]
+        line = fault["line"] or text.count("\n") + 1
+        why = fault["error"].rpartition(" in ")[0] or fault["error"] or "unexpected end of file"
+        raise Mistake(f"{file}:{line}: {why}")
+    directives: list[Directive] = payload["config"][0]["parsed"]
+    return directives
