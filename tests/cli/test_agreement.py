@@ -6,11 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.cli.agreement import agree_to_catalogues, provide_packages
-from webdyno.definitions import Catalogue
+from builders import SimulatedArm, simulated_run
+from e2e.commands import webdyno_here
+from webdyno.cli.agreement import agree_to_catalogues, agree_to_foreign, provide_packages
+from webdyno.cli.exits import Exit
+from webdyno.cli.own_systems import checked_with_own
+from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.definitions.foreign import commands_around_blocks
+from webdyno.definitions.toml_file import TomlFile
+from webdyno.model.experiment import State
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
+from webdyno.run.folder import RunFolder
 
 SERVICE = """
 title = "Mine"
@@ -85,6 +93,51 @@ def test_a_changed_template_is_asked_about_again(tmp_path: Path) -> None:
     (tmp_path / "mine/services/mine/new.j2").write_text("new")
     with pytest.raises(Mistake):
         agree(catalogue)
+
+
+@pytest.mark.usefixtures("answers")
+def test_commands_around_blocks_of_a_run_are_asked_for(tmp_path: Path) -> None:
+    run = simulated_run({"nginx": SimulatedArm(), "apache-event": SimulatedArm()}, blocks=1)
+    state = State(before_block=["touch before-block-ran"], after_block=["true"])
+    experiment = run.head.experiment.model_copy(update={"state": state})
+    head = run.head.model_copy(update={"experiment": experiment})
+    RunFolder.create(tmp_path / "theirs", head).close()
+    done = webdyno_here("resume", "theirs", folder=tmp_path)
+    assert done.returncode == Exit.MISTAKE
+    for told in ("theirs (as ", "state.before_block: touch before-block-ran", "add --yes"):
+        assert told in done.stderr
+    assert not (tmp_path / "before-block-ran").exists()
+
+
+STATEFUL = """
+title = "Mine"
+question = "Which?"
+site = "static"
+[arms.a]
+stack = "nginx"
+[arms.b]
+stack = "apache-event"
+[state]
+before_block = ["true"]
+"""
+
+
+@pytest.mark.usefixtures("answers")
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_an_experiment_of_one_s_own_runs_is_known_and_what_a_run_kept_is_not(
+    tmp_path: Path, *, kept: bool
+) -> None:
+    (tmp_path / "experiment.toml").write_text(STATEFUL)
+    if kept:
+        (tmp_path / "catalog").mkdir()
+    draft = Draft.of(TomlFile(tmp_path / "experiment.toml"), [])
+    experiment, _ = checked_with_own(draft, Catalogue.load(), tmp_path, yes=False)
+    parts = commands_around_blocks([experiment.state], tmp_path / "run")
+    if kept:
+        with pytest.raises(Mistake, match="before_block: true"):
+            agree_to_foreign(parts, yes=False)
+        agree_to_foreign(parts, yes=True)
+    agree_to_foreign(parts, yes=False)
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])

@@ -1,12 +1,18 @@
 """Commands before and after each block."""
 
+import os
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from builders import SimulatedArm, simulated_run
 from webdyno.model.experiment import State
 from webdyno.model.mistake import Trouble
+from webdyno.model.point import plan_points
+from webdyno.run.folder import RunFolder
+from webdyno.run.point import MeasuredPoint, prepared
 from webdyno.run.state import in_state
 
 
@@ -17,7 +23,7 @@ def test_commands_run_in_order_around_the_block_and_are_logged(tmp_path: Path) -
         after_block=[f"echo after >> {said}"],
     )
     log = tmp_path / "new" / "state.log"
-    with in_state(state, log):
+    with in_state(state, log, None):
         assert said.read_text().split() == ["one", "two"]
     assert said.read_text().split() == ["one", "two", "after"]
     assert "done" in log.read_text()
@@ -27,7 +33,7 @@ def test_commands_run_in_order_around_the_block_and_are_logged(tmp_path: Path) -
 def test_what_fails_in_the_block_is_told_and_the_commands_after_it_run(tmp_path: Path) -> None:
     said = tmp_path / "said"
     state = State(after_block=[f"touch {said}", "false"])
-    with pytest.raises(ValueError, match="the block"), in_state(state, tmp_path / "log"):
+    with pytest.raises(ValueError, match="the block"), in_state(state, tmp_path / "log", None):
         raise ValueError("the block")
     assert said.exists()
 
@@ -43,15 +49,41 @@ def test_a_failing_command_is_told_with_what_it_said(
     tmp_path: Path, command: str, told: str
 ) -> None:
     state = State(before_block=[command], within_s=0.2 if "sleep" in command else 20.0)
-    with pytest.raises(Trouble, match=told) as trouble, in_state(state, tmp_path / "log"):
+    with pytest.raises(Trouble, match=told) as trouble, in_state(state, tmp_path / "log", None):
         pytest.fail("the block has begun")
     assert "state.before_block" in str(trouble.value)
     assert "no database" in str(trouble.value) + (tmp_path / "log").read_text()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to go on with another one's run")
+def test_in_another_one_s_folder_root_runs_them_as_that_one(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setenv("SECRET", "ours")
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+    with RunFolder.create(open_folder / "run", run.head) as folder:
+        os.chown(folder.path, 12345, 12345)
+        experiment = run.head.experiment.model_copy(
+            update={"state": State(before_block=["id -u; id -G; echo [$SECRET]"])}
+        )
+        at = MeasuredPoint(
+            point=plan_points(run.head.experiment)[0].point,
+            experiment=experiment,
+            arms=[],
+            roles=Mock(),
+            calibrations={},
+            folder=folder,
+            progress=Mock(),
+        )
+        with prepared(at, 1):
+            said = folder.block_log(at.point.number, 1, "state.log").read_text()
+    assert said.splitlines()[1:] == ["12345", "12345", "[]"]
+
+
 def test_nothing_that_a_command_left_in_the_background_stays(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    with in_state(State(before_block=[f"sleep 60 & echo $! > {pid}"]), tmp_path / "log"):
+    with in_state(State(before_block=[f"sleep 60 & echo $! > {pid}"]), tmp_path / "log", None):
         number = int(pid.read_text())
     stat = Path(f"/proc/{number}/stat")
     while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":

@@ -99,6 +99,16 @@ def caller(folder: Path) -> ServerUser | None:
     uid = int(said) if said.isdecimal() else folder.stat().st_uid
     if uid == 0:
         return None
+    return _user(uid, folder)
+
+
+def owner_of(folder: Path) -> ServerUser | None:
+    """Give the user whom a folder belongs to; None when that is root, or we aren't root."""
+    uid = folder.stat().st_uid
+    return _user(uid, folder) if os.geteuid() == 0 and uid != 0 else None
+
+
+def _user(uid: int, folder: Path) -> ServerUser:
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:  # as in a container, with a folder from outside

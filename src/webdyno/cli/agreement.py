@@ -7,7 +7,8 @@ from pathlib import Path
 from rich.prompt import Confirm
 
 from webdyno.cli.console import plain_console
-from webdyno.definitions.foreign import CataloguePart, foreign_parts
+from webdyno.definitions.foreign import ForeignPart, commands_around_blocks, foreign_parts
+from webdyno.model.experiment import State
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
 from webdyno.model.site import Site
@@ -16,14 +17,14 @@ from webdyno.model.stack import Stack
 AGREED_FILE = "agreed-catalogues"
 
 
-def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: bool) -> None:
+def agree_to_foreign(parts: Sequence[ForeignPart], *, yes: bool) -> None:
     """Say what parts that aren't webdyno's own will run, and ask, once for each content of theirs.
 
     Raise Mistake when nobody agrees, or nobody is there to be asked and `yes` wasn't given.
     """
     agreed = _agreed_file()
     known = _agreed(agreed)
-    new = [part for part in foreign_parts(stacks, sites) if part.fingerprint not in known]
+    new = [part for part in parts if part.fingerprint not in known]
     if not new:
         return
     told = _what_runs(new)
@@ -37,9 +38,15 @@ def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: 
     _remember(agreed, new)
 
 
-def agree_to_own(stacks: Sequence[Stack]) -> None:
-    """Remember that who calls webdyno has asked for these himself: a resumed run asks no more."""
-    own = [part for part in foreign_parts(stacks, []) if part.as_caller]
+def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: bool) -> None:
+    """Ask for what parts of a catalogue will run, as `agree_to_foreign` does."""
+    agree_to_foreign(foreign_parts(stacks, sites), yes=yes)
+
+
+def agree_to_own(stacks: Sequence[Stack], states: Sequence[State] = ()) -> None:
+    """Remember that you asked for these yourself: a resumed run asks no more."""
+    own = [part for part in foreign_parts(stacks, []) if part.in_folder]
+    own += commands_around_blocks(states, Path.cwd())
     agreed = _agreed_file()
     known = _agreed(agreed)
     if new := [part for part in own if part.fingerprint not in known]:
@@ -71,18 +78,26 @@ def provide_packages(
     install_packages(packages, agreed)
 
 
-def _what_runs(parts: Sequence[CataloguePart]) -> str:
-    from webdyno.bench.users import server_user
-
-    user = server_user()
-    as_whom = user.name if user else "yourself"
-    lines = [f"these parts of a catalogue aren't webdyno's own; as {as_whom} they will run:"]
+def _what_runs(parts: Sequence[ForeignPart]) -> str:
+    lines = ["this isn't webdyno's own, and will run:"]
     for part in parts:
-        lines.append(f"  {part.folder}{' (as yourself)' if part.as_caller else ''}")
+        lines.append(f"  {part.folder} (as {_as_whom(part)})")
         lines += [f"    {command}" for command in part.runs]
         if part.packages:
             lines.append(f"    with the packages {', '.join(part.packages)}")
     return "\n".join(lines)
+
+
+def _as_whom(part: ForeignPart) -> str:
+    from webdyno.bench.users import caller, name_of, owner_of, server_user
+
+    if part.in_container:
+        return name_of(None)
+    if part.in_folder is None:
+        return name_of(server_user())
+    # A folder that isn't there yet will be ours.
+    there = [it if it.exists() else Path("/") for it in (part.in_folder, part.folder)]
+    return name_of(next((user for it in there if (user := caller(it) or owner_of(it))), None))
 
 
 def _agreed_file() -> Path:
@@ -95,7 +110,7 @@ def _agreed(file: Path) -> list[str]:
     return file.read_text().split() if file.is_file() else []
 
 
-def _remember(agreed: Path, parts: Sequence[CataloguePart]) -> None:
+def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
     try:
         agreed.parent.mkdir(parents=True, exist_ok=True)
         with agreed.open("a") as file:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webdyno.cli.agreement import agree_to_catalogues, provide_packages
+from webdyno.cli.agreement import agree_to_foreign, provide_packages
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.first_look import without_unlike
@@ -15,6 +15,7 @@ from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
 from webdyno.definitions.fit import PROTOCOL
+from webdyno.definitions.foreign import commands_around_blocks, foreign_parts
 from webdyno.generator import program
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
@@ -52,7 +53,7 @@ def measure(
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
     limits = _limits(run.fail_on, experiment)
-    _provide(experiment, catalogue, yes=run.yes)
+    _provide(experiment, catalogue, out or Path("the new run"), yes=run.yes)
     experiment = without_unlike(experiment, catalogue, yes=run.yes)
     from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
@@ -86,7 +87,7 @@ def measure_on(
     from webdyno.run.session import resume_run
 
     experiment = RunFolder.open(path).head.experiment
-    _provide(experiment, kept_catalogue(path), yes=run.yes)
+    _provide(experiment, kept_catalogue(path), path, yes=run.yes)
     shown = show or partial(show_result, report=run.report)
     return _measure_in(
         _place(experiment, run),
@@ -114,8 +115,11 @@ def _place(experiment: Experiment, run: RunFlags) -> Iterator[tuple["Place", Exp
         yield place, place.resolved(experiment)
 
 
-def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None:
-    """Get a yes to what runs at any of the points, and what it needs on the machine."""
+def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, *, yes: bool) -> None:
+    """Get a yes to what runs at any of the points, and what it needs on the machine.
+
+    `folder` is that of the run.
+    """
     there = [plan.experiment for plan in plan_points(experiment)]
     arms = [(arm, each.site_of(name)) for each in there for name, arm in each.arms.items()]
     stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm, _ in arms)]
@@ -123,7 +127,8 @@ def _provide(experiment: Experiment, catalogue: Catalogue, *, yes: bool) -> None
     generators = dict.fromkeys(each.generator for each in there)
     tools = [need for name in generators if (need := program(name).need)]
     tools += [need for each in there for need in _needs_of_protocols(each, catalogue)]
-    agree_to_catalogues(stacks, sites, yes=yes)
+    around = commands_around_blocks((each.state for each in there), folder)
+    agree_to_foreign([*foreign_parts(stacks, sites), *around], yes=yes)
     if experiment.bench.kind == "cluster":  # its hosts look themselves
         return
     provide_packages(stacks, sites, tools, yes=yes)

@@ -12,6 +12,7 @@ from webdyno.cli.console import tell
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
+from webdyno.model.point import plan_points
 from webdyno.model.service import Need
 from webdyno.model.stack import Stack
 
@@ -88,16 +89,18 @@ def checked_with_own(
 ) -> tuple[Experiment, Catalogue]:
     """Give an experiment, checked, and the catalogue that all of its arms are in.
 
-    `folder` is where relative paths begin. What its user wrote himself needs no other
-    yes; what has to be installed for it does.
+    `folder` is where relative paths begin. What you wrote yourself needs no other yes. What has to
+    be installed for it does, and so does what a run kept, which may be somebody else's.
     """
     from webdyno.own import resolve
+    from webdyno.run.repeat import is_kept
 
     resolved, joined = resolve(draft, catalogue, folder, tell, _provide(yes=yes))
     experiment = resolved.checked(joined)
-    if joined is not catalogue:
+    if not is_kept(folder):
         new = joined.stacks.keys() - catalogue.stacks.keys()
-        agree_to_own([joined.stacks[name] for name in new])
+        states = [point.experiment.state for point in plan_points(experiment)]
+        agree_to_own([joined.stacks[name] for name in new], states)
     return experiment, joined
 
 

@@ -1,4 +1,4 @@
-"""Parts of the catalogue that aren't webdyno's own: what they run, and how to know them again."""
+"""What isn't webdyno's own: what it runs, and how to know it again."""
 
 import hashlib
 import shlex
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.model.experiment import State
 from webdyno.model.files import checked_files
 from webdyno.model.service import Arguments, Need, Service, Version
 from webdyno.model.site import Site
@@ -16,8 +17,8 @@ SHOWN_LETTERS = 160
 
 
 @dataclass(frozen=True)
-class CataloguePart:
-    """A service or site, which runs commands of its own."""
+class ForeignPart:
+    """A service, a site or an experiment, which runs commands of its own."""
 
     folder: Path
     fingerprint: str
@@ -28,11 +29,13 @@ class CataloguePart:
     """What it may ask to be installed."""
     is_ours: bool
     """Whether it is webdyno's own, or an unchanged copy of that, as runs keep it."""
-    as_caller: bool = False
-    """Whether it runs as whoever calls webdyno, and not as the servers' user."""
+    in_folder: Path | None = None
+    """The folder as whose user it runs; None: as the servers' user."""
+    in_container: bool = False
+    """Whether it starts containers."""
 
 
-def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[CataloguePart]:
+def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[ForeignPart]:
     """Give the parts that stacks and sites are made of and that aren't webdyno's own."""
     wanted = list(sites)
     roles = [stack.services for stack in stacks] + [site.services for site in wanted]
@@ -42,7 +45,7 @@ def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[Catalo
     return [part for part in parts if not part.is_ours]
 
 
-def _service(service: Service) -> CataloguePart:
+def _service(service: Service) -> ForeignPart:
     commands = [
         service.check,
         *service.initialise,
@@ -52,22 +55,23 @@ def _service(service: Service) -> CataloguePart:
     ]
     neighbours = list(service.files.values())
     fingerprint = _fingerprint(service.folder, neighbours)
-    return CataloguePart(
+    return ForeignPart(
         folder=service.folder,
         fingerprint=fingerprint,
         is_ours=fingerprint == _fingerprint(BUILT_IN / "services" / service.name, neighbours),
         runs=tuple(_shown(commands)),
         packages=_packages(service.needs.values()),
-        as_caller=service.own is not None,
+        in_folder=Path(service.own.folder or service.folder) if service.own else None,
+        in_container=service.own is not None and service.own.container_port is not None,
     )
 
 
-def _site(site: Site) -> CataloguePart:
+def _site(site: Site) -> ForeignPart:
     commands = list(_shown(site.setup))
     if any((site.folder / name).is_dir() for name in ("root", "app")):
         commands.append("its files in root/ and app/, where a server runs such")
     fingerprint = _fingerprint(site.folder, [])
-    return CataloguePart(
+    return ForeignPart(
         folder=site.folder,
         fingerprint=fingerprint,
         is_ours=fingerprint == _fingerprint(BUILT_IN / "sites" / site.name, []),
@@ -76,11 +80,34 @@ def _site(site: Site) -> CataloguePart:
     )
 
 
+def commands_around_blocks(states: Iterable[State], folder: Path) -> list[ForeignPart]:
+    """Give what experiments run before and after their blocks, as the user of a run's folder."""
+    parts = (_around_blocks(state, folder) for state in states)
+    return list({part.fingerprint: part for part in parts if part.runs}.values())
+
+
+def _around_blocks(state: State, folder: Path) -> ForeignPart:
+    commands = [f"state.before_block: {command}" for command in state.before_block]
+    commands += [f"state.after_block: {command}" for command in state.after_block]
+    return ForeignPart(
+        folder=folder,
+        fingerprint=hashlib.sha256("\0".join(commands).encode()).hexdigest(),
+        runs=tuple(map(_shortened, commands)),
+        packages=(),
+        is_ours=False,
+        in_folder=folder,
+    )
+
+
 def _shown(commands: Sequence[Arguments]) -> Iterator[str]:
     for words in commands:
         line = " ".join(shlex.join(words).split())
         if line:
-            yield line if len(line) <= SHOWN_LETTERS else f"{line[:SHOWN_LETTERS]}…"
+            yield _shortened(line)
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= SHOWN_LETTERS else f"{line[:SHOWN_LETTERS]}…"
 
 
 def _packages(needs: Iterable[Need]) -> tuple[str, ...]:

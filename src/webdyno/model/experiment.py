@@ -44,8 +44,9 @@ class State(Model):
 
     before_block: list[OneLine] = []
     """Run by a shell, one after the other, before each start of the arms, those of pilots
-    included: as who called webdyno, in the folder where that was. What they say is kept with the
-    run; a failing one ends it."""
+    included: as who called webdyno, in the folder where that was. Where root goes on with a run of
+    somebody else, they run as that one. What they say is kept with the run; a failing one ends
+    it."""
     after_block: list[OneLine] = []
     """The same after the arms were stopped, whatever happened."""
     within_s: Seconds = 60.0

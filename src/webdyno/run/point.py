@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Protocol
 
+from webdyno.bench.users import caller
 from webdyno.judge import Stop, decide
 from webdyno.judge.league import is_look
 from webdyno.judge.measured import Measured
@@ -209,4 +210,4 @@ def rng_of(seed: int | None, point: int, *part: object) -> Random:
 def prepared(at: MeasuredPoint, number: int) -> AbstractContextManager[None]:
     """Put the user's own things into the state that every block begins with, and back after it."""
     log = at.folder.block_log(at.point.number, number, "state.log")
-    return in_state(at.experiment.state, log)
+    return in_state(at.experiment.state, log, caller(at.folder.path))

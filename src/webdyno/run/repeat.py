@@ -33,6 +33,11 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
         ) from error
 
 
+def is_kept(folder: Path) -> bool:
+    """Whether a folder holds what `keep_for_repeating` puts there: it may be somebody else's."""
+    return (folder / CATALOGUE_FOLDER).is_dir() and (folder / EXPERIMENT_FILE).is_file()
+
+
 def kept_catalogue(folder: Path) -> Catalogue:
     """Give the catalogue as it was when a run began; what the run doesn't use is as it is now.
 

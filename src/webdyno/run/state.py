@@ -5,8 +5,10 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
+from webdyno.bench.users import ServerUser, home_of
 from webdyno.model.experiment import State
 from webdyno.model.mistake import Trouble
 
@@ -14,28 +16,31 @@ SHOWN_LINES = 15
 
 
 @contextmanager
-def in_state(state: State, log: Path) -> Iterator[None]:
+def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]:
     """Run the commands before, and in any case those after; raise Trouble where one fails.
 
-    They run in the folder and as the user that webdyno was called in and by. What they say is in
-    `log`.
+    They run in the folder that webdyno was called in, as `user`; None is ourselves. What they say
+    is in `log`.
     """
-    _run_all("before_block", state.before_block, state.within_s, log)
+    run_all = partial(_run_all, state.within_s, log, user)
+    run_all("before_block", state.before_block)
     try:
         yield
     except BaseException:
         with suppress(Trouble):  # what failed first is what has to be told
-            _run_all("after_block", state.after_block, state.within_s, log)
+            run_all("after_block", state.after_block)
         raise
-    _run_all("after_block", state.after_block, state.within_s, log)
+    run_all("after_block", state.after_block)
 
 
-def _run_all(key: str, commands: Sequence[str], within_s: float, log: Path) -> None:
+def _run_all(
+    within_s: float, log: Path, user: ServerUser | None, key: str, commands: Sequence[str]
+) -> None:
     for command in commands:
-        _run(key, command, within_s, log)
+        _run(key, command, within_s, log, user)
 
 
-def _run(key: str, command: str, within_s: float, log: Path) -> None:
+def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         output.write(f"{key}: {command}\n".encode())
@@ -47,6 +52,10 @@ def _run(key: str, command: str, within_s: float, log: Path) -> None:
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            env=_environment(user) if user else None,
+            user=user.uid if user else None,
+            group=user.gid if user else None,
+            extra_groups=(user.groups or [user.gid]) if user else None,
         )
         try:
             code = process.wait(within_s)
@@ -64,6 +73,12 @@ def _run(key: str, command: str, within_s: float, log: Path) -> None:
         raise Trouble(
             f"state.{key}: {command!r} ended with exit code {code}; the end of {log}:\n{_end(log)}"
         )
+
+
+def _environment(user: ServerUser) -> dict[str, str]:
+    """Give the variables of another user's commands; those of our shell may hold secrets."""
+    path, name = os.environ.get("PATH", os.defpath), user.name
+    return {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name}
 
 
 def _end(log: Path) -> str:

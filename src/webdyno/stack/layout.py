@@ -11,7 +11,7 @@ from typing import Any
 from webdyno.bench import Bench
 from webdyno.bench.copies import copy_own
 from webdyno.bench.netns_network import CLIENT
-from webdyno.bench.users import ServerUser, caller, hand_over, make_private, uid_of
+from webdyno.bench.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.secret import with_secrets
@@ -146,16 +146,26 @@ def lay_out(
 
 
 def bench_of(service: Service, bench: Bench) -> Bench:
-    """Give the bench with whom a service runs as: a user's own program as who would start it."""
+    """Give the bench with whom a service runs as: a user's own program as who would start it.
+
+    Where root goes on with a run of somebody else, his programs run as himself, whatever the run
+    says.
+    """
     own = service.own
+    stranger = owner_of(service.folder) if own else None
     if own and own.container_port:
+        if stranger:
+            raise Trouble(
+                f"{own.written}: containers are started as root, and {service.folder} belongs to "
+                f"{stranger.name}; run webdyno as {stranger.name}, or copy the run"
+            )
         return bench.with_user(None)  # as root, see webdyno.own.podman
     if own is None or not own.folder:
         return bench
     folder = Path(own.folder)
     if not folder.is_dir():
         raise Trouble(f"{own.written}: its folder {folder} is gone; begin the run anew")
-    user = caller(folder)
+    user = caller(folder) or stranger
     return bench if user is None and not own.may_be_root else bench.with_user(user)
 
 
