@@ -31,6 +31,7 @@ from webdyno.run.folder import RunFolder
 
 SERVER = """
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,10 @@ static void end(int n) { (void)n; _exit(0); }
 int main(int argc, char **argv) {
     char request[4096], answer[512];
     const char *port = getenv("PORT"), *says = getenv("SAYS");
+    if (argc > 2) return access(argv[2], F_OK) ? 4 : 0;
+    if (argc > 1 && !strcmp(argv[1], "once")) return creat("/shared/done", 0644) < 0;
+    const char *needs = getenv("NEEDS");
+    if (needs && access(needs, F_OK)) { fprintf(stderr, "nothing there\\n"); return 5; }
     if (argc > 1) port = argv[1];
     if (!atoi(port ? port : "8080")) { fprintf(stderr, "sorry, no database\\n"); return 3; }
     signal(SIGTERM, end);
@@ -177,6 +182,55 @@ def test_two_images_that_listen_on_the_same_port_and_one_of_a_compose_file(home:
     readings = [(it.arm, it.readings) for it in records if isinstance(it, SlotRecord)]
     counts = {arm: it.services["web"].processes for arm, it in readings if it}
     assert counts == {"image:compose.yaml": 2, "image:Dockerfile": 1}
+
+
+ORDERED = """
+services:
+  web:
+    build: .
+    volumes: ["common:/shared"]
+    environment: {NEEDS: /shared/done, PORT: "81"}
+    depends_on:
+      once: {condition: service_completed_successfully}
+      data: {condition: service_healthy}
+  data:
+    build: .
+    volumes: ["common:/shared"]
+    environment: ["PORT=82"]
+    depends_on: [once]
+    healthcheck: {test: [CMD, /server, is-there, /shared/done]}
+  once: {build: ., command: [/server, once], volumes: ["common:/shared"]}
+"""
+
+
+def test_services_wait_for_those_that_end_or_become_healthy(home: Path) -> None:
+    """With a volume that all of them have, which none may make a second time."""
+    (home / "compose.yaml").write_text(ORDERED)
+    run_blocks(1, "duel", "image:compose.yaml#web", "image:Dockerfile", *FEW, folder=home)
+    assert statuses(home) == {"200"}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("NEEDS: /shared/done", "NEEDS: /none"), r"exit code 5; .*\n(.*\n)* +nothing there"),
+        (("[/server, once]", "[/server, x, /none]"), "the service once, which others wait for,.*4"),
+        (("is-there, /shared/done", "is-there, /none"), "waiting until data is healthy: /server"),
+        (('PORT: "81"', 'PORT: "82"'), r"has its service data listen on port 82, and web is asked"),
+    ],
+    ids=["nothing there", "fails", "never healthy", "another listens"],
+)
+def test_what_goes_wrong_among_services_is_told(
+    home: Path, change: tuple[str, str], says: str
+) -> None:
+    text = ORDERED.replace(*change)
+    if "82" in change[1]:  # what is asked listens elsewhere
+        text = text.replace("    build: .\n", "    build: .\n    command: [/server, '83']\n", 1)
+    (home / "compose.yaml").write_text(text)
+    done = webdyno("up", "image:compose.yaml#web", "--ready-within=8s", folder=home)
+    assert done.returncode == 3, done.stdout
+    assert re.search(says, done.stderr), done.stderr
+    assert left_behind(home) == []
 
 
 @pytest.mark.parametrize("ends_by", [signal.SIGKILL, signal.SIGINT])

@@ -43,13 +43,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def read(folder: Path, text: str, wanted: str = "") -> tuple[list[ComposeService], list[str]]:
     told: list[str] = []
     (folder / "compose.yaml").write_text(text)
-    return compose_services(folder / "compose.yaml", wanted, "here", told.append), told
+    return compose_services([folder / "compose.yaml"], wanted, "here", told.append), told
 
 
 def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Path) -> None:
     services, told = read(folder, SHOP, "web")
     assert [it.name for it in services] == ["db", "proxy", "web"]
-    assert told == ["compose.yaml: left out: web.healthcheck"]
+    assert told == []
     db, proxy, web = services
     assert proxy.ports == (22, 80)
     assert db.environment == {
@@ -106,6 +106,147 @@ def test_what_is_wrong_is_told(folder: Path, text: str, wanted: str, says: str) 
         read(folder, text, wanted)
 
 
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (LAUGHS, "6", "it has more than 100000 values"),
+        ("x: &a [*a]", "1", "it contains itself"),
+        ("x: 1\ny: !!int abc", "2", "'abc' is no !!int"),
+        ("x: !!timestamp abc", "1", "!!timestamp is no kind of value that is read here"),
+        ("x: !!bool x", "1", "'x' is no !!bool"),
+        ('x: !!float ""', "1", "'' is no !!float"),
+        ("x: !reset []", "1", "!reset is no kind of value that is read here"),
+        ('x: "\\ud800"', "1", "has characters that no text has"),
+        ('x: "\\0"', "1", "has characters that no text has"),
+        ("[" * 150 + "]" * 150, "1", "it is nested too deep"),
+    ],
+)
+def test_yaml_without_measure_is_refused_with_its_line(
+    folder: Path, text: str, line: str, says: str
+) -> None:
+    with pytest.raises(Mistake, match=rf"compose.yaml:{line} is no YAML: .*{says}"):
+        read(folder, text)
+
+
+def test_numbers_are_those_of_yaml_1_2(folder: Path) -> None:
+    many = "9" * 5000
+    text = f"services: {{a: {{image: x, environment: {{A: 08, B: {many}}}, ports: [08]}}}}"
+    (service,) = read(folder, text)[0]
+    assert service.environment == {"A": "8", "B": many}
+    assert service.ports == (8,)
+
+
+def test_a_file_that_never_ends_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "compose.yaml").symlink_to("/dev/zero")
+    with pytest.raises(Mistake, match="it is no regular file"):
+        compose_services([tmp_path / "compose.yaml"], "", "here", lambda _: None)
+
+
+BASE = """
+services:
+  web:
+    image: one
+    command: [a, b]
+    ports: ["80:80"]
+    environment: [A=1, B=2]
+    volumes: ["./data:/x", "named:/y"]
+    depends_on: [db]
+  db: {image: db}
+"""
+OVERRIDE = """
+services:
+  web:
+    image: two
+    command: [c]
+    ports: ["81:81"]
+    environment: {B: 3}
+    volumes: ["other:/x"]
+    depends_on: {cache: {condition: service_healthy}}
+  cache: {image: cache, healthcheck: {test: [CMD, ping, -c1]}}
+"""
+
+
+@pytest.mark.parametrize("named", [[], ["compose.prod.yaml"]])
+def test_files_are_merged(folder: Path, named: list[str]) -> None:
+    """The override file beside a file of the usual name, or those that are named."""
+    told: list[str] = []
+    (folder / "compose.yaml").write_text(BASE)
+    (folder / (named[0] if named else "compose.override.yaml")).write_text(OVERRIDE)
+    files = [folder / name for name in ("compose.yaml", *named)]
+    services = compose_services(files, "web", "here", told.append)
+    assert [it.name for it in services] == ["db", "cache", "web"]
+    web = services[-1]
+    assert (web.image, web.command, web.ports) == ("two", ("c",), (80, 81))
+    assert web.environment == {"A": "1", "B": "3"}
+    assert web.options == ("--volume=named:/y", "--volume=other:/x")
+    assert "is merged into compose.yaml" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("include: [x.yaml]\nservices: {a: {image: x}}", "include isn't read here"),
+        ("services: {a: {extends: {service: b}}}", r"services.a.extends isn't read here"),
+    ],
+)
+def test_what_other_files_say_is_refused_by_name(folder: Path, text: str, says: str) -> None:
+    with pytest.raises(Mistake, match=f"{says}.*docker compose -f compose.yaml config >whole.yaml"):
+        read(folder, text)
+
+
+def test_what_services_wait_for(folder: Path) -> None:
+    services, _ = read(
+        folder,
+        "services:\n"
+        "  web: {image: x, depends_on: {migrate: {condition: service_completed_successfully}}}\n"
+        "  migrate: {image: x, depends_on: {db: {condition: service_healthy}}}\n"
+        "  db: {image: x, healthcheck: {test: pg_isready -U me}}\n",
+        "web",
+    )
+    found = {it.name: (it.awaits, it.health) for it in services}
+    assert found == {
+        "db": ("healthy", ("/bin/sh", "-c", "pg_isready -U me")),
+        "migrate": ("ended", ()),
+        "web": ("", ()),
+    }
+    with pytest.raises(Mistake, match="service_up is no condition"):
+        read(
+            folder,
+            "services: {a: {image: x, depends_on: {b: {condition: service_up}}}, b: {image: x}}",
+            "a",
+        )
+
+
+def test_variables_without_a_value_come_from_outside_or_are_named(folder: Path) -> None:
+    services, told = read(
+        folder,
+        "services: {web: {image: 'x:$TAG', build: {context: ., args: [USER_NAME, NOWHERE]}, "
+        "environment: {USER_NAME: }}}",
+    )
+    assert services[0].build
+    assert services[0].build.options == ("--build-arg=USER_NAME=you",)
+    assert services[0].environment == {"USER_NAME": "you"}
+    assert told == ["compose.yaml: set by nobody, so empty: TAG"]
+
+
+def test_rights_on_this_machine_and_ports_that_clash_are_told(folder: Path) -> None:
+    _, told = read(
+        folder,
+        "services:\n"
+        "  web: {image: x, privileged: true, volumes: ['/:/host', './data:/d'], ports: ['1:80']}\n"
+        "  api: {image: x, cap_add: [ALL], ports: ['2:80']}\n",
+        "web",
+    )
+    rights, clash = told
+    assert "web.privileged, web.volumes /, api.cap_add ALL" in rights
+    assert "api and web all say port 80" in clash
+
+
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 ANYTHING = st.recursive(
     SCALARS,
@@ -128,7 +269,7 @@ def test_whatever_a_file_holds_is_read_or_refused(
     file = tmp_path_factory.getbasetemp() / "compose.yaml"
     file.write_text(yaml.safe_dump({"services": services}))
     try:
-        found = compose_services(file, "", "here", lambda _: None)
+        found = compose_services([file], "", "here", lambda _: None)
     except Mistake:
         return
     assert {it.name for it in found} <= services.keys()

@@ -1,6 +1,7 @@
 """Containers as arms: what is refused before Podman is asked, which port, and what is installed."""
 
 import os
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
-from webdyno.own.image import Container, asked_port
+from webdyno.own.container import Container
+from webdyno.own.image import asked_port
 from webdyno.own.kind import Asked, OwnKeys
-from webdyno.own.podman import Image, podman
+from webdyno.own.podman import Image, full_name, podman, short_names
 
 
 def asked(told: list[str], environment: dict[str, str] | None = None, bench: str = "") -> Asked:
@@ -71,3 +73,35 @@ def test_nothing_is_installed_or_tried_unless_agreed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(Trouble, match="call webdyno by sudo"):
         podman(refused, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        ("nginx", "docker.io/library/nginx"),
+        ("redis:7@sha256:0", "docker.io/library/redis:7@sha256:0"),
+        ("org/app", "docker.io/org/app"),
+        ("ghcr.io/org/app", "ghcr.io/org/app"),
+        ("host:5000/app", "host:5000/app"),
+        ("localhost/app", "localhost/app"),
+    ],
+)
+def test_names_without_a_registry_are_dockers(name: str, full: str) -> None:
+    assert full_name(name) == full
+
+
+def test_short_names_of_a_dockerfile_mean_dockers_unless_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONTAINERS_REGISTRIES_CONF", raising=False)
+    main = tmp_path / "etc/registries.conf"
+    main.parent.mkdir()
+    main.write_text('# unqualified-search-registries = ["x"]\n[[registry]]\nlocation = "mine"\n')
+    variables = short_names(tmp_path, [main])
+    written = Path(variables["CONTAINERS_REGISTRIES_CONF"]).read_text()
+    assert tomllib.loads(written) == {
+        "unqualified-search-registries": ["docker.io"],
+        "registry": [{"location": "mine"}],
+    }
+    main.write_text('unqualified-search-registries = ["quay.io"]\n')
+    assert short_names(tmp_path, [main]) == {}

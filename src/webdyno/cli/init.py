@@ -29,6 +29,19 @@ def init(
         str | None,
         Parameter(help="Its container instead: '.' (a Dockerfile), 'compose.yaml#web', a name."),
     ] = None,
+    build: Annotated[
+        str | None,
+        Parameter(help="How it is built, such as 'make release'; found out unless given."),
+    ] = None,
+    yes: Annotated[
+        bool,
+        Parameter(
+            name="--yes",
+            help="Ask nothing: of several take the first.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = False,
     force: Annotated[
         bool,
         Parameter(help=f"Write over a {FILE} that is there.", negative=(), show_default=False),
@@ -36,15 +49,15 @@ def init(
 ) -> Exit:
     """Look at a folder and write a webdyno.toml that says how its application starts.
 
-    It looks at Procfile, requirements.txt, pyproject.toml, package.json, go.mod, config.ru,
-    Dockerfile, Compose files, nginx.conf and HTML pages, in this order, and asks where they don't
-    tell.
+    It looks at Procfile, requirements.txt, pyproject.toml, package.json, go.mod, Cargo.toml,
+    pom.xml, build.gradle, config.ru, Dockerfile, Compose files, nginx.conf and HTML pages, in this
+    order, and asks where they don't tell.
 
     For example
 
         webdyno init
 
-        webdyno init --start './server --port $PORT'
+        webdyno init --start './server --port $PORT' --build 'make release'
 
         webdyno init --image compose.yaml#web
     """
@@ -60,7 +73,9 @@ def init(
     if not told and (folder / "nginx.conf").is_file() and not (found and found.conf):
         duel = command("duel", "conf:nginx.conf", "conf:OTHER.conf")
         tell(f"nginx.conf is compared without a file: {duel}")
-    app = _as_told(found, *told) if told else _asked(folder, found)
+    app = _as_told(found, *told) if told else _asked(folder, found, yes)
+    if build is not None:
+        app = replace(app, build=build or None)
     target.write_text(written(app), encoding="utf-8")
     tell(f"{target} says how to build, start and ask it, by {app.by}; look it over")
     for doubt in app.doubts:
@@ -89,29 +104,38 @@ def _as_told(found: "FoundApp | None", key: str, value: str, by: str) -> "FoundA
 
     kept = found or FoundApp(by)
     way: dict[str, Any] = {key: value}
-    return FoundApp(by, build=kept.build, paths=kept.paths, **way)
+    return FoundApp(by, build=kept.build, paths=kept.paths, statuses=kept.statuses, **way)
 
 
-def _asked(folder: Path, found: "FoundApp | None") -> "FoundApp":
+def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
     """Have the user say what only he can; raise Mistake where that is needed and he isn't there."""
-    is_there = sys.stdin.isatty()
+    from webdyno.own.found_app import LOOKED_FOR
+    from webdyno.own.project import LEAST
+
+    is_there = sys.stdin.isatty() and not yes
     if found and found.choices and is_there:
         return _chosen(found)
     if found and found.is_whole:
         return found
+    if found and found.choices and yes:
+        name, first = next(iter(found.choices.items()))
+        doubt = f"{found.several}: {', '.join(found.choices)}; {name} was taken"
+        return replace(first, doubts=(doubt, *first.doubts))
     why = f"{found.by} doesn't tell" if found else f"nothing in {folder.resolve()} tells"
     if found and found.choices:
         names, example = ", ".join(found.choices), next(iter(found.choices.values()))
+        flag = "--image" if example.image else "--start"
         raise Mistake(
-            f"{found.several}: {names}; say which, such as {command('init', '--image')} "
-            f"{example.image}"
+            f"{found.several}: {names}; say which, such as "
+            f"{command('init', flag, example.image or example.start or '')}"
         )
     for doubt in found.doubts if found else ():
         tell(doubt)
     if not is_there:
+        looked = "" if found else f" (looked for: {LOOKED_FOR})"
         raise Mistake(
-            f"{why} how the application starts; say it with --start, such as "
-            "--start './server --port $PORT'"
+            f"{why} how the application starts{looked}; say it with --start, such as "
+            f"--start './server --port $PORT' --build make, or write {folder / FILE}:\n\n{LEAST}"
         )
     tell(f"{why} how the application starts. With which command, listening on $PORT?")
     answer = input("> ").strip()
@@ -149,7 +173,10 @@ def written(found: "FoundApp") -> str:
         ]
     lines.append("# Endpoints; a gate measures each by itself.")
     for path in found.paths:
-        lines += ["[[requests]]", _pair("path", path), ""]
+        lines += ["[[requests]]", _pair("path", path)]
+        if status := found.statuses.get(path):
+            lines.append(_pair("status", status))
+        lines.append("")
     return "\n".join(lines[:-1]) + "\n"
 
 

@@ -93,6 +93,10 @@ OK, BAD_REQUEST, SERVER_ERROR = 200, 400, 500
 """Where the classes of statuses begin."""
 
 
+ID_FILE = ".id"
+"""Behind a container's name: the file in the service's folder with the id that Podman gave it."""
+
+
 class Own(Model):
     """What isn't so in the catalogue: a user's own program, run where and as whom he runs it."""
 
@@ -115,6 +119,8 @@ class Own(Model):
     container_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where containers listen that its command starts as root, in a network of their own and in the
     control groups of the service, which that command itself stays out of."""
+    container: str = ""
+    """Of several containers the one that is asked."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where it listens already: it is neither started nor stopped, only watched."""
     listens_at: str | None = None

@@ -1,10 +1,10 @@
 """Compose files (compose-spec.io): their services, and how each is run as a container of an arm."""
 
 import json
-import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,14 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from webdyno.definitions.near import nearest
 from webdyno.model.mistake import Mistake
-from webdyno.own.compose_file import askable, services_of, variables_of
+from webdyno.own.compose_file import (
+    SEVERAL,
+    ComposeProject,
+    askable,
+    read_compose,
+    variables_of,
+)
+from webdyno.own.compose_order import Awaited, Awaits, awaits, health_command, in_order
 
 OPTIONS = {
     "user": "--user",
@@ -31,7 +38,7 @@ OPTIONS = {
 SWITCHES = {"read_only": "--read-only", "init": "--init", "privileged": "--privileged"}
 OTHERS = {
     *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
-    *("expose", "depends_on", "profiles", "container_name", "labels", "pull_policy"),
+    *("expose", "depends_on", "profiles", "container_name", "labels", "pull_policy", "healthcheck"),
 }
 """Keys that are heeded in other ways, or needn't be."""
 BUILD = {"context", "dockerfile", "args", "target"}
@@ -44,7 +51,7 @@ Several = Scalar | list[Scalar] | dict[str, Scalar] | None
 class _BuildForm(BaseModel):
     context: str = "."
     dockerfile: str = "Dockerfile"
-    args: list[Scalar] | dict[str, Scalar] | None = None
+    args: list[Scalar] | dict[str, Scalar | None] | None = None
     target: str = ""
 
 
@@ -60,7 +67,11 @@ class _ServiceForm(BaseModel):
     volumes: list[str | dict[str, Any]] | None = None
     ports: list[Scalar | dict[str, Any]] | None = None
     expose: list[Scalar] | None = None
-    depends_on: list[str] | dict[str, Any] | None = None
+    depends_on: list[str] | dict[str, dict[str, Any]] | None = None
+    healthcheck: dict[str, Any] | None = None
+    privileged: bool = False
+    read_only: bool = False
+    init: bool = False
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -90,16 +101,26 @@ class ComposeService:
     """For `podman run`."""
     command: tuple[str, ...]
     ports: tuple[int, ...]
+    awaits: Awaits = ""
+    """What is waited for before those behind it are started."""
+    health: tuple[str, ...] = ()
+    """The command that tells whether it is healthy; as its image has it unless given."""
+
+
+def compose_files(text: str, folder: Path) -> list[Path]:
+    """Give the files that a text such as `compose.yaml,compose.prod.yaml` names."""
+    return [(folder / name).resolve() for name in text.split(SEVERAL)]
 
 
 def compose_services(
-    file: Path, wanted: str, place: str, tell: Callable[[str], None]
+    files: Sequence[Path], wanted: str, place: str, tell: Callable[[str], None]
 ) -> list[ComposeService]:
-    """Give all services of a file, each behind those that it depends on, and `wanted` last.
+    """Give all services of files, each behind those that it depends on, and `wanted` last.
 
-    Raise Mistake where the file can't be read or has no such service.
+    Raise Mistake where the files can't be read or have no such service.
     """
-    services = services_of(file, place, wanted)
+    project = read_compose(files, place)
+    file, services = files[0], project.services(wanted)
     for name, service in services.items():
         where = f"{place}: {file}: services.{name}"
         if not _NAME.fullmatch(name) or not isinstance(service, dict):
@@ -108,11 +129,50 @@ def compose_services(
             raise Mistake(f"{where} has neither image nor build")
         _check(service, where)
     asked = _asked(services, wanted, f"{place}: {file}")
-    if left_out := list(_left_out(services)):
-        tell(f"{file.name}: left out: {', '.join(left_out)}")
-    others = _in_order(services, f"{place}: {file}")
+    others = in_order(services, f"{place}: {file}")
     names = [*(name for name in others if name != asked), asked]
-    return [_service(name, services[name], file, place) for name in names]
+    awaited = awaits(services, asked, f"{place}: {file}")
+    found = [_service(name, services[name], project, awaited, place) for name in names]
+    for said in (*_worth_telling(project, services), *_clashes(found)):
+        tell(f"{file.name}: {said}")
+    return found
+
+
+def _worth_telling(project: ComposeProject, services: Mapping[str, Any]) -> Iterator[str]:
+    if len(project.files) > 1:
+        yield f"{project.files[-1].name} is merged into {project.files[0].name}"
+    if project.unset:
+        yield f"set by nobody, so empty: {', '.join(project.unset)}"
+    if left_out := list(_left_out(services)):
+        yield f"left out: {', '.join(left_out)}"
+    if rights := list(_rights(services, project.folder)):
+        yield f"run as root with rights on this machine: {', '.join(rights)}"
+
+
+def _clashes(services: Sequence[ComposeService]) -> Iterator[str]:
+    ports = Counter(port for it in services for port in set(it.ports))
+    for port in (port for port, times in ports.items() if times > 1):
+        names = " and ".join(it.name for it in services if port in it.ports)
+        yield (
+            f"{names} all say port {port}; the services of an arm share one network, where only "
+            "one of them can listen on it: give the others another port"
+        )
+
+
+def _rights(services: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Name what lets a container reach beyond itself."""
+    for name, service in services.items():
+        if service.get("privileged") is True:
+            yield f"{name}.privileged"
+        for key in ("cap_add", "security_opt"):
+            if several := _several(service.get(key) or []):
+                yield f"{name}.{key} {' '.join(several)}"
+        for volume in service.get("volumes") or ():
+            source = _source(volume)
+            if source.startswith(("/", "~")) or ".." in Path(source).parts:
+                inside = (folder / Path(source).expanduser()).resolve()
+                if not inside.is_relative_to(folder.resolve()):
+                    yield f"{name}.volumes {source}"
 
 
 def _check(service: Mapping[str, Any], where: str) -> None:
@@ -147,40 +207,29 @@ def _left_out(services: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{name}.build.{key}" for key in service["build"] if key not in BUILD)
 
 
-def _in_order(services: Mapping[str, Any], where: str) -> list[str]:
-    """Give the names so that each comes behind those that it depends on."""
-    done: dict[str, None] = {}
-
-    def add(name: str, above: tuple[str, ...]) -> None:
-        if name in above:
-            raise Mistake(f"{where}: {' and '.join(dict.fromkeys(above))} depend on each other")
-        for other in services[name].get("depends_on") or ():
-            if other in services:
-                add(str(other), (*above, name))
-        done[name] = None
-
-    for name in services:
-        add(name, ())
-    return list(done)
-
-
-def _service(name: str, said: Mapping[str, Any], file: Path, place: str) -> ComposeService:
-    where = f"{place}: {file}: services.{name}"
+def _service(
+    name: str, said: Mapping[str, Any], project: ComposeProject, awaited: Awaited, place: str
+) -> ComposeService:
+    where = f"{place}: {project.files[0]}: services.{name}"
     options = [
         f"{OPTIONS[key]}={it}" for key in said.keys() & OPTIONS for it in _several(said[key])
     ]
     options += [flag for key, flag in SWITCHES.items() if said.get(key) is True]
-    options += [f"--volume={_volume(it, file, where)}" for it in said.get("volumes") or ()]
+    options += [
+        f"--volume={_volume(it, project.folder, where)}" for it in said.get("volumes") or ()
+    ]
     if "entrypoint" in said:
-        options.append(f"--entrypoint={json.dumps(_words(said['entrypoint']))}")
+        options.append(f"--entrypoint={json.dumps(_words(said['entrypoint'], where))}")
     return ComposeService(
         name=name,
         image=str(said.get("image", "")),
-        build=_build(said["build"], file) if said.get("build") else None,
-        environment=_environment(said, file, where),
+        build=_build(said["build"], project) if said.get("build") else None,
+        environment=_environment(said, project, where),
         options=tuple(sorted(options)),
-        command=tuple(_words(said.get("command") or ())),
+        command=tuple(_words(said.get("command") or (), where)),
         ports=tuple(_ports(said, where)),
+        awaits=awaited.get(name, ""),
+        health=health_command(said, where),
     )
 
 
@@ -190,20 +239,32 @@ def _several(value: object) -> list[str]:
     return list(map(str, value if isinstance(value, list) else [value]))
 
 
-def _words(value: object) -> list[str]:
-    return shlex.split(value) if isinstance(value, str) else _several(value or [])
+def _words(value: object, where: str) -> list[str]:
+    try:
+        return shlex.split(value) if isinstance(value, str) else _several(value or [])
+    except ValueError as error:
+        raise Mistake(f"{where}: {value!r} is no command: {str(error).lower()}") from None
 
 
-def _build(said: object, file: Path) -> Build:
+def _build(said: object, project: ComposeProject) -> Build:
     table = said if isinstance(said, dict) else {"context": said}
-    context = (file.parent / str(table.get("context", "."))).resolve()
-    options = [f"--build-arg={it}" for it in _several(table.get("args") or [])]
+    context = (project.folder / str(table.get("context", "."))).resolve()
+    given = _given(table.get("args"), project.variables)
+    options = [f"--build-arg={name}={value}" for name, value in given.items()]
     if "target" in table:
         options.append(f"--target={table['target']}")
     return Build(context, context / str(table.get("dockerfile", "Dockerfile")), tuple(options))
 
 
-def _volume(said: object, file: Path, where: str) -> str:
+def _source(volume: object) -> str:
+    """Give what a volume shows of this machine, or its name; nothing where it has none."""
+    if isinstance(volume, dict):
+        return str(volume.get("source") or "")
+    source, colon, _ = str(volume).partition(":")
+    return source if colon else ""
+
+
+def _volume(said: object, folder: Path, where: str) -> str:
     """Give a volume as Podman takes it; named ones are new, and empty, with each start."""
     if isinstance(said, dict):
         mode = ":ro" if said.get("read_only") else ""
@@ -211,23 +272,25 @@ def _volume(said: object, file: Path, where: str) -> str:
     source, colon, rest = str(said).partition(":")
     if not colon or not source.startswith((".", "~")):
         return str(said)
-    path = (file.parent / Path(source).expanduser()).resolve()
+    path = (folder / Path(source).expanduser()).resolve()
     if not path.exists():
         raise Mistake(f"{where}.volumes: there is no {path}")
     return f"{path}:{rest}"
 
 
-def _environment(said: Mapping[str, Any], file: Path, where: str) -> dict[str, str]:
+def _environment(said: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in _several(said.get("env_file") or []):
-        path = file.parent / name
-        if not path.is_file():
-            raise Mistake(f"{where}.env_file: there is no {path}")
-        found |= variables_of(path)
-    given = said.get("environment") or {}
-    pairs = given.items() if isinstance(given, dict) else (_pair(str(it)) for it in given)
+        found |= variables_of(project.folder / name, f"{where}.env_file")
+    return found | _given(said.get("environment"), project.variables)
+
+
+def _given(said: object, variables: Mapping[str, str]) -> dict[str, str]:
+    """Give names with values; those without one have what the variables say, if they do."""
+    pairs = said.items() if isinstance(said, dict) else map(_pair, _several(said or []))
+    found = {}
     for name, value in pairs:
-        text = os.environ.get(str(name)) if value is None else _scalar(value)
+        text = variables.get(str(name)) if value is None else _scalar(value)
         if text is not None:
             found[str(name)] = text
     return found

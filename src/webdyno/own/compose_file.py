@@ -1,49 +1,95 @@
-"""Reads Compose files: YAML with variables filled in, and which services clients may ask."""
+"""Reads Compose files: merged, with variables filled in, and which services clients may ask."""
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from webdyno.model.mistake import Mistake
+from webdyno.own.compose_merge import merged
+from webdyno.own.yaml_file import MOST_BYTES, read_yaml
 
-MOST_BYTES = 1_000_000
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as Compose reads it, by version 1.2: `on` is a word, and 22:22 no number."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-
-
-for _tag, _pattern, _first in (
-    ("bool", r"^(?:true|false)$", "tf"),
-    ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
-    ("float", r"^[-+]?[0-9]+\.[0-9]*$", "-+0123456789"),
-    ("null", r"^(?:~|null|)$", ["~", "n", ""]),
-    ("merge", r"^<<$", "<"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
-
-
+USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
+OVERRIDES = (
+    *("compose.override.yaml", "compose.override.yml"),
+    *("docker-compose.override.yaml", "docker-compose.override.yml"),
+)
+SEVERAL = ","
+"""Between the names of files that are merged."""
 _VARIABLE = re.compile(
     r"\$(?:\$|(?P<plain>\w+)|\{(?P<name>\w+)(?:(?P<how>:?[-?+])(?P<other>[^}]*))?\})"
 )
 
 
-def services_of(file: Path, place: str, wanted: str = "") -> dict[str, Any]:
-    """Give the services as they are written, without those of a profile that isn't `wanted`.
+@dataclass(frozen=True)
+class ComposeProject:
+    """What Compose files say together."""
 
-    Raise Mistake where the file can't be read or is no Compose file.
+    files: tuple[Path, ...]
+    all_services: Mapping[str, Any]
+    """As they are written."""
+    variables: Mapping[str, str]
+    """Of the environment, and of `.env` beside the first file."""
+    unset: tuple[str, ...]
+    """Variables that the files name and nobody sets: they are empty."""
+
+    @property
+    def name(self) -> str:
+        """For people: the names of its files."""
+        return SEVERAL.join(it.name for it in self.files)
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths begin."""
+        return self.files[0].parent
+
+    def services(self, wanted: str = "") -> dict[str, Any]:
+        """Give the services without those of a profile that isn't `wanted`."""
+        return {
+            str(name): it
+            for name, it in self.all_services.items()
+            if not (isinstance(it, dict) and it.get("profiles") and str(name) != wanted)
+        }
+
+
+def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
+    """Read files, each merged into those before it; raise Mistake where that isn't possible.
+
+    As with Compose, an override file beside a single one of the usual name is merged as well.
     """
-    return {
-        str(name): it
-        for name, it in _read(file, place)["services"].items()
-        if not (isinstance(it, dict) and it.get("profiles") and str(name) != wanted)
-    }
+    together = (*files, *_override_of(files))
+    variables, unset = _variables_beside(files[0], place), dict[str, None]()
+    said: Any = {}
+    for file in together:
+        where = f"{place}: {file}"
+        part = _filled(_read(file, place), variables, where, unset)
+        if "include" in part:
+            raise Mistake(f"{where}: include isn't read here; {_written_out(files)}")
+        said = merged(said, part, where)
+    services = said.get("services")
+    if not isinstance(services, dict):
+        raise Mistake(f"{place}: {files[0]} has no services, so it is no Compose file")
+    for name, service in services.items():
+        if isinstance(service, dict) and "extends" in service:
+            raise Mistake(
+                f"{place}: {files[0]}: services.{name}.extends isn't read here; "
+                f"{_written_out(files)}"
+            )
+    return ComposeProject(together, services, variables, tuple(unset))
+
+
+def _written_out(files: Sequence[Path]) -> str:
+    flags = " ".join(f"-f {it.name}" for it in files)
+    return f"write one file with all of it: docker compose {flags} config >whole.yaml"
+
+
+def _override_of(files: Sequence[Path]) -> list[Path]:
+    if len(files) != 1 or files[0].name not in USUAL_FILES:
+        return []
+    beside = (files[0].parent / name for name in OVERRIDES)
+    return [it for it in beside if it.is_file()][:1]
 
 
 def askable(services: Mapping[str, Any]) -> list[str]:
@@ -53,32 +99,21 @@ def askable(services: Mapping[str, Any]) -> list[str]:
 
 
 def _read(file: Path, place: str) -> dict[str, Any]:
-    try:
-        with file.open("rb") as content:
-            said = yaml.load(content.read(MOST_BYTES).decode(), _Loader)  # noqa: S506 (a safe one)
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise Mistake(f"{place}: {file} can't be read: {why.lower()}") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "it is nested too deep"
-        raise Mistake(f"{place}: {file}{line} is no YAML: {what}") from None
-    if not isinstance(said, dict) or not isinstance(said.get("services"), dict):
+    said = read_yaml(file, place)
+    if not isinstance(said, dict):
         raise Mistake(f"{place}: {file} has no services, so it is no Compose file")
-    filled = _filled(said, _variables_beside(file), f"{place}: {file}")
-    return dict(filled)
+    return said
 
 
-def _variables_beside(file: Path) -> dict[str, str]:
+def _variables_beside(file: Path, place: str) -> dict[str, str]:
     beside = file.parent / ".env"
-    return {**(variables_of(beside) if beside.is_file() else {}), **os.environ}
+    return {**(variables_of(beside, place) if beside.is_file() else {}), **os.environ}
 
 
-def variables_of(path: Path) -> dict[str, str]:
-    """Read a file of NAME=VALUE."""
+def variables_of(path: Path, place: str) -> dict[str, str]:
+    """Read a file of NAME=VALUE; raise Mistake where there is none that can be read."""
     found = {}
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in _lines(path, place):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):
             quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
@@ -86,8 +121,26 @@ def variables_of(path: Path) -> dict[str, str]:
     return found
 
 
-def _filled(value: Any, variables: Mapping[str, str], where: str) -> Any:  # noqa: ANN401 (YAML)
-    """Fill variables in, wherever the file names them."""
+def _lines(path: Path, place: str) -> list[str]:
+    if not path.is_file():
+        raise Mistake(f"{place}: there is no file {path}")
+    try:
+        with path.open("rb") as content:
+            read = content.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise Mistake(f"{place}: {path} can't be read: {(error.strerror or '').lower()}") from None
+    if len(read) > MOST_BYTES or b"\0" in read:
+        raise Mistake(f"{place}: {path} is no file of variables")
+    return read.decode(errors="replace").splitlines()
+
+
+def _filled(
+    value: Any,  # noqa: ANN401 (YAML)
+    variables: Mapping[str, str],
+    where: str,
+    unset: dict[str, None],
+) -> Any:  # noqa: ANN401
+    """Fill variables in, wherever the file names them; add those to `unset` that nobody sets."""
 
     def variable(found: re.Match[str]) -> str:
         name, how, other = found["plain"] or found["name"], found["how"] or "", found["other"] or ""
@@ -98,10 +151,12 @@ def _filled(value: Any, variables: Mapping[str, str], where: str) -> Any:  # noq
             raise Mistake(f"{where}: {name} isn't set: {other}")
         if how.endswith("+"):
             return other if is_there else ""
+        if not is_there and not how:
+            unset[name] = None
         return variables[name] if is_there else other
 
     if isinstance(value, dict):
-        return {key: _filled(it, variables, where) for key, it in value.items()}
+        return {key: _filled(it, variables, where, unset) for key, it in value.items()}
     if isinstance(value, list):
-        return [_filled(it, variables, where) for it in value]
+        return [_filled(it, variables, where, unset) for it in value]
     return _VARIABLE.sub(variable, value) if isinstance(value, str) else value

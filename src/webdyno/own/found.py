@@ -6,8 +6,19 @@ from pathlib import Path
 
 MOST_FILES = 300
 MOST_BYTES = 200_000
-SKIPPED = {"node_modules", "vendor", "venv", "__pycache__", "test", "tests", "dist", "build"}
-SOURCES = {".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rb", ".ru"}
+MOST_PATHS = 6
+SKIPPED = {
+    "node_modules",
+    "target",
+    "vendor",
+    "venv",
+    "__pycache__",
+    "test",
+    "tests",
+    "dist",
+    "build",
+}
+SOURCES = {".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rb", ".ru", ".rs"}
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,10 @@ class FoundApp:
     paths: tuple[str, ...] = ("/",)
     doubts: tuple[str, ...] = field(default=())
     """What may be wrong about it, as sentences."""
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    """By path: the status of its right answer, where that is another one than 200."""
+    heeds_port: bool = False
+    """Whether its framework listens on $PORT, though no source says so."""
     connections: int | None = None
     """So many its server takes at once; None where there is nothing to heed."""
     image: str | None = None

@@ -2,17 +2,18 @@
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.compose_file import askable, services_of
-from webdyno.own.found import FoundApp, first_of, read_text
+from webdyno.own.compose_file import USUAL_FILES, ComposeProject, askable, read_compose
+from webdyno.own.found import MOST_PATHS, FoundApp, first_of, read_text
 
-MOST_PATHS = 6
 PYTHON_QUEUE = 4
 """Connections that Python's own server surely takes at once: it lets no more than five wait."""
 INSTRUCTION = re.compile(r"^\s*(FROM|ENTRYPOINT|CMD)\s+(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
-COMPOSE_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
+COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
 PAGES = (".", "public", "html", "www", "site", "_site", "dist")
 ROOTED = "root is {root}, in the place of what nginx.conf names"
 
@@ -22,7 +23,18 @@ def dockerfile(folder: Path) -> FoundApp | None:
     name = first_of(folder, "Containerfile", "Dockerfile")
     if name is None:
         return None
-    return FoundApp(name, image=".", command=image_command(read_text(folder / name) or ""))
+    command = image_command(read_text(folder / name) or "")
+    return FoundApp(name, image=".", command=command, doubts=tuple(_beside(folder, name)))
+
+
+def _beside(folder: Path, name: str) -> Iterator[str]:
+    """Say that Compose files aren't read where an image alone is taken."""
+    files = sorted(it.name for it in folder.iterdir() if COMPOSE_NAME.fullmatch(it.name))
+    if files:
+        yield (
+            f"taken is the image of {name} alone; services and variables of {', '.join(files)} "
+            f'aren\'t read: image = "{files[0]}#SERVICE" takes them (between several files a comma)'
+        )
 
 
 def image_command(text: str) -> str | None:
@@ -52,18 +64,27 @@ def _words(command: str) -> str | list[str]:
 
 def compose(folder: Path) -> FoundApp | None:
     """Take the service that clients ask, where there is only one that it can be."""
-    name = first_of(folder, *COMPOSE_FILES)
+    name = first_of(folder, *USUAL_FILES)
     if name is None:
         return None
     try:
-        services = askable(services_of(folder / name, name))
+        project = read_compose([folder / name], name)
     except Mistake as mistake:
         return FoundApp(name, doubts=(str(mistake),))
-    choices = {it: FoundApp(name, image=f"{name}#{it}") for it in services}
+    app = FoundApp(name, doubts=tuple(_of_compose(project)))
+    services = askable(project.services())
+    choices = {it: replace(app, image=f"{name}#{it}") for it in services}
     if len(choices) == 1:
         return next(iter(choices.values()))
     several = f"{name} has several services that could be asked" if choices else ""
     return FoundApp(name, several=several, choices=choices)
+
+
+def _of_compose(project: ComposeProject) -> Iterator[str]:
+    if len(project.files) > 1:
+        yield f"{project.files[-1].name} is merged into {project.files[0].name}"
+    if project.unset:
+        yield f"set by nobody, so empty: {', '.join(project.unset)}"
 
 
 def nginx(folder: Path) -> FoundApp | None:

@@ -6,67 +6,20 @@ runs in a mount namespace of its own and keeps what it writes in the arm's folde
 the network, ends with the processes, kill -9 included.
 """
 
-import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.secret import SECRET
-from webdyno.own.compose import compose_services
+from webdyno.own.compose import ComposeService, compose_files, compose_services
+from webdyno.own.container import SCRIPT, Container, as_template, script, variables_file
 from webdyno.own.kind import Asked, Made, verbatim
 from webdyno.own.podman import NEEDS, Image, Podman, podman
 
 USUAL_PORTS = (80, 8080)
 """Where several are exposed, these come first; the last where none is."""
-SCRIPT = "start.sh"
 BUILD_FILES = ("Containerfile", "Dockerfile")
 COMPOSE_ENDINGS = (".yaml", ".yml")
 WEB = "web"
-
-HEAD = """\
-# Starts {written}, in a network of its own that ends with it.
-set -eu
-here=$PWD
-group=/webdyno-$(basename "$(dirname "$here")")/$(basename "$here")
-cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
-link=$(echo {{{{ server.host }}}} | tr . -)
-outside="nsenter --net=/proc/$PPID/ns/net"
-
-ip link add eth0 type veth peer name "$link" netns $PPID
-ip address add {{{{ server.host }}}} peer {{{{ server.client }}}} dev eth0
-ip link set lo up
-ip link set eth0 up
-$outside ip address add {{{{ server.client }}}} peer {{{{ server.host }}}} dev "$link"
-$outside ip link set "$link" up
-mount -t tmpfs none /dev/shm    # Podman keeps its locks there, for all containers of the machine
-
-podman_run() {{
-    exec {podman} --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@"
-}}
-"""
-BESIDE = """\
-(   # it ends all, so that nobody measures what is left
-    (podman_run {words}) || true
-    echo "webdyno: the service {name} ended by itself"
-    kill -TERM $$
-) &
-"""
-
-
-@dataclass(frozen=True)
-class Container:
-    """One container of an arm."""
-
-    name: str
-    image: Image
-    environment: dict[str, str] = field(default_factory=dict)
-    options: Sequence[str] = ()
-    """For `podman run`."""
-    command: Sequence[str] = ()
-    """In the place of the image's own."""
-    ports: Sequence[int] = ()
-    """Where it says that it listens; as its image says unless given."""
 
 
 def make(asked: Asked) -> Made:
@@ -80,9 +33,9 @@ def make(asked: Asked) -> Made:
     containers = _containers(asked, engine)
     front = containers[-1]
     port = asked_port(front, asked)
-    texts = {SCRIPT: _script(asked, engine, containers)}
+    texts = {SCRIPT: script(asked.written, engine, containers)}
     for it in containers:
-        texts[_variables_file(it)] = _variables(
+        texts[variables_file(it.name)] = _variables(
             it, asked, {"PORT": str(port)} if it is front else {}
         )
     return Made(
@@ -105,10 +58,11 @@ def make(asked: Asked) -> Made:
                 "written": asked.written,
                 "container_port": port,
                 **asked.readiness,
+                "container": front.name,
             },
         },
         {
-            name: _template(text) if name == SCRIPT else verbatim(text)
+            name: as_template(text) if name == SCRIPT else verbatim(text)
             for name, text in texts.items()
         },
     )
@@ -119,26 +73,35 @@ def _containers(asked: Asked, engine: Podman) -> list[Container]:
     name, hash_mark, service = asked.text.partition("#")
     path = (asked.folder / name).resolve()
     if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
-        return [
-            Container(
-                name=it.name,
-                image=engine.build(
-                    f"{it.name} of {path.name}",
-                    it.build.file,
-                    it.build.context,
-                    it.build.options,
-                    asked.tell,
-                )
-                if it.build
-                else engine.find(it.image, asked.tell),
-                environment=it.environment,
-                options=it.options,
-                command=it.command,
-                ports=it.ports,
-            )
-            for it in compose_services(path, service, asked.place, asked.tell)
-        ]
+        files = compose_files(name, asked.folder)
+        services = compose_services(files, service, asked.place, asked.tell)
+        return [_of_service(it, files[0].name, asked, engine) for it in services]
     return [Container(WEB, _image(asked, engine, name, path))]
+
+
+def _of_service(service: ComposeService, file: str, asked: Asked, engine: Podman) -> Container:
+    """Have a service's image there; raise Mistake where its health is awaited and can't be told."""
+    if build := service.build:
+        called = f"{service.name} of {file}"
+        image = engine.build(called, build.file, build.context, build.options, asked.tell)
+    else:
+        image = engine.find(service.image, asked.tell)
+    health = service.health or image.health
+    if service.awaits == "healthy" and not health:
+        raise Mistake(
+            f"{asked.place}: {file}: others wait until {service.name} is service_healthy, but "
+            "neither the file nor its image has a healthcheck; give it one"
+        )
+    return Container(
+        name=service.name,
+        image=image,
+        environment=service.environment,
+        options=service.options,
+        command=service.command,
+        ports=service.ports,
+        awaits=service.awaits,
+        health=health,
+    )
 
 
 def _image(asked: Asked, engine: Podman, name: str, path: Path) -> Image:
@@ -174,27 +137,6 @@ def asked_port(front: Container, asked: Asked) -> int:
     return port
 
 
-def _script(asked: Asked, engine: Podman, containers: Sequence[Container]) -> str:
-    hosts = [f"--add-host={it.name}:127.0.0.1" for it in containers if len(containers) > 1]
-    parts = [HEAD.format(written=asked.written.replace("\n", " "), podman=engine.run_words())]
-    for it in containers:
-        words = shlex.join(
-            [
-                *("--name", it.name, *hosts, "--env-file", _variables_file(it)),
-                *(*it.options, it.image.id, *it.command),
-            ]
-        )
-        is_last = it is containers[-1]
-        parts.append(
-            f"podman_run {words}\n" if is_last else BESIDE.format(words=words, name=it.name)
-        )
-    return "\n".join(parts)
-
-
-def _variables_file(container: Container) -> str:
-    return f"{container.name}.env"
-
-
 def _variables(container: Container, asked: Asked, more: dict[str, str]) -> str:
     variables = {**container.environment, **more}
     secrets = _secrets(asked) if more else {}
@@ -212,14 +154,3 @@ def _variables(container: Container, asked: Asked, more: dict[str, str]) -> str:
 def _secrets(asked: Asked) -> dict[str, str]:
     """Give the variables that Podman is started with, since no file may show them."""
     return {name: it for name, it in asked.keys.environment.items() if SECRET.search(it)}
-
-
-MARKS = ("{{ server.host }}", "{{ server.client }}")
-
-
-def _template(text: str) -> str:
-    """Have nothing but our own marks filled in."""
-    for mark in MARKS:
-        if mark in text:
-            return mark.join(_template(part) for part in text.split(mark))
-    return verbatim(text)

@@ -8,6 +8,7 @@ taken over.
 import functools
 import json
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -25,6 +26,7 @@ from webdyno.bench.cpus import allowed_cpus
 from webdyno.model.format import duration, indented, last_lines
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
+from webdyno.own.compose_order import health_words
 from webdyno.own.kind import Provide, Tell
 
 NEEDS = {
@@ -34,6 +36,17 @@ NEEDS = {
     "nsenter": Need(command=["nsenter"], apt="util-linux"),
 }
 RUNTIMES = ("crun", "runc")
+DOCKER_HUB = "docker.io"
+CONTAINERS = Path("/etc/containers")
+MAIN_CONFIGURATION = "registries.conf"
+REGISTRIES = (
+    CONTAINERS / MAIN_CONFIGURATION,
+    Path("/usr/share/containers") / MAIN_CONFIGURATION,
+    *sorted((CONTAINERS / "registries.conf.d").glob("*.conf")),
+)
+"""containers-registries.conf(5): the first of the first two is heeded, and all others."""
+SAYS_REGISTRIES = re.compile(r"^\s*(?:unqualified-search-registries|\[registries\.)", re.MULTILINE)
+OWN_REGISTRIES = "CONTAINERS_REGISTRIES_CONF"
 TRIAL = f"trial-{os.getpid()}"
 """Names the control groups of a container that never runs."""
 NOT_FOUND = 127
@@ -53,6 +66,8 @@ class Image:
     ports: tuple[int, ...]
     """The TCP ports that it exposes."""
     environment: dict[str, str]
+    health: tuple[str, ...] = ()
+    """The command that tells whether a container of it is healthy."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +91,21 @@ class Podman:
 
         Raise Trouble where none of them has it.
         """
-        if found := self.inspect(name):
+        if found := self.inspect(name) or self.inspect(full_name(name)):
             return found
-        source, of_docker = name, _docker_has(name)
+        source, of_docker = full_name(name), _docker_has(name)
         if of_docker:
             last = name.rpartition("/")[2]
             source = f"docker-daemon:{name}{'' if ':' in last or '@' in last else ':latest'}"
-        tell(f"fetching {name} from {'Docker' if of_docker else 'its registry'} …")
+        registry = full_name(name).partition("/")[0]
+        tell(f"fetching {name} from {'Docker' if of_docker else registry} …")
         done = _run([*self.words(), "pull", "--quiet", "--", source])
         image_id = (done.stdout.split() or [""])[-1]
         if done.returncode or not (found := self.inspect(image_id)):
             raise Trouble(
-                f"there is no image {name}: neither Podman nor Docker has it as root, and no "
-                f"registry gave it; build it first, or see its name. Podman said:\n{_end(done)}"
+                f"there is no image {name}: neither Podman nor Docker has it as root, and "
+                f"{registry} didn't give it; build it first, or see its name. Podman "
+                f"said:\n{_end(done)}"
             )
         if of_docker:  # so that the next run sees what Docker has by then
             _run([*self.words(), "untag", image_id])
@@ -107,6 +124,7 @@ class Podman:
             id=said["Id"],
             ports=tuple(int(port) for port, _, kind in ports if kind != "udp" and port.isdecimal()),
             environment={variable: value for variable, _, value in pairs},
+            health=health_words((said.get("Healthcheck") or {}).get("Test") or []),
         )
 
     def build(self, name: str, file: Path, context: Path, more: Sequence[str], tell: Tell) -> Image:
@@ -120,7 +138,7 @@ class Podman:
             code = bench.run(
                 [*words, *_limits(), *more, str(context)],
                 cwd=context,
-                env=dict(os.environ),
+                env={**os.environ, **short_names(workspace.path)},
                 log=log,
                 workspace=workspace,
                 within_s=BUILD_WITHIN_S,
@@ -136,10 +154,10 @@ class Podman:
         tell(f"built {name} in {duration(time.monotonic() - began)}")
         return found
 
-    def run_words(self) -> str:
-        """Give the words, for a shell, that run a container of an image in a place of its own.
+    def here_words(self) -> str:
+        """Give the words, for a shell, before a subcommand about the containers of an arm.
 
-        What Podman knows and writes of it stays in the current folder, and goes with that.
+        What Podman knows and writes of them stays in the current folder, and goes with that.
         """
         words = [
             *("podman", "--storage-driver", self.storage, "--runtime", self.runtime),
@@ -147,8 +165,35 @@ class Podman:
             *("--cgroup-manager", "cgroupfs", "--events-backend", "none"),
         ]
         places = '--root "$here/storage" --runroot "$here/state" --tmpdir "$here/temporary"'
+        return f"{shlex.join(words)} {places}"
+
+    def run_words(self) -> str:
+        """Give the words, for a shell, that run a container of an image in such a place."""
         run = ["run", "--network", "host", "--pull", "never", "--log-driver", "passthrough"]
-        return " ".join([shlex.join(words), places, shlex.join([*run, *_limits()])])
+        return f"{self.here_words()} {shlex.join([*run, *_limits()])}"
+
+
+def full_name(name: str) -> str:
+    """Give an image's name with its registry: docker.io unless it names one, as Docker has it."""
+    first, slash, _ = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return name
+    return f"{DOCKER_HUB}/{name}" if slash else f"{DOCKER_HUB}/library/{name}"
+
+
+def short_names(folder: Path, configurations: Sequence[Path] = REGISTRIES) -> dict[str, str]:
+    """Give the variable that has short names mean docker.io where nothing says what they mean.
+
+    Debian's Podman comes like that, and refuses the `FROM nginx` of a Dockerfile.
+    """
+    texts = {it: it.read_text(errors="replace") for it in configurations if it.is_file()}
+    if OWN_REGISTRIES in os.environ or any(SAYS_REGISTRIES.search(text) for text in texts.values()):
+        return {}
+    main = [text for path, text in texts.items() if path.name == MAIN_CONFIGURATION]
+    file = folder / MAIN_CONFIGURATION
+    said = f'unqualified-search-registries = ["{DOCKER_HUB}"]'
+    file.write_text("\n".join([said, *main[:1]]))
+    return {OWN_REGISTRIES: str(file)}
 
 
 def podman(provide: Provide, tell: Tell) -> Podman:

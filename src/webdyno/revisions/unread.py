@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from webdyno.model.app import PROJECT_FILE
-
 UNREAD = (
     "*.md",
     "*.rst",
@@ -20,10 +18,9 @@ UNREAD = (
     "CODEOWNERS",
     ".gitignore",
     ".mailmap",
-    PROJECT_FILE,
 )
-"""Names of documentation, and of what says how both sides are measured. Not of folders: what lies
-in `docs` may well be served."""
+"""Names of documentation. Not of folders: what lies in `docs` may well be served. Nor is
+`webdyno.toml` among them: who has just written one wants to see a measurement."""
 MOST_NAMED = 3
 
 

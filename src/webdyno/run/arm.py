@@ -15,9 +15,7 @@ from webdyno.run.host import LinkCut, Look, Up
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, rng_of
 from webdyno.stack import StackDied
-
-PORT_TAKEN = "address already in use"
-"""How the C library says it, and node as well."""
+from webdyno.stack.why_died import IN_USE
 
 SILENT_LIMIT_S = 1.0
 """Ten signs of life are sent in that time, and the kernel sends a lost one again after 0.2 s."""
@@ -48,16 +46,17 @@ class RunningBlock:
         """Start an arm's servers, anew where they run.
 
         Raises Trouble where they don't start, which is put on record. Somebody may have taken a
-        port between its choice and the server's start: then others are drawn.
+        port between its choice and the server's start: then others are drawn. That doesn't help
+        where the port is one of the application's own.
         """
         at = self.at
         try:
             return self._start(arm)
         except Trouble as trouble:
-            if PORT_TAKEN not in str(trouble).lower():
+            if not _may_start_on_another_port(trouble):
                 at.keep_incident(self.number, arm.name, trouble)
                 raise
-        what = f"arm {arm.name}: somebody had taken its port; it was started with another one"
+        what = f"arm {arm.name}: an address was in use; it was started again with another port"
         at.keep_remedy(
             RemedyRecord(block=at.finished_blocks, rule="port-taken", arm=arm.name, what=what)
         )
@@ -166,6 +165,11 @@ class RunningBlock:
         if not self.at.experiment.profile:
             return None
         return "calls" if phase == "warmup" else "samples"
+
+
+def _may_start_on_another_port(trouble: Trouble) -> bool:
+    is_by_other = isinstance(trouble, StackDied) and trouble.is_by_other_port
+    return IN_USE in str(trouble).lower() and not is_by_other
 
 
 def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:

@@ -11,18 +11,20 @@ import regex
 
 from webdyno.bench import Bench, ServerProcess
 from webdyno.bench.found import FoundProcess
-from webdyno.bench.listening import addresses
+from webdyno.bench.listening import addresses, holders
 from webdyno.bench.users import name_of
 from webdyno.bench.workspace import Workspace
 from webdyno.model.format import indented
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version
 from webdyno.stack.commands import CommandError, run_command, version_output
+from webdyno.stack.containers import container_of
 from webdyno.stack.log import shown_lines
 from webdyno.stack.ready import Address, wait_for_listener
 from webdyno.stack.refused import refused
 from webdyno.stack.render import Filled, without_empty
 from webdyno.stack.roles import Role
+from webdyno.stack.why_died import hint, other_port_in_use
 
 SIGNALS_FROM = 128
 """Exit codes above this tell the signal that ended a process, up to the highest signal."""
@@ -39,13 +41,17 @@ IN_THE_BACKGROUND = (
 class StackDied(Trouble):
     """A service didn't start, or died later."""
 
-    def __init__(self, service: str, what: str, log: Path | None) -> None:
+    def __init__(
+        self, service: str, what: str, log: Path | None, other_port: int | None = None
+    ) -> None:
         """Make the message from what happened and the end of the service's log, if it has one."""
         self.service = service
         """The service's role in the stack."""
         self.what = what
         """What happened, without the log."""
         self.log_tail = shown_lines(log) if log else []
+        self.is_by_other_port = other_port is not None
+        """Whether a port was taken that isn't the one it was told to listen on."""
         if log is None:
             super().__init__(what)
             return
@@ -53,11 +59,15 @@ class StackDied(Trouble):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let it come from another host, whose log isn't here."""
-        return _died_elsewhere, (self.service, self.what, self.log_tail, str(self))
+        said = (self.service, self.what, self.log_tail, str(self), self.is_by_other_port)
+        return _died_elsewhere, said
 
 
-def _died_elsewhere(service: str, what: str, log_tail: list[str], words: str) -> StackDied:
+def _died_elsewhere(
+    service: str, what: str, log_tail: list[str], words: str, is_by_other_port: bool
+) -> StackDied:
     died = StackDied(service, what, None)
+    died.is_by_other_port = is_by_other_port
     died.log_tail = log_tail
     died.args = (words,)
     return died
@@ -160,9 +170,19 @@ class RunningService:
 
     def listens(self) -> bool:
         """Whether what accepts connections at its address is one of its own processes."""
-        return self.process is not None and self.process.listens(
-            self.address.port, self.address.socket
-        )
+        address = self.address
+        if self.process is None or not self.process.listens(address.port, address.socket):
+            return False
+        return self._other_container() is None
+
+    def _other_container(self) -> str | None:
+        """Name the container that listens in the place of the one that is asked, if one does."""
+        own, process = self.role.service.own, self.process
+        if own is None or not own.container or not isinstance(process, ServerProcess):
+            return None
+        listening = holders(process.pids(), self.address.port, None, near=process.pid)
+        found = container_of(listening or [], self.home)
+        return None if found == own.container else found
 
     def check_alive(self, why: str = "") -> None:
         """Raise StackDied, with `why` in its message, when the process has ended."""
@@ -181,7 +201,12 @@ class RunningService:
             return StackDied(self.role.name, f"{service.title} {what}", None)
         if service.own and not self.is_container:
             what = f"{what} (run in {self.cwd} as {name_of(self.bench.user)})"
-        return StackDied(self.role.name, f"{service.title} {what}", self.log)
+        if service.own:
+            what += hint(shown_lines(self.log), self.address.port, self.is_container)
+        return StackDied(self.role.name, f"{service.title} {what}", self.log, self._other_port())
+
+    def _other_port(self) -> int | None:
+        return other_port_in_use(shown_lines(self.log), self.address.port)
 
     def version(self) -> str:
         """What the server says its version is, and those of its modules: `2.4.71, PHP 8.2.36`.
@@ -224,6 +249,12 @@ class RunningService:
     def elsewhere(self) -> str | None:
         """Say where it listens instead of its own address; None where it doesn't."""
         found, port = addresses(self.pids()), self.address.port
+        if (other := self._other_container()) and (own := self.role.service.own):
+            return (
+                f"has its service {other} listen on port {port}, and {own.container} is asked: "
+                f"give {other} another port, or ask {other}; --env PORT=N says where "
+                f"{own.container} is"
+            )
         if not found or self._is_among(found):
             return None
         where = " and ".join(found)
