@@ -44,14 +44,18 @@ def test_all_arms_are_asked_for_everything_once() -> None:
 
 
 def test_what_is_left_out_goes_with_its_weight_and_is_kept_on_record() -> None:
-    weighted = [{"path": "/a", "weight": 3}, {"path": "/b", "weight": 1}, {"path": "/c"}]
+    weighted: list[dict[str, Any]] = [
+        {"path": "/a", "weight": 3},
+        {"path": "/b", "weight": 1},
+        {"path": "/c"},
+    ]
     left = without(of_a_log(weighted), [Unlike(1, "", 0.2)])
     assert [(it.path, it.weight) for it in left.requests] == [("/a", 3), ("/c", 1)]
     assert left.workload["left_out"] == {"of other methods": 3, UNLIKE: 200}
 
 
 def test_by_zipf_s_law_the_others_keep_their_shares() -> None:
-    paths = [{"path": "/a"}, {"path": "/b"}, {"path": "/c"}]
+    paths: list[dict[str, Any]] = [{"path": "/a"}, {"path": "/b"}, {"path": "/c"}]
     left = without(of_a_log(paths, zipf=1.0), [Unlike(0, "", 6 / 11)])
     assert left.load.zipf is None
     assert left.requests[0].weight / left.requests[1].weight == pytest.approx(3 / 2)

@@ -89,7 +89,8 @@ class Reading:
             self._remark(access)
 
     def _remark(self, access: Access) -> None:
-        self.remarks.update(access.remarks)
+        if access.remarks:
+            self.remarks.update(access.remarks)
         if is_probe(access.agent):
             self.remarks[PROBE] += 1
         if access.body:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from webdyno.model.format import count, number
 from webdyno.workload.formats.access import AT_EDGE, CASE_BLIND, FORWARDED
@@ -17,6 +18,7 @@ _PROBES = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def is_probe(agent: bytes) -> bool:
     """Whether an agent is a program that asks whether the server lives."""
     return _PROBES.search(agent) is not None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 FORWARDED, AT_EDGE, CASE_BLIND = "client by X-Forwarded-For", "answered at the edge", "of IIS"
 """Remarks on a request."""
 QUOTED = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+_NOBODY = (b"", b"-")
 _PORT = re.compile(rb"\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+")
 
 
@@ -68,5 +69,5 @@ def forwarded(listed: bytes) -> bytes:
 
 def client(address: bytes, listed: bytes) -> tuple[bytes, Sequence[str]]:
     """Give who asked: a proxy's X-Forwarded-For counts before the proxy's own address."""
-    behind = forwarded(listed)
+    behind = forwarded(listed) if listed not in _NOBODY else b""
     return (behind, (FORWARDED,)) if behind else (address_of(address) or address, ())

@@ -1,6 +1,7 @@
 """Common and combined format, and what is like them: Traefik, ingress-nginx, Gunicorn, Envoy."""
 
 import re
+from functools import lru_cache
 
 from webdyno.workload.formats import took
 from webdyno.workload.formats.access import (
@@ -30,16 +31,16 @@ MOST_WORDS = 64
 
 def read_common(line: bytes) -> Access | None:
     """Read a line, whatever a container, a cluster or syslog put before it; None for others."""
-    if envoy := _ENVOY.search(line):
-        return _envoy(envoy)
     found = _COMMON.search(line)
-    if found is None:
-        return None
+    if found is None or found[1][2:3] != b"/":  # Envoy writes ISO 8601, as some of nginx's do
+        envoy = _ENVOY.search(line)
+        if envoy or found is None:
+            return _envoy(envoy) if envoy else None
     time, request, status, length, _, agent, rest = found.groups()
     method, target = request_line(request)
-    first_quoted = _FIRST_QUOTED.match(rest)
+    first_quoted = _FIRST_QUOTED.match(rest) if agent and rest else None
     address, remarks = client(
-        _client(line[: found.start()]), first_quoted[1] if agent and first_quoted else b""
+        _client(line[: found.start()]), first_quoted[1] if first_quoted else b""
     )
     return Access(
         common_time(time) if time[2:3] == b"/" else _iso_time(time),
@@ -55,6 +56,7 @@ def read_common(line: bytes) -> Access | None:
     )
 
 
+@lru_cache(maxsize=65536)
 def _client(head: bytes) -> bytes:
     """Find the client in what stands before the time: `client identity user`, or more before it.
 
