@@ -60,11 +60,11 @@ def test_a_percentile_of_a_typical_block(
 def test_findings_of_several_points_are_told_once() -> None:
     view = runs.seen(runs.broken_point())
     groups = {group.rule: group for group in view.findings}
-    assert groups["non-2xx"].severity == "invalid"
-    assert groups["non-2xx"].told[0] == (
+    assert groups["wrong-status"].severity == "invalid"
+    assert groups["wrong-status"].told[0] == (
         "nginx at 1 of 6 points (connections = 1, keepalive = always)"
     )
-    assert groups["non-2xx"].told[-1].startswith("for example: ")
+    assert groups["wrong-status"].told[-1].startswith("for example: ")
     assert view.counts[Verdict.INVALID] == 1
 
 

@@ -156,3 +156,12 @@ def test_a_body_is_sent_as_it_is() -> None:
         Request(path="/", method="PUT", body_base64="?")
     (asked,) = asked_for([Request(path="/", method="PUT", body_base64="AAH/")], Load(), SITE, {})
     assert asked.body == b"\x00\x01\xff"
+
+
+@pytest.mark.parametrize(("said", "wanted"), [(None, None), (204, 204)])
+def test_any_status_of_2xx_is_right_for_a_system_of_which_nothing_is_known(
+    said: int | None, wanted: int | None
+) -> None:
+    own = SITE.model_copy(update={"paths": {}})
+    (asked,) = asked_for([Request(path="/health", status=said)], Load(), own, {})
+    assert asked.expect.status == wanted

@@ -16,6 +16,7 @@ EXITS = {
     Verdict.SLOWER: Exit.WORSE,
     Verdict.UNDECIDED: Exit.UNDECIDED,
     Verdict.INVALID: Exit.INVALID,
+    Verdict.INCOMPLETE: Exit.UNDECIDED,
 }
 
 

@@ -231,7 +231,7 @@ def tells_enough(comparison: Comparison, *, bounded: bool = True) -> bool:
     interval = comparison.sure if bounded else comparison.ratio
     if verdict is Verdict.UNDECIDED:
         return interval is not None and excluded_difference(interval) <= MOST_EXCLUDED
-    return verdict not in {None, Verdict.INVALID}
+    return verdict not in {None, Verdict.INVALID, Verdict.INCOMPLETE}
 
 
 def fewest_blocks(measure: Measure, comparisons: int, alpha: float = ALPHA) -> int:

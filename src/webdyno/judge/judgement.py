@@ -49,6 +49,7 @@ from webdyno.model.waiting import Waiting
 
 WEIGHT = (
     Verdict.INVALID,
+    Verdict.INCOMPLETE,
     Verdict.UNDECIDED,
     Verdict.FASTER,
     Verdict.SLOWER,

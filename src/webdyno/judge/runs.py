@@ -32,6 +32,7 @@ Run = tuple[RunHead, Sequence[Record]]
 
 WORST_FIRST = (
     Verdict.INVALID,
+    Verdict.INCOMPLETE,
     Verdict.SLOWER,
     Verdict.UNDECIDED,
     Verdict.FASTER,

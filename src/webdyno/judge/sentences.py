@@ -82,6 +82,8 @@ def _certainty(comparison: Comparison) -> str | None:
     if comparison.verdict is Verdict.EQUIVALENT:
         more = f", {comparison.excludes}" if comparison.excludes else ""
         return f"within {percent(comparison.delta)}{more}"
+    if comparison.verdict is Verdict.INCOMPLETE:
+        return _lower_first(comparison.why)
     if comparison.verdict is not Verdict.UNDECIDED:
         return _at_least(comparison)
     if comparison.ratio is None:

@@ -13,7 +13,7 @@ from webdyno.model.run import RunHead
 
 SHOWN_POINTS = 3
 ARRIVALS = "load.arrivals"
-WITHOUT_ANSWER = {Verdict.UNDECIDED, Verdict.INVALID}
+WITHOUT_ANSWER = {Verdict.UNDECIDED, Verdict.INVALID, Verdict.INCOMPLETE}
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,14 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
 
     `equivalent`: the whole interval lies within ±delta (or the metric's floor). `faster`, `slower`:
     the interval and the exact test both exclude "no difference", and the estimate lies outside.
-    Else `undecided`.
+    Else `undecided`; without a block `incomplete`.
     """
     interval = f"{confidence(1 - question.alpha)} interval"
     limit = question.limit_text
+    if not blocks:
+        fewest = question.fewest_blocks
+        why = f"No block was finished with valid figures; a verdict needs at least {fewest}."
+        return Answer(Verdict.INCOMPLETE, why, fewest)
     if found is None or blocks < question.fewest_blocks:
         return Answer(
             Verdict.UNDECIDED,

@@ -15,13 +15,14 @@ from webdyno.model.waiting import Waiting
 
 
 class Verdict(StrEnum):
-    """The five answers to "is A different from B?"."""
+    """The answers to "is A different from B?"; INCOMPLETE: nothing was measured."""
 
     FASTER = "faster"
     SLOWER = "slower"
     EQUIVALENT = "equivalent"
     UNDECIDED = "undecided"
     INVALID = "invalid"
+    INCOMPLETE = "incomplete"
 
 
 class Metric(Model):

@@ -32,6 +32,7 @@ TONES = {
     Verdict.EQUIVALENT: "even",
     Verdict.UNDECIDED: "open",
     Verdict.INVALID: "broken",
+    Verdict.INCOMPLETE: "open",
 }
 ROW_PX = 46
 """Height of a ratio with its label above it."""

@@ -51,6 +51,7 @@ STYLES = {
     Verdict.EQUIVALENT: "bold cyan",
     Verdict.UNDECIDED: "bold yellow",
     Verdict.INVALID: "bold red",
+    Verdict.INCOMPLETE: "bold yellow",
 }
 
 

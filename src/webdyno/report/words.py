@@ -14,6 +14,7 @@ SIGNS = {
     Verdict.EQUIVALENT: "=",
     Verdict.UNDECIDED: "?",
     Verdict.INVALID: "✕",
+    Verdict.INCOMPLETE: "–",
 }
 """A verdict is never told by colour alone."""
 ABOUT_PLACES = (

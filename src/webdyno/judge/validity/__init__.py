@@ -15,6 +15,7 @@ from webdyno.judge.validity import (
     servers,
     trend,
 )
+from webdyno.judge.validity.causes import without_consequences
 from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, Rule, SlotRule
 from webdyno.model.judgement import Finding, LeftOutSlot
 from webdyno.model.records import Record
@@ -64,10 +65,11 @@ def findings(head: RunHead, records: Sequence[Record]) -> list[Finding]:
 
 
 def findings_of(head: RunHead, measured: Measured) -> list[Finding]:
-    """Apply every rule to what was measured; what makes it invalid comes first."""
+    """Apply every rule to what was measured, and give causes; what makes it invalid comes first."""
     rules = CAPACITY_RULES if head.experiment.capacity else RULES
     found = [finding for rule in rules for finding in rule.findings(measured, head)]
-    return sorted(found, key=lambda finding: finding.severity != "invalid")
+    causes = without_consequences(found, head.experiment.measure.decide_on)
+    return sorted(causes, key=lambda finding: finding.severity != "invalid")
 
 
 def left_out_slots(measured: Measured, rules: Iterable[SlotRule] = SLOT_RULES) -> list[LeftOutSlot]:

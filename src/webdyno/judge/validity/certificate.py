@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity.rule import RunRule, note
+from webdyno.judge.validity.wrong_status import leads_to, remedy
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, number
 from webdyno.model.judgement import Finding
@@ -11,9 +12,10 @@ from webdyno.model.records import Answer, CertificateRecord
 from webdyno.model.run import RunHead
 
 CORRECT = (
-    "See what it sends with `webdyno up` and curl, and correct the site or the server's settings "
+    "See what each sends with `webdyno up` and curl, and correct the site or the server's settings "
     "until all arms answer alike."
 )
+NO_ANSWER = "See what it does with `webdyno up` and `curl -v`; its log is in the run's folder."
 DIFFERENT = (
     "Correct it, or say by --ignore what may differ, as a regular expression or a place in JSON: "
     "--ignore '$.items[*].id'."
@@ -147,13 +149,14 @@ def _shown(value: object) -> str:
 
 def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
     for arm, answers in by_arm.items():
-        for answer in answers:
+        for at, answer in enumerate(answers):
             if answer.status is None:
                 yield _finding(
                     "no-answer",
                     arm,
                     f"arm {arm} gave no usable answer to {answer.path}: "
                     f"{answer.error or 'no reason'}",
+                    NO_ANSWER,
                 )
             elif not answer.has_right_status:
                 wanted = answer.expected_status or "a status from 200 to 299"
@@ -161,7 +164,8 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     "wrong-status",
                     arm,
                     f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected"
-                    f"{_begins(answer)}",
+                    f"{leads_to(answer) or _begins(answer)}",
+                    remedy(answer, {it[at].status for it in by_arm.values() if at < len(it)}),
                 )
             elif _is_source(answer):
                 yield _finding(

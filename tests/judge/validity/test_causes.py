@@ -1,0 +1,82 @@
+"""One cause is one warning with one remedy: what follows from it isn't shown, nor what won't help."""
+
+import pytest
+
+from builders import SimulatedArm, answer, simulated_run
+from webdyno.judge.validity import findings
+from webdyno.judge.validity.causes import without_consequences
+from webdyno.judge.validity.wrong_status import leads_to, remedy
+from webdyno.model.judgement import Finding
+from webdyno.model.records import Answer
+
+
+def finding(rule: str, severity: str = "invalid", arm: str | None = "a") -> Finding:
+    if severity == "invalid":
+        return Finding(rule=rule, severity="invalid", arm=arm, what="w", remedy="r")
+    return Finding(rule=rule, severity="note", arm=arm, what="w", remedy="r")
+
+
+def kept(*found: Finding) -> list[str]:
+    return [it.rule for it in without_consequences(found, "rate_rps")]
+
+
+def test_a_wrong_status_is_one_warning() -> None:
+    run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm(wrong_status=404)}, blocks=6)
+    assert [it.rule for it in findings(run.head, run.records)] == ["wrong-status"]
+
+
+def test_what_other_arms_do_explains_nothing() -> None:
+    assert kept(finding("wrong-status", arm="b"), finding("non-2xx")) == ["wrong-status", "non-2xx"]
+
+
+def test_what_spoils_nothing_explains_nothing() -> None:
+    assert kept(finding("non-2xx", "note"), finding("few-samples")) == ["non-2xx", "few-samples"]
+
+
+def test_a_short_run_is_told_unless_more_of_it_would_show_the_same() -> None:
+    short = finding("few-blocks", "note", None)
+    assert kept(finding("steal", "note"), short) == ["steal", "few-blocks"]
+    assert kept(finding("resets"), short) == ["resets"]
+    of_p99 = finding("few-samples").model_copy(update={"metrics": ["response_p99_us"]})
+    assert kept(of_p99, short) == ["few-samples", "few-blocks"]
+
+
+def got(status: int, *headers: tuple[str, str]) -> Answer:
+    changes = {"status": status, "headers": list(headers), "path": "/packs/app.js"}
+    return answer(SimulatedArm()).model_copy(update=changes)
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("https://127.0.0.1/packs/app.js", "load.protocol=h2"),
+        ("/login?next=/", "--path /login?next=/"),
+        ("http://example.com/packs/app.js", "--host example.com"),
+    ],
+)
+def test_a_redirect_shows_where_it_leads_and_what_to_set(location: str, says: str) -> None:
+    redirect = got(301, ("Location", location))
+    assert location in leads_to(redirect)
+    said = remedy(redirect, {301})
+    assert says in said
+    assert "status = 301" in said
+    assert "alike" not in said
+
+
+def test_a_redirect_with_a_cookie_asks_for_the_cookie() -> None:
+    said = remedy(got(302, ("location", "/login"), ("set-cookie", "session=1")), {302})
+    assert "load.headers.Cookie" in said
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (204, "status = 204"),
+        (401, "load.headers.Cookie"),
+        (404, "--root is heeded by conf: alone"),
+        (502, "passes requests on to"),
+        (500, "its log is in the run's folder"),
+    ],
+)
+def test_each_status_has_a_remedy_of_its_own(status: int, says: str) -> None:
+    assert says in remedy(got(status), {status, 200})
