@@ -7,6 +7,7 @@ from judge.validity.broken import ARMS, found_in, load_with, run_with
 from webdyno.judge.validity import answers, findings
 from webdyno.judge.validity.rule import SlotRule
 from webdyno.model.load_result import Failures
+from webdyno.model.records import Record
 
 
 def test_a_clean_run_has_no_findings() -> None:
@@ -46,7 +47,7 @@ def test_every_kind_of_failure_has_a_rule() -> None:
 def test_non_2xx_tells_the_codes_and_their_share() -> None:
     arms = {"nginx": SimulatedArm(), "apache": SimulatedArm(wrong_status=503, wrong_share=0.25)}
     run = simulated_run(arms, blocks=6)
-    under_load = [it for it in run.records if it.kind != "certificate"]
+    under_load: list[Record] = [it for it in run.records if it.kind != "certificate"]
     found = found_in(SimulatedRun(run.head, under_load))
     what = found["non-2xx"].what
     assert "(503)" in what

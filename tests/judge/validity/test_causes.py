@@ -1,4 +1,4 @@
-"""One cause is one warning with one remedy: what follows from it isn't shown, nor what won't help."""
+"""One cause is one warning with one remedy: what follows from it isn't shown."""
 
 import pytest
 
