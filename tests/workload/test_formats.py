@@ -114,6 +114,7 @@ def test_whatever_stands_before_a_line_the_client_is_the_line_s_own(before: str)
         ("- - -", b"-"),
         ("", b""),
         ("nothing known", b""),
+        ("[] - -", b"[]"),
     ],
 )
 def test_a_client_is_an_address_or_stands_where_one_belongs(head: str, address: bytes) -> None:

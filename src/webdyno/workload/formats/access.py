@@ -53,7 +53,7 @@ def request_line(request: bytes) -> tuple[bytes, bytes]:
 def address_of(word: bytes) -> bytes:
     """Give an address of IPv4 or IPv6 without its port; empty for anything else."""
     found = _PORT.fullmatch(word)
-    bare = (found[1] or found[2]) if found else word
+    bare = (found[1] or found[2] or b"") if found else word
     try:
         ip_address(bare.decode("ascii"))
     except ValueError:
