@@ -1,13 +1,11 @@
 """Configurations of nginx, Apache and lighttpd are moved, and nothing else of them is changed."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own import apache_file, caddy_file, haproxy_file, lighttpd_file, nginx_file
+from webdyno.own import apache_file, haproxy_file, lighttpd_file, nginx_file
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, KEY_AND_CERTIFICATE, PORT, Wanted
 
 HERE = f"{HOST}:{PORT}"
@@ -128,42 +126,6 @@ def test_haproxy_binds_the_measured_port_and_nothing_else(
     file.write_text("frontend a\n  bind unix@/run/x\n")
     with pytest.raises(Mistake, match="listens nowhere for HTTP with"):
         haproxy_file.moved(Wanted(file, protocol=protocol))
-
-
-def caddy(folder: Path, text: str, protocol: str = "http") -> dict[str, Any]:
-    file = folder / "Caddyfile"
-    file.write_text(text)
-    config: dict[str, Any] = json.loads(caddy_file.moved(Wanted(file, protocol=protocol)).text)
-    (server,) = config["apps"]["http"]["servers"].values()
-    assert server["listen"] == [HERE]
-    assert server["automatic_https"] == {"disable": True}
-    assert config["admin"]["disabled"]
-    assert "automation" not in config["apps"].get("tls", {})
-    return config | {"server": server}
-
-
-def test_caddy_serves_its_main_site_to_whoever_asks(tmp_path: Path) -> None:
-    text = "b.org, c.org {\n respond b\n}\na.org {\n respond a\n}\n:8080 {\n respond x\n}\n"
-    server = caddy(tmp_path, text)["server"]
-    assert "tls_connection_policies" not in server
-    hosts = [it.get("match") for it in server["routes"]]
-    assert hosts == [[{"host": ["a.org"]}], []]
-    assert "respond" not in json.dumps(caddy(tmp_path, ":80 {\n}\n")["server"])
-    anyone = caddy(tmp_path, "a.org {\n respond a\n}\n:443 {\n respond all\n}\n")["server"]
-    assert anyone["routes"][0]["match"] == [{"host": ["a.org"]}]
-
-
-def test_caddy_shows_its_certificate_or_the_runs(tmp_path: Path) -> None:
-    (tmp_path / "mine.pem").touch()
-    text = f"a.org {{\n tls {tmp_path}/mine.pem {tmp_path}/mine.pem\n}}\n"
-    (own,) = caddy(tmp_path, text, "h2")["apps"]["tls"]["certificates"]["load_files"]
-    assert own["certificate"] == f"{tmp_path}/mine.pem"
-    other = caddy(tmp_path, text.replace("mine", "no"), "https")
-    (ours,) = other["apps"]["tls"]["certificates"]["load_files"]
-    assert ours["certificate"] == CERTIFICATE
-    assert other["server"]["protocols"] == ["h1", "h2"]
-    with pytest.raises(Mistake, match="nowhere for HTTP with TLS"):
-        caddy(tmp_path, ":80 {\n}\n", "https")
 
 
 def test_servers_are_moved_to_their_port_with_tls(tmp_path: Path) -> None:

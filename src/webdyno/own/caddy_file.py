@@ -1,28 +1,35 @@
 """Moves a Caddyfile: Caddy itself turns it into JSON, which says everything in one place."""
 
 import json
-import shutil
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
-from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.secret import SECRET
+from webdyno.model.mistake import Mistake
+from webdyno.own.caddy_adapt import adapted
+from webdyno.own.caddy_sites import (
+    REDIRECTS,
+    answer_any_host,
+    gives,
+    hosts,
+    routes,
+    serve_from,
+)
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, HTTP, HTTPS, KEY, PORT, Moved, Wanted
 
 Json = dict[str, Any]
 
 NAME = "caddy.json"
-WITHIN_S = 30
 TAG = "webdyno"
 """By it Caddy finds the certificate of the measured port, whatever name a client asks for."""
 ACCESS = "http.log.access"
+STAY = {"stdout", "stderr", "discard"}
+"""Log outputs that are the run's anyway."""
 
 
 def moved(wanted: Wanted) -> Moved:
     """Read and move a configuration; raise Mistake, in Caddy's words, where it isn't right."""
     changes: list[str] = []
-    config = _adapted(wanted)
+    config = adapted(wanted, changes)
     _log_into_the_folder(config, changes)
     _serve_alone(wanted, config, changes)
     if config.pop("storage", None):
@@ -43,43 +50,23 @@ def moved(wanted: Wanted) -> Moved:
     )
 
 
-def _adapted(wanted: Wanted) -> Json:
-    program = shutil.which("caddy")
-    if program is None:
-        raise Trouble(
-            "a Caddyfile is read by Caddy itself, and there is no caddy here; on Debian and "
-            "Ubuntu: apt-get install caddy"
-        )
-    variables = {  # what is kept of the configuration shows no secret; Caddy fills it in later
-        name: f"{{env.{name}}}" if SECRET.search(text) else text
-        for name, text in wanted.environment.items()
-    }
-    done = subprocess.run(
-        [program, "adapt", "--adapter", "caddyfile", "--config", wanted.file],
-        capture_output=True,
-        env={"PATH": "/usr/bin:/bin", **variables},
-        cwd=wanted.file.parent,
-        timeout=WITHIN_S,
-        check=False,
-    )
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Mistake(f"caddy says: {said[-1].removeprefix('Error: ') if said else 'nothing'}")
-    adapted: Json = json.loads(done.stdout)
-    return adapted
-
-
 def _log_into_the_folder(config: Json, changes: list[str]) -> None:
-    for log in config.get("logging", {}).get("logs", {}).values():
-        before = log.get("writer", {}).get("filename")
-        if before is None:
+    """Keep log lines in the run's folder: none is written elsewhere, or sent to other machines."""
+    logging = config.get("logging", {})
+    for log in logging.get("logs", {}).values():
+        writer = log.get("writer", {})
+        output = writer.get("output", "stderr")
+        if output in STAY:
             continue
+        before = writer.get("filename") or " ".join([output, writer.get("address", "")]).strip()
         if any(it.startswith(ACCESS) for it in log.get("include", [])):
-            log["writer"]["filename"] = f"{FOLDER}/access.log"
+            log["writer"] = {"output": "file", "filename": f"{FOLDER}/access.log"}
             changes.append(f"log RUN/access.log, not {before}")
         else:
             del log["writer"]
             changes.append(f"log to stderr, not {before}")
+    if sink := logging.pop("sink", None):
+        changes.append(f"left out: the sink {sink} of other programs' logs")
 
 
 def _serve_alone(wanted: Wanted, config: Json, changes: list[str]) -> None:
@@ -112,21 +99,30 @@ def _serve_alone(wanted: Wanted, config: Json, changes: list[str]) -> None:
         pair = _certificate(wanted, tls, changes) | {"tags": [TAG]}
         apps["tls"] = {"certificates": {"load_files": [pair]}}
     apps["http"] = {**apps["http"], "servers": {name: server}}
-    _answer_any_host(server, changes)
+    answer_any_host(wanted, server, changes)
     if wanted.root:
-        _serve_from(str(wanted.root), server, changes)
+        serve_from(wanted, server, changes)
 
 
-def _measured(wanted: Wanted, servers: dict[str, Json]) -> str:
+def _measured(wanted: Wanted, servers: Mapping[str, Json]) -> str:
     """Choose a server: where Caddy gave TLS to its main site by itself, that can do without."""
     ports = {name: _ports(server) for name, server in servers.items() if _ports(server)}
-    fitting = (
-        [name for name in ports if _is_secure(servers[name])]
-        if wanted.is_secure
-        else sorted(ports, key=lambda name: HTTPS not in ports[name])
-    )
-    port = wanted.measured([port for name in fitting for port in ports[name]])
+    if wanted.is_secure:
+        ports = {name: ports[name] for name in ports if _is_secure(servers[name])}
+    asked = [name for name in ports if wanted.host in _names(servers[name])] if wanted.host else []
+    fitting = sorted(asked or ports, key=lambda name: HTTPS not in ports[name])
+    only_redirects = {
+        port: "its sites only redirect"
+        for name in fitting
+        for port in ports[name]
+        if gives(servers[name]) == REDIRECTS
+    }
+    port = wanted.measured([it for name in fitting for it in ports[name]], only_redirects)
     return next(name for name in fitting if port in ports[name])
+
+
+def _names(server: Json) -> list[str]:
+    return [host for route in routes(server) for host in hosts(route)]
 
 
 def _ports(server: Json) -> list[int]:
@@ -138,7 +134,7 @@ def _is_secure(server: Json) -> bool:
     """Whether it speaks TLS: told to, or by itself since its sites have names."""
     ports = _ports(server)
     by_itself = not server.get("automatic_https", {}).get("disable") and HTTP not in ports
-    named = any("host" in match for route in _routes(server) for match in route.get("match", []))
+    named = bool(_names(server))
     return "tls_connection_policies" in server or HTTPS in ports or (by_itself and named)
 
 
@@ -154,50 +150,3 @@ def _certificate(wanted: Wanted, tls: Json, changes: list[str]) -> Json:
         return pair
     changes.append(wanted.unreadable(f"tls {CERTIFICATE}", f"tls {pair['certificate']}"))
     return ours
-
-
-def _routes(server: Json) -> list[Json]:
-    routes: list[Json] = server.get("routes", [])
-    return routes
-
-
-def _answer_any_host(server: Json, changes: list[str]) -> None:
-    """Have the first site answer requests that name none, its log included."""
-    routes = _routes(server)
-    if not routes or not all(_hosts(route) for route in routes):
-        return
-    first = routes.pop(0)
-    hosts = _hosts(first)
-    changes.append(f"{', '.join(hosts)} answers, whatever host is asked for")
-    matches = [{k: it for k, it in match.items() if k != "host"} for match in first["match"]]
-    logs = server.get("logs", {})
-    named = [it for it in map(logs.get("logger_names", {}).get, hosts) if it]
-    if named:
-        logs["default_logger_name"] = named[0]
-    first["match"] = [it for it in matches if it]
-    routes.append(first)
-
-
-def _hosts(route: Json) -> list[str]:
-    return [host for match in route.get("match", []) for host in match.get("host", [])]
-
-
-def _serve_from(root: str, server: Json, changes: list[str]) -> None:
-    named = [it for it in _handlers(server) if "root" in it]
-    for handler in named:
-        changes.append(f"root {root}, not {handler['root']}")
-        handler["root"] = root
-    if not named:
-        changes.append(f"root {root} (there was none)")
-        _routes(server).insert(0, {"handle": [{"handler": "vars", "root": root}]})
-
-
-def _handlers(node: object) -> Iterator[Json]:
-    """Give everything that handles requests, however deep."""
-    if isinstance(node, dict):
-        if "handler" in node:
-            yield node
-        node = list(node.values())
-    if isinstance(node, list):
-        for inner in node:
-            yield from _handlers(inner)

@@ -1,0 +1,99 @@
+"""Has a server's own program read a configuration: as the user it will run as, within limits."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.bench.users import hand_over
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.own.moved import Wanted
+
+WITHIN_S = 30
+MOST_BYTES = 32_000_000
+"""Of what it prints."""
+MOST_MEMORY_BYTES = 8_000_000_000
+"""Of addresses; programs in Go reserve more than they use."""
+FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Told(NamedTuple):
+    """What a program said, and how it ended."""
+
+    code: int
+    printed: str
+    complained: str
+
+
+def program(name: str) -> str:
+    """Give where a server's program is; raise Trouble where there is none."""
+    if found := shutil.which(name, path=FOLDERS):
+        return found
+    raise Trouble(
+        f"a configuration of {name} is read by {name} itself, and there is no {name} here; on "
+        f"Debian and Ubuntu: apt-get install {name}"
+    )
+
+
+@contextmanager
+def readable(wanted: Wanted, text: str) -> Iterator[Path]:
+    """Give the configuration where its user can read it: the file, or a copy with this text.
+
+    The file itself may be private to who calls webdyno.
+    """
+    user = wanted.user
+    if user is None or user.may_read(wanted.file):
+        yield wanted.file
+        return
+    with tempfile.TemporaryDirectory() as above:
+        folder = Path(above, "copy")
+        folder.mkdir(mode=0o700)
+        copy = folder / wanted.file.name
+        copy.write_text(text, encoding="utf-8")
+        copy.chmod(0o600)
+        hand_over(folder, user)
+        Path(above).chmod(0o711)
+        yield copy
+
+
+def ask(wanted: Wanted, words: Sequence[str | Path], environment: Mapping[str, str]) -> Told:
+    """Run a program that reads the configuration; raise Mistake where it comes to no end.
+
+    What the configuration has it run, runs as that user as well.
+    """
+    user = wanted.user
+    limits = ("prlimit", f"--as={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={WITHIN_S}")
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complained:
+        process = subprocess.Popen(
+            [*limits, "--", *map(str, words)],
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=complained,
+            env={"PATH": FOLDERS, **environment},
+            cwd=wanted.file.parent,
+            user=user.uid if user else None,
+            group=user.gid if user else None,
+            extra_groups=(user.groups or [user.gid]) if user else None,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(WITHIN_S)
+        except subprocess.TimeoutExpired:
+            raise Mistake(
+                f"{wanted.file}: {Path(words[0]).name} has not read it within {WITHIN_S} s; give a "
+                "configuration that includes less and runs no program that takes so long"
+            ) from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        texts = []
+        for file in (printed, complained):
+            file.seek(0)
+            texts.append(file.read(MOST_BYTES).decode(errors="replace"))
+    return Told(code, *texts)
