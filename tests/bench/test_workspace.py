@@ -1,5 +1,6 @@
 """Where servers have their files: the first temporary directory that is fit for them."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.bench import others_running, workspace
+from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
+from webdyno.bench import others_running, removal, sweep, workspace
+from webdyno.bench.removal import remove_tree
 from webdyno.bench.users import ServerUser, open_log, server_user
 from webdyno.bench.workspace import LOCK, Workspace, home_folder, open_lock
 from webdyno.model.mistake import Trouble
@@ -116,6 +119,109 @@ def test_another_run_is_noticed_and_our_own_is_not(place: Path) -> None:
             assert "Bench().workspace()" in found.command
             other.communicate("\n")
         assert other.pid not in {run.pid for run in others_running()}
+
+
+def nested(folder: Path, depth: int) -> None:
+    """Make folders in each other, deeper than any path may be long."""
+    folder.mkdir()
+    inside = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=inside)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=inside)
+        os.close(inside)
+        inside = deeper
+    os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=inside))
+    os.close(inside)
+
+
+def locked_away(folder: Path) -> None:
+    """Make folders that nobody may write to, and one that nobody may read."""
+    for mode, name in ((0o555, "read-only"), (0o000, "closed")):
+        inner = folder / name / "inner"
+        inner.mkdir(parents=True)
+        (inner / "file").write_text("")
+        inner.chmod(0o555)
+        inner.parent.chmod(mode)
+    folder.chmod(0o555)
+
+
+def test_whatever_a_server_left_is_removed(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").write_text("")
+    left = tmp_path / "left"
+    nested(left, 1_500)
+    (left / "link").symlink_to(kept)
+    (left / "broken").symlink_to("nowhere")
+    os.mkfifo(left / "pipe")
+    locked_away(left)
+    remove_tree(left)
+    assert not left.exists()
+    assert (kept / "file").exists()
+    remove_tree(left)
+    (tmp_path / "link").symlink_to(kept)
+    with pytest.raises(OSError, match="link"):
+        remove_tree(tmp_path / "link")
+
+
+@needs_ordinary_user
+def test_an_ordinary_user_removes_folders_that_were_made_read_only(open_folder: Path) -> None:
+    open_folder.chmod(0o777)
+    left = open_folder / "left"
+    left.mkdir()
+    locked_away(left)
+    for path in (left, *left.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    script = "import runpy, sys; runpy.run_path(sys.argv[1])['remove_tree'](sys.argv[2])"
+    subprocess.run(
+        [SYSTEM_PYTHON, "-I", "-S", "-c", script, removal.__file__, left],
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        check=True,
+    )
+    assert not left.exists()
+
+
+@pytest.mark.usefixtures("place")
+def test_a_workspace_with_deep_folders_is_removed_and_so_is_one_that_was_left() -> None:
+    with Workspace() as made:
+        nested(made.path / "web", 1_500)
+        left = made.path.parent / "left"
+        nested(left, 1_500)
+        with Workspace():
+            assert not left.exists()
+    assert not made.path.exists()
+
+
+@pytest.mark.usefixtures("place")
+def test_what_cannot_be_removed_is_reported_and_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(path: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
+
+    with Workspace() as made:
+        left = made.path.parent / "left"
+        left.mkdir()
+        with monkeypatch.context() as patch:
+            patch.setattr(workspace, "remove_tree", fails)
+            (fault,) = sweep()
+            assert fault.startswith(f"{left}, left by an earlier run, can't be removed: Operation")
+            Workspace().remove()
+        assert sweep() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make another one's folder")
+@pytest.mark.parametrize("what", ["folder", "link"])
+def test_a_place_where_another_user_took_our_name_is_passed_over(place: Path, what: str) -> None:
+    taken = place / f"webdyno-{os.geteuid()}"
+    if what == "folder":
+        taken.mkdir()
+        os.chown(taken, 65534, 65534)
+    else:
+        taken.symlink_to(place)
+    assert place not in home_folder().parents
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

@@ -7,7 +7,7 @@ from webdyno.bench.machine import describe_machine
 from webdyno.bench.netns import NetnsBench
 from webdyno.bench.process import ServerProcess
 from webdyno.bench.this_machine import Bench
-from webdyno.bench.workspace import others_running
+from webdyno.bench.workspace import others_running, sweep
 from webdyno.model.bench import BenchSettings
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "open_bench",
     "others_running",
     "split_cpus",
+    "sweep",
 ]
 
 

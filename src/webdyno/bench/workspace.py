@@ -9,7 +9,6 @@ it at its end, kill -9 included. Each new workspace sweeps away those whose make
 
 import fcntl
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from webdyno.bench.control_group import ControlGroup, forget_groups
+from webdyno.bench.removal import remove_tree
 from webdyno.bench.users import OPEN, server_user
 from webdyno.model.mistake import Trouble
 
@@ -60,8 +60,9 @@ class Workspace:
         return self.path / LOCK
 
     def remove(self) -> None:
-        """Remove the folder; safe to call twice."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Remove the folder; safe to call twice. What stays is reported by `sweep`."""
+        with suppress(OSError):
+            remove_tree(self.path)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -154,6 +155,8 @@ def _temporary_folders() -> Iterator[Path]:
 def _fault(place: Path, home: Path) -> str | None:
     """Say why servers can't have their files in a place; None if they can."""
     try:
+        if not _is_ours_or_free(home):
+            return f"has a {home.name} that belongs to another user"
         if not os.access(place, os.W_OK | os.X_OK):
             return "can't be written to" if place.is_dir() else "is not a folder"
         if not all(path.stat().st_mode & stat.S_IXOTH for path in (place, *place.parents)):
@@ -172,6 +175,14 @@ def _fault(place: Path, home: Path) -> str | None:
     return None
 
 
+def _is_ours_or_free(home: Path) -> bool:
+    try:
+        found = home.lstat()
+    except FileNotFoundError:
+        return True
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+
+
 @contextmanager
 def _guard(home: Path) -> Iterator[None]:
     """One at a time: nobody sweeps between another one's making a workspace and locking it."""
@@ -183,12 +194,21 @@ def _guard(home: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _sweep(live: Path) -> None:
+def sweep() -> list[str]:
+    """Remove what killed runs left; say what can't be removed, and why."""
+    home = home_folder()
+    live = open_folder(home / "live")
+    with _guard(home):
+        return _sweep(live)
+
+
+def _sweep(live: Path) -> list[str]:
+    faults: list[str] = []
     for left in live.iterdir():
         try:
             lock = open_lock(left / LOCK)
         except Trouble:
-            shutil.rmtree(left, ignore_errors=True)
+            faults += _removed(left)
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -199,7 +219,16 @@ def _sweep(live: Path) -> None:
         if group := ControlGroup.existing(left.name):
             group.end()
         forget_groups(left.name)
-        shutil.rmtree(left, ignore_errors=True)
+        faults += _removed(left)
+    return faults
+
+
+def _removed(left: Path) -> list[str]:
+    try:
+        remove_tree(left)
+    except OSError as error:
+        return [f"{left}, left by an earlier run, can't be removed: {error.strerror}"]
+    return []
 
 
 def locks_held() -> dict[int, int]:

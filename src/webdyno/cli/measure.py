@@ -146,8 +146,10 @@ def _needs_of_protocols(experiment: Experiment, catalogue: Catalogue) -> Iterato
 
 def _tell_of_others() -> None:
     """Say who else is at it here: two runs on one machine measure each other."""
-    from webdyno.bench import others_running
+    from webdyno.bench import others_running, sweep
 
+    for fault in sweep():
+        tell(fault)
     for other in others_running():
         tell(
             f"process {other.pid} runs servers of webdyno as well ({other.command}); the two "

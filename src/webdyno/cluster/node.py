@@ -10,7 +10,6 @@ of their environment.
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from socket import create_server
 import psutil
 from pydantic import ValidationError
 
+from webdyno.bench.removal import remove_tree
 from webdyno.model.cluster import NODE_ORDER, NodeAnswer, StartNode, StopNode
 from webdyno.model.mistake import Mistake, Trouble
 
@@ -110,7 +110,8 @@ def stop(address: str) -> NodeAnswer:
     if stays := _left_after(STOPS_WITHIN_S, address, ours):
         raise Trouble(f"these can't be killed: {', '.join(str(it.pid) for it in stays)}")
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix(address)}*"):
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            remove_tree(folder)
     return NodeAnswer(ended=began, killed=len(left))
 
 

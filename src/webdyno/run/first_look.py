@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from webdyno.bench.users import caller
 from webdyno.definitions import Catalogue
 from webdyno.judge.validity import certificate as fairness
 from webdyno.model.experiment import Experiment
@@ -43,7 +44,7 @@ def unlike_requests(experiment: Experiment, catalogue: Catalogue) -> list[Unlike
     arms = plan_arms(there, catalogue)
     with ExitStack() as exits:
         folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
-        exits.enter_context(in_state(there.state, folder / "state.log"))
+        exits.enter_context(in_state(there.state, folder / "state.log", caller(folder)))
         agent = Agent(OpenBenches(exits).of_arms(there))
         exits.callback(agent.end)
         urls = {}

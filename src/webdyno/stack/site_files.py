@@ -13,6 +13,7 @@ from typing import IO
 
 from webdyno.bench import Bench
 from webdyno.bench.copies import copy_readable, take_back
+from webdyno.bench.removal import remove_tree
 from webdyno.bench.users import OPEN, everything_below, hand_over, make_private
 from webdyno.bench.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.files import checked_files
@@ -232,7 +233,8 @@ def _sweep(sites: Path) -> None:
             continue
         with _lock_of(kept) as lock, suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(kept, ignore_errors=True)
+            with suppress(OSError):  # it is tried again
+                remove_tree(kept)
 
 
 def _lock_of(kept: Path) -> IO[bytes]:
