@@ -11,7 +11,8 @@ RECORDED = Path(__file__).with_name("outputs")
 """What the tools printed against a private nginx: ab 2.3, httperf 0.9.0, wrk 4.1.0, wrk2,
 h2load 1.52.0, hey 0.1.4, oha 1.16.0, siege 4.0.7 and redis-benchmark 7.0.15. ab-syn.txt is from a
 network namespace that dropped one SYN in sixty; autobench.csv is httperf's figures under
-autobench's column names."""
+autobench's column names. hey.csv, oha.csv, h2load-no-reconnect.txt, siege-4.1.7.txt and those of
+the other tools are figures of our own, in the form that the tool's source prints."""
 
 
 def recorded(name: str) -> str:

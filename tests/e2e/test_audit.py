@@ -61,7 +61,9 @@ def test_an_error_page_measured_by_ab_is_noticed(tmp_path: Path, url: str) -> No
     ("content", "said"),
     [
         (b"", "no output of a known load generator"),
-        (b"just some words\n", "siege and redis-benchmark"),
+        (b"just some words\n", "vegeta, wrk, wrk2 and zrk"),
+        (b"$ ab -n 5000 -c 5 http://x/\n", "command in line 1 stands there without its output"),
+        (b"\nrequests/s: 512\nmean latency: 3 ms\n", "lines 2 to 3 look like measurements"),
         (b"\x00\xff\xfe\x80" * 500, "no output of a known load generator"),
         (None, "no such file or directory"),
     ],
@@ -97,6 +99,29 @@ def test_a_pipe_that_ends_early_and_a_full_disk(tmp_path: Path) -> None:
         )
     assert done.returncode == 3
     assert done.stderr.startswith("webdyno: the result could not be printed: No space left")
+
+
+def test_what_is_left_unread_is_no_clean_bill(tmp_path: Path) -> None:
+    text = (
+        "Bombarding http://192.0.2.7/ for 10s using 5 connection(s)\nStatistics Avg Stdev Max\n"
+        "  Reqs/sec  5000.00  10.00  5100.00\n  Latency  1.00ms  1.00ms  9.00ms\n"
+        "    1xx - 0, 2xx - 50000, 3xx - 0, 4xx - 0, 5xx - 0\n    others - 0\n"
+    )
+    clean = piped(text, folder=tmp_path)
+    assert (clean.returncode, "Nothing to object to." in clean.stdout) == (0, True)
+    done = piped(text + "\nrequests/s: 512\nmean latency: 3 ms\n", folder=tmp_path)
+    assert done.returncode == 2
+    assert "Not read: lines 8 to 9" in done.stdout
+    assert "Nothing to object to" not in done.stdout
+    assert all(line == line.rstrip() for line in done.stdout.splitlines())
+    table = "| a | rate |\n|---|---|\n| x | 5123.5 |\n| y | 6234.5 |\n"
+    alone = piped(table, folder=tmp_path)
+    assert (alone.returncode, "Not judged" in alone.stdout) == (2, True)
+
+
+def test_files_without_an_end_are_refused(tmp_path: Path) -> None:
+    done = webdyno("audit", "/dev/zero", folder=tmp_path)
+    assert (done.returncode, "neither a file nor a pipe" in done.stderr) == (2, True)
 
 
 def test_a_folder_is_no_text(tmp_path: Path) -> None:

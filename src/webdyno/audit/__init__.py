@@ -2,8 +2,8 @@
 
 from webdyno.audit.finding import Audit, Finding
 from webdyno.audit.judge import audit
-from webdyno.audit.show import WIDTH, shown
+from webdyno.audit.show import WIDTH, lines_of, shown
 from webdyno.readers import READABLE
 from webdyno.readers.lines import read_lines
 
-__all__ = ["READABLE", "WIDTH", "Audit", "Finding", "audit", "read_lines", "shown"]
+__all__ = ["READABLE", "WIDTH", "Audit", "Finding", "audit", "lines_of", "read_lines", "shown"]

@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 
 from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache
 from webdyno.audit.tables import Table
+from webdyno.audit.unread import UnreadPart
 from webdyno.readers.output import Command, Output
+
+Item = Output | Table | Command | CountedLoop | PageCache | ClientCpu | UnreadPart
 
 MOST_KEPT = 2000
 """Outputs, tables and so on that are compared with each other: a text of any length is read, and
@@ -22,10 +25,12 @@ class Document:
     loops: list[CountedLoop] = field(default_factory=list)
     page_caches: list[PageCache] = field(default_factory=list)
     client_cpu: list[ClientCpu] = field(default_factory=list)
+    unread: list[UnreadPart] = field(default_factory=list)
+    """What looks like measurements and wasn't read; parts of it may have been after all."""
     left_out: int = 0
     """Outputs and tables that are not kept."""
 
-    def keep(self, item: Output | Table | Command | CountedLoop | PageCache | ClientCpu) -> None:
+    def keep(self, item: Item) -> None:
         """Keep an item, as long as there is room."""
         kept = self._like(item)
         if len(kept) < MOST_KEPT:
@@ -41,6 +46,7 @@ class Document:
             CountedLoop: self.loops,  # type: ignore[dict-item]
             PageCache: self.page_caches,  # type: ignore[dict-item]
             ClientCpu: self.client_cpu,  # type: ignore[dict-item]
+            UnreadPart: self.unread,  # type: ignore[dict-item]
         }
         return kinds[type(item)]
 

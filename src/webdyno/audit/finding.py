@@ -4,6 +4,9 @@ from typing import Literal
 
 from webdyno.model.base import Model
 
+TABLE, COMMAND = "table", "command"
+"""Kinds of what is read that are no tool's output."""
+
 Severity = Literal["serious", "note"]
 
 
@@ -44,8 +47,25 @@ class Audit(Model):
     read: list[Read]
     unread: int
     """Outputs, tables and commands beyond those listed in `read`."""
+    not_read: list[Read] = []
+    """What looks like measurements and wasn't understood: a tool's name, or `figures`."""
 
     @property
     def serious(self) -> bool:
         """Whether anything is seriously wrong."""
         return any(finding.severity == "serious" for finding in self.findings)
+
+    @property
+    def outputs(self) -> list[Read]:
+        """Outputs of tools, which alone can be judged."""
+        return [each for each in self.read if each.kind not in {TABLE, COMMAND}]
+
+    @property
+    def commands(self) -> list[Read]:
+        """Command lines without their output."""
+        return [each for each in self.read if each.kind == COMMAND]
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is an output, and nothing that looks like a result is left unread."""
+        return bool(self.outputs) and not self.not_read

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from webdyno.audit.document import Document
-from webdyno.audit.finding import Audit, Finding, Read, Severity
+from webdyno.audit.finding import COMMAND, TABLE, Audit, Finding, Read, Severity
 from webdyno.audit.reader import read
 from webdyno.audit.rules import DOCUMENT_RULES, OUTPUT_RULES, Evidence, Rule, Seen
 from webdyno.audit.tables import Table
+from webdyno.audit.unread import outside
 from webdyno.readers.lines import Line
 from webdyno.readers.output import Command, Output
 
@@ -33,6 +34,7 @@ def audit(lines: Iterable[Line]) -> Audit:
         more=dict(found.more),
         read=_read(document),
         unread=document.left_out,
+        not_read=_not_read(document),
     )
 
 
@@ -64,17 +66,24 @@ class _Findings:
 def _read(document: Document) -> list[Read]:
     items: list[Output | Table | Command] = [
         *document.outputs,
-        *document.tables,
+        *(table for table in document.tables if not table.is_list),
         *document.commands,
     ]
     found = [_part(item) for item in items]
     return sorted(found, key=lambda part: part.first_line)
 
 
+def _not_read(document: Document) -> list[Read]:
+    read = [(each.first_line, each.last_line) for each in _read(document)]
+    return [
+        Read(kind=part.kind, first_line=part.first_line, last_line=part.last_line)
+        for part in outside(document.unread, read)
+    ]
+
+
 def _part(item: Output | Table | Command) -> Read:
     if isinstance(item, Output):
         return Read(kind=item.tool, first_line=item.first_line, last_line=item.last_line)
     if isinstance(item, Table):
-        last = item.first_line + len(item.columns[0].cells)
-        return Read(kind="table", first_line=item.first_line, last_line=last)
-    return Read(kind="command", first_line=item.line, last_line=item.line)
+        return Read(kind=TABLE, first_line=item.first_line, last_line=item.last_line)
+    return Read(kind=COMMAND, first_line=item.line, last_line=item.line)

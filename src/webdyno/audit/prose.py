@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from webdyno.audit.commands import OPTIONS
 from webdyno.readers.lines import Line
 
 
@@ -37,16 +38,33 @@ _WORDS = ("loop", "iter", "turns", "rounds", "cache", "cdn", "varnish", "cloudf"
 """A line without any of these says nothing here; the exact patterns are slower."""
 
 _LOOP = re.compile(
-    r"(?:^|[\s;({$])\$?(loops?|iter(?:ation)?s?|turns|rounds)\s*:?=\s*(\d{3,12})\b", re.IGNORECASE
+    r"^(?:(?:let|var|const|int|long|my|for)\b\s*\(?\s*(?:(?:let|var|int|long)\s+)?)?"
+    r"\$?(loops?|iter(?:ation)?s?|turns|rounds)\s*:?=\s*(\d{3,12})\s*(?:[;)#/]|$)",
+    re.IGNORECASE,
 )
+"""A statement of a program; in a sentence the same words say what a run was made of."""
+
 _PAGE_CACHE = re.compile(
     r"W3[ -]?Total[ -]?Cache|WP[ -](?:Super|Fastest|Rocket)[ -]?Cache|page[ -]cach\w+|"
     r"fastcgi_cache|proxy_cache|\bVarnish\b|\bCDN\b|CloudFlare|CloudFront",
     re.IGNORECASE,
 )
-_CLIENT_CPU = re.compile(
-    r"\b(\d{1,3}) ?% (ab|httperf|wrk2?|h2load|hey|oha|siege|redis-benchmark)\b"
+_NOT_THERE = re.compile(
+    r"\b(?:no|not|without|neither|nor|never|isn't|wasn't|aren't|instead of|disabled?|off|kein\w*|"
+    r"ohne|nicht|sans|pas)\b[^.;:!?]{0,80}$",
+    re.IGNORECASE,
 )
+_OFF_BEHIND = re.compile(
+    r"[^.;:!?]{0,40}?\b(?:off|disabled|bypassed|switched off|not used|no-cache)\b", re.IGNORECASE
+)
+_KERNELS = re.compile(
+    r"\b(?:kernel|linux|os|operating system|file ?system|disk|memory|ram|vm|buffer)"
+    r"(?:['\u2019]s)?\s+$",
+    re.IGNORECASE,
+)
+"""Whose page cache holds files and not answers."""
+
+_CLIENT_CPU = re.compile(rf"\b(\d{{1,3}}) ?% ({'|'.join(sorted(OPTIONS))}|wrk2)\b")
 
 
 def hints(line: Line) -> Iterator[CountedLoop | PageCache | ClientCpu]:
@@ -56,7 +74,17 @@ def hints(line: Line) -> Iterator[CountedLoop | PageCache | ClientCpu]:
         return
     for found in _LOOP.finditer(line.text):
         yield CountedLoop(line.number, found[1].lower(), int(found[2]))
-    if cache := _PAGE_CACHE.search(line.text):
-        yield PageCache(line.number, cache[0])
+    if cache := _cache_in_use(line.text):
+        yield PageCache(line.number, cache)
     for found in _CLIENT_CPU.finditer(line.text):
         yield ClientCpu(line.number, found[2], int(found[1]))
+
+
+def _cache_in_use(text: str) -> str | None:
+    """Name a cache of answers, unless the sentence says that it isn't there."""
+    for found in _PAGE_CACHE.finditer(text):
+        before, behind = text[max(0, found.start() - 120) : found.start()], text[found.end() :]
+        kernels = found[0].lower().startswith("page") and _KERNELS.search(before)
+        if not kernels and not _NOT_THERE.search(before) and not _OFF_BEHIND.match(behind):
+            return found[0]
+    return None

@@ -5,18 +5,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from webdyno.audit.commands import find_command
+from webdyno.audit.document import Item
 from webdyno.audit.mend import mended
-from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, hints
-from webdyno.audit.tables import Table, TableReader
-from webdyno.readers import opened_by
+from webdyno.audit.prose import hints
+from webdyno.audit.tables import TableReader
+from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
+from webdyno.readers import AnySheet, after_all, opened_by, sheet_headed_by
 from webdyno.readers.facts import Facts, Tool
-from webdyno.readers.json_outputs import JsonReader
+from webdyno.readers.json_outputs import JsonObject, JsonReader
 from webdyno.readers.lines import Line
 from webdyno.readers.output import Command, Output
 from webdyno.readers.redis import redis_quiet
-from webdyno.readers.sheets import Sheet
-
-Item = Output | Table | Command | CountedLoop | PageCache | ClientCpu
 
 _LETTER = re.compile(r"[A-Za-z]")
 
@@ -39,36 +38,49 @@ def read(lines: Iterable[Line]) -> Iterator[Item]:
 class _Reader:
     tool: Tool | None = None
     facts: Facts = field(default_factory=lambda: Facts(0, 0))
-    sheet: Sheet | None = None
+    sheet: AnySheet | None = None
     command: Command | None = None
     """The last one seen, for the output that follows it."""
     its_command: Command | None = None
     """That of the output under way."""
     tables: TableReader = field(default_factory=TableReader)
     json: JsonReader = field(default_factory=JsonReader)
+    unread: UnreadFinder = field(default_factory=UnreadFinder)
 
     def take(self, line: Line) -> Iterable[Item]:
         """Give the items that a line ends or is."""
         if self.json.wants(line):
-            return self._json(line)
+            return self._json(self.json.take(line))
+        return self._text(line)
+
+    def _text(self, line: Line) -> Iterable[Item]:
         if self.tool and self._continues(self.tool, line):
             return ()
         if not (self.tool or self.sheet or _LETTER.search(line.text)):
             return self.tables.take(line)
         return self._other(line)
 
-    def _json(self, line: Line) -> Iterator[Item]:
-        if output := self.json.take(line):
+    def _json(self, found: JsonObject | None) -> Iterator[Item]:
+        """Give the outputs of an object; braces that hold something else are text."""
+        if found is None:
+            return
+        if found.outputs:
             yield from self._end_output()
+        for output in found.outputs:
             self._claim_command(output.tool, output.first_line)
             yield self._with_command(output)
+        if found.unread_result:
+            yield UnreadPart(FIGURES, found.first_line, found.last_line, rates=1)
+        for line in found.text_lines:
+            yield from self._text(line)
 
     def _other(self, line: Line) -> Iterator[Item]:
         """Look at a line that doesn't belong to the output under way."""
         if self.sheet and (rows := self.sheet.row(line)) is not None:
-            yield from rows
+            yield from self._of_sheet(rows)
             return
-        self.sheet = Sheet.headed_by(line.text)
+        yield from self._end_sheet()
+        self.sheet = sheet_headed_by(line)
         if tool := opened_by(line.text):
             yield from self._end_output()
             yield from self._command_in(line)
@@ -78,12 +90,26 @@ class _Reader:
             return
         if self.sheet or (self.tool and line.number - self.facts.last_line > PATIENCE_LINES):
             yield from self._end_output()
-        yield from self._prose(line)
+        if not self.sheet:
+            yield from self._prose(line)
+
+    def _of_sheet(self, outputs: Iterable[Output]) -> Iterator[Output]:
+        for output in outputs:
+            self._claim_command(output.tool, output.first_line)
+            yield self._with_command(output)
+
+    def _end_sheet(self) -> Iterator[Output]:
+        sheet, self.sheet = self.sheet, None
+        if sheet:
+            yield from self._of_sheet(sheet.end())
 
     def end(self) -> Iterator[Item]:
         """Give what the text's end ends."""
+        yield from self._json(self.json.end())
         yield from self._end_output()
+        yield from self._end_sheet()
         yield from self.tables.end()
+        yield from self.unread.end()
         if self.command:
             yield self.command
 
@@ -91,10 +117,19 @@ class _Reader:
         """Add a line to the output under way, unless it begins the same tool's next output."""
         found = tool.read(line.text)
         if found is None:
-            return False
-        if self.facts.texts.keys() & found.keys() and opened_by(line.text) is tool:
-            return False
-        self.facts.add(line, found)
+            tool = after_all(tool, line.text)
+            if tool is self.tool:
+                return False
+            self.tool, found = tool, tool.read(line.text) or {}
+            self._claim_command(tool.name, self.facts.first_line)
+        said_before = bool(self.facts.texts.keys() & found.keys())
+        if said_before or tool.only_first:
+            opener = opened_by(line.text)
+            if opener is tool and tool.begins_next(self.facts, line.text, found):
+                return False
+            if said_before and opener and opener is not tool:
+                return False
+        self.facts.add(line, found, replace=tool.repeats)
         return True
 
     def _end_output(self) -> Iterator[Item]:
@@ -106,6 +141,7 @@ class _Reader:
     def _claim_command(self, tool: str, first_line: int) -> None:
         """Take the last command for the output that begins here, if it can be its own."""
         self.its_command = None
+        tool = tool.removesuffix("2")
         if (
             self.command
             and self.command.tool.removesuffix("2") == tool
@@ -119,14 +155,19 @@ class _Reader:
         if not command:
             return output
         demanded = output.demanded_rps or command.demanded_rps
+        # wrk has no -R: whatever its output looks like, with one it is wrk2.
+        wrk2 = output.tool == "wrk" and command.demanded_rps is not None
         return replace(
             output,
+            tool="wrk2" if wrk2 else output.tool,
             command=command,
             host=output.host or command.host,
+            port=output.port or command.port,
             path=output.path or command.path,
+            pipelining=output.pipelining or command.pipelining or 1,
             concurrency=output.concurrency or command.concurrency,
             keepalive_requested=output.keepalive_requested or command.keepalive or None,
-            time_limit_s=command.time_limit_s,
+            time_limit_s=command.time_limit_s or output.time_limit_s,
             demanded_rps=demanded,
             loop="open" if command.open_loop else output.loop or "closed",
         )
@@ -134,9 +175,10 @@ class _Reader:
     def _prose(self, line: Line) -> Iterator[Item]:
         quiet = list(redis_quiet(line)) if "requests per second" in line.text else []
         if quiet:
-            yield from quiet
+            yield from self._of_sheet(quiet)
             return
         yield from self.tables.take(line)
+        yield from self.unread.take(line)
         yield from hints(line)
         yield from self._command_in(line)
 

@@ -7,7 +7,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from webdyno.audit.finding import Audit, Finding, Read
+from webdyno.audit.finding import COMMAND, TABLE, Audit, Finding, Read
+from webdyno.audit.unread import FIGURES
 from webdyno.model.command import as_called
 
 WIDTH = 100
@@ -24,6 +25,7 @@ def shown(audit: Audit, name: str) -> RenderableType:
     return Group(
         Text(name, style="bold"),
         Text(_what_was_read(audit), style="dim"),
+        *(Text(f"Not read: {_unread_words(each)}", style="bold yellow") for each in audit.not_read),
         Text(),
         _headline(audit),
         *(part for group in _by_rule(audit.findings) for part in (Text(), _rule(group, audit))),
@@ -35,14 +37,40 @@ def _headline(audit: Audit) -> Text:
     if rules:
         words = "reason" if len(rules) == 1 else "reasons"
         return Text(f"Can't be believed as it stands: {len(rules)} {words}.", style="bold red")
+    if not audit.outputs:
+        words = "Not judged: no tool's output was read, and without one there is little to check."
+        return Text(words, style="bold yellow")
+    if audit.not_read:
+        return Text("Nothing serious in what was read; not all was.", style="bold yellow")
     if audit.findings:
         return Text("Nothing serious; some things to know.", style="bold green")
+    if any(each.kind == TABLE for each in audit.read):
+        words = "Nothing to object to in the outputs. Of tables only a few things can be checked."
+        return Text(words, style="bold green")
     return Text("Nothing to object to.", style="bold green")
 
 
+def _unread_words(part: Read) -> str:
+    """Name lines that were not read: where, and what they seem to be."""
+    what = (
+        "figures in a form that isn't known" if part.kind == FIGURES else f"output of {part.kind}"
+    )
+    return f"{lines_of(part)}, {what}"
+
+
+def lines_of(part: Read) -> str:
+    """Say where a part is."""
+    if part.first_line == part.last_line:
+        return f"line {part.first_line}"
+    return f"lines {part.first_line} to {part.last_line}"
+
+
 def _what_was_read(audit: Audit) -> str:
-    counts = Counter(each.kind for each in audit.read)
+    counts = Counter(
+        "command without its output" if each.kind == COMMAND else each.kind for each in audit.read
+    )
     parts = [f"{count} × {kind}" if count > 1 else kind for kind, count in counts.items()]
+    parts = parts or ["nothing"]
     lines = f" (lines {_span(audit.read)})" if audit.read else ""
     left = f", and {audit.unread} more" if audit.unread else ""
     return f"Read: {', '.join(parts)}{left}{lines}"

@@ -11,6 +11,9 @@ from webdyno.readers.lines import Line
 Unit = Literal["rps", "kib_s"]
 
 FEWEST_ROWS = 3
+FEWEST_UNDER_HEADINGS = 2
+"""Rows that are a table where a line of as many headings stands right above them."""
+
 FEWEST_VALUES = 3
 """Different figures in a column before its equality with another means anything."""
 
@@ -28,21 +31,37 @@ _UNITS: tuple[tuple[Unit, re.Pattern[str]], ...] = (
     ("rps", re.compile(r"#/s|\brps\b|\breq(?:uest)?s?\s*(?:/|per\b)", re.IGNORECASE)),
 )
 _WIDE = re.compile(r" {2,}")
+_FRAME = str.maketrans(dict.fromkeys("│┃║┆┊", "|") | dict.fromkeys("─━═┼┬┴├┤┌┐└┘╔╗╚╝╠╣╬╪╞╡", "-"))
+"""Frames that are drawn with lines, as the signs that stand for them elsewhere."""
+
 _RULE_LINE = re.compile(r"[-=+|: \t]+$")
-_NUMBER = re.compile(r"\s*([\d,]{1,15}(?:\.\d{1,20})?)\s*(?:[a-zA-Z%/#\[\]]{1,12})?\s*$")
+_MARKS = re.compile(r"^[*_`~]{1,3}|[*_`~]{1,3}$")
+_NUMBER = re.compile(
+    r"[<~≈]?\s*(\d{1,3}(?: \d{3}){1,5}(?:[.,]\d{1,20})?|\d[\d,.]{0,20})"
+    r"\s*(?:\(?[a-zA-Zµ%/#\[\]]{1,12}\)?)?$"
+)
+_DECIMAL_COMMA = re.compile(r"\d,(?:\d{1,2}|\d{4,})(?!\d)")
+_DECIMAL_POINT = re.compile(r"\d\.(?:\d{1,2}|\d{4,})(?!\d)")
+_STRONG = re.compile(r"[\t|]")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of figures as they were written."""
+    """A column of a table as it was written."""
 
     heading: str
     cells: tuple[str, ...]
+    decimal_comma: bool = False
 
     @cached_property
     def values(self) -> list[float | None]:
         """Its figures; None where a cell has none."""
-        return [as_number(cell) for cell in self.cells]
+        return [as_number(cell, decimal_comma=self.decimal_comma) for cell in self.cells]
+
+    @cached_property
+    def figures(self) -> list[float]:
+        """Its figures, without the cells that have none."""
+        return [value for value in self.values if value is not None]
 
     @cached_property
     def is_measured(self) -> bool:
@@ -52,20 +71,33 @@ class Column:
         digits = (re.sub(r"\D", "", cell).strip("0") for cell in self.cells)
         return median(map(len, digits)) >= DIGITS
 
+    @cached_property
+    def is_counted(self) -> bool:
+        """Whether all its figures are whole numbers."""
+        return None not in self.values and all(value.is_integer() for value in self.figures)
+
 
 @dataclass(frozen=True)
 class Table:
     """A table with rows of figures."""
 
     first_line: int
+    last_line: int
     columns: tuple[Column, ...]
     unit: Unit | None
     """What its title says that the figures are."""
+    row_lines: tuple[int, ...] = ()
 
     @property
     def measured(self) -> list[Column]:
         """Its columns of measurements; the first column is the key."""
         return [column for column in self.columns[1:] if column.is_measured]
+
+    @cached_property
+    def is_list(self) -> bool:
+        """Whether it is a list of labels with figures, as tools print them, and no table."""
+        labels, *others = self.columns
+        return len(others) == 1 and not labels.heading and not any(labels.figures)
 
     def named(self, heading: str) -> Column | None:
         """Give the column with this heading."""
@@ -78,15 +110,16 @@ class TableReader:
 
     _header: tuple[int, list[str]] | None = None
     _rows: list[list[str]] = field(default_factory=list)
-    _first_line: int = 0
+    _lines: list[int] = field(default_factory=list)
     _above: list[Line] = field(default_factory=list)
 
     def take(self, line: Line) -> list[Table]:
         """Look at the next line; gives the table that it ends."""
-        cells = split(line.text)
-        if len(cells) >= 2 and all(as_number(cell) is not None for cell in cells[1:]):
+        text = line.text.translate(_FRAME)
+        cells = split(text)
+        if len(cells) >= 2 and self._is_row(text, cells):
             return self._row(line, cells)
-        if len(cells) >= 2 and _RULE_LINE.match(line.text):
+        if text and _RULE_LINE.match(text) and (len(cells) >= 2 or self._header or self._rows):
             return []
         ended = self.end()
         self._header = (line.number, cells) if len(cells) >= 2 else None
@@ -94,29 +127,45 @@ class TableReader:
             self._above = [*self._above[1 - TITLE_WITHIN :], line]
         return ended
 
+    def _is_row(self, text: str, cells: list[str]) -> bool:
+        """Whether a line is a row: all figures, or with text in it where columns are sure."""
+        figures = [as_number(cell) is not None for cell in cells[1:]]
+        if all(figures):
+            return True
+        width = len(self._header[1]) if self._header else len(self._rows[0]) if self._rows else 0
+        return any(figures) and width == len(cells) and _STRONG.search(text) is not None
+
     def _row(self, line: Line, cells: list[str]) -> list[Table]:
         other_table = self._rows and len(self._rows[0]) != len(cells)
         ended = self.end() if other_table else []
-        if not self._rows:
-            self._first_line = line.number
         if len(self._rows) < MOST_ROWS:
             self._rows.append(cells)
+            self._lines.append(line.number)
+        else:
+            self._lines[-1] = line.number
         return ended
 
     def end(self) -> list[Table]:
         """Give the table that was under way, if it is one."""
         rows, self._rows = self._rows, []
+        lines, self._lines = self._lines, []
         header, self._header = self._header, None
-        if len(rows) < FEWEST_ROWS:
+        width = len(rows[0]) if rows else 0
+        headed = header if header and len(header[1]) == width else None
+        if len(rows) < (FEWEST_UNDER_HEADINGS if headed else FEWEST_ROWS):
             return []
-        width = len(rows[0])
-        names = header[1] if header and len(header[1]) == width else [""] * width
-        top = header[0] if header else self._first_line
+        names = headed[1] if headed else [""] * width
+        top = header[0] if header else lines[0]
+        comma = any(_DECIMAL_COMMA.search(cell) for row in rows for cell in row[1:]) and not any(
+            _DECIMAL_POINT.search(cell) for row in rows for cell in row[1:]
+        )
         columns = zip(names, zip(*rows, strict=True), strict=True)
         table = Table(
             first_line=top,
-            columns=tuple(Column(name, tuple(cells)) for name, cells in columns),
+            last_line=lines[-1],
+            columns=tuple(Column(name, tuple(cells), comma) for name, cells in columns),
             unit=self._unit(top, names),
+            row_lines=tuple(lines),
         )
         return [table]
 
@@ -135,17 +184,30 @@ def split(text: str) -> list[str]:
         cells = text.split("\t")
     elif "|" in text:
         cells = text.strip("|").split("|")
+    elif text.count(";") >= 2:
+        cells = text.split(";")
     elif text.count(",") >= 2:
         cells = text.split(",")
     elif "  " in text:
         cells = _WIDE.split(text)
     else:
         return []
-    return [cell.strip() for cell in cells] if len(cells) <= MOST_COLUMNS else []
+    return [_MARKS.sub("", cell.strip()) for cell in cells] if len(cells) <= MOST_COLUMNS else []
 
 
-def as_number(cell: str) -> float | None:
-    """Read a cell; a short unit may stand behind the number."""
+def as_number(cell: str, *, decimal_comma: bool = False) -> float | None:
+    """Read a cell; a short unit may stand behind the number.
+
+    Of a comma and a point, the one that its table uses for decimals is that.
+    """
     found = _NUMBER.match(cell)
-    digits = found[1].replace(",", "") if found else ""
-    return float(digits) if digits.strip(".") else None
+    if not found:
+        return None
+    digits = found[1].replace(" ", "")
+    if decimal_comma or ("." not in digits and _DECIMAL_COMMA.search(digits)):
+        digits = digits.replace(".", "").replace(",", ".")
+    digits = digits.replace(",", "")
+    try:
+        return float(digits)
+    except ValueError:  # a date or an address: 1.2.3
+        return None

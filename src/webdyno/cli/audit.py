@@ -1,17 +1,21 @@
 """`webdyno audit`: what can't be believed about somebody's benchmark, and why."""
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.model.mistake import Mistake, Trouble
+
+if TYPE_CHECKING:
+    from webdyno.audit import Audit
 
 STANDARD_INPUT = "-"
 STANDARD_INPUT_DESCRIPTOR = 0
@@ -30,9 +34,11 @@ def audit(
 ) -> Exit:
     """Say what can't be believed about a benchmark, why, and how to measure it instead.
 
-    Reads outputs of ab, httperf, autobench, wrk, wrk2, h2load, hey, oha, siege and
-    redis-benchmark, several of them in one text as well, with prose and tables between them.
-    The exit code is 1 when something is seriously wrong.
+    Reads outputs of ab, autobench, autocannon, bombardier, Gatling, ghz, h2load, hey, httperf,
+    JMeter, k6, Locust, oha, plow, redis-benchmark, rewrk, siege, vegeta, wrk, wrk2 and zrk.
+    Several of them may stand in one text, with prose and tables between them.
+    The exit code is 1 when something is seriously wrong, and 2 when nothing is but something
+    that looks like a result wasn't read.
 
     For example
 
@@ -45,26 +51,48 @@ def audit(
 
     name = "standard input" if file == STANDARD_INPUT else file
     with _opened(file, name) as stream:
-        found = audit_lines(read_lines(stream))
-    if not found.read:
-        raise Mistake(
-            f"{name}: no output of a known load generator, no command of one and no table of "
-            f"figures is in it. webdyno audit reads what {READABLE} print"
-        )
+        try:
+            found = audit_lines(read_lines(stream))
+        except Mistake as mistake:
+            raise Mistake(f"{name}: {mistake}") from None
+    if nothing := _nothing_to_judge(found):
+        raise Mistake(f"{name}: {nothing}. webdyno audit reads what {READABLE} print")
     with _output_that_may_fail():
         if json:
             print(found.model_dump_json(indent=2), flush=True)  # noqa: T201
         else:
             console = plain_console()
-            width = min(console.width, WIDTH)
-            console.print(shown(found, name), width=width, highlight=False)
-    return Exit.INVALID if found.serious else Exit.OK
+            with console.capture() as captured:
+                width = min(console.width, WIDTH)
+                console.print(shown(found, name), width=width, highlight=False)
+            lines = captured.get().splitlines()
+            print("\n".join(line.rstrip() for line in lines), flush=True)  # noqa: T201
+    if found.serious:
+        return Exit.INVALID
+    return Exit.OK if found.complete else Exit.MISTAKE
+
+
+def _nothing_to_judge(found: "Audit") -> str | None:
+    """Say why there is nothing to show; None when there is."""
+    from webdyno.audit import lines_of
+
+    if found.findings or found.outputs or len(found.read) > len(found.commands):
+        return None
+    if found.not_read:
+        part = found.not_read[0]
+        return f"{lines_of(part)} look like measurements, in a form that isn't known"
+    if found.commands:
+        return f"the command in {lines_of(found.commands[0])} stands there without its output"
+    return "no output of a known load generator, no command of one and no table of figures is in it"
 
 
 @contextmanager
 def _opened(file: str, name: str) -> Iterator[BufferedReader]:
     try:
         with open(_source(file), "rb") as stream:  # noqa: PTH123 (a Path has no descriptor)
+            kind = os.fstat(stream.fileno()).st_mode
+            if file != STANDARD_INPUT and not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
+                raise Mistake(f"{name}: neither a file nor a pipe")
             yield stream
     except OSError as error:
         raise Mistake(f"{name}: {(error.strerror or str(error)).lower()}") from None

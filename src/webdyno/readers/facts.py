@@ -1,6 +1,5 @@
 """How a tool's output is described, and what is collected while its lines pass by."""
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -9,13 +8,8 @@ from typing import Any, TypeVar
 
 from webdyno.model.quantities import TIMES_S
 from webdyno.readers.lines import Line
+from webdyno.readers.numbers import COUNT, NUMBER, as_count, as_float
 from webdyno.readers.output import Output
-
-COUNT_DIGITS = 20
-"""As many as the largest 64-bit count has."""
-
-NUMBER = r"\d{1,18}(?:\.\d{0,20})?"
-"""Bounded, so that no line makes a number that is no number any more."""
 
 MOST_ROWS = 100
 """Rows of percentiles, statuses or errors that are kept of one output."""
@@ -26,8 +20,12 @@ Value = TypeVar("Value")
 _INTEGERS = {it.name for it in fields(Output) if "int" in str(it.type)}
 _FLOATS = {it.name for it in fields(Output) if "float" in str(it.type)}
 
-_SPELLINGS = {"msec": "ms", "milliseconds": "ms", "sec": "s", "secs": "s"}
-"""Tools' own words for units of time."""
+_SPELLINGS = {"msec": "ms", "milliseconds": "ms", "sec": "s", "secs": "s", "\u03bcs": "us"}
+"""Tools' own words for units of time; the Greek letter looks like the micro sign."""
+
+_MIXED = re.compile(rf"(?:(\d{{1,6}})h)?(?:(\d{{1,9}})m)?({NUMBER})s$")
+"""`1m40.5s`, as Go prints durations."""
+
 _CONVERTED = {
     "took": "duration_s",
     "mean": "mean_ms",
@@ -38,12 +36,23 @@ _CONVERTED = {
     "transfer": "transfer_kib_s",
     "answers_2xx": "by_status",
     "url": "host",
+    "asked": "time_limit_s",
+    "errors": "failed",
+    "failed_of_old": "failed",
+    "failed_of_new": "failed",
+    "failed_or_none": "failed",
+    "others": "failed",
+    "errored": "failed",
+    "codes": "by_status",
+    "heads": "percentiles_ms",
+    "checks_missed": "failed_checks",
+    "started": "never_started",
 }
 """Figures that tools print in units of their own -> the attribute that is made of them."""
 
-_BYTES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
-_QUANTITY = re.compile(rf"({NUMBER})\s*([a-zA-Zµ]*)")
+_QUANTITY = re.compile(rf"({NUMBER})\s*([a-zA-Zµμ]*)")
 
 
 @dataclass
@@ -61,18 +70,25 @@ class Facts:
     contradicted: set[str] = field(default_factory=set)
     """Figures that were printed again with another value."""
 
-    def add(self, line: Line, found: dict[str, str]) -> None:
-        """Note what a line says; the first to say something is believed."""
+    def add(self, line: Line, found: dict[str, str], *, replace: bool = False) -> None:
+        """Note what a line says; the first to say something is believed, or with replace the last.
+
+        A tool that prints the same table again and again means the last one.
+        """
         self.last_line = line.number
+        if replace:
+            self.texts |= found
+            self.lines |= dict.fromkeys(found, line.number)
+            return
         if "percent" in found:
             self.lines.setdefault("percentiles_ms", line.number)
-            _add_row(self.percentiles_ms, float(found["percent"]), in_ms(found["at"]))
+            _add_row(self.percentiles_ms, as_float(found["percent"]) or 0.0, in_ms(found["at"]))
         elif "status" in found:
             self.lines.setdefault("by_status", line.number)
-            _add_row(self.by_status, found["status"], int(found["count"]))
+            _add_row(self.by_status, found["status"], as_count(found["count"]))
         elif "error" in found:
             self.lines.setdefault("failed", line.number)
-            _add_row(self.errors, found["error"], int(found["count"]))
+            _add_row(self.errors, found["error"], as_count(found["count"]))
         else:
             for name, text in found.items():
                 first = self.texts.setdefault(name, text)
@@ -83,15 +99,16 @@ class Facts:
 
     def number(self, name: str) -> float | None:
         """A figure, or None when it was not printed or is no number."""
-        return _finite(self.texts.get(name))
+        return as_float(self.texts.get(name))
 
     def integer(self, name: str) -> int | None:
         """A count, or None when it was not printed."""
-        text = self.texts.get(name, "")
-        if text.isdecimal():
-            return int(text)  # a float would round what is above 2 to the 53rd
-        number = _finite(text)
-        return None if number is None else int(number)
+        return as_count(self.texts.get(name))
+
+    def time_s(self, name: str) -> float | None:
+        """A time in seconds, or None when it was not printed."""
+        found = in_ms(self.texts.get(name))
+        return None if found is None else found / 1000
 
     def figures(self) -> dict[str, Any]:
         """Give what was read under the names of Output's attributes, converted."""
@@ -126,6 +143,16 @@ class Tool:
     """Makes the output of the facts; None when there is too little to speak of an output."""
     chatter: tuple[str, ...] = ()
     """Beginnings of lines that say nothing of use."""
+    looks_like: str = ""
+    """Name of the tool whose first line is the same."""
+    sure_by: str = ""
+    """Regular expression of the line that makes an output of `looks_like` one of this tool."""
+    only_first: str = ""
+    """Regular expression of lines that stand nowhere but at the beginning."""
+    restart: str = ""
+    """Where only some of the opening lines begin the next output, while one is under way: these."""
+    repeats: bool = False
+    """Whether it prints its figures again and again while it runs, so that the last ones count."""
 
     def read(self, text: str) -> dict[str, str] | None:
         """Give what a line of this tool says; None when the line isn't the tool's."""
@@ -135,6 +162,17 @@ class Tool:
             if found := pattern.match(text):
                 return {k: v for k, v in found.groupdict().items() if v is not None}
         return None
+
+    def begins_next(self, facts: Facts, text: str, found: dict[str, str]) -> bool:
+        """Whether a line of the tool begins its next output, as it can't be of the present one."""
+        if self.repeats:
+            requests = as_count(found.get("requests"))
+            return requests is not None and requests < (facts.integer("requests") or 0)
+        if self.only_first and "requests" in facts.texts and re.match(self.only_first, text):
+            return True
+        if not facts.texts.keys() & found.keys():
+            return False
+        return re.match(self.restart or self.opening, text) is not None
 
     @cached_property
     def _by_start(self) -> dict[str, tuple[re.Pattern[str], ...]]:
@@ -161,32 +199,34 @@ def patterns(*lines: str) -> tuple[re.Pattern[str], ...]:
 
     Alternatives stand in brackets, so that a line's first letter is that of each match.
     """
-    return tuple(
-        re.compile(line.replace("NUM", NUMBER).replace("INT", rf"\d{{1,{COUNT_DIGITS}}}"))
-        for line in lines
-    )
+    return tuple(re.compile(line.replace("NUM", NUMBER).replace("INT", COUNT)) for line in lines)
 
 
 def in_ms(text: str | None) -> float | None:
-    """Read `1.85ms`, `563us` or `2 secs` as milliseconds; without a unit it is milliseconds."""
+    """Read `1.85ms`, `563us`, `2 secs` or `1m40s` as milliseconds, which a bare number is too."""
+    if mixed := _MIXED.fullmatch(text or ""):
+        hours, minutes, seconds = (as_float(part or "0") or 0.0 for part in mixed.groups())
+        return ((hours * 60 + minutes) * 60 + seconds) * 1000
     found = _QUANTITY.match(text or "")
     if not found:
         return None
-    number, unit = _finite(found[1]), found[2].lower() or "ms"
+    number, unit = as_float(found[1]), found[2].lower() or "ms"
+    if number is not None and unit == "ns":
+        return number / 1e6
     unit_s = TIMES_S.get(_SPELLINGS.get(unit, unit))
     if number is None or unit_s is None:
         return None
     return number * (round(unit_s * 1e6) / 1000)  # so that milliseconds stay as they were printed
 
 
-def in_bytes(text: str | None) -> float | None:
-    """Read `62.64MB`, `253.91 KiB` or `1300000` as bytes; K, M and G are powers of 1024."""
+def in_bytes(text: str | None, step: int = 1024) -> float | None:
+    """Read `62.64MB`, `253.91 KiB` or `1300000` as bytes; K, M and G are powers of the step."""
     found = _QUANTITY.match(text or "")
-    number = _finite(found[1]) if found else None
+    number = as_float(found[1]) if found else None
     if not found or number is None:
         return None
-    scale = _BYTES.get(found[2].upper().rstrip("B").rstrip("I"))
-    return None if scale is None else number * scale
+    unit = found[2].upper().rstrip("B").rstrip("I")
+    return number * step ** _POWERS[unit] if unit in _POWERS else None
 
 
 def non_2xx(by_status: dict[str, int]) -> int | None:
@@ -199,11 +239,3 @@ def non_2xx(by_status: dict[str, int]) -> int | None:
 def _add_row(rows: dict[Key, Value], key: Key, value: Value | None) -> None:
     if value is not None and len(rows) < MOST_ROWS:
         rows.setdefault(key, value)
-
-
-def _finite(text: str | None) -> float | None:
-    try:
-        number = float((text or "").replace(",", ""))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

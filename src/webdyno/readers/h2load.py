@@ -13,12 +13,16 @@ def _output(facts: Facts) -> Output | None:
         figures["duration_s"] = took_ms / 1000
     if per_second is not None:
         figures["transfer_kib_s"] = per_second / 1024
-    if figures.get("body_bytes") and figures["requests"]:
-        figures["document_bytes"] = round(figures["body_bytes"] / figures["requests"])
+    answered = figures.get("rated_requests")
+    if figures.get("body_bytes") and answered:
+        figures["document_bytes"] = round(figures["body_bytes"] / answered)
     statuses = {f"{group}xx": facts.integer(f"answers_{group}xx") for group in "2345"}
     figures["by_status"] = {status: count for status, count in statuses.items() if count}
     if statuses["2xx"] is not None:
         figures["non_2xx"] = sum(count or 0 for status, count in statuses.items() if status > "3")
+    asked, started = facts.integer("asked"), facts.integer("started")
+    if asked is not None and started is not None and asked > started:
+        figures["never_started"] = asked - started
     # What it calls failed includes answers with a bad status, which are counted apart here.
     figures["failed"] = facts.integer("errored")
     for name, what in (("mean_ms", "mean"), ("max_ms", "max"), ("connect_max_ms", "connect_max")):
@@ -34,11 +38,13 @@ H2LOAD = Tool(
         r"starting (?P<banner>benchmark)\.\.\.",
         r"spawning thread #INT: (?P<concurrency>INT) total client",
         r"finished in (?P<took>[^\s,]+), (?P<rate_rps>NUM) req/s, (?P<transfer>\S+)B/s",
-        r"requests: INT total, INT started, (?P<requests>INT) done, INT succeeded, INT failed, "
+        r"requests: (?P<asked>INT) total, (?P<started>INT) started, (?P<requests>INT) done, "
+        r"(?P<rated_requests>INT) succeeded, INT failed, "
         r"(?P<errored>INT) errored, (?P<failed_timeout>INT) timeout",
         r"status codes: (?P<answers_2xx>INT) 2xx, (?P<answers_3xx>INT) 3xx, "
         r"(?P<answers_4xx>INT) 4xx, (?P<answers_5xx>INT) 5xx",
         r"traffic: \S+ \((?P<total_bytes>INT)\) total, .*?(?:\((?P<body_bytes>INT)\) data)?$",
+        r"traffic: (?P<total_bytes>INT) bytes total, .*?(?:(?P<body_bytes>INT) bytes data)?$",
         r"time for request:\s+\S+\s+(?P<max>\S+)\s+(?P<mean>\S+)",
         r"time for connect:\s+\S+\s+(?P<connect_max>\S+)\s+(?P<connect_mean>\S+)",
     ),

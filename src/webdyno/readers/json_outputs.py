@@ -1,14 +1,53 @@
-"""Finds the JSON that oha prints, over one line or many."""
+"""Finds the JSON that load generators print, over one line or many."""
 
 import json
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from webdyno.readers.autocannon import autocannon_json
+from webdyno.readers.bombardier import bombardier_json
+from webdyno.readers.ghz import ghz_json
+from webdyno.readers.k6 import k6_json
 from webdyno.readers.lines import Line
 from webdyno.readers.oha import oha_json
 from webdyno.readers.output import Output
+from webdyno.readers.plow import plow_json
+from webdyno.readers.vegeta import vegeta_json
+from webdyno.readers.zrk import zrk_json
+
+JsonReading = Callable[[Mapping[str, Any], int, int], list[Output]]
+
+FORMS: tuple[JsonReading, ...] = (
+    *(k6_json, vegeta_json, autocannon_json, bombardier_json, zrk_json, plow_json, ghz_json),
+    oha_json,
+)
 
 MOST_CHARACTERS = 200_000
-"""oha's JSON has a few thousand; what is longer is something else."""
+"""The longest of them, k6's with many metrics, has a tenth; what is longer is something else."""
+
+_RESULT = re.compile(
+    r'"[^"]{0,40}(?:latenc|rps|req(?:uest)?s?[/_ ]?per|req/s|throughput|p99|percentile)'
+    r'[^"]{0,40}"\s*:',
+    re.IGNORECASE,
+)
+"""A key that says that the object holds somebody's measurements."""
+
+_STARTS = re.compile(r'\{\s*(?:"|$)')
+
+
+@dataclass(frozen=True)
+class JsonObject:
+    """An object whose braces are closed, or that grew too long."""
+
+    first_line: int
+    last_line: int
+    outputs: list[Output]
+    unread_result: bool
+    """Whether nothing of it was understood although it looks like measurements."""
+    text_lines: list[Line] = field(default_factory=list)
+    """Its lines, where it isn't the JSON of a known tool: siege's is read line by line."""
 
 
 @dataclass
@@ -20,25 +59,50 @@ class JsonReader:
     _size: int = 0
 
     def wants(self, line: Line) -> bool:
-        """Whether a line belongs to the object under way, or begins one."""
+        """Whether a line belongs to the object under way, or begins one.
+
+        An object over several lines begins with its brace alone.
+        """
         if len(self._lines) == 1 and self._lines[0].text == "{" and not line.text.startswith('"'):
             self._reset()  # a block of some program
-        return bool(self._lines) or line.text == "{" or line.text.startswith('{"summary"')
+        return bool(self._lines) or (line.text[:1] == "{" and _STARTS.match(line.text) is not None)
 
-    def take(self, line: Line) -> Output | None:
-        """Add a line; gives the output when it was the last of oha's JSON."""
+    def take(self, line: Line) -> JsonObject | None:
+        """Add a line; gives the object when it was its last."""
         self._lines.append(line)
         self._size += len(line.text)
         self._depth += line.text.count("{") - line.text.count("}")
-        if self._depth > 0 and self._size < MOST_CHARACTERS:
+        one_line = len(self._lines) == 1 and line.text != "{"
+        if self._depth > 0 and self._size < MOST_CHARACTERS and not one_line:
             return None
+        return self.end()
+
+    def end(self) -> JsonObject | None:
+        """Give what there is of the object under way, complete or not."""
         lines = self._reset()
-        try:
-            found = json.loads("\n".join(each.text for each in lines))
-        except (ValueError, RecursionError):  # braces that hold something else
+        if not lines:
             return None
-        return oha_json(found, lines[0].number, line.number) if isinstance(found, dict) else None
+        text = "\n".join(each.text for each in lines)
+        first, last = lines[0].number, lines[-1].number
+        found = _parsed(text)
+        outputs = _outputs(found, first, last) if found else []
+        if outputs:
+            return JsonObject(first, last, outputs, unread_result=False)
+        return JsonObject(first, last, [], _RESULT.search(text) is not None, lines)
 
     def _reset(self) -> list[Line]:
         lines, self._lines, self._depth, self._size = self._lines, [], 0, 0
         return lines
+
+
+def _parsed(text: str) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):  # braces that hold something else
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _outputs(found: Mapping[str, Any], first_line: int, last_line: int) -> list[Output]:
+    readings = (form(found, first_line, last_line) for form in FORMS)
+    return next((outputs for outputs in readings if outputs), [])

@@ -1,18 +1,17 @@
-"""Any text as numbered lines of bounded length, without the decoration that quoting gives them."""
+"""Any text as numbered lines of bounded length, without the decoration around them."""
 
-import re
 from collections.abc import Iterator
 from io import BufferedReader, TextIOWrapper
 from typing import NamedTuple
 
+from webdyno.model.mistake import Mistake
+from webdyno.readers.decoration import plain
+
 LONGEST_LINE = 20_000
 """Characters of a line that are read; what follows in the same line is skipped."""
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_CONTROL = {code: " " for code in range(32) if chr(code) != "\t"} | {127: " "}
-_DECORATION = frozenset(">0123456789")
-_LISTING = re.compile(r"(?:>\s+)*(?:\d{1,4}\.(?:\s+|$))?")
-"""Quote marks, and the line numbers of a printed listing: `115.   Document Length: …`."""
+MOST_CHARACTERS = 2**28
+"""Characters of a text that are read: more is no report, and a pipe may never end."""
 
 
 class Line(NamedTuple):
@@ -23,25 +22,25 @@ class Line(NamedTuple):
 
 
 def read_lines(stream: BufferedReader) -> Iterator[Line]:
-    """Decode a stream line by line; what is no text becomes replacement characters."""
+    """Decode a stream line by line; what is no text becomes replacement characters.
+
+    Raise Mistake where the text is longer than anybody's report.
+    """
     utf16 = stream.peek(2)[:2] in {b"\xff\xfe", b"\xfe\xff"}
     encoding = "utf-16" if utf16 else "utf-8-sig"
     text = TextIOWrapper(stream, encoding, errors="replace", newline="\n")
-    number = 0
+    number = size = 0
     while raw := text.readline(LONGEST_LINE):
         number += 1
+        size += len(raw)
         yield Line(number, plain(raw))
         while not raw.endswith("\n") and (raw := text.readline(LONGEST_LINE)):
-            pass
+            size += len(raw)
+            if size > MOST_CHARACTERS:
+                break
+        if size > MOST_CHARACTERS:
+            raise Mistake(
+                f"longer than {MOST_CHARACTERS // 2**20} million characters; give the part that "
+                "has the outputs"
+            )
     text.detach()  # the stream is the caller's to close
-
-
-def plain(raw: str) -> str:
-    """Take decoration off a line: colours, overwritten progress, quote marks, line numbers."""
-    text = raw.strip()
-    if not text.isprintable():
-        # A program that rewrites its line ends what it overwrites with a carriage return.
-        text = _ESCAPES.sub("", text).rpartition("\r")[2].translate(_CONTROL).strip()
-    if text[:1] in _DECORATION and (found := _LISTING.match(text)):
-        return text[found.end() :]
-    return text

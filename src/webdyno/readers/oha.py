@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, non_2xx, patterns
+from webdyno.readers.json_figures import amount, counts
 from webdyno.readers.output import Output
-
-MOST = 1e15
-"""No figure is larger; JSON would have `Infinity` as well."""
 
 _PERCENTILE = re.compile(r"p\d{1,2}(?:\.\d{1,4})?$", re.ASCII)
 
@@ -62,11 +60,11 @@ OHA = Tool(
 )
 
 
-def oha_json(found: Mapping[str, Any], first_line: int, last_line: int) -> Output | None:
-    """Read its JSON; None when it is the JSON of something else."""
+def oha_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list[Output]:
+    """Read its JSON; empty when it is the JSON of something else."""
     summary, statuses = found.get("summary"), found.get("statusCodeDistribution")
     if not isinstance(summary, dict) or not isinstance(statuses, dict):
-        return None
+        return []
     said: dict[str, Any] = {"first_line": first_line, "last_line": last_line}
     for name, key, scale in (
         ("duration_s", "total", 1),
@@ -76,22 +74,13 @@ def oha_json(found: Mapping[str, Any], first_line: int, last_line: int) -> Outpu
         ("mean_ms", "average", 1000),
         ("max_ms", "slowest", 1000),
     ):
-        value = _number(summary.get(key))
+        value = amount(summary.get(key))
         said[name] = None if value is None else value * scale
     percentiles = found.get("latencyPercentiles")
     said["percentiles_ms"] = {
         float(name[1:]): seconds * 1000
         for name, value in (percentiles if isinstance(percentiles, dict) else {}).items()
-        if _PERCENTILE.match(name) and (seconds := _number(value)) is not None
+        if _PERCENTILE.match(name) and (seconds := amount(value)) is not None
     }
-    said["by_status"] = _counts(statuses)
-    return _counted(said, said["by_status"], _counts(found.get("errorDistribution")))
-
-
-def _counts(found: object) -> dict[str, int]:
-    rows = found if isinstance(found, dict) else {}
-    return {name: count for name, count in rows.items() if type(count) is int and count >= 0}
-
-
-def _number(value: object) -> float | None:
-    return value if isinstance(value, int | float) and 0 <= value < MOST else None
+    said["by_status"] = counts(statuses)
+    return [_counted(said, said["by_status"], counts(found.get("errorDistribution")))]

@@ -21,7 +21,12 @@ class Command:
     """Whether times count from when something was due; also for a placeholder, `--rate=X`."""
     connections: int | None = None
     calls_per_connection: int | None = None
+    pipelining: int | None = None
+    """Requests that are sent over a connection before the first answer, where it says so."""
+    pipelined_by: str | None = None
+    """The option that says so, as it was written."""
     host: str | None = None
+    port: int | None = None
     path: str | None = None
 
 
@@ -51,12 +56,26 @@ class Output:
     """Connections that were open at the same time at most, as seen (httperf)."""
     demanded_rps: float | None = None
     time_limit_s: float | None = None
+    """How long it was to run, as asked for."""
+    pipelining: int | None = None
+    """Requests that are sent over a connection before the first answer."""
     keepalive_requested: bool | None = None
     keepalive_requests: int | None = None
 
     requests: int | None = None
     """Requests that ended, failed ones included."""
+    rated_requests: int | None = None
+    """Those of the requests that the rate counts, where it leaves some out."""
+    never_started: int | None = None
+    """Requests that were asked for and never sent."""
+    dropped: int | None = None
+    """Iterations that were due and not begun, because nobody was free (k6)."""
+    under_way: float | None = None
+    """Mean number of requests or iterations under way, where the tool gives what it follows from
+    apart from `rate_rps` and `mean_ms`."""
     duration_s: float | None = None
+    ended_s: float | None = None
+    """From the first request to the last answer, where `duration_s` doesn't include the answers."""
     rate_rps: float | None = None
     document_bytes: int | None = None
     body_bytes: int | None = None
@@ -75,6 +94,9 @@ class Output:
     failed_timeout: int | None = None
     out_of_descriptors: int | None = None
     errors_percent: float | None = None
+    checks: int | None = None
+    """The script's own checks of answers (k6)."""
+    failed_checks: int | None = None
     non_2xx: int | None = None
     by_status: dict[str, int] = field(default_factory=dict)
 
@@ -89,6 +111,14 @@ class Output:
     def where(self, *names: str) -> int:
         """Give the line of the first of these figures that was printed, else the output's first."""
         return next((self.lines[name] for name in names if name in self.lines), self.first_line)
+
+    @property
+    def took_s(self) -> float | None:
+        """How long it ran, answers included, from whichever figures there are."""
+        if self.duration_s is not None:
+            return max(self.duration_s, self.ended_s or 0)
+        counted = self.requests if self.rated_requests is None else self.rated_requests
+        return counted / self.rate_rps if counted and self.rate_rps else None
 
     @property
     def answer_bytes(self) -> float | None:

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from webdyno.readers.facts import NUMBER, Facts, Tool, patterns
+from webdyno.readers.facts import Facts, Tool, patterns
 from webdyno.readers.lines import Line
+from webdyno.readers.numbers import NUMBER, as_float
 from webdyno.readers.output import Output
 
 _QUIET = re.compile(
@@ -50,6 +51,6 @@ def redis_quiet(line: Line) -> Iterator[Output]:
             last_line=line.number,
             loop="closed",
             path=name,
-            rate_rps=float(rate),
-            percentiles_ms={50.0: float(median)} if median else {},
+            rate_rps=as_float(rate),
+            percentiles_ms={50.0: p50} if (p50 := as_float(median)) is not None else {},
         )

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from webdyno.readers.decoration import plain
 from webdyno.readers.facts import Facts, Tool
-from webdyno.readers.lines import Line, plain
+from webdyno.readers.lines import Line
 from webdyno.readers.output import Output
 
 

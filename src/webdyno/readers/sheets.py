@@ -1,12 +1,14 @@
-"""Sheets of figures that tools write: autobench's sweeps, `redis-benchmark --csv`."""
+"""Sheets of figures that tools write: a row is a run, or one row of them is the total."""
 
 import csv
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from webdyno.readers.facts import Facts
 from webdyno.readers.lines import Line
+from webdyno.readers.numbers import as_count, as_float
 from webdyno.readers.output import Output
 
 AUTOBENCH_COLUMNS = {
@@ -27,11 +29,15 @@ class Sheet:
     columns: list[str]
 
     @classmethod
-    def headed_by(cls, text: str) -> "Sheet | None":
+    def headed_by(cls, line: Line) -> "Sheet | None":
         """Recognise the header line."""
-        if not text.startswith(("dem_req_rate", '"dem_req_rate', '"test","rps"')):
+        if not line.text.startswith(("dem_req_rate", '"dem_req_rate', '"test","rps"')):
             return None
-        return cls(_cells(text))
+        return cls(_cells(line.text))
+
+    def end(self) -> list[Output]:
+        """Give nothing more: each row was an output."""
+        return []
 
     def row(self, line: Line) -> list[Output] | None:
         """Give the outputs of a row; None when the line is none, so the sheet has ended."""
@@ -84,7 +90,125 @@ class Sheet:
         ]
 
 
+@dataclass(frozen=True)
+class TotalForm:
+    """A sheet of which one row is the total: name of its column -> attribute of an output."""
+
+    tool: str
+    label: str
+    total: tuple[str, ...]
+    requests: str
+    failed: str | None
+    errors: str | None
+    """Column with the failures' share, as `4.07%`."""
+    figures: dict[str, str]
+
+
+TOTALS = (
+    TotalForm(
+        tool="jmeter",
+        label="Label",
+        total=("TOTAL", "Total"),
+        requests="# Samples",
+        failed="FAIL",
+        errors="Error %",
+        figures={"Average": "mean_ms", "Max": "max_ms", "Throughput": "rate_rps"},
+    ),
+    TotalForm(
+        tool="locust",
+        label="Name",
+        total=("Aggregated", "Total"),
+        requests="Request Count",
+        failed="Failure Count",
+        errors=None,
+        figures={
+            "Average Response Time": "mean_ms",
+            "Max Response Time": "max_ms",
+            "Requests/s": "rate_rps",
+        },
+    ),
+)
+"""JMeter's aggregate and summary reports, saved as CSV or copied; Locust's `_stats.csv`."""
+
+_PERCENT_COLUMN = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)%(?: Line)?$")
+
+
+@dataclass(frozen=True)
+class TotalSheet:
+    """The header of a sheet with a total; the rows above it are parts of it."""
+
+    form: TotalForm
+    columns: list[str]
+
+    @classmethod
+    def headed_by(cls, line: Line) -> "TotalSheet | None":
+        """Recognise the header line."""
+        for form in TOTALS:
+            if form.label in line.text and form.requests.lstrip("# ") in line.text:
+                columns = [_spelled(cell) for cell in _cells(line.text)]
+                if {form.label, form.requests} <= set(columns):
+                    return cls(form, columns)
+        return None
+
+    def row(self, line: Line) -> list[Output] | None:
+        """Give the output of the total; None when the line is none, so the sheet has ended."""
+        if _RULE_LINE.fullmatch(line.text):
+            return []
+        cells = _cells(line.text)
+        if len(cells) != len(self.columns):
+            return None
+        row = dict(zip(self.columns, cells, strict=True))
+        if row[self.form.label] not in self.form.total:
+            return []
+        output = self._output(line, row)
+        return [output] if output else []
+
+    def end(self) -> list[Output]:
+        """Give nothing more: the total has a row of its own."""
+        return []
+
+    def _output(self, line: Line, row: dict[str, str]) -> Output | None:
+        form = self.form
+        requests = as_count(row[form.requests])
+        failed = as_count(row.get(form.failed or "", ""))
+        percent = as_float(row.get(form.errors or "", "").rstrip("% "))
+        if failed is None and percent is not None and requests is not None:
+            failed = round(requests * percent / 100)
+        figures: dict[str, Any] = {
+            name: as_float(row[column].split("/")[0].strip())
+            for column, name in form.figures.items()
+            if column in row
+        }
+        percentiles = {
+            float(found[1]): at
+            for column, cell in row.items()
+            if (found := _PERCENT_COLUMN.match(column)) and (at := as_float(cell)) is not None
+        }
+        if requests is None:
+            return None
+        return Output(
+            tool=form.tool,
+            first_line=line.number,
+            last_line=line.number,
+            loop="closed",
+            requests=requests,
+            failed=failed,
+            percentiles_ms=percentiles,
+            **figures,
+        )
+
+
+_RULE_LINE = re.compile(r"[-=+|:\s]+")
+
+
+def _spelled(heading: str) -> str:
+    """Give a heading as the CSV spells it; JMeter's dashboard leaves a blank out."""
+    return {"#Samples": "# Samples", "Samples": "# Samples"}.get(heading, heading)
+
+
 def _cells(text: str) -> list[str]:
+    if "|" in text:
+        return [cell.strip() for cell in text.strip("|").split("|")]
     delimiter = "\t" if "\t" in text else ","
     try:
         rows = list(csv.reader([text], delimiter=delimiter))

@@ -1,6 +1,6 @@
 """siege: its text, and the JSON that it prints since 4.0.5."""
 
-from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.facts import Facts, Tool, in_ms, patterns
 from webdyno.readers.output import Output
 
 
@@ -16,32 +16,41 @@ def _output(facts: Facts) -> Output | None:
         figures["non_2xx"] = max(0, hits - succeeded)
     if data_mb is not None:
         figures["body_bytes"] = int(data_mb * 1024 * 1024)
-    for name, what in (("mean_ms", "mean_s"), ("max_ms", "max_s")):
-        seconds = facts.number(what)
-        figures[name] = None if seconds is None else seconds * 1000
+    figures["rated_requests"] = hits
+    figures["mean_ms"], figures["max_ms"] = (_ms(facts.texts.get(n)) for n in ("mean", "max"))
     return Output(tool="siege", loop="closed", **figures)
+
+
+def _ms(text: str | None) -> float | None:
+    """Read a time: the unit is `secs`, since 4.1.7 `ms`, and seconds where there is none (JSON)."""
+    return in_ms(text if not text or text[-1] == "s" else f"{text} secs")
 
 
 def _line(label: str, key: str, name: str, unit: str = "") -> str:
     return rf'(?:{label}:|\{{?\s*"{key}":)\s+(?P<{name}>NUM)(?:{unit})?,?$'
 
 
+def _time(label: str, key: str, name: str) -> str:
+    return rf'(?:{label}:|\{{?\s*"{key}":)\s+(?P<{name}>NUM(?: (?:secs|ms))?),?$'
+
+
 SIEGE = Tool(
     name="siege",
-    opening=r'Transactions:\s+\d+ hits|\{?\s*"transactions":\s',
+    opening=r'Transactions:\s+\d[\d.,]*\s+hits|\{?\s*"transactions":\s',
     patterns=patterns(
-        _line("Transactions", "transactions", "requests", " hits"),
+        _line("Transactions", "transactions", "requests", r"\s+hits"),
         _line("Availability", "availability", "availability", " %"),
         _line("Elapsed time", "elapsed_time", "duration_s", " secs"),
         _line("Data transferred", "data_transferred", "data_mb", " MB"),
-        _line("Response time", "response_time", "mean_s", " secs"),
+        _time("Response time", "response_time", "mean"),
         _line("Transaction rate", "transaction_rate", "rate_rps", " trans/sec"),
         _line("Throughput", "throughput", "throughput", " MB/sec"),
         _line("Concurrency", "concurrency", "concurrency_seen"),
         _line("Successful transactions", "successful_transactions", "succeeded"),
         _line("Failed transactions", "failed_transactions", "failed"),
-        _line("Longest transaction", "longest_transaction", "max_s"),
-        _line("Shortest transaction", "shortest_transaction", "min_s"),
+        _line("HTTP OK received", "http_ok_received", "okay"),
+        _time("Longest transaction", "longest_transaction", "max"),
+        _time("Shortest transaction", "shortest_transaction", "min"),
     ),
     output=_output,
 )

@@ -1,11 +1,8 @@
 """wrk, and wrk2, which looks the same but keeps to a rate."""
 
-import re
-
 from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, patterns
 from webdyno.readers.output import Output
-
-_URL = re.compile(r"https?://(?P<host>[^/:\s]+)(?::(?P<port>\d{1,5}))?(?P<path>/\S*)?")
+from webdyno.readers.urls import url_figures
 
 
 def _output(facts: Facts) -> Output | None:
@@ -22,15 +19,27 @@ def _output(facts: Facts) -> Output | None:
         figures["transfer_kib_s"] = per_second / 1024
     figures["mean_ms"] = in_ms(facts.texts.get("mean"))
     figures["max_ms"] = in_ms(facts.texts.get("max"))
-    if url := _URL.match(facts.texts.get("url", "")):
-        figures |= {name: part for name, part in url.groupdict().items() if part}
-        figures["port"] = int(url["port"]) if url["port"] else None
+    figures["under_way"] = _under_way(facts, figures["mean_ms"])
+    figures |= url_figures(facts.texts.get("url"))
+    figures["time_limit_s"] = facts.time_s("asked")
     # Both say nothing of what did not happen.
     figures.setdefault("non_2xx", 0)
     errors = [facts.integer(f"failed_{kind}") for kind in ("connect", "receive", "timeout")]
     figures["failed"] = sum(count or 0 for count in [*errors, facts.integer("failed_write")])
     wrk2 = "calibration" in facts.texts
     return Output(tool="wrk2" if wrk2 else "wrk", loop="open" if wrk2 else "closed", **figures)
+
+
+def _under_way(facts: Facts, mean_ms: float | None) -> float | None:
+    """Requests under way by Little's law, from the median: wrk adds late answers to its mean.
+
+    Without percentiles the median is at least the mean less the deviation.
+    """
+    rate, stdev_ms = facts.number("rate_rps"), in_ms(facts.texts.get("stdev"))
+    median_ms = facts.percentiles_ms.get(50.0)
+    if median_ms is None and mean_ms is not None and stdev_ms is not None:
+        median_ms = max(0.0, mean_ms - stdev_ms)
+    return None if rate is None or median_ms is None else rate * median_ms / 1000
 
 
 WRK = Tool(
@@ -40,7 +49,7 @@ WRK = Tool(
         r"Running (?P<asked>\S+) test @ (?P<url>\S+)",
         r"INT threads? and (?P<concurrency>INT) connections?$",
         r"Thread calibration: (?P<calibration>mean)",
-        r"Latency\s+(?P<mean>\S+)\s+\S+\s+(?P<max>\S+)\s+\S+$",
+        r"Latency\s+(?P<mean>\S+)\s+(?P<stdev>\S+)\s+(?P<max>\S+)\s+\S+$",
         r"(?P<percent>\d{1,3}(?:\.\d{1,6})?)%\s+(?P<at>NUM(?:us|ms|s|m|h))$",
         r"NUM\s+[01]\.\d{6}\s+INT(?:\s+(?:NUM|inf))?$",
         r"(?P<requests>INT) requests in (?P<took>\S+), (?P<read>\S+) read",

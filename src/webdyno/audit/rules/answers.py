@@ -26,22 +26,59 @@ def _non_2xx(output: Output) -> Iterator[Seen]:
     yield Seen(output.where("non_2xx", "by_status"), what, output.non_2xx > TOLERATED * whole)
 
 
+KEPT_CONNECTIONS = {"wrk", "wrk2", "zrk"}
+"""Tools that open all connections at the start and send each many requests."""
+
+
 def _failures(output: Output) -> Iterator[Seen]:
+    connects = None if output.tool in KEPT_CONNECTIONS else output.failed_connect
     kinds = {
-        "failed to connect": output.failed_connect,
+        "failed to connect": connects,
         "broken off while receiving": output.failed_receive,
         "ended in an exception": output.failed_exceptions,
         "timed out": output.failed_timeout,
     }
     parts = [f"{number(count)} {kind}" for kind, count in kinds.items() if count]
     failed = (output.failed or 0) - (output.failed_length or 0)
+    if output.tool in KEPT_CONNECTIONS:
+        failed -= output.failed_connect or 0
     if failed <= 0 and not parts:
         return
     whole = max(output.requests or 0, output.connections or 0, failed)
     what = f"{number(failed)} of {number(whole)} requests failed" if failed > 0 else "failures"
+    if output.tool in KEPT_CONNECTIONS and failed > 0:
+        what = f"{number(failed)} errors beside {number(output.requests or 0)} answers"
     what += f" ({', '.join(parts)})" if parts else ""
+    if output.never_started:
+        what += f"; {number(output.never_started)} were never sent: h2load opens no new connection"
     worst = max(failed, *(count or 0 for count in kinds.values()))
-    yield Seen(output.where("failed_connect", "failed"), what, worst > TOLERATED * whole)
+    line = output.where("failed", "failed_connect", "by_status")
+    yield Seen(line, what, worst > TOLERATED * whole)
+
+
+def _failed_connections(output: Output) -> Iterator[Seen]:
+    failed = output.failed_connect
+    if output.tool not in KEPT_CONNECTIONS or not failed:
+        return
+    what = f"{number(failed)} attempts to connect failed"
+    if output.concurrency:
+        what = f"{number(min(failed, output.concurrency))} of {number(output.concurrency)} "
+        what += "connections could not be opened"
+    yield Seen(output.where("failed_connect"), f"{what}: the others carried all the load")
+
+
+def _failed_checks(output: Output) -> Iterator[Seen]:
+    failed, checks = output.failed_checks, output.checks
+    if not failed or not checks:
+        return
+    what = f"{number(failed)} of {number(checks)} of the script's checks failed"
+    yield Seen(output.where("failed_checks"), what, failed > TOLERATED * checks)
+
+
+def _unchecked(output: Output) -> Iterator[Seen]:
+    if output.tool == "rewrk" and output.requests:
+        what = "rewrk looks at no status: whether these answers were the page isn't known"
+        yield Seen(output.where("requests"), what, serious=False)
 
 
 def _failed_length(output: Output) -> Iterator[Seen]:
@@ -101,6 +138,26 @@ CHECKED = (
 
 RULES = (
     Rule(
+        "failed-connections",
+        _failed_connections,
+        why="A connection that fails is one of the load's users, and counts once however many "
+        "requests it would have sent: the run had fewer connections than it says.",
+        instead="Raise `ulimit -n` of client and server and the server's backlog; webdyno load "
+        "URL -c 400 says how many connections failed, and why.",
+    ),
+    Rule(
+        "failed-checks",
+        _failed_checks,
+        why="The script itself found these answers wrong; the rate and the times count them.",
+        instead=f"Look at one such answer with curl; {CHECKED}.",
+    ),
+    Rule(
+        "unchecked-status",
+        _unchecked,
+        why="An error page is counted like the page.",
+        instead=f"{CHECKED}.",
+    ),
+    Rule(
         "non-2xx",
         _non_2xx,
         why="Error pages are short and cheap: the rate and the times are theirs, not the page's.",
@@ -109,8 +166,8 @@ RULES = (
     Rule(
         "failures",
         _failures,
-        why="Requests that fail early make a server look fast, ones that time out are missing in "
-        "the percentiles; what is left is no fair sample.",
+        why="Requests that fail early make a server look fast. Ones that time out are missing in "
+        "the percentiles. What is left is no fair sample.",
         instead="webdyno load URL --timeout 5s tells refused, reset, cut-off and late answers "
         "apart; use fewer connections or a lower --rate until there are none.",
     ),

@@ -8,6 +8,13 @@ from webdyno.readers.output import Command, Output
 FEW_PER_CONNECTION = 20
 """Requests per connection below which most of a run is its start and its end."""
 
+MOST_UNDER_WAY = 2.5
+"""Requests under way per connection from which the figures disagree. A median is at most twice the
+mean, and some tools correct their times for what they did not ask."""
+
+TIMES_CORRECTED = {"wrk", "wrk2", "k6"}
+"""Tools whose rate and mean don't belong together; their readers say what is under way."""
+
 KEPT = 0.9
 """Share of requests over kept connections: Apache closes one after each 100 by default."""
 
@@ -41,6 +48,37 @@ def few_in_command(command: Command) -> Iterator[Seen]:
         what = _few_per_connection(command.requests, command.concurrency, "the command asks for")
         if what:
             yield Seen(command.line, what, tool=command.tool)
+
+
+def _pipelined(output: Output) -> Iterator[Seen]:
+    depth = output.pipelining or 1
+    if depth > 1 and output.tool != "redis-benchmark":
+        option = output.command.pipelined_by if output.command else None
+        what = f"each connection sent {number(depth)} requests before the first answer"
+        what += f" (`{option}`)" if option else ""
+        line = output.where("pipelining")
+        yield Seen(output.command.line if option and output.command else line, what)
+
+
+def pipelining_in_command(command: Command) -> Iterator[Seen]:
+    """The same of a command whose output isn't there."""
+    if (command.pipelining or 1) > 1 and command.tool != "redis-benchmark":
+        what = f"the command asks for pipelining (`{command.pipelined_by}`)"
+        yield Seen(command.line, what, tool=command.tool)
+
+
+def _too_many_under_way(output: Output) -> Iterator[Seen]:
+    """Little's law: rate times mean latency is the mean number of requests under way."""
+    if output.loop == "open" or not output.concurrency or output.tool == "locust":
+        return
+    under_way, most = output.under_way, output.concurrency * (output.pipelining or 1)
+    own = output.tool in TIMES_CORRECTED
+    if under_way is None and not own and output.rate_rps and output.mean_ms:
+        under_way = output.rate_rps * output.mean_ms / 1000
+    if under_way is not None and under_way > MOST_UNDER_WAY * most + 1:
+        what = f"rate × latency is {number(under_way)} requests under way at once, over "
+        what += f"{number(output.concurrency)} connections"
+        yield Seen(output.where("mean_ms"), what)
 
 
 def _keepalive_refused(output: Output) -> Iterator[Seen]:
@@ -104,8 +142,26 @@ ONE_AT_A_TIME = Rule(
     "for ones that come at a rate.",
 )
 
+PIPELINING = Rule(
+    "pipelining",
+    _pipelined,
+    why="Browsers and HTTP clients wait for an answer before they ask again. Many requests in one "
+    "packet cost a server far less, so the rate is one that no user sees.",
+    instead="webdyno load URL -c 256 -d 30s sends one request at a time over each connection; "
+    "measure every side so.",
+)
+
 RULES = (
     FEW_REQUESTS,
+    PIPELINING,
+    Rule(
+        "too-many-under-way",
+        _too_many_under_way,
+        why="A connection has one request under way, unless requests are pipelined: either they "
+        "were, or the figures are not from one run.",
+        instead="webdyno load URL -c 256 -d 30s never pipelines, and gives rate and latencies of "
+        "the same requests.",
+    ),
     Rule(
         "keepalive-refused",
         _keepalive_refused,

@@ -11,10 +11,23 @@ AGREE = 0.02
 ROUNDING_S = 0.015
 """Rounding of times: siege and wrk print hundredths of a second."""
 
+COUNTS_AGREE = 0.01
+
+LONGER, LENGTH_ROUNDING_S = 1.1, 1.0
+"""An answer takes no longer than the run; some tools cut lengths to whole seconds."""
+
+SHORTER, LONGEST, LATE_S = 0.9, 1.5, 10.0
+"""Shares of the length that was asked for; last answers may come late."""
+
+COUNTED_RUNS = {"ab"}
+"""Tools that end at a number of requests even where a time was given."""
+
 MOST_HEAD_BYTES = 4096
 """More than the head of any usual answer."""
 
 RATE_MET = 0.95
+DROPPED = 0.01
+"""Share of k6's iterations that may be dropped at the start, until it has enough users."""
 
 QUEUE = 0.05
 """Mean lateness as a share of the run from which the queue must have grown all the time."""
@@ -27,7 +40,8 @@ OUR_OWN = {"localhost", "::1"}
 
 
 def _rate(output: Output) -> Iterator[Seen]:
-    rate, took_s, requests = output.rate_rps, output.duration_s, output.requests
+    rate, took_s = output.rate_rps, output.duration_s
+    requests = output.requests if output.rated_requests is None else output.rated_requests
     if not rate or not took_s or not requests:
         return
     expected = rate * took_s
@@ -64,6 +78,40 @@ def _document(output: Output) -> Iterator[Seen]:
     yield Seen(output.where("document_bytes"), f"{what}{number(document)}: it was {how}")
 
 
+def _counts(output: Output) -> Iterator[Seen]:
+    if not output.by_status or not output.requests:
+        return
+    counted = sum(output.by_status.values()) + (output.failed or 0)
+    # What was under way when the time was up is in one count and not in the other.
+    tolerance = COUNTS_AGREE * output.requests + (output.concurrency or 0) * (
+        output.pipelining or 1
+    )
+    if abs(counted - output.requests) > tolerance:
+        what = f"statuses and failures are {number(counted)} together, and "
+        yield Seen(output.where("by_status"), f"{what}{number(output.requests)} are reported")
+
+
+def _longest(output: Output) -> Iterator[Seen]:
+    longest_ms, took_s = output.max_ms, output.took_s
+    if longest_ms is None or not took_s:
+        return
+    if longest_ms / 1000 > LONGER * took_s + LENGTH_ROUNDING_S:
+        what = f"the longest answer took {number(longest_ms / 1000)} s, and the whole run "
+        yield Seen(output.where("max_ms"), f"{what}{number(took_s)} s")
+
+
+def _length(output: Output) -> Iterator[Seen]:
+    asked_s, took_s = output.time_limit_s, output.duration_s
+    if not asked_s or took_s is None or output.tool in COUNTED_RUNS:
+        return
+    command = output.command
+    if command and command.requests is not None:
+        return  # whichever ends first
+    if took_s < SHORTER * asked_s - LENGTH_ROUNDING_S or took_s > LONGEST * asked_s + LATE_S:
+        what = f"{number(asked_s)} s were asked for, and the run took {number(took_s)} s"
+        yield Seen(output.where("duration_s"), what)
+
+
 def _rate_missed(output: Output) -> Iterator[Seen]:
     asked, got = output.demanded_rps, output.rate_rps
     calls = output.command.calls_per_connection if output.command else None
@@ -73,6 +121,14 @@ def _rate_missed(output: Output) -> Iterator[Seen]:
         return
     what = f"{number(asked)} requests/s were asked for and {number(got, 4)} came"
     yield Seen(output.where("rate_rps"), what, serious=output.tool != "autobench")
+
+
+def _dropped(output: Output) -> Iterator[Seen]:
+    if not output.dropped:
+        return
+    whole = output.dropped + (output.requests or 0)
+    what = f"{number(output.dropped)} iterations were due and not begun: no virtual user was free"
+    yield Seen(output.where("dropped"), what, output.dropped > DROPPED * whole)
 
 
 def _queue_grew(output: Output) -> Iterator[Seen]:
@@ -130,6 +186,27 @@ RULES = (
         instead="webdyno load URL --json gives bytes, time and rate from one and the same run.",
     ),
     Rule(
+        "counts-differ",
+        _counts,
+        why="Answers are missing or counted twice: one of the counts is not from this run, or was "
+        "mistyped.",
+        instead="webdyno load URL --json counts each request once, by status or kind of failure.",
+    ),
+    Rule(
+        "longest-answer",
+        _longest,
+        why="No answer takes longer than the run that it is of: rate, time and count can't all be "
+        "from one run.",
+        instead="webdyno load URL -d 30s --json gives length, rate and the longest answer of one "
+        "run.",
+    ),
+    Rule(
+        "run-length",
+        _length,
+        why="The rate is of a stop, a stall or a clock, and not of the run that was asked for.",
+        instead="webdyno load URL -d 30s tells when a run ended early, and why.",
+    ),
+    Rule(
         "document-size",
         _document,
         why="Most answers were not the document that the output names.",
@@ -139,6 +216,13 @@ RULES = (
         "rate-missed",
         _rate_missed,
         why=_MISSED,
+        instead=_LESS,
+    ),
+    Rule(
+        "rate-missed",
+        _dropped,
+        why="What was not sent is missing in rate, failures and percentiles: they are of a lighter "
+        "load than the script asked for.",
         instead=_LESS,
     ),
     Rule(

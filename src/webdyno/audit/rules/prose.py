@@ -14,6 +14,11 @@ def _few_in_commands(document: Document) -> Iterator[Seen]:
         yield from connections.few_in_command(command)
 
 
+def _pipelining_commands(document: Document) -> Iterator[Seen]:
+    for command in document.commands:
+        yield from connections.pipelining_in_command(command)
+
+
 def _sequential_commands(document: Document) -> Iterator[Seen]:
     for command in document.commands:
         yield from connections.one_at_a_time_in_command(command)
@@ -54,6 +59,12 @@ RULES = (
         _few_in_commands,
         why=connections.FEW_REQUESTS.why,
         instead=connections.FEW_REQUESTS.instead,
+    ),
+    Rule(
+        connections.PIPELINING.name,
+        _pipelining_commands,
+        why=connections.PIPELINING.why,
+        instead=connections.PIPELINING.instead,
     ),
     Rule(
         connections.ONE_AT_A_TIME.name,

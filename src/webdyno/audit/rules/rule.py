@@ -29,9 +29,9 @@ class Rule(Generic[Evidence]):
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a number for people: 25 000, 0.45, 1.7."""
+    """Write a number for people: 25,000, 0.45, 1.7."""
     if value == round(value) or abs(value) >= 10**digits:
-        return f"{round(value):,}".replace(",", "\N{NO-BREAK SPACE}")
+        return f"{round(value):,}"
     return f"{value:.{digits}g}"
 
 

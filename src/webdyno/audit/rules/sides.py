@@ -8,6 +8,9 @@ from webdyno.audit.document import Document
 from webdyno.audit.rules.rule import Rule, Seen, number
 from webdyno.readers.output import Output
 
+ANSWERS_DIFFER, HEADS_DIFFER = 1.5, 150
+"""Ratio and bytes by which answers differ that can't be the same body under different heads."""
+
 SAME_SIZE = 0.02
 """Documents that differ less may be one page with another date in it."""
 
@@ -31,11 +34,15 @@ def _known(text: str | None) -> str | None:
 
 
 def _side(output: Output) -> str | None:
-    """Say which side an output is of: its server, or else where it listens."""
-    if output.server:
-        return output.server
+    """Say which side an output is of: its server, and where it listens, as far as both are known.
+
+    Two addresses may have servers of one name, and one name may be measured twice.
+    """
     host = _known(output.host)
-    return f"{host}:{output.port or 80}" if host else None
+    place = f"{f'[{host}]' if ':' in host else host}:{output.port or 80}" if host else None
+    if output.server and place and output.port:
+        return f"{output.server} at {place}"
+    return output.server or place
 
 
 def _sides(outputs: list[Output]) -> Sides:
@@ -46,20 +53,72 @@ def _sides(outputs: list[Output]) -> Sides:
     return sides
 
 
+def _named(side: str | None, other: str | None) -> str:
+    """Name a side shortly: by its server alone where the other one has another server."""
+    server, _, _ = (side or "").partition(" at ")
+    return server if server != (other or "").partition(" at ")[0] else side or ""
+
+
 def _different_documents(document: Document) -> Iterator[Seen]:
     told: set[tuple[object, ...]] = set()
     for outputs in _subjects(document):
         sized = [each for each in outputs if each.document_bytes is not None and _side(each)]
         for before, after in pairwise(sized):
             a, b = before.document_bytes or 0, after.document_bytes or 0
+            if _side(before) == _side(after):
+                continue  # one server whose page was changed in between
             key = (*sorted((a, b)), *sorted((_side(before) or "", _side(after) or "")))
             if key in told or abs(a - b) <= SAME_SIZE * max(a, b):
                 continue
             told.add(key)
-            what = f"{_side(before)} (line {before.where('document_bytes')}) served {number(a)} "
-            what += f"bytes and {_side(after)} {number(b)}, a factor of "
+            one, other = _side(before), _side(after)
+            what = f"{_named(one, other)} (line {before.where('document_bytes')}) served "
+            what += f"{number(a)} bytes and {_named(other, one)} {number(b)}, a factor of "
             factor = number(max(a, b) / max(1, min(a, b)))
             yield Seen(after.where("document_bytes"), f"{what}{factor}", tool=after.tool)
+
+
+def _answer(output: Output) -> float | None:
+    """Bytes of an answer with its head, of outputs that don't name the document's length."""
+    if output.document_bytes is not None or output.failed or output.non_2xx:
+        return None
+    if output.total_bytes is None and output.body_bytes is not None and output.requests:
+        return output.body_bytes / output.requests
+    return output.answer_bytes
+
+
+def _different_answers(document: Document) -> Iterator[Seen]:
+    told: set[tuple[str, str]] = set()
+    for outputs in _subjects(document):
+        sized = [(each, size) for each in outputs if (size := _answer(each)) and _side(each)]
+        for (before, a), (after, b) in pairwise(sized):
+            one, other = _side(before) or "", _side(after) or ""
+            apart = abs(a - b) > HEADS_DIFFER and max(a, b) > ANSWERS_DIFFER * min(a, b)
+            if not apart or before.tool != after.tool or (one, other) in told:
+                continue
+            told |= {(one, other), (other, one)}
+            what = f"{_named(one, other) or one} (line {before.first_line}) answered with "
+            what += f"{number(a)} bytes, heads included, and {_named(other, one) or other} with "
+            yield Seen(
+                after.first_line, f"{what}{number(b)}", serious=one != other, tool=after.tool
+            )
+
+
+def _pipelining_differs(document: Document) -> Iterator[Seen]:
+    """Say where one side of a tool's runs was pipelined and another one wasn't."""
+    by_tool: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for output in document.outputs:
+        if output.pipelining is not None:
+            by_tool[output.tool].append((output.pipelining, output.where("pipelining")))
+    for command in document.commands:
+        by_tool[command.tool].append((command.pipelining or 1, command.line))
+    for tool, runs in by_tool.items():
+        deep = next((run for run in runs if run[0] > 1), None)
+        plain = next((run for run in runs if run[0] == 1), None)
+        if deep and plain:
+            what = f"line {deep[1]} was measured with {number(deep[0])} requests at once over a "
+            what += f"connection (pipelining), line {plain[1]} with one"
+            yield Seen(max(deep[1], plain[1]), what, tool=tool)
 
 
 def _differing(
@@ -77,8 +136,10 @@ def _differing(
             for (side, values, mine), (other, others, theirs) in pairwise(known):
                 if values & others:
                     continue
-                what = f"{side} (line {mine[0].first_line}) was measured with {name} "
-                what += f"{_listed(values)}, {other} with {_listed(others)}"
+                what = (
+                    f"{_named(side, other)} (line {mine[0].first_line}) was measured with {name} "
+                )
+                what += f"{_listed(values)}, {_named(other, side)} with {_listed(others)}"
                 yield Seen(theirs[0].first_line, what, tool=theirs[0].tool)
 
     return check
@@ -120,6 +181,20 @@ RULES = (
         why="The two sides did not do the same work. Bytes decide the rate of static files, and "
         "a page of another length was made by other code.",
         instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
+    ),
+    Rule(
+        "different-documents",
+        _different_answers,
+        why="The two sides did not do the same work. Bytes decide the rate of static files, and "
+        "a page of another length was made by other code.",
+        instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
+    ),
+    Rule(
+        "different-settings",
+        _pipelining_differs,
+        why="Requests that are sent together share packets and system calls: the side with "
+        "pipelining looks many times faster by that alone.",
+        instead=f"{_DUEL}, and never pipelines.",
     ),
     *(
         Rule(

@@ -1,12 +1,13 @@
 """Tables in prose: columns that were copied, and rates that are of different documents."""
 
+import re
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 from statistics import median
 
 from webdyno.audit.document import Document
 from webdyno.audit.rules.rule import Rule, Seen, number
-from webdyno.audit.tables import Column, Table
+from webdyno.audit.tables import Column, Table, as_number
 from webdyno.readers.output import Output
 
 DIFFERENT = 1.2
@@ -34,7 +35,7 @@ def _copies(before: Table, table: Table) -> list[Column]:
     pairs = [
         (mine, theirs)
         for mine, theirs in zip(table.columns, before.columns, strict=True)
-        if mine in measured
+        if mine in measured and not _both_count(mine, theirs)
     ]
     equal = [mine for mine, theirs in pairs if mine.values == theirs.values]
     return equal if len(equal) < len(pairs) else []  # all equal: the table is shown twice
@@ -50,9 +51,14 @@ def _copied_between(document: Document) -> Iterator[Seen]:
 def _copied_within(document: Document) -> Iterator[Seen]:
     for table in document.tables:
         for a, b in combinations(table.measured, 2):
-            if a.values == b.values:
+            if a.values == b.values and not _both_count(a, b):
                 what = f"columns {_name(a)} and {_name(b)} have the same "
                 yield Seen(table.first_line, f"{what}{number(len(a.cells))} figures")
+
+
+def _both_count(a: Column, b: Column) -> bool:
+    """Whether both count the same requests: sent and received ones, say, of which none failed."""
+    return all(each.is_counted and _COUNT.search(each.heading) for each in (a, b))
 
 
 def _rate_and_speed(document: Document) -> Iterator[tuple[Table, Table]]:
@@ -108,9 +114,128 @@ def _name(column: Column) -> str:
     return f"“{column.heading}”" if column.heading else "without a heading"
 
 
+def _failures(document: Document) -> Iterator[Seen]:
+    """Say in which rows of a column of failures too many failed."""
+    for table in document.tables:
+        requests = _headed(table, _REQUESTS)
+        for column in table.columns[1:]:
+            if not _FAILURES.search(column.heading) or column is requests:
+                continue
+            bad = [
+                (place, share)
+                for place, value in enumerate(column.values)
+                if value and (share := _share(column, requests, place, value)) is not None
+                if share > TOLERATED
+            ]
+            if bad:
+                place, share = max(bad, key=lambda each: each[1])
+                what = f"{_name(column)} is {column.cells[place]} for {_row_name(table, place)}: "
+                what += f"{number(100 * share)} % failed"
+                if len(bad) > 1:
+                    what += f", and more than 0.1 % in {number(len(bad) - 1)} other rows"
+                yield Seen(table.row_lines[place], what)
+
+
+def _share(column: Column, requests: Column | None, place: int, value: float) -> float | None:
+    """Give the share of requests that failed, from a percentage or beside a count of requests."""
+    if "%" in column.heading or "%" in column.cells[place]:
+        return value / 100
+    whole = requests.values[place] if requests else None
+    return value / whole if whole and value <= whole else None
+
+
+def _statuses(document: Document) -> Iterator[Seen]:
+    """Say how many rows of a column of status codes are no success."""
+    for table in document.tables:
+        column = next((each for each in table.columns if _STATUS.search(each.heading)), None)
+        if not column or not column.figures or not all(_is_status(v) for v in column.figures):
+            continue
+        bad = [place for place, value in enumerate(column.values) if value and value // 100 != 2]
+        if len(bad) > TOLERATED * len(column.figures):
+            what = f"{number(len(bad))} of {number(len(column.figures))} rows of {_name(column)} "
+            codes = sorted({column.cells[place] for place in bad})[:5]
+            yield Seen(table.row_lines[bad[0]], f"{what}are no 2xx status ({', '.join(codes)})")
+
+
+def _is_status(value: float) -> bool:
+    return value.is_integer() and 100 <= value < 600
+
+
+def _rows_as_sides(document: Document) -> Iterator[Seen]:
+    """Compare bytes per answer of the rows, where each row is a side."""
+    for table in document.tables:
+        requests, received = _headed(table, _REQUESTS), _headed(table, _BYTES)
+        if not requests or not received or as_number(table.columns[0].cells[0]) is not None:
+            continue
+        pairs = zip(requests.values, received.values, strict=True)
+        sizes = [
+            (place, total / count)
+            for place, (count, total) in enumerate(pairs)
+            if count and total and count >= FEWEST_REQUESTS
+        ]
+        for (a, a_bytes), (b, b_bytes) in pairwise(sizes):
+            if max(a_bytes, b_bytes) > DIFFERENT * min(a_bytes, b_bytes):
+                what = f"bytes ÷ requests is {number(a_bytes)} for {_row_name(table, a)} and "
+                what += f"{number(b_bytes)} for {_row_name(table, b)}"
+                yield Seen(table.row_lines[b], what)
+
+
+def _headed(table: Table, heading: re.Pattern[str]) -> Column | None:
+    return next((each for each in table.columns[1:] if heading.search(each.heading)), None)
+
+
+def _row_name(table: Table, place: int) -> str:
+    return f"“{table.columns[0].cells[place]}”"
+
+
+TOLERATED = 0.001
+"""Share of requests that may fail before a rate is not to be believed."""
+
+FEWEST_REQUESTS = 100
+"""Fewer in a row are no run."""
+
+_COUNT = re.compile(
+    r"requests|responses|replies|answers|samples|transactions|hits|sent|received|completed|total|"
+    r"count|\b2xx\b|\bok\b|success|anfragen|antworten|requêtes|réponses",
+    re.IGNORECASE,
+)
+_FAILURES = re.compile(
+    r"fail|error|\b(?:non-?2xx|[45]xx|KO|timeouts?|timed out|refused|dropped)\b|fehler|échou|"
+    r"erreur",
+    re.IGNORECASE,
+)
+_REQUESTS = re.compile(
+    r"^(?:# ?|total |number of )?(?:req(?:uest)?s?|samples|transactions)(?: (?:count|total))?$",
+    re.IGNORECASE,
+)
+_BYTES = re.compile(r"^(?:total |received )?bytes(?: (?:read|received|total))?$", re.IGNORECASE)
+_STATUS = re.compile(
+    r"^(?:http[ _-]?)?(?:status|response)?[ _-]?(?:status|code)(?:[ _-]code)?s?$", re.IGNORECASE
+)
+
 _KEEP = "webdyno run writes summary.csv and the report from the same records: nothing is retyped."
 
 RULES = (
+    Rule(
+        "failures-column",
+        _failures,
+        why="Failed requests are cheap or late, and the row's rate and times are of what is left.",
+        instead="webdyno load URL --expect-status 200 --fail-on 'failures>0' counts each kind of "
+        "failure apart.",
+    ),
+    Rule(
+        "status-column",
+        _statuses,
+        why="Error pages are short and cheap: the times beside them are theirs, not the page's.",
+        instead="webdyno load URL --expect-status 200 --fail-on 'failures>0' notices at once.",
+    ),
+    Rule(
+        "different-documents",
+        _rows_as_sides,
+        why="The rows are about answers of different size: their rates can't be compared.",
+        instead="webdyno duel nginx apache-prefork --site static --path /100KB.txt serves one "
+        "document from both, and gives no verdict while the bodies differ.",
+    ),
     Rule(
         "copied-column",
         _copied_between,

@@ -1,0 +1,119 @@
+"""autocannon: its boxes, the tables before version 3, and its JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, non_2xx, patterns
+from webdyno.readers.json_figures import amount, count
+from webdyno.readers.numbers import as_count, as_float
+from webdyno.readers.output import Output
+from webdyno.readers.urls import url_figures
+
+PRECISE_THOUSANDS = 50
+"""It rounds counts to thousands: from so many on that is an error of 1 % at most."""
+
+BOX_PERCENTILES = ("2.5", "50", "97.5", "99")
+
+
+def _output(facts: Facts) -> Output | None:
+    figures = facts.figures()
+    answered = facts.integer("answers_2xx"), facts.integer("non_2xx")
+    if "rate_rps" not in figures or "sent" not in facts.texts:
+        return None
+    figures["requests"] = _requests(facts.texts["sent"], answered)
+    figures["failed"] = _rounded(facts.texts.get("errors", "0"))
+    figures["failed_timeout"] = _rounded(facts.texts.get("timeouts", "0"))
+    figures.setdefault("non_2xx", 0)  # it says nothing of what did not happen
+    figures["time_limit_s"] = facts.time_s("asked")
+    figures["pipelining"] = facts.integer("pipelining") or 1
+    total, per_second = (in_bytes(facts.texts.get(name), 1000) for name in ("read", "transfer"))
+    figures["total_bytes"] = None if total is None else int(total)
+    figures["transfer_kib_s"] = None if per_second is None else per_second / 1024
+    figures["mean_ms"], figures["max_ms"] = (in_ms(facts.texts.get(n)) for n in ("mean", "max"))
+    for name in BOX_PERCENTILES:
+        at = in_ms(facts.texts.get(f"p{name.replace('.', '_')}"))
+        if at is not None:
+            figures["percentiles_ms"][float(name)] = at
+    return Output(tool="autocannon", loop="closed", **figures | url_figures(facts.texts.get("url")))
+
+
+def _rounded(text: str) -> int | None:
+    if text.endswith("k"):
+        thousands = as_count(text[:-1])
+        return None if thousands is None else 1000 * thousands
+    return as_count(text)
+
+
+def _requests(sent: str, answered: tuple[int | None, int | None]) -> int | None:
+    if None not in answered:
+        return sum(each or 0 for each in answered)
+    thousands = as_float(sent.removesuffix("k")) or 0
+    return _rounded(sent) if not sent.endswith("k") or thousands >= PRECISE_THOUSANDS else None
+
+
+AUTOCANNON = Tool(
+    name="autocannon",
+    opening=r"Running \d+ requests test @ |[│|] Stat\s+[│|] 2\.5%|Stat\s+Avg\s+Stdev\s+Max$",
+    looks_like="wrk",
+    sure_by=r"\d+ connections(?: with \d+ pipelining factor)?$",
+    restart=r"Running \d+ requests test @ |[│|] Stat\s+[│|] 2\.5%\s+[│|] 50%",
+    patterns=patterns(
+        r"Running (?P<asked>NUM ?s) test @ (?P<url>\S+)",
+        r"Running INT requests test @ (?P<url>\S+)",
+        r"Running \S+ (?:requests )?warmup @ ",
+        r"(?P<concurrency>INT) connections(?: with (?P<pipelining>INT) pipelining factor)?$",
+        r"[│|] Latency\s+[│|] NUM ms\s+[│|] (?P<p50>NUM ms)\s+[│|] (?P<p97_5>NUM ms)\s+"
+        r"[│|] (?P<p99>NUM ms)\s+[│|] (?P<mean>NUM ms)\s+[│|] NUM ms\s+[│|] (?P<max>NUM ms)",
+        r"[│|] Req/Sec\s+[│|](?: NUM\s+[│|]){4} (?P<rate_rps>NUM)\s+[│|]",
+        r"[│|] Bytes/Sec\s+[│|](?: NUM [kMGT]?B\s+[│|]){4} (?P<transfer>NUM [kMGT]?B)\s+[│|]",
+        r"[│|] (?P<status>[1-5]\d\d)\s+[│|] (?P<count>INT)\s+[│|]$",
+        r"Latency \(ms\)\s+(?P<mean>NUM)\s+NUM\s+(?P<max>NUM)$",
+        r"Req/Sec\s+(?P<rate_rps>NUM)\s+NUM\s+NUM$",
+        r"Bytes/Sec\s+(?P<transfer>NUM [kMGT]?B)\s+NUM [kMGT]?B\s+NUM [kMGT]?B$",
+        r"(?P<answers_2xx>INT) 2xx responses, (?P<non_2xx>INT) non 2xx responses",
+        r"(?P<sent>(?:INT)k?) requests in (?P<duration_s>NUM)s, (?P<read>NUM [kMGT]?B) read",
+        r"(?P<errors>(?:INT)k?) errors \((?P<timeouts>(?:INT)k?) timeouts\)",
+    ),
+    chatter=(
+        *("┌", "├", "└", "│ Stat", "│ Code", "│ Percentile", "Req/Bytes counts", "# of samples:"),
+        "Stat ",
+    ),
+    output=_output,
+)
+
+
+def autocannon_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list[Output]:
+    """Read its JSON; empty when it is the JSON of something else."""
+    latency, requests = found.get("latency"), found.get("requests")
+    if not isinstance(latency, dict) or not isinstance(requests, dict) or "non2xx" not in found:
+        return []
+    throughput = found.get("throughput")
+    total = throughput.get("total") if isinstance(throughput, dict) else None
+    by_status = {
+        f"{group}xx": number for group in "12345" if (number := count(found.get(f"{group}xx")))
+    }
+    output = Output(
+        tool="autocannon",
+        first_line=first_line,
+        last_line=last_line,
+        loop="closed",
+        concurrency=count(found.get("connections")),
+        pipelining=count(found.get("pipelining")),
+        requests=count(requests.get("total")),
+        rate_rps=amount(requests.get("average")),
+        duration_s=amount(found.get("duration")),
+        failed=count(found.get("errors")),
+        failed_timeout=count(found.get("timeouts")),
+        non_2xx=count(found.get("non2xx")) if not by_status else non_2xx(by_status),
+        by_status=by_status,
+        total_bytes=count(total),
+        mean_ms=amount(latency.get("average")),
+        max_ms=amount(latency.get("max")),
+        percentiles_ms={
+            percent: at
+            for percent, name in ((50.0, "p50"), (90.0, "p90"), (99.0, "p99"), (99.9, "p99_9"))
+            if (at := amount(latency.get(name))) is not None
+        },
+        **url_figures(found["url"] if isinstance(found.get("url"), str) else None),
+    )
+    return [output]

@@ -1,0 +1,42 @@
+"""Gatling: the "Global Information" on its console, in both of its layouts."""
+
+from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.output import Output
+
+
+def _row(label: str, total: str = "", failed: str = "") -> str:
+    """Give `label   6000 (OK=6000   KO=0 )` and since 3.14 `label (ms)  |  6,000 |  6,000 |  0`."""
+    first = f"(?P<{total}>NUM|-)" if total else r"(?:NUM|-)"
+    last = f"(?P<{failed}>NUM|-)" if failed else r"(?:NUM|-)"
+    unit = r"(?: \((?:ms|rps)\))?"
+    return rf"{label}{unit}\s+\|?\s*{first}\s+(?:\(OK=|\|\s+)(?:NUM|-)\s+(?:KO=|\|\s+){last}"
+
+
+def _output(facts: Facts) -> Output | None:
+    figures = facts.figures()
+    if facts.integer("requests") is None or facts.number("rate_rps") is None:
+        return None
+    # A dash where there were none.
+    figures["failed"] = facts.integer("failed_or_none") or 0
+    return Output(tool="gatling", loop=None, **figures)
+
+
+GATLING = Tool(
+    name="gatling",
+    opening=r"---- Global Information -",
+    patterns=patterns(
+        r"---- (?:(?P<banner>Global Information)|\S)",
+        _row(r"(?:request count|numberOfRequests)", "requests", "failed_or_none"),
+        _row(r"(?:mean response time|meanResponseTime)", "mean_ms"),
+        _row(r"(?:max response time|maxResponseTime)", "max_ms"),
+        _row(r"(?:mean requests/sec|mean throughput|meanNumberOfRequestsPerSecond)", "rate_rps"),
+        r"response time (?P<percent>\d{1,2}(?:\.\d{1,4})?)(?:st|nd|rd|th) percentile(?: \(ms\))?"
+        r"\s+\|?\s*(?P<at>NUM)",
+        _row(r"[\w ]{1,60}"),
+        r"(?:OK: )?(?:t [<>]|NUM ms <).{1,80}\(\s*NUM%\)$",
+        r"(?:KO|failed)\s+INT\s+\(\s*NUM%\)$",
+        r"\S.{0,200}\s+INT\s+\(\s*NUM%\)$",
+    ),
+    chatter=("====", "Please open", "Reports generated", "Generating reports"),
+    output=_output,
+)

@@ -1,0 +1,46 @@
+"""JMeter: the summary lines of a run without a window; the last one counts."""
+
+from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.numbers import as_float
+from webdyno.readers.output import Output
+
+
+def _output(facts: Facts) -> Output | None:
+    figures = facts.figures()
+    if "requests" not in figures or "rate_rps" not in figures:
+        return None
+    figures["duration_s"] = _seconds(facts.texts["took"])
+    return Output(tool="jmeter", loop="closed", **figures)
+
+
+def _seconds(text: str) -> float | None:
+    """Read `00:01:30`, and `9.9s` as before version 2.11. Whole seconds are cut off."""
+    if ":" not in text:
+        return as_float(text.removesuffix("s"))
+    hours, minutes, seconds = (int(part) for part in text.split(":"))
+    total = (hours * 60 + minutes) * 60 + seconds
+    return None if total < WHOLE_SECONDS_FROM else float(total)
+
+
+WHOLE_SECONDS_FROM = 60
+"""Below this a length that is cut to whole seconds says too little to be held against a rate."""
+
+JMETER = Tool(
+    name="jmeter",
+    opening=r"summary [=+]\s+\d",
+    repeats=True,
+    patterns=patterns(
+        r"summary =\s+(?P<requests>INT) in\s+(?P<took>\d{1,4}:\d\d:\d\d|NUMs) =\s+"
+        r"(?P<rate_rps>NUM)/s Avg:\s+(?P<mean_ms>INT) Min:\s+INT Max:\s+(?P<max_ms>INT) "
+        r"Err:\s+(?P<failed>INT) \(",
+        r"summary \+\s+INT in\s",
+    ),
+    chatter=(
+        "Waiting for possible",
+        "Tidying up",
+        "... end of run",
+        "Starting ",
+        "Created the tree",
+    ),
+    output=_output,
+)

@@ -1,0 +1,45 @@
+"""Locust: the tables on its console, printed again and again while it runs."""
+
+from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.numbers import as_float
+from webdyno.readers.output import Output
+
+_NAME = r"(?:\S.{0,200}?)?\s*"
+
+
+def _output(facts: Facts) -> Output | None:
+    figures = facts.figures()
+    if "requests" not in figures or "rate_rps" not in figures:
+        return None
+    heads = facts.texts.get("heads", "").replace("%", "").split()
+    cells = facts.texts.get("cells", "").split()
+    figures["percentiles_ms"] = {
+        percent: at
+        for head, cell in zip(heads, cells, strict=False)
+        if (percent := as_float(head)) is not None and (at := as_float(cell)) is not None
+    }
+    return Output(tool="locust", loop="closed", **figures)
+
+
+LOCUST = Tool(
+    name="locust",
+    opening=r"(?:Type\s+)?Name\s+# reqs\s+# fails\s+\|",
+    repeats=True,
+    patterns=patterns(
+        r"(?:Type\s+)?Name\s+# reqs\s+# fails\s+\|",
+        r"(?:Aggregated|Total)\s+(?P<requests>INT)\s+(?P<failed>INT)\(NUM%\)\s+\|?\s*"
+        r"(?P<mean_ms>INT)\s+INT\s+(?P<max_ms>INT)\s+\|?\s*INT\s+\|\s+(?P<rate_rps>NUM)",
+        rf"{_NAME}INT\s+INT\(NUM%\)\s+\|",
+        r"(?:Type\s+)?Name\s+(?:# reqs\s+)?(?P<heads>\d{1,3}%(?:\s+\d[\d.]{0,8}%){3,20})(?:\s|$)",
+        r"(?:Aggregated|Total)\s+(?P<cells>\d{1,9}(?:\s+\d{1,9}){4,20})\s+INT$",
+        rf"{_NAME}\d{{1,9}}(?:\s+\d{{1,9}}){{5,20}}$",
+    ),
+    chatter=(
+        "-----",
+        "Response time percentiles",
+        "Shutting down",
+        "Error report",
+        "# occurrences",
+    ),
+    output=_output,
+)
