@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own import apache_file, haproxy_file, lighttpd_file, nginx_file
-from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, KEY_AND_CERTIFICATE, PORT, Wanted
+from webdyno.own import apache_file, lighttpd_file, nginx_file
+from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, PORT, Wanted
 
 HERE = f"{HOST}:{PORT}"
 
@@ -92,40 +92,6 @@ def test_nginx_has_its_includes_inside_and_another_root(tmp_path: Path) -> None:
 def test_an_nginx_that_cannot_be_measured_is_told(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(Mistake, match=says):
         nginx(tmp_path, text)
-
-
-@pytest.mark.parametrize(
-    ("protocol", "bound", "others"),
-    [
-        ("http", f"bind {HERE}\n", [f"bind unix@{FOLDER}/443.sock ssl crt {KEY_AND_CERTIFICATE}"]),
-        (
-            "h2",
-            f"bind {HERE} ssl crt {KEY_AND_CERTIFICATE} alpn h2",
-            [f"bind unix@{FOLDER}/80-81.sock"],
-        ),
-    ],
-)
-def test_haproxy_binds_the_measured_port_and_nothing_else(
-    tmp_path: Path, protocol: str, bound: str, others: list[str]
-) -> None:
-    file = tmp_path / "haproxy.cfg"
-    file.write_text(
-        "global\n  chroot /x  # a comment\n  stats socket /run/x\n  log 10.0.0.1:514 local0\n"
-        "defaults\n  log global\nfrontend a\n  bind :80,:81\n  bind :80\n"
-        "  bind :443 ssl crt none.pem alpn h2\npeers p\n  peer a 10.0.0.1:1024\n"
-        "backend b\n  server s 10.0.0.1:80\n"
-    )
-    moved = haproxy_file.moved(Wanted(file, protocol=protocol))
-    assert moved.text.count(HERE) == 1
-    for line in (bound, *others, "log ring@webdyno local0", "log global", "server s 10.0.0.1:80"):
-        assert line in moved.text
-    for gone in ("chroot", "stats", "peer", "10.0.0.1:514"):
-        assert gone not in moved.text
-    with pytest.raises(Mistake, match="leave --root out"):
-        haproxy_file.moved(Wanted(file, tmp_path))
-    file.write_text("frontend a\n  bind unix@/run/x\n")
-    with pytest.raises(Mistake, match="listens nowhere for HTTP with"):
-        haproxy_file.moved(Wanted(file, protocol=protocol))
 
 
 def test_servers_are_moved_to_their_port_with_tls(tmp_path: Path) -> None:

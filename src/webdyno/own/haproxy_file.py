@@ -1,18 +1,15 @@
 """Moves a configuration of HAProxy: sections of lines, of which it rewrites a few."""
 
 import re
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.moved import FOLDER, HOST, KEY_AND_CERTIFICATE, PORT, Moved, Wanted, shown
+from webdyno.model.origin import Line
+from webdyno.own.haproxy_lines import ConfigLine, Section, Word, sections
+from webdyno.own.haproxy_listen import LISTENING, choose
+from webdyno.own.moved import HOST, KEY_AND_CERTIFICATE, PORT, Moved, Wanted, shown
 
-SECTIONS = (
-    *("global", "defaults", "frontend", "backend", "listen", "peers", "resolvers", "mailers"),
-    *("userlist", "cache", "program", "ring", "http-errors", "fcgi-app", "log-forward"),
-)
-LISTENING = ("frontend", "listen")
 NOT_HERE = {
     "user": "an ordinary user has no other",
     "group": "an ordinary user has no other",
@@ -24,12 +21,15 @@ NOT_HERE = {
     "pidfile": "it isn't needed",
     "cpu-map": "the bench says which CPUs servers have",
     "ulimit-n": "the bench says how many files may be open",
+    "unix-bind": "it isn't needed",
 }
 """What of `global` is left out, and why; `stats socket` as well."""
 SECTIONS_NOT_HERE = {
     "peers": "it would speak with other machines",
     "program": "it would start other programs",
     "log-forward": "it would listen for other programs' logs",
+    "mailers": "it would send mail",
+    "ring": "log lines are kept in the run's own ring",
 }
 LOG = "ring@webdyno"
 RING = """
@@ -38,134 +38,169 @@ ring webdyno
     size 1048576
 """
 """Where log lines go: into memory, so that they cost what they did and fill nobody's disk."""
+FLAGS_NOT_HERE = {"v4v6", "v6only", "transparent", "accept-proxy"}
+"""Parameters of `bind` that the run's address hasn't; one word each."""
+PAIRS_NOT_HERE = {"interface", "user", "group", "uid", "gid", "mode", "process", "thread"}
+"""Likewise, with a value."""
+AUTHORITIES = {"ca-file", "crl-file", "ca-verify-file", "ca-sign-file"}
+CERTIFICATES = {"crt", "crt-list"}
 
 
 def moved(wanted: Wanted) -> Moved:
     """Read and move a configuration; raise Mistake where it can't be measured."""
     if wanted.root:
         raise Mistake(f"{wanted.file}: HAProxy serves no files; leave --root out")
-    mover = _Mover(wanted, wanted.file.read_text(encoding="utf-8", errors="replace").splitlines())
+    mover = _Mover(wanted, sections(wanted))
     lines = list(mover.all())
     config = "{{ server.folder }}/haproxy.cfg"
     return Moved(
         name="haproxy.cfg",
-        text="\n".join(lines) + "\n" + (RING if mover.logs else ""),
+        text="".join(f"{it.text}\n" for it in lines) + (RING if mover.logs else ""),
         changes=mover.changes,
         start=["{{ needs.binary }}", "-db", "-f", config],
         check=["{{ needs.binary }}", "-c", "-f", config],
+        origins=[it.origin for it in lines],
     )
 
 
 class _Mover:
     """Changes a configuration line by line, and notes what it changes."""
 
-    def __init__(self, wanted: Wanted, lines: list[str]) -> None:
+    def __init__(self, wanted: Wanted, found: Sequence[Section]) -> None:
         self.changes: list[str] = []
         self.logs = False
         """Whether it logs anywhere."""
         self._wanted = wanted
-        self._lines = [(section, _words(line), line) for section, line in _by_section(lines)]
-        self._base = next((it[1] for _, it, _ in self._lines if it[:1] == ["crt-base"]), "")
-        self._port = wanted.measured(
-            [
-                port
-                for section, words, _ in self._lines
-                if section in LISTENING and words[:1] == ["bind"]
-                for address in words[1:2]
-                if ("ssl" in words) == wanted.is_secure
-                for port in map(_port, address.split(","))
-                if port is not None
-            ]
-        )
-        self._is_bound = False
+        self._sections = found
+        self._choice = choose(wanted, found)
+        self._folder = _folder(wanted, found)
+        self._bases = {
+            name: it.values[1]
+            for section in found
+            for name in ("crt-base", "ca-base")
+            for it in section.named(name)
+            if len(it.words) > 1
+        }
 
-    def all(self) -> Iterator[str]:
+    def all(self) -> Iterator[Line]:
         """Give all lines, moved."""
-        for section, words, line in self._lines:
-            if section in SECTIONS_NOT_HERE:
-                if words[:1] == [section]:
-                    self._leave_out(line, SECTIONS_NOT_HERE[section])
-            elif new := self._line(section, words, line):
-                yield new
+        named = {
+            word
+            for section in self._sections
+            for it in section.named("use_backend", "default_backend")
+            for word in it.values[1:2]
+        }
+        for section in self._sections:
+            if section.kind in SECTIONS_NOT_HERE:
+                self._leave_out(section.lines[0], SECTIONS_NOT_HERE[section.kind])
+            elif (
+                section.kind in LISTENING
+                and section is not self._choice.section
+                and section.title not in named
+            ):
+                self._leave_out(section.lines[0], "it isn't asked for")
+            else:
+                yield from self._section(section)
 
-    def _line(self, section: str, words: list[str], line: str) -> str | None:
+    def _section(self, section: Section) -> Iterator[Line]:
+        for line in section.lines:
+            if (new := self._line(section.kind, line)) is not None:
+                yield Line(new, line.origin)
+
+    def _line(self, section: str, line: ConfigLine) -> str | None:
         """Give what becomes of a line; None where it is left out."""
-        name = words[0] if words else ""
-        if section == "global" and name in NOT_HERE:
-            self._leave_out(line, NOT_HERE[name])
+        name, words, values = line.name, line.words, line.values
+        if why := self._why_not(section, line):
+            self._leave_out(line, why)
             return None
-        if words[:2] == ["stats", "socket"] or words[:1] == ["server-state-file"]:
-            self._leave_out(line, "it is nobody's but the run's")
-            return None
-        if name == "log" and len(words) > 2 and words[1] != "global":
+        if name == "log" and len(words) > 2 and values[1] != "global":
             self.logs = True
-            return self._changed(line, [name, LOG, *words[2:]])
-        if name == "bind" and section in LISTENING and len(words) > 1:
-            return self._bind(words, line)
-        return line
+            return self._changed(line, [words[0].raw, LOG, *(it.raw for it in words[2:])])
+        if name == "default-path" and values[1:2] in (["config"], ["parent"]):
+            return self._changed(line, ["default-path", "origin", _quoted(str(self._folder))])
+        if name == "stick-table" and "peers" in values:
+            at = values.index("peers")
+            return self._changed(line, [it.raw for it in (*words[:at], *words[at + 2 :])])
+        return self._bind(line) if line is self._choice.bind else line.text
 
-    def _bind(self, words: list[str], line: str) -> str | None:
-        """Bind the measured port once, and others as Unix sockets."""
-        address, parameters = words[1], self._readable(words[2:])
-        is_measured = ("ssl" in words) == self._wanted.is_secure and self._port in map(
-            _port, address.split(",")
-        )
-        if is_measured and self._is_bound:
-            self._leave_out(line, "this port is bound already")
-            return None
-        self._is_bound |= is_measured
-        new = f"{HOST}:{PORT}" if is_measured else f"unix@{FOLDER}/{_plain(address)}.sock"
-        kept = [it for it in parameters if it not in {"v4v6", "v6only", "transparent"}]
-        return self._changed(line, ["bind", new, *kept])
+    def _why_not(self, section: str, line: ConfigLine) -> str:
+        """Say why a line is left out; empty where it stays."""
+        name, values = line.name, line.values
+        if section == "global" and name in NOT_HERE:
+            return NOT_HERE[name]
+        if values[:2] == ["stats", "socket"] or name == "server-state-file":
+            return "it is nobody's but the run's"
+        if name == "email-alert":
+            return "it would send mail"
+        if name in {"errorfile", "ssl-dh-param-file"} and not self._can_read(values[-1]):
+            return "its file can't be read"
+        if name == "bind" and section in LISTENING and line is not self._choice.bind:
+            return "it isn't asked for"
+        return ""
 
-    def _readable(self, parameters: list[str]) -> list[str]:
-        """Put the run's own certificate in the place of one that HAProxy couldn't read."""
-        new = list(parameters)
-        for at, name in enumerate(parameters[:-1]):
-            path = parameters[at + 1]
-            if name == "crt" and not self._wanted.may_read(str(Path(self._base, path))):
-                new[at + 1] = KEY_AND_CERTIFICATE
-                self.changes.append(self._wanted.unreadable(f"crt {KEY_AND_CERTIFICATE}", path))
-        return new
+    def _bind(self, line: ConfigLine) -> str:
+        """Bind the measured port at the run's address."""
+        kept: list[str] = []
+        words = iter(line.words[2:])
+        for word in words:
+            name = word.value
+            if name in FLAGS_NOT_HERE:
+                continue
+            if name in PAIRS_NOT_HERE:
+                next(words, None)
+            elif name in CERTIFICATES | AUTHORITIES:
+                kept += self._readable(word, next(words, None))
+            else:
+                kept.append(word.raw)
+        if self._wanted.is_secure and not CERTIFICATES & set(kept):
+            kept += ["crt", KEY_AND_CERTIFICATE]
+            self.changes.append(f"{shown(f'crt {KEY_AND_CERTIFICATE}')} (the run's own): none was")
+        if not AUTHORITIES & set(kept) and "verify" in kept:
+            at = kept.index("verify")
+            del kept[at : at + 2]
+        return self._changed(line, ["bind", f"{HOST}:{PORT}", *kept])
 
-    def _changed(self, line: str, words: list[str]) -> str:
-        new = " ".join(map(_quoted, words))
-        self.changes.append(f"{shown(new)}, not {line.strip()}")
+    def _readable(self, name: Word, path: Word | None) -> list[str]:
+        """Give a file of TLS; the run's own certificate for one that can't be read."""
+        if path is None:
+            return [name.raw]
+        base = self._bases.get("ca-base" if name.value in AUTHORITIES else "crt-base", "")
+        if path.value.startswith("@") or self._can_read(str(Path(base, path.value))):
+            return [name.raw, path.raw]
+        if name.value in AUTHORITIES:
+            self.changes.append(f"left out: {name.raw} {path.raw} (its file can't be read)")
+            return []
+        now = f"crt {KEY_AND_CERTIFICATE}"
+        self.changes.append(self._wanted.unreadable(now, path.value))
+        return ["crt", KEY_AND_CERTIFICATE]
+
+    def _can_read(self, path: str) -> bool:
+        return self._wanted.may_read(str(self._folder / path))
+
+    def _changed(self, line: ConfigLine, words: Sequence[str]) -> str:
+        new = " ".join(words)
+        self.changes.append(f"{shown(new)}, not {line.text.strip()}")
         return f"    {new}"
 
-    def _leave_out(self, line: str, why: str) -> None:
-        self.changes.append(f"left out: {line.strip()} ({why})")
+    def _leave_out(self, line: ConfigLine, why: str) -> None:
+        self.changes.append(f"left out: {line.text.strip()} ({why})")
 
 
-def _by_section(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Give each line with the name of its section."""
-    section = ""
-    for line in lines:
-        first = line.split(maxsplit=1)[0] if line.strip() else ""
-        section = first if first in SECTIONS else section
-        yield section, line
-
-
-def _words(line: str) -> list[str]:
-    """Split a line; what can't be split is for HAProxy to refuse."""
-    try:
-        return shlex.split(line, comments=True)
-    except ValueError:
-        return []
+def _folder(wanted: Wanted, found: Sequence[Section]) -> Path:
+    """Give where relative paths begin: where webdyno is called, unless `default-path` says so."""
+    home = wanted.file.parent
+    said = [it.values[1:3] for section in found for it in section.named("default-path")]
+    match said[-1] if said else []:
+        case ["config", *_]:
+            return home
+        case ["parent", *_]:
+            return home.parent
+        case ["origin", path]:
+            return Path(path)
+    return wanted.folder or home
 
 
 def _quoted(word: str) -> str:
-    if re.fullmatch(r"[^\s#\"'\\]+", word):
+    if re.fullmatch(r"[^\s#\"'\\$]+", word):
         return word
-    return '"' + re.sub(r'([\\"])', r"\\\1", word) + '"'
-
-
-def _port(address: str) -> int | None:
-    """Give the port of `:80`, `*:80`, `ipv4@10.0.0.1:80` or `:8000-8010`; None for a socket."""
-    last = address.rpartition(":")[2].partition("-")[0]
-    return int(last) if ":" in address and last.isdecimal() else None
-
-
-def _plain(address: str) -> str:
-    """Give an address as the name of a file."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", address).strip("-.")
+    return '"' + re.sub(r'([\\"$])', r"\\\1", word) + '"'
