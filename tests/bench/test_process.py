@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from webdyno.bench import Bench, ServerProcess
+from webdyno.bench import Bench, ServerProcess, warden
 from webdyno.bench.workspace import Workspace
 from webdyno.model.mistake import Trouble
 
@@ -95,6 +95,21 @@ def test_stopping_is_graceful_first(workspace: Workspace, tmp_path: Path) -> Non
     process.stop()
     assert "goodbye" in (tmp_path / "log").read_text()
     assert process.poll() == 7
+
+
+def test_a_log_has_a_limit_and_says_so(workspace: Workspace, tmp_path: Path) -> None:
+    script = "echo first; yes line | head -c 40000000; echo last; sleep 600"
+    log = tmp_path / "log"
+    for start in (1, 2):
+        process = spawn(workspace, tmp_path, "sh", "-c", script)
+        wait_until(lambda: log.read_bytes().count(b"last\n") == start)  # noqa: B023 (waited for)
+        process.stop()
+    lines = log.read_text().splitlines()
+    assert log.stat().st_size < 2 * warden.MOST_LOG_BYTES
+    assert (lines[0], lines[-1]) == ("first", "last")
+    assert lines.count("first") == 2
+    (*_, cut) = (line for line in lines if line.startswith("[webdyno cut "))
+    assert int(cut.split()[2]) > 20_000_000
 
 
 def test_the_stubborn_are_killed_with_their_orphans(workspace: Workspace, tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ more. Filling comes before giving (`hand_over`); what he leaves is copied, never
 import os
 import pwd
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from webdyno.model.files import everything_below
 from webdyno.model.mistake import Trouble
 
 CANDIDATES = ("www-data", "nobody")
@@ -156,12 +156,6 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
             os.chown(path, user.uid, user.gid, follow_symlinks=False)
         os.chown(folder, user.uid, user.gid, follow_symlinks=False)
     folder.chmod(OPEN)
-
-
-def everything_below(folder: Path) -> Iterator[Path]:
-    """Give all files, links and folders below a folder, without following links."""
-    for top, folders, files in os.walk(folder):
-        yield from (Path(top, name) for name in (*folders, *files))
 
 
 def open_log(path: Path, user: ServerUser | None) -> BinaryIO:

@@ -12,6 +12,7 @@ server alone: a catalogue has no say in what we run with, as we may be root), us
 (null: stay who we are), cpus, groups_to_join (paths of `cgroup.procs`), groups_to_remove (folders
 of those that the server makes itself), stop_signal, stop_within_s, workspace {path, lock} (removed
 if webdyno is gone).
+Its standard error is the server's log, which it keeps from growing beyond MOST_LOG_BYTES a start.
 Prints the server's process id on one line and, when that process has ended by itself, how many
 others it left running on the next; exits with the server's exit code, 128 + N after signal N.
 """
@@ -34,6 +35,10 @@ KILL_WITHIN_S = 10.0
 SIBLINGS_WITHIN_S = 0.2
 LOCK_WITHIN_S = 2.0
 SHARED_AT_ONCE = fcntl.LOCK_SH | fcntl.LOCK_NB
+LOOKED_AT_S = 0.5
+MOST_LOG_BYTES = 16 << 20
+LOG_BEGIN_BYTES, LOG_END_BYTES = 4 << 20, 64 << 10
+"""What stays of a log that became larger."""
 OPEN_FILES = 65536
 """Enough for any load here; some servers walk through all descriptors up to the limit."""
 
@@ -46,6 +51,8 @@ class Warden:
         self.order = order
         self.exit_code: int | None = None
         self.asked_to_stop = False
+        self.log_began = os.fstat(2).st_size
+        self.log_lost = 0
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.wake_read, wake_write = os.pipe()
@@ -61,7 +68,8 @@ class Warden:
         """Wait for the server's or webdyno's end, then leave nothing behind."""
         told_to_stop = False
         while self.exit_code is None and not self.asked_to_stop:
-            readable, _, _ = select.select([0, self.wake_read], [], [])
+            readable, _, _ = select.select([0, self.wake_read], [], [], LOOKED_AT_S)
+            self._limit_log()
             if 0 in readable:
                 told_to_stop = bool(os.read(0, 1))
                 self.asked_to_stop = True
@@ -74,6 +82,7 @@ class Warden:
             with contextlib.suppress(BrokenPipeError):
                 os.write(1, b"%d\n" % len(descendants(os.getpid())))
         self._kill_all()
+        self._limit_log()
         self._clean_up_if_alone(LOCK_WITHIN_S if died else 0.0)
         return self.exit_code if self.exit_code is not None else 1
 
@@ -142,12 +151,31 @@ class Warden:
                 code = os.waitstatus_to_exitcode(status)
                 self.exit_code = code if code >= 0 else 128 - code
 
+    def _limit_log(self) -> None:
+        """Leave out the middle of a log that became too large."""
+        size = os.fstat(2).st_size
+        if size - self.log_began <= MOST_LOG_BYTES:
+            return
+        with contextlib.suppress(OSError):
+            log = os.open("/proc/self/fd/2", os.O_RDWR | os.O_APPEND)
+            # Whole lines: half a secret would not be recognised, and so not hidden.
+            begin = os.pread(log, LOG_BEGIN_BYTES, self.log_began)
+            begin_bytes = begin.rfind(b"\n") + 1
+            end = os.pread(log, LOG_END_BYTES, size - LOG_END_BYTES).partition(b"\n")[2]
+            self.log_lost += size - self.log_began - begin_bytes - len(end)
+            os.ftruncate(log, self.log_began + begin_bytes)
+            limit = MOST_LOG_BYTES >> 20
+            said = f"[webdyno cut {self.log_lost} bytes: a log may have {limit} MiB a start]\n"
+            os.write(log, said.encode() + end)
+            os.close(log)
+
     def _stop_gracefully(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, self.order["stop_signal"])
         deadline = time.monotonic() + self.order["stop_within_s"]
         while self.exit_code is None and (left := deadline - time.monotonic()) > 0:
-            readable, _, _ = select.select([self.wake_read], [], [], left)
+            readable, _, _ = select.select([self.wake_read], [], [], min(left, LOOKED_AT_S))
+            self._limit_log()
             self._reap(readable)
 
     def _kill_all(self) -> None:

@@ -4,6 +4,8 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +42,20 @@ def read_given(file: Path, most_bytes: int) -> bytes:
     return bytes(content)
 
 
+def everything_below(folder: Path) -> Iterator[Path]:
+    """Give all files, links and folders below a folder, without following links.
+
+    However deep they are, as far as a path can be long. What can't be listed is passed over.
+    """
+    to_list = [folder]
+    while to_list:
+        with suppress(OSError), os.scandir(to_list.pop()) as entries:
+            for entry in entries:
+                yield Path(entry.path)
+                if entry.is_dir(follow_symlinks=False):
+                    to_list.append(Path(entry.path))
+
+
 def checked_files(folder: Path) -> dict[str, Path]:
     """Give the files and folders below a folder, by their path in it, in the order of names.
 
@@ -48,14 +64,12 @@ def checked_files(folder: Path) -> dict[str, Path]:
     """
     inside = folder.resolve()
     found: dict[str, Path] = {}
-    for top, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(top, name)
-            if not path.resolve().is_relative_to(inside):
-                raise Mistake(f"{path} leads out of {folder}: a catalogue's files stay inside")
-            if not (path.is_file() or path.is_dir()):
-                raise Mistake(f"{path} is no file and no folder; remove it")
-            found[path.relative_to(folder).as_posix()] = path
+    for path in everything_below(folder):
+        if not path.resolve().is_relative_to(inside):
+            raise Mistake(f"{path} leads out of {folder}: a catalogue's files stay inside")
+        if not (path.is_file() or path.is_dir()):
+            raise Mistake(f"{path} is no file and no folder; remove it")
+        found[path.relative_to(folder).as_posix()] = path
     return dict(sorted(found.items()))
 
 

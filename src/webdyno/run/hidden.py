@@ -2,11 +2,15 @@
 
 import json
 import os
-from collections.abc import Collection
+import re
+import stat
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from webdyno.model.files import MIB, everything_below
+from webdyno.model.mistake import Trouble
 from webdyno.model.records import Record
 from webdyno.model.secret import HIDDEN, hide
 
@@ -14,6 +18,8 @@ SAID_BY_OTHERS = frozenset(
     {"error", "headers", "body_start", "unlike", "failure_samples", "printed", "what", "log_tail"}
 )
 """Keys of records under which stands what servers and load generators said."""
+
+PART_BYTES = MIB
 
 
 def line_of(record: Record, secrets: Collection[str]) -> bytes:
@@ -25,26 +31,74 @@ def line_of(record: Record, secrets: Collection[str]) -> bytes:
 
 
 def hide_in_files(folder: Path, secrets: Collection[str]) -> None:
-    """Rewrite the files below a folder that show secrets, as a server's log may."""
+    """Rewrite the files below a folder that show secrets, as a server's log may.
+
+    Raise Trouble for a file that can't be rewritten.
+    """
     if not secrets:
         return
-    for path in folder.rglob("*"):
+    hiding = _Hiding(secrets)
+    for path in everything_below(folder):
         with suppress(OSError):  # a link, a socket, or gone
-            _hide_in_file(path, [secret.encode() for secret in secrets])
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "rb") as file:
+                if stat.S_ISREG(os.fstat(descriptor).st_mode) and hiding.is_needed(file):
+                    file.seek(0)
+                    _rewrite(path, file, hiding)
 
 
-def _hide_in_file(path: Path, secrets: Collection[bytes]) -> None:
-    if path.is_symlink() or not path.is_file():
-        return
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "r+b") as file:
-        content = file.read()
-        if any(secret in content for secret in secrets):
-            for secret in secrets:
-                content = content.replace(secret, HIDDEN.encode())
-            file.seek(0)
-            file.write(content)
-            file.truncate()
+def _rewrite(path: Path, file: BinaryIO, hiding: "_Hiding") -> None:
+    unfinished = path.with_name(f".{path.name}.hidden")
+    found = os.fstat(file.fileno())
+    try:
+        with unfinished.open("xb") as written:
+            os.fchown(written.fileno(), found.st_uid, found.st_gid)
+            os.fchmod(written.fileno(), stat.S_IMODE(found.st_mode))
+            written.writelines(hiding.hidden(file))
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise Trouble(
+            f"{path}: shows a secret that can't be hidden: {error.strerror}; remove that file"
+        ) from error
+
+
+class _Hiding:
+    """Hides secrets in files of any size, a part at a time."""
+
+    def __init__(self, secrets: Collection[str]) -> None:
+        words = sorted((secret.encode() for secret in secrets), key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(map(re.escape, words)))
+        self._longest = len(words[0])
+
+    def is_needed(self, file: BinaryIO) -> bool:
+        """Whether a file shows a secret."""
+        before = b""
+        while part := file.read(PART_BYTES):
+            if self._pattern.search(before + part):
+                return True
+            before = (before + part)[-self._longest :]
+        return False
+
+    def hidden(self, file: BinaryIO) -> Iterator[bytes]:
+        """Give the content of a file without secrets."""
+        left = b""
+        while True:
+            part = file.read(PART_BYTES)
+            left += part
+            # Where a secret may begin whose end was not read yet.
+            sure = max(0, len(left) - self._longest + 1) if part else len(left)
+            done = 0
+            for secret in self._pattern.finditer(left):
+                if secret.start() >= sure:
+                    break
+                yield left[done : secret.start()]
+                yield HIDDEN.encode()
+                done = secret.end()
+            yield left[done : max(done, sure)]
+            left = left[max(done, sure) :]
+            if not part:
+                return
 
 
 def _walked(value: Any, secrets: Collection[str], *, said: bool = False) -> Any:  # noqa: ANN401

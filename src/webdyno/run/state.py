@@ -13,6 +13,7 @@ from webdyno.model.experiment import State
 from webdyno.model.mistake import Trouble
 
 SHOWN_LINES = 15
+READ_BYTES = 16_384
 
 
 @contextmanager
@@ -82,5 +83,7 @@ def _environment(user: ServerUser) -> dict[str, str]:
 
 
 def _end(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - READ_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()[-SHOWN_LINES:]
     return "\n".join(f"    {line}" for line in lines)

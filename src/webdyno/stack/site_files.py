@@ -14,9 +14,9 @@ from typing import IO
 from webdyno.bench import Bench
 from webdyno.bench.copies import copy_readable, take_back
 from webdyno.bench.removal import remove_tree
-from webdyno.bench.users import OPEN, everything_below, hand_over, make_private
+from webdyno.bench.users import OPEN, hand_over, make_private
 from webdyno.bench.workspace import Workspace, home_folder, open_folder, open_lock
-from webdyno.model.files import checked_files
+from webdyno.model.files import checked_files, everything_below
 from webdyno.model.mistake import Trouble
 from webdyno.model.site import MadeFile, Site
 from webdyno.stack.commands import CommandError, run_command
