@@ -376,3 +376,61 @@ def test_a_command_without_its_output_is_no_result() -> None:
     audit = audited("wrk -t4 -c256 -d10s http://192.0.2.7/\n")
     assert not audit.complete
     assert [each.kind for each in audit.commands] == ["command"]
+
+
+def test_failures_are_among_the_requests_or_beside_them() -> None:
+    text = recorded("zrk.json").replace('"timeout": 0', '"timeout": 900')
+    assert not found(text, "counts-differ")
+    httperf = recorded("httperf-404.txt").replace(
+        "Errors: total 0 client-timo 0", "Errors: total 100 client-timo 100"
+    )
+    assert found(httperf, "failures")
+    assert not found(httperf, "counts-differ")
+
+
+def test_a_run_that_was_broken_off_early_is_a_note() -> None:
+    text = wrk(took="7.50s", requests=750_000)
+    (finding,) = found(text, "run-length")
+    assert (finding.severity, finding.what) == (
+        "note",
+        "10 s were asked for, and the run took 7.5 s",
+    )
+    assert not found(wrk(took="10.05s"), "run-length")
+
+
+def test_quick_failures_do_not_put_more_requests_under_way() -> None:
+    text = "hey -n 20000 -c 50 http://192.0.2.7/\n" + recorded("hey.txt").replace(
+        "[200]\t20000 responses", "[200]\t2000 responses\n\nError distribution:\n  [18000]\tEOF"
+    )
+    assert serious(text) == {"failures"}
+
+
+def test_a_column_of_failures_in_a_table_about_something_else() -> None:
+    table = "| gate | runs | fail % |\n|---|---|---|\n| quiet | 100 | 5 |\n| loud | 100 | 90 |\n"
+    assert serious(table + ab()) == set()
+
+
+def test_the_help_of_a_tool_is_no_unread_output() -> None:
+    text = (
+        "-r, --rps=0            Requests per second (RPS) rate limit. Default is no limit.\n"
+        "    --latency=0        Latency in ms\n-c, --concurrency=50   Number of requests\n"
+    )
+    assert audited(text + ab()).complete
+
+
+def test_lines_of_two_tools_that_ran_at_once() -> None:
+    pair = zip(recorded("ab-clean.txt").splitlines(), wrk().splitlines(), strict=False)
+    text = "\n".join(line for both in pair for line in both)
+    assert {each.tool for each in outputs(text)} <= {"ab", "wrk"}
+    assert serious(text) == set()
+
+
+def test_a_table_of_percentiles_in_boxes() -> None:
+    text = recorded("autocannon.txt").replace(
+        "365k requests",
+        "┌────────────┬──────────────┐\n│ Percentile │ Latency (ms) │\n"
+        "│ 90         │ 4            │\n"
+        "│ 99.9       │ 15           │\n└────────────┴──────────────┘\n\n365k requests",
+    )
+    assert outputs(text)[0].percentiles_ms[99.9] == 15
+    assert [each.kind for each in audited(text).read] == ["autocannon"]

@@ -46,7 +46,7 @@ _OTHER = re.compile(
     re.IGNORECASE,
 )
 _LABELLED = re.compile(
-    r"[^\d\s(\[{][^.;{}]{1,60}?(?:[:=|│]|\.{2,}|\s{2,})\s*[<~≈+]?\s*\d|\d{1,3}(?:\.\d+)?%\s"
+    r"[^\d\s(\[{-][^.;{}]{1,60}?(?:[:=|│]|\.{2,}|\s{2,})\s*[<~≈+]?\s*\d|\d{1,3}(?:\.\d+)?%\s"
 )
 _CODE = re.compile(r"[;{}]$|=>|\bfunction\b|^(?:const|let|var|def|import|#include)\b")
 MOST_WORDS = 12

@@ -67,6 +67,7 @@ AUTOCANNON = Tool(
         r"[│|] Req/Sec\s+[│|](?: NUM\s+[│|]){4} (?P<rate_rps>NUM)\s+[│|]",
         r"[│|] Bytes/Sec\s+[│|](?: NUM [kMGT]?B\s+[│|]){4} (?P<transfer>NUM [kMGT]?B)\s+[│|]",
         r"[│|] (?P<status>[1-5]\d\d)\s+[│|] (?P<count>INT)\s+[│|]$",
+        r"[│|] (?P<percent>\d{1,2}(?:\.\d{1,3})?)\s+[│|] (?P<at>NUM)\s+[│|]$",
         r"Latency \(ms\)\s+(?P<mean>NUM)\s+NUM\s+(?P<max>NUM)$",
         r"Req/Sec\s+(?P<rate_rps>NUM)\s+NUM\s+NUM$",
         r"Bytes/Sec\s+(?P<transfer>NUM [kMGT]?B)\s+NUM [kMGT]?B\s+NUM [kMGT]?B$",

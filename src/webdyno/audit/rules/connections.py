@@ -74,7 +74,8 @@ def _too_many_under_way(output: Output) -> Iterator[Seen]:
     under_way, most = output.under_way, output.concurrency * (output.pipelining or 1)
     own = output.tool in TIMES_CORRECTED
     if under_way is None and not own and output.rate_rps and output.mean_ms:
-        under_way = output.rate_rps * output.mean_ms / 1000
+        right = 1 - (output.failed or 0) / max(1, output.requests or 0, output.failed or 0)
+        under_way = right * output.rate_rps * output.mean_ms / 1000  # failures may take no time
     if under_way is not None and under_way > MOST_UNDER_WAY * most + 1:
         what = f"rate × latency is {number(under_way)} requests under way at once, over "
         what += f"{number(output.concurrency)} connections"

@@ -16,7 +16,7 @@ COUNTS_AGREE = 0.01
 LONGER, LENGTH_ROUNDING_S = 1.1, 1.0
 """An answer takes no longer than the run; some tools cut lengths to whole seconds."""
 
-SHORTER, LONGEST, LATE_S = 0.9, 1.5, 10.0
+SHORTER, LONGEST, LATE_S = 0.9, 2.0, 10.0
 """Shares of the length that was asked for; last answers may come late."""
 
 COUNTED_RUNS = {"ab"}
@@ -81,13 +81,16 @@ def _document(output: Output) -> Iterator[Seen]:
 def _counts(output: Output) -> Iterator[Seen]:
     if not output.by_status or not output.requests:
         return
-    counted = sum(output.by_status.values()) + (output.failed or 0)
+    answered = sum(output.by_status.values())
+    # Some tools count what failed among the requests and some don't.
+    both = (answered, answered + (output.failed or 0))
+    counted = min(both, key=lambda each: abs(each - (output.requests or 0)))
     # What was under way when the time was up is in one count and not in the other.
     tolerance = COUNTS_AGREE * output.requests + (output.concurrency or 0) * (
         output.pipelining or 1
     )
     if abs(counted - output.requests) > tolerance:
-        what = f"statuses and failures are {number(counted)} together, and "
+        what = f"statuses (and failures) are {number(counted)} together, and "
         yield Seen(output.where("by_status"), f"{what}{number(output.requests)} are reported")
 
 
@@ -109,7 +112,8 @@ def _length(output: Output) -> Iterator[Seen]:
         return  # whichever ends first
     if took_s < SHORTER * asked_s - LENGTH_ROUNDING_S or took_s > LONGEST * asked_s + LATE_S:
         what = f"{number(asked_s)} s were asked for, and the run took {number(took_s)} s"
-        yield Seen(output.where("duration_s"), what)
+        half = took_s < asked_s / 2 or took_s > asked_s
+        yield Seen(output.where("duration_s"), what, serious=half)
 
 
 def _rate_missed(output: Output) -> Iterator[Seen]:

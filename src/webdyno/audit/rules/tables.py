@@ -118,6 +118,8 @@ def _failures(document: Document) -> Iterator[Seen]:
     """Say in which rows of a column of failures too many failed."""
     for table in document.tables:
         requests = _headed(table, _REQUESTS)
+        if not requests and not any(_MEASURED.search(each.heading) for each in table.columns):
+            continue
         for column in table.columns[1:]:
             if not _FAILURES.search(column.heading) or column is requests:
                 continue
@@ -208,6 +210,12 @@ _REQUESTS = re.compile(
     r"^(?:# ?|total |number of )?(?:req(?:uest)?s?|samples|transactions)(?: (?:count|total))?$",
     re.IGNORECASE,
 )
+_MEASURED = re.compile(
+    r"req(?:uest)?s?\s*(?:/|per)\s*s|\b[rqt]ps\b|latenc|throughput|\bp\d\d\b|\bms\b|response time",
+    re.IGNORECASE,
+)
+"""Headings of load tests' figures: in other tables "fail" may be anything."""
+
 _BYTES = re.compile(r"^(?:total |received )?bytes(?: (?:read|received|total))?$", re.IGNORECASE)
 _STATUS = re.compile(
     r"^(?:http[ _-]?)?(?:status|response)?[ _-]?(?:status|code)(?:[ _-]code)?s?$", re.IGNORECASE
