@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import FEW, run_blocks, statuses, webdyno
-from e2e.own import CMD, check_refusal
+from e2e.own import CMD, SERVER, check_refusal, commit, git
+from webdyno.run.folder import RunFolder
 from webdyno.stack.ports import free_port
 
 ONLY_IPV6 = """
@@ -104,3 +105,26 @@ def test_a_running_system_may_listen_at_the_loopback_address_of_ipv6(home: Path)
         finally:
             server.terminate()
             server.wait()
+
+
+def test_what_can_be_known_before_measuring_is_known_before_the_pilots(home: Path) -> None:
+    missing = CMD.replace("cmd:", "cmd:STATUS=302 ")
+    done = webdyno("duel", missing, CMD, "--budget=5s", "--out=run", folder=home)
+    assert done.returncode == 1, done.stderr
+    assert "answered 302 to /" in " ".join(done.stdout.split())
+    assert "few-blocks" not in done.stdout
+    kinds = [it.kind for it in RunFolder.open(home / "run").records()]
+    assert kinds == ["session", "certificate", "stop"]
+
+
+def test_a_revision_may_answer_otherwise_unless_that_is_refused(repository: Path) -> None:
+    (repository / "webdyno.toml").write_text(f'[app]\nstart = "{CMD[4:]}"\n')
+    commit(repository)
+    git(repository, "tag", "before")
+    (repository / "server.py").write_text(SERVER.replace('"hello"', '"something else"'))
+    commit(repository)
+    both = ("duel", "rev:HEAD", "rev:before")
+    run_blocks(1, *both, *FEW, folder=repository)
+    done = webdyno(*both, "--same-bodies", "--out=strict", *FEW, folder=repository)
+    assert done.returncode == 1
+    assert "different bodies" in " ".join(done.stdout.split())

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from webdyno.cli.console import tell
-from webdyno.cli.flags import Budget, Ignore, Settings, ignored
+from webdyno.cli.flags import Budget, Ignore, SameBodies, Settings, compared_bodies
 from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
 from webdyno.definitions.traffic import (
@@ -181,6 +181,7 @@ class ExperimentFlags:
     traffic: TrafficFlags = NO_TRAFFIC
     set_: Settings = ()
     ignore: Ignore = ()
+    same_bodies: SameBodies = False
     vary: Annotated[
         Sequence[str],
         Parameter(
@@ -203,7 +204,7 @@ class ExperimentFlags:
             *self._measuring(),
             *self.bench.overrides(),
             *(it for it in traffic if it.key[0] != "load" or it.sets not in set_here),
-            *ignored(self.ignore),
+            *compared_bodies(self.ignore, same=self.same_bodies),
             *own,
         ]
 

@@ -98,10 +98,22 @@ Ignore = Annotated[
 ]
 
 
-def ignored(patterns: Sequence[str]) -> list[Override]:
-    """Give what may differ as a setting of the experiment."""
+SameBodies = Annotated[
+    bool,
+    Parameter(
+        help="Refuse to compare revisions whose answers have other bodies; else that is reported.",
+        negative=(),
+    ),
+]
+
+
+def compared_bodies(patterns: Sequence[str], *, same: bool) -> list[Override]:
+    """Give how bodies are compared as settings of the experiment: what may differ, and how much."""
     said = " ".join(f"--ignore {each}" for each in patterns)
-    return [Override(("ignore",), list(patterns), said)] if patterns else []
+    return [
+        *([Override(("ignore",), list(patterns), said)] if patterns else []),
+        *([Override(("same_bodies",), True, "--same-bodies")] if same else []),
+    ]
 
 
 @Parameter(name="*")

@@ -20,10 +20,11 @@ from webdyno.cli.flags import (
     Out,
     Report,
     RunFlags,
+    SameBodies,
     Settings,
     Telling,
     Yes,
-    ignored,
+    compared_bodies,
 )
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
@@ -76,6 +77,7 @@ def gate(
         str | None, Parameter(help="What stacks of the catalogue serve, if such are compared.")
     ] = None,
     ignore: Ignore = (),
+    same_bodies: SameBodies = False,
     budget: Budget = None,
     set_: Settings = (),
     bench: BenchFlags = THIS_BENCH,
@@ -121,7 +123,12 @@ def gate(
     project = Project.around(Path.cwd())
     spoken = _experiment(old, new, path, served, tolerated, project)
     source: Source = SpokenOfProject(spoken, project) if project else spoken
-    overrides = [*_budget(budget), *ignored(ignore), *bench.overrides(), *settings(set_)]
+    overrides = [
+        *_budget(budget),
+        *compared_bodies(ignore, same=same_bodies),
+        *bench.overrides(),
+        *settings(set_),
+    ]
     draft = Draft.of(_WithoutRequests(source) if path else source, overrides)
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=yes)
 
@@ -233,6 +240,7 @@ def _experiment(
             HEAD: {"stack": new.stack},
         },
         "gate": {"worse_than": worse_than, "base": old.name, "head": new.name},
+        "same_bodies": False,
         "measure": {key: value for key, value in decided.items() if key not in measured},
     }
     endpoints = [] if paths or not project else _endpoints_of(project)

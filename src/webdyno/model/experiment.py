@@ -153,6 +153,9 @@ class Experiment(Model):
     ignore: list[Ignored] = []
     """What of their bodies may differ between the arms: regular expressions, and places in JSON,
     such as `$.items[*].id`. Bodies are compared before the load."""
+    same_bodies: bool = True
+    """Whether the arms have to answer alike where nobody says what is right. If not, other bodies
+    are reported and measured; false unless given where an arm is a revision (`rev:`)."""
     load_with: dict[GeneratorName, Changes] = {}
     """By load generator: keys of `[load]` that are other with this one, such as `requests` with
     ab."""

@@ -92,6 +92,8 @@ def resolve(
     data = {**draft.data, "arms": new_arms, **({"factors": new_factors} if factors else {})}
     if "site" not in data and all(_is_own_arm(arm) for arm in arms.values()):
         data["site"] = OWN_SITE
+    if any(_is_revision_arm(arm) for arm in arms.values()):
+        data.setdefault("same_bodies", False)
     return replace(draft, data=data), catalogue.joined_by([resolver.made.path])
 
 
@@ -122,6 +124,10 @@ def _host_in(table: Mapping[str, Any]) -> str:
 
 def _is_own_arm(arm: object) -> bool:
     return isinstance(arm, dict) and is_own(arm.get("stack"))
+
+
+def _is_revision_arm(arm: Any) -> bool:  # noqa: ANN401 (TOML)
+    return _is_own_arm(arm) and is_revision(arm["stack"])
 
 
 def _levels_of_stack(arm: str, factors: Mapping[str, object]) -> Iterator[tuple[str, list[Any]]]:

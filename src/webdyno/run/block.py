@@ -86,6 +86,27 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     at.progress.block_ends(ended, at.experiment, at.records)
 
 
+def look_first(at: MeasuredPoint) -> None:
+    """Start all arms once and ask them, before the pilots: what can't be compared is known then.
+
+    Nothing is put on record but what ends the point, or leaves arms out.
+    """
+    began, arms = time.monotonic(), at.racing()
+    with prepared(at, 0), RunningBlock(at, 0) as running:
+        for arm in arms:
+            try:
+                running.start(arm)
+            except StackDied as death:
+                if not at.goes_on_without(at.failed):
+                    raise
+                at.progress.notice(f"{death.what}: the run goes on without it")
+        certificate = _certify([arm for arm in arms if arm.name in running.up], running)
+    at.used_s += time.monotonic() - began
+    if differences := fairness.differences(certificate, at.experiment):
+        at.keep(certificate)
+        _give_up(at, 0, differences)
+
+
 def _give_up(at: MeasuredPoint, number: int, differences: Sequence[Finding]) -> None:
     """Stop the point, or go on without the arms that answer otherwise, if enough stay."""
     unlike = {it.arm: it.what for it in reversed(differences) if it.arm is not None}

@@ -86,6 +86,11 @@ def needs_pilot(experiment: Experiment) -> bool:
     return finds and program(experiment.generator).tells_windows
 
 
+def is_before_pilots(at: MeasuredPoint) -> bool:
+    """Whether there are pilots to come and none was yet."""
+    return needs_pilot(at.experiment) and not at.finished_blocks and not pilots(at.records)
+
+
 def looked_at(experiment: Experiment) -> list[str]:
     """Name the arms that have pilots: all, unless others speak for them.
 

@@ -21,13 +21,13 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.records import BlockRecord, PilotRecord, Record, SessionRecord, StopRecord
 from webdyno.model.run import BLOCKS_FOLDER, RunHead
-from webdyno.run.block import run_block
+from webdyno.run.block import look_first, run_block
 from webdyno.run.budget import surprise
 from webdyno.run.folder import RunFolder
 from webdyno.run.here import ThisMachine
 from webdyno.run.hidden import hide_in_files
 from webdyno.run.host import HostLost, LinkCut
-from webdyno.run.pilot import run_pilots
+from webdyno.run.pilot import is_before_pilots, run_pilots
 from webdyno.run.planned import plan_arms
 from webdyno.run.point import MeasuredPoint, Progress
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
@@ -180,7 +180,10 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None, place: Place 
             began, number = time.monotonic(), at.finished_blocks + 1
             known_to_fail = at.failed
             try:
-                run_pilots(at)
+                if is_before_pilots(at):
+                    look_first(at)
+                if not at.has_stopped:
+                    run_pilots(at)
                 if at.has_stopped:
                     continue
                 began = time.monotonic()  # what pilots took they have counted themselves

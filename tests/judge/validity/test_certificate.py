@@ -5,6 +5,7 @@ from typing import Any
 from builders import SimulatedArm, answer, run_head, simulated_run
 from webdyno.judge.judgement import judge
 from webdyno.judge.validity import findings
+from webdyno.judge.validity.certificate import differences
 from webdyno.model.intervention import Intervention
 from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
@@ -167,3 +168,18 @@ def test_a_program_sent_as_its_source_is_no_answer() -> None:
     ]
     promised = source.model_copy(update={"expected_sha256": source.body_sha256})
     assert found((promised, promised)) == []
+
+
+def test_other_bodies_are_reported_and_measured_where_that_may_be() -> None:
+    experiment = HEAD.experiment.model_copy(update={"same_bodies": False})
+    changed = free(10_000, "1"), free(3_000, "3")
+    records = [certificate(*changed)]
+    found = findings(HEAD.model_copy(update={"experiment": experiment}), records)
+    (noted,) = (it for it in found if it.rule != "few-blocks")
+    assert (noted.rule, noted.severity) == ("unlike-bodies", "note")
+    assert "10,000 and 3,000 bytes" in noted.what
+    assert "--same-bodies" in noted.remedy
+    assert differences(records[0], experiment) == []
+    declared = answered(body_sha256="0" * 64), answered()
+    assert differences(certificate(*declared), experiment)
+    assert differences(certificate(free(10, "1"), answered(status=404)), experiment)

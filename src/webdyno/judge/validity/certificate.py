@@ -23,6 +23,16 @@ DIFFERENT = (
 
 SOURCE = ("<?php", "<?=")
 """How files begin that a server should run, not send."""
+
+SEE_BODIES = (
+    "See with `webdyno up` and curl whether they are the same page. To have them compared byte by "
+    "byte, give the path its body_sha256 in the site's `site.toml`."
+)
+OTHER_BODIES = (
+    "Correct it where that isn't what changed. --same-bodies refuses such revisions, but for what "
+    "--ignore names, such as --ignore '$.items[*].id'."
+)
+
 SIZE_TOLERANCE = 0.05
 """How much larger one arm's body may be where bodies may differ from answer to answer."""
 
@@ -37,7 +47,7 @@ def _certificate(measured: Measured, head: RunHead) -> list[Finding]:
     alike = asked_alike(experiment)
     return [
         *found.values(),
-        *_unlike_but_allowed(measured.certificates, alike),
+        *_unlike_but_allowed(measured.certificates, alike, experiment),
         *_asked_differences(experiment),
         *_unlike_tls(measured.certificates, experiment),
         *_ran_before(measured.certificates),
@@ -56,7 +66,8 @@ def differences(certificate: CertificateRecord, experiment: Experiment) -> list[
         arm: certificate.answers[arm] for arm in experiment.arms if arm in certificate.answers
     }
     alike = {arm: by_arm[arm] for arm in asked_alike(experiment) if arm in by_arm}
-    return [*_unlike_expected(by_arm), *_unlike_each_other(alike)]
+    same_bodies = experiment.same_bodies
+    return [*_unlike_expected(by_arm), *_unlike_each_other(alike, same_bodies=same_bodies)]
 
 
 def asked_alike(experiment: Experiment) -> list[str]:
@@ -196,7 +207,7 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                 )
 
 
-def _unlike_each_other(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
+def _unlike_each_other(by_arm: dict[str, list[Answer]], *, same_bodies: bool) -> Iterator[Finding]:
     """Compare the arms' answers one by one, in the order in which the load asks for them."""
     if not by_arm:
         return
@@ -221,7 +232,7 @@ def _unlike_each_other(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     f"arms {baseline} and {arm} answered {paths} with different statuses: "
                     f"{ours.status} and {theirs.status}",
                 )
-            elif not _alike(ours, theirs):
+            elif not _may_be_compared(ours, theirs, same_bodies=same_bodies):
                 yield _finding(
                     "different-body",
                     arm,
@@ -233,7 +244,7 @@ def _unlike_each_other(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
 
 
 def _unlike_but_allowed(
-    certificates: Sequence[CertificateRecord], arms: Sequence[str]
+    certificates: Sequence[CertificateRecord], arms: Sequence[str], experiment: Experiment
 ) -> Iterator[Finding]:
     """Note pages whose bodies differ from arm to arm, where the site doesn't say what is right.
 
@@ -250,7 +261,8 @@ def _unlike_but_allowed(
             for at, (ours, theirs) in enumerate(zip(*both, strict=False)):
                 paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
                 free = ours.expected_sha256 is None and theirs.expected_sha256 is None
-                if free and ours.body_sha256 != theirs.body_sha256 and _alike(ours, theirs):
+                comparable = _may_be_compared(ours, theirs, same_bodies=experiment.same_bodies)
+                if free and ours.body_sha256 != theirs.body_sha256 and comparable:
                     sizes = f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
                     unlike.setdefault(paths, sizes + _diff(baseline, ours, arm, theirs))
                 for name, answer in ((baseline, ours), (arm, theirs)):
@@ -265,8 +277,7 @@ def _unlike_but_allowed(
                 arm,
                 f"it answered {paths} with another body than {baseline} ({sizes}){more}; the site "
                 "doesn't say which is right, so both count",
-                "See with `webdyno up` and curl whether they are the same page. To have them "
-                "compared byte by byte, give the path its body_sha256 in the site's `site.toml`.",
+                SEE_BODIES if experiment.same_bodies else OTHER_BODIES,
             )
 
 
@@ -287,6 +298,12 @@ def _is_source(answer: Answer) -> bool:
 
 def _beginning(answer: Answer) -> str:
     return answer.body_start.lstrip("\ufeff \r\n\t")
+
+
+def _may_be_compared(one: Answer, other: Answer, *, same_bodies: bool) -> bool:
+    """Whether two answers, each of them right, may be measured against each other."""
+    free = one.expected_sha256 is None and other.expected_sha256 is None
+    return (free and not same_bodies) or _alike(one, other)
 
 
 def _alike(one: Answer, other: Answer) -> bool:
