@@ -1,5 +1,6 @@
 """What keeps a user's own system from being measured is known soon, with what to do."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import FEW, run_blocks, statuses, webdyno
+from e2e.commands import FEW, run_blocks, started_webdyno, statuses, webdyno
 from e2e.own import CMD, SERVER, check_refusal, commit, git
 from webdyno.run.folder import RunFolder
 from webdyno.stack.ports import free_port
@@ -128,3 +129,27 @@ def test_a_revision_may_answer_otherwise_unless_that_is_refused(repository: Path
     done = webdyno(*both, "--same-bodies", "--out=strict", *FEW, folder=repository)
     assert done.returncode == 1
     assert "different bodies" in " ".join(done.stdout.split())
+
+
+def shown_by_up(home: Path, *arguments: str, lines: int) -> list[str]:
+    with started_webdyno("up", *arguments, folder=home) as process:
+        assert process.stdout
+        shown = [process.stdout.readline().rstrip() for _ in range(lines)]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    return shown
+
+
+def test_up_shows_what_a_system_answers_to_its_own_paths(home: Path) -> None:
+    wanted = command(home, UNASKED)
+    cookie = "--set=load.headers.Cookie=a=b"
+    first, items, other = shown_by_up(home, wanted, "--path=/items", "--path=/x", cookie, lines=3)
+    assert first.startswith(f"{wanted} is up at http://127.0.0.1:")
+    assert items == "  /items: 200, 5 bytes"
+    assert other == "  /x: 502, 5 bytes"
+
+
+def test_up_speaks_what_the_load_is_to_speak(home: Path) -> None:
+    wanted = CMD.replace("cmd:", "cmd:SAYS=${PROTOCOL} ")
+    done = webdyno("up", wanted, "--set=load.protocol=https", folder=home)
+    assert "speaks http on its port, and not https as load.protocol asks for" in done.stderr

@@ -9,10 +9,13 @@ from cyclopts import Parameter
 
 from webdyno.cli.agreement import agree_to_own, provide_packages
 from webdyno.cli.console import tell
-from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.definitions import Catalogue, CommandLine, Draft, Override
+from webdyno.definitions.refusal import build
 from webdyno.model.experiment import Experiment
+from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import plan_points
+from webdyno.model.request import Request
 from webdyno.model.service import Need
 from webdyno.model.stack import Stack
 
@@ -104,18 +107,53 @@ def checked_with_own(
     return experiment, joined
 
 
-def stack_of(
-    name: str, own: OwnFlags, catalogue: Catalogue, *, yes: bool
-) -> tuple[Stack, Catalogue]:
-    """Give one stack, perhaps a system of the user's own, and the catalogue that it is in."""
-    from webdyno.own import resolve
+@dataclass(frozen=True)
+class OneSystem:
+    """A stack, perhaps a system of the user's own, and what it is asked for."""
+
+    stack: Stack
+    catalogue: Catalogue
+    """The one that it is in."""
+    load: Load
+    requests: Sequence[Request]
+    """None where nothing is known of what it serves."""
+
+
+def one_system(
+    name: str,
+    own: OwnFlags,
+    catalogue: Catalogue,
+    load: Sequence[Override],
+    paths: Sequence[str],
+    *,
+    yes: bool,
+) -> OneSystem:
+    """Look one system up; what is asked of a revision stands in its `webdyno.toml`, unless said."""
+    from webdyno.own import Project, SpokenOfProject, is_revision, resolve
 
     arms = {name: {"stack": name, **own.keys()}}
-    draft = Draft.of(CommandLine({"arms": arms, "load": own.load}, {}), [])
+    asked = {**own.load, **({"paths": list(paths)} if paths else {})}
+    spoken = CommandLine({"arms": arms, "load": asked}, {("arms", name): name})
+    folder = (own.dir or Path.cwd()).absolute()
+    project = Project.around(folder) if is_revision(name) else None
+    source = SpokenOfProject(spoken, project) if project else spoken
+    draft = Draft.of(source, load)
     resolved, joined = resolve(draft, catalogue, Path.cwd(), tell, _provide(yes=yes))
     stack = joined.stack(resolved.data["arms"][name]["stack"])
     agree_to_own([stack])
-    return stack, joined
+    made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
+    return OneSystem(stack, joined, made, _requests(resolved, made, said=bool(paths)))
+
+
+def _requests(draft: Draft, load: Load, *, said: bool) -> list[Request]:
+    """Give what is asked for: the paths that were said, else requests, else all paths."""
+    written = draft.data.get("requests")
+    if said or not isinstance(written, list) or not written:
+        return [Request(path=path) for path in load.paths]
+    return [
+        build(Request, table, lambda where, at=at: draft.place(("requests", at, *where)))  # type: ignore[misc]
+        for at, table in enumerate(written)
+    ]
 
 
 def _provide(*, yes: bool) -> Callable[[Iterable[Need]], None]:

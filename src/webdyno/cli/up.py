@@ -1,6 +1,9 @@
 """`webdyno up`: one stack in the foreground, for curl and for curiosity."""
 
+import os
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import Parameter, validators
@@ -9,14 +12,20 @@ from webdyno.cli.agreement import agree_to_catalogues, provide_packages
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import CatalogDirs, KnobSettings, Yes
-from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, stack_of
-from webdyno.definitions import Catalogue, check_fit, read_knobs
+from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, one_system
+from webdyno.definitions import Catalogue, check_fit, read_knobs, settings
+from webdyno.model.format import count
+from webdyno.model.headers import header
 from webdyno.model.mistake import Mistake
+from webdyno.model.records import Answer
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 
 GLANCE_S = 0.5
 """How often to look whether the servers still live."""
+LOAD, PROTOCOL = "load.", "protocol="
+"""How settings begin of what is asked, and of the knob that this sets."""
+MOST_ASKED = 20
 
 
 def up(
@@ -36,6 +45,14 @@ def up(
             validator=validators.Number(gte=1, lte=65535),
         ),
     ] = None,
+    path: Annotated[
+        Sequence[str],
+        Parameter(
+            help="A path that is asked for once it runs; may be given again.",
+            negative=(),
+            show_default=False,
+        ),
+    ] = (),
     own: OwnFlags = NO_FLAGS,
     set_: KnobSettings = (),
     catalog: CatalogDirs = (),
@@ -49,12 +66,21 @@ def up(
 
         webdyno up apache-prefork --site static --port 8080 --set workers=2
 
-        webdyno up 'cmd:./server --port $PORT'      # a system of your own, see docs/own.md
+        webdyno up 'cmd:./server --port $PORT' --path /items    # a system of your own, docs/own.md
+
+        webdyno up conf:nginx.conf --set load.protocol=h2
     """
     from webdyno.bench import Bench
+    from webdyno.run.asked import asked_for
+    from webdyno.run.certificate import ask
+    from webdyno.run.planned import first_request
     from webdyno.stack import start_stack
 
-    wanted, catalogue = stack_of(stack, own, Catalogue.load(catalog), yes=yes)
+    of_load = [text for text in set_ if text.startswith(LOAD)]
+    of_stack = [text for text in set_ if not text.startswith(LOAD)]
+    known = Catalogue.load(catalog)
+    system = one_system(stack, own, known, settings(of_load), path, yes=yes)
+    wanted, catalogue = system.stack, system.catalogue
     front = wanted.services[wanted.front].service.own
     if port and front and front.container_port:
         raise Mistake(
@@ -62,20 +88,37 @@ def up(
             f"{front.container_port} there; --env PORT=N tells it another"
         )
     served = catalogue.site(site) if site else _first_site(catalogue, wanted)
+    asked = asked_for(system.requests, system.load, served, os.environ)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
-    knobs = read_knobs(wanted, set_, served)
+    first = first_request(asked, system.load)
+    spoken = system.load.protocol
+    if spoken != "http" and not any(text.startswith(PROTOCOL) for text in of_stack):
+        of_stack.append(f"{PROTOCOL}{spoken}")
+    knobs = read_knobs(wanted, of_stack, served)
     agree_to_catalogues([wanted], [served], yes=yes)
     provide_packages([wanted], [served], yes=yes)
     console, bench = plain_console(), Bench()
     with (
         bench.workspace() as scratch,
         start_stack(
-            wanted, knobs, served, folder=scratch.path / "kept", bench=bench, port=port
+            wanted,
+            knobs,
+            served,
+            folder=scratch.path / "kept",
+            bench=bench,
+            port=port,
+            asked=first and replace(first, is_right=_any_answer),
         ) as running,
     ):
         try:
-            where = f"{running.url}{served.ready_path}"
-            console.print(f"{stack} serves {served.name} at {where}", markup=False, soft_wrap=True)
+            here = f"{stack} is up at {running.url}"
+            if not wanted.is_own:
+                here = f"{stack} serves {served.name} at {running.url}{served.ready_path}"
+            console.print(here, markup=False, soft_wrap=True)
+            if wanted.protocol == "http" and (wanted.is_own or path):
+                gets = [it for it in asked if it.method == "GET"][:MOST_ASKED]
+                for answer in ask(running.url, gets, system.load, bench.client_socket):
+                    console.print(f"  {_said(answer)}", markup=False, soft_wrap=True)
             console.print(
                 f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"
             )
@@ -88,7 +131,25 @@ def up(
     return Exit.OK
 
 
+def _any_answer(status: int, body: bytes) -> bool:  # noqa: ARG001
+    """Take whatever is answered: to show that is what it was started for."""
+    return True
+
+
+def _said(answer: Answer) -> str:
+    """Say what is answered to a GET: `/items: 200, 1,234 bytes`."""
+    if answer.status is None:
+        return f"{answer.path}: {answer.error}"
+    to = header(dict(answer.headers), "location")
+    leads = f", leads to {to!r:.200}" if to else ""
+    return f"{answer.path}: {answer.status}, {count(answer.body_bytes, 'byte')}{leads}"
+
+
 def _first_site(catalogue: Catalogue, stack: Stack) -> Site:
+    from webdyno.own import OWN_SITE
+
+    if stack.is_own:
+        return catalogue.site(OWN_SITE)
     if fitting := catalogue.sites_for(stack):
         return fitting[0]
     raise Mistake(

@@ -1,6 +1,7 @@
 """The arms of an experiment with everything looked up that it names, ready to be started."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webdyno.definitions import Catalogue
@@ -45,15 +46,7 @@ class PlannedArm:
     @property
     def first_request(self) -> FirstRequest | None:
         """What shows that a system of the user's own is ready: its first GET, if there is one."""
-        first = next((it for it in self.asked if it.method == "GET"), None)
-        if first is None:
-            return None
-        wanted = first.expect.status
-        return FirstRequest(
-            first.path,
-            lambda status, _: status == wanted or status < SERVER_ERROR,
-            self.load.headers if first.headers is None else first.headers,
-        )
+        return first_request(self.asked, self.load)
 
     @property
     def shares(self) -> list[float]:
@@ -62,6 +55,19 @@ class PlannedArm:
             return self.load.shares(len(self.asked))
         total = sum(asked.weight for asked in self.asked)
         return [asked.weight / total for asked in self.asked]
+
+
+def first_request(asked: Sequence[Asked], load: Load) -> FirstRequest | None:
+    """Give what shows that a system is ready that is asked so: its first GET, if there is one."""
+    first = next((it for it in asked if it.method == "GET"), None)
+    if first is None:
+        return None
+    wanted = first.expect.status
+    return FirstRequest(
+        first.path,
+        lambda status, _: status == wanted or status < SERVER_ERROR,
+        load.headers if first.headers is None else first.headers,
+    )
 
 
 def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
