@@ -3,6 +3,8 @@
 import pytest
 
 from audit.texts import ab, audited, found, outputs, recorded, serious
+from webdyno.model.mistake import Mistake
+from webdyno.readers import lines
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -161,6 +163,9 @@ def test_an_output_from_a_page_whose_blanks_are_unbreakable(blank: str) -> None:
         "bench-1  | ",
         "bench_1    | ",
         "2026-11-20T09:12:33.123456789Z stdout F ",
+        "2026-11-20T09:12:33.123456Z 01O ",
+        "\x1b[36mbench-1  | \x1b[0m",
+        "Nov 20 09:12:33 host-7 ab[4711]: ",
         "> > ",
     ],
 )
@@ -178,8 +183,8 @@ def test_a_row_of_a_table_is_no_prefix() -> None:
 
 
 def test_html_around_and_in_an_output() -> None:
-    lines = recorded("ab-404.txt").splitlines()
-    text = "\n".join(f"<code>{line}</code><br>" for line in lines)
+    shown = recorded("ab-404.txt").splitlines()
+    text = "\n".join(f"<code>{line}</code><br>" for line in shown)
     assert serious(text) == {"few-requests-per-connection", "non-2xx"}
 
 
@@ -434,3 +439,23 @@ def test_a_table_of_percentiles_in_boxes() -> None:
     )
     assert outputs(text)[0].percentiles_ms[99.9] == 15
     assert [each.kind for each in audited(text).read] == ["autocannon"]
+
+
+def test_a_setting_above_a_table_says_that_requests_were_pipelined() -> None:
+    table = "| server | req/s |\n|---|---|\n| a | 30541.91 |\n| b | 32489.7 |\n"
+    (finding,) = found("**Pipelining**: 10\n\n" + table, "pipelining")
+    assert (finding.line, finding.severity) == (1, "serious")
+    assert found("**Pipelining**: 1\n\n" + table, "pipelining") == []
+
+
+def test_an_address_in_a_sentence_is_no_command() -> None:
+    text = "We used hey https://github.com/rakyll/hey for it.\n" + recorded("hey.txt")
+    assert outputs(text)[0].host is None
+    assert outputs(text.replace("We used ", "$ "))[0].host == "github.com"
+
+
+def test_a_text_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MOST_CHARACTERS", 100_000)
+    for text in ("x" * 200_000, "x\n" * 100_000):
+        with pytest.raises(Mistake, match="give the part that has the outputs"):
+            audited(text)

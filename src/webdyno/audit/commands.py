@@ -68,6 +68,7 @@ _OPEN = {"vegeta", "zrk"}
 
 _FLAGS = {"k", "q", "r", "v", "l", "b", "L"}
 _PIPELINE = re.compile(r"[\w./-]{0,100}pipelin[\w-]{0,40}\.lua$")
+_PROMPT = re.compile(r"[\s$#>`%\u276f]*(?:[\w.@~:/-]{1,80}[$#>%]\s+)?(?:sudo |npx |\./)?$")
 SEVERAL = 2
 """At least so many requests are sent at once by a script whose depth isn't known."""
 
@@ -87,6 +88,8 @@ def find_command(line: Line) -> Command | None:
     for option, value in _options(dashed, known):
         said |= _said(known[option], option, value)
     said |= _scripted(said.pop("script", ""), dashed)
+    if not said and not _PROMPT.match(line.text[: found.start(1)]):
+        return None  # a sentence with the tool's name and somebody's address
     if found[1] not in {"httperf", "redis-benchmark"}:
         said |= _url(said.pop("url", None), words)
     if not said:

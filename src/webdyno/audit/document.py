@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache
+from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, Pipelined
 from webdyno.audit.tables import Table
 from webdyno.audit.unread import UnreadPart
 from webdyno.readers.output import Command, Output
 
-Item = Output | Table | Command | CountedLoop | PageCache | ClientCpu | UnreadPart
+Item = Output | Table | Command | CountedLoop | PageCache | ClientCpu | Pipelined | UnreadPart
 
 MOST_KEPT = 2000
 """Outputs, tables and so on that are compared with each other: a text of any length is read, and
@@ -25,6 +25,7 @@ class Document:
     loops: list[CountedLoop] = field(default_factory=list)
     page_caches: list[PageCache] = field(default_factory=list)
     client_cpu: list[ClientCpu] = field(default_factory=list)
+    pipelined: list[Pipelined] = field(default_factory=list)
     unread: list[UnreadPart] = field(default_factory=list)
     """What looks like measurements and wasn't read; parts of it may have been after all."""
     left_out: int = 0
@@ -46,6 +47,7 @@ class Document:
             CountedLoop: self.loops,  # type: ignore[dict-item]
             PageCache: self.page_caches,  # type: ignore[dict-item]
             ClientCpu: self.client_cpu,  # type: ignore[dict-item]
+            Pipelined: self.pipelined,  # type: ignore[dict-item]
             UnreadPart: self.unread,  # type: ignore[dict-item]
         }
         return kinds[type(item)]

@@ -34,7 +34,15 @@ class ClientCpu:
     percent: int
 
 
-_WORDS = ("loop", "iter", "turns", "rounds", "cache", "cdn", "varnish", "cloudf", "% ")
+@dataclass(frozen=True)
+class Pipelined:
+    """A setting above figures that says how many requests were sent at once."""
+
+    line: int
+    depth: int
+
+
+_WORDS = ("pipelin", "loop", "iter", "turns", "rounds", "cache", "cdn", "varnish", "cloudf", "% ")
 """A line without any of these says nothing here; the exact patterns are slower."""
 
 _LOOP = re.compile(
@@ -64,16 +72,22 @@ _KERNELS = re.compile(
 )
 """Whose page cache holds files and not answers."""
 
+_PIPELINED = re.compile(
+    r"[\W_]{0,10}pipelin(?:e|ing)(?: factor| depth)?[\s*_`]{0,6}[:=|][\s*_`]{0,6}(\d{1,5})\b",
+    re.IGNORECASE,
+)
 _CLIENT_CPU = re.compile(rf"\b(\d{{1,3}}) ?% ({'|'.join(sorted(OPTIONS))}|wrk2)\b")
 
 
-def hints(line: Line) -> Iterator[CountedLoop | PageCache | ClientCpu]:
+def hints(line: Line) -> Iterator[CountedLoop | PageCache | ClientCpu | Pipelined]:
     """Give what a line of prose or of a program gives away."""
     small = line.text.lower()
     if not any(word in small for word in _WORDS):
         return
     for found in _LOOP.finditer(line.text):
         yield CountedLoop(line.number, found[1].lower(), int(found[2]))
+    if (depth := _PIPELINED.match(line.text)) and int(depth[1]) > 1:
+        yield Pipelined(line.number, int(depth[1]))
     if cache := _cache_in_use(line.text):
         yield PageCache(line.number, cache)
     for found in _CLIENT_CPU.finditer(line.text):

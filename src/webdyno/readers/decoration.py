@@ -30,10 +30,14 @@ _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)
 _LOG = re.compile(
     r"(?:[^\t]{1,100}\t[^\t]{1,100}\t)?"  # job and step, as `gh run view --log` prints them
     rf"(?:{_STAMP}|\[{_STAMP}\] [\w.-]{{1,80}}/[A-Z]{{4,8}}/[\w.]{{1,60}}:)"
-    r"(?: (?:stdout|stderr) [FP])?"
+    r"(?: (?:stdout|stderr) [FP]| \d\d[OE][+ ]?)?"
     r"(?: [A-Z]{4,5} (?:\[[\w-]{1,40}\] )?[\w.]{1,60}:)?(?: |$)"
 )
-"""A time stamp of GitHub Actions, docker or Kubernetes; what Locust and log4j put behind one."""
+"""A time stamp of GitHub Actions, GitLab, docker or Kubernetes; what Locust and log4j add to it."""
+
+_SYSLOG = re.compile(
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,9}\])?: ?"
+)
 
 _LEVEL = re.compile(r"\[(?:INFO|info|DEBUG|debug|stdout)\] ")
 
@@ -77,6 +81,8 @@ def _without_html(text: str) -> str:
 def _without_prefix(text: str) -> str:
     first = text[:1]
     if (first.isdigit() or first == "[" or "\t" in text) and (found := _LOG.match(text)):
+        text = text[found.end() :].lstrip()
+    if ":" in text[9:15] and (found := _SYSLOG.match(text)):
         text = text[found.end() :].lstrip()
     if text[:1] == "[" and (found := _LEVEL.match(text)):
         text = text[found.end() :].lstrip()

@@ -17,6 +17,9 @@ def _few_in_commands(document: Document) -> Iterator[Seen]:
 def _pipelining_commands(document: Document) -> Iterator[Seen]:
     for command in document.commands:
         yield from connections.pipelining_in_command(command)
+    for setting in document.pipelined:
+        what = f"{number(setting.depth)} requests were sent at once over each connection"
+        yield Seen(setting.line, what)
 
 
 def _sequential_commands(document: Document) -> Iterator[Seen]:
