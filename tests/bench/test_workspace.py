@@ -12,7 +12,7 @@ import pytest
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.bench import others_running, removal, sweep, workspace
 from webdyno.bench.removal import remove_tree
-from webdyno.bench.users import ServerUser, open_log, server_user
+from webdyno.bench.users import ServerUser, hand_over, open_log, server_user
 from webdyno.bench.workspace import LOCK, Workspace, home_folder, open_lock
 from webdyno.model.mistake import Trouble
 
@@ -38,6 +38,27 @@ def test_a_folder_that_is_too_deep_for_sockets_is_passed_over(
     assert place not in home.parents
     socket = f"{home}/live/12345678/" + "r" * 30 + "/mariadbd.sock"
     assert len(socket) <= workspace.SOCKET_PATH_BYTES
+
+
+@pytest.mark.parametrize("name", ["a folder", "a#b", "a;b", "a$b", "a'b"])
+def test_a_folder_that_no_configuration_can_name_is_passed_over(
+    place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (place / name).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place / name))
+    assert place not in home_folder().parents
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be given to somebody")
+def test_root_without_capabilities_is_told_which_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chown", refused)
+    with pytest.raises(Trouble, match=r"this root lacks capabilities.*CAP_CHOWN"):
+        hand_over(tmp_path, ServerUser("nobody", 65534, 65534))
 
 
 def test_one_that_others_may_not_enter_is_passed_over(place: Path) -> None:

@@ -55,6 +55,7 @@ def catalogue() -> Catalogue:
         ("load.connections=16 # many", "not '16 # many'"),
         ("load.connections=16]\nx=[1", "line break"),
         (f"title={'[' * 5000}{']' * 5000}", "should"),
+        (f"load.connections={'9' * 5000}", "should be a whole number"),
         (f"{'a.' * 5000}b=1", "should look like KEY=VALUE"),
         ("title=a\tb", "control character"),
         ("generator=siege", "no load generator 'siege'; "),

@@ -33,6 +33,22 @@ def test_a_command_becomes_a_stack(tmp_path: Path) -> None:
     assert service.own.folder == str(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "arm",
+    [
+        {"stack": "conf:\0"},
+        {"stack": "conf:nginx:a\0b"},
+        {"stack": "image:\0"},
+        {"stack": "rev:a\0"},
+        {"stack": CMD, "dir": "\0"},
+        {"stack": "conf:a", "root": "a\0"},
+    ],
+)
+def test_a_nul_is_refused(tmp_path: Path, arm: dict[str, Any]) -> None:
+    with pytest.raises(Mistake, match="NUL"):
+        resolved(tmp_path, {"a": arm, "b": {"stack": "nginx"}})
+
+
 def test_a_command_has_the_knobs_that_are_declared_for_it(tmp_path: Path) -> None:
     knobs: dict[str, Any] = {
         "workers": {"type": "whole", "min": 1, "max": 16},

@@ -152,9 +152,15 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
     It has to lie in a folder of ours. Its own owner comes last, so that he can't enter before.
     """
     if user is not None:
-        for path in everything_below(folder):
-            os.chown(path, user.uid, user.gid, follow_symlinks=False)
-        os.chown(folder, user.uid, user.gid, follow_symlinks=False)
+        try:
+            for path in (*everything_below(folder), folder):
+                os.chown(path, user.uid, user.gid, follow_symlinks=False)
+        except PermissionError:
+            raise Trouble(
+                f"{folder} can't be given to {user.name}, as whom servers run: this root lacks "
+                "capabilities. Run webdyno as an ordinary user, or with CAP_CHOWN, CAP_SETUID, "
+                "CAP_SETGID, CAP_DAC_OVERRIDE and CAP_KILL"
+            ) from None
     folder.chmod(OPEN)
 
 

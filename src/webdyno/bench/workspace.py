@@ -9,6 +9,7 @@ it at its end, kill -9 included. Each new workspace sweeps away those whose make
 
 import fcntl
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ BELOW_HOME_BYTES = 60
 
 A role's name has 24 at most.
 """
+PLAIN = re.compile(r"[\w./+@=,-]+")
 LEAST_FREE_BYTES = 64 * 2**20
 """An empty MariaDB and a small site; below that nothing starts."""
 
@@ -154,6 +156,8 @@ def _temporary_folders() -> Iterator[Path]:
 
 def _fault(place: Path, home: Path) -> str | None:
     """Say why servers can't have their files in a place; None if they can."""
+    if not PLAIN.fullmatch(str(home)):
+        return "has characters in its path that servers' configurations don't take"
     try:
         if not _is_ours_or_free(home):
             return f"has a {home.name} that belongs to another user"

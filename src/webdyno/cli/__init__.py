@@ -90,6 +90,10 @@ def run_command(words: Sequence[str]) -> int:
         if isinstance(end.__context__, BrokenPipeError):
             return _unread()
         raise
+    except Exception as error:  # noqa: BLE001 (a script would take its exit code for a verdict)
+        from webdyno.cli.unforeseen import keep_traceback
+
+        return _complain(keep_traceback(error, next(iter(words), "")), Exit.FAILED)
     return code
 
 

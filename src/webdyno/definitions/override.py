@@ -8,6 +8,9 @@ from webdyno.definitions.value import written_value
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
 
+LONGEST_FLAG = 200
+"""Letters of a flag that messages show."""
+
 FACTORS = "factors"
 REQUESTS = "requests"
 
@@ -28,12 +31,12 @@ class Override(NamedTuple):
 
 def settings(texts: Iterable[str]) -> list[Override]:
     """Read `--set KEY=VALUE`: dotted keys, values as in TOML, anything else is taken as text."""
-    return [_setting(text, f"--set {text}") for text in texts]
+    return [_setting(text, f"--set {text:.{LONGEST_FLAG}}") for text in texts]
 
 
 def factors(texts: Iterable[str]) -> list[Override]:
     """Read `--vary KEY=LEVEL,LEVEL…`: a factor and its levels, values as in TOML."""
-    return [_factor(text, f"--vary {text}") for text in texts]
+    return [_factor(text, f"--vary {text:.{LONGEST_FLAG}}") for text in texts]
 
 
 def overridden(data: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:

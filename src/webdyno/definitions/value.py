@@ -17,7 +17,7 @@ def written_value(text: str, flag: str) -> object:
     try:
         # In brackets of a list nothing but one value can stand: no comment, no second key.
         found = tomllib.loads(f"values = [{text}]")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # ValueError: also an integer of thousands of digits
         return text
     values = found["values"]
     if len(found) > 1 or len(values) != 1 or text.rstrip().endswith(","):

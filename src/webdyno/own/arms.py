@@ -16,6 +16,7 @@ from webdyno.bench.workspace import Workspace
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
+from webdyno.definitions.value import LONGEST_SHOWN
 from webdyno.model.headers import header
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
@@ -177,6 +178,8 @@ class _Resolver:
         if not is_own(stack):
             return stack
         kind, _, text = stack.partition(":")
+        if "\0" in stack:
+            raise Mistake(f"{place.rstrip(':')}: {stack!r:.{LONGEST_SHOWN}} has a NUL in it")
         if not text.strip():
             raise Mistake(
                 f"{place.rstrip(':')}: nothing stands behind {kind}:, docs/own.md shows what can"

@@ -27,7 +27,7 @@ Provide = Callable[[Iterable[Need]], None]
 class OwnKeys(Model):
     """Keys of an arm that only a user's own systems have."""
 
-    dir: str | None = None
+    dir: Text | None = None
     """Where its commands run; relative to the experiment's file, or to where webdyno is called."""
     environment: dict[Variable, Text] = {}
     """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
@@ -41,7 +41,7 @@ class OwnKeys(Model):
     to the load's first GET will do that isn't a failure of the server (5xx)."""
     ready_within: Seconds | None = None
     """It has so long to become ready; 20 s unless given."""
-    root: str | None = None
+    root: Text | None = None
     """`conf:` only: the document root, in the place of what the configuration names."""
 
 
