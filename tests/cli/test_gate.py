@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.cli import run_command
+from webdyno.cli import gate, run_command
 from webdyno.cli.exits import Exit
 from webdyno.cli.tolerances import tolerances
+from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.revisions import Repository, nothing_to_measure
 
@@ -174,3 +175,26 @@ def test_requests_that_are_wrong_are_refused_by_their_line(
     printed = capsys.readouterr().err
     assert f"{repository}/webdyno.toml:4: " in printed
     assert said in printed
+
+
+def test_a_file_of_requests_says_which_endpoints_there_are(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the place of those of webdyno.toml."""
+    seen: list[Experiment] = []
+
+    def measured(_: str, experiment: Experiment, *__: object, **___: object) -> Exit:
+        seen.append(experiment)
+        return Exit.OK
+
+    monkeypatch.setattr(gate, "measure", measured)
+    (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[[requests]]\npath = "/old"\n')
+    (repository / "new.http").write_text("GET /one\n\n###\nGET /two\n")
+    sides = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
+    assert run_command([*sides, "--requests=new.http"]) == Exit.OK, capsys.readouterr().err
+    assert run_command([*sides, "--curl=curl http://localhost/three"]) == Exit.OK
+    assert [it.path for it in seen[0].requests] == ["/one", "/two"]
+    assert len(seen[0].factors["endpoint"]) == 2
+    assert [it.path for it in seen[1].requests] == ["/three"]
+    assert run_command([*sides, "--requests=new.http", "--path=/"]) == Exit.MISTAKE
+    assert "leave it out" in capsys.readouterr().err

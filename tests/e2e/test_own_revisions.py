@@ -49,6 +49,16 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     assert twice.count("rev:HEAD leaves out the changes") == 1
 
 
+def test_what_a_run_leaves_in_a_build_is_told_by_the_next(repository: Path) -> None:
+    app = '[app]\nstart = "date >orders.db; exec {} server.py $PORT"\n'
+    (repository / "webdyno.toml").write_text(app.format(sys.executable))
+    asked = ("duel", "rev:HEAD", "rev:HEAD", *FEW)
+    assert "wrote into its build" not in run_blocks(1, *asked, folder=repository)
+    shutil.rmtree(repository / "run")
+    again = run_blocks(1, *asked, folder=repository)
+    assert "earlier runs wrote into its build: orders.db" in again
+
+
 @pytest.mark.parametrize(
     ("app", "stack", "says"),
     [

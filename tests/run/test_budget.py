@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from math import prod
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.definitions import Catalogue
+from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import plan_points
+from webdyno.own import resolve
 from webdyno.run.budget import (
     OWN_S,
     foretell,
@@ -129,6 +131,18 @@ def test_more_services_take_longer_to_start() -> None:
     arms = {"a": {"stack": "nginx-phpfpm"}, "b": {"stack": "nginx"}}
     php = EXPERIMENT.model_validate(EXPERIMENT.model_dump() | {"arms": arms})
     assert least_s(php, CATALOGUE) > least_s(EXPERIMENT, CATALOGUE)
+
+
+def test_an_application_of_ones_own_takes_longer_to_start_and_nobody_knows_how_long() -> None:
+    arms = {"one": {"stack": "cmd:./a $PORT"}, "two": {"stack": "cmd:./b $PORT"}}
+    told = CommandLine({"title": "t", "question": "q", "arms": arms}, {})
+    draft, catalogue = resolve(
+        Draft.of(told, []), CATALOGUE, Path.cwd(), lambda _: None, lambda _: None
+    )
+    own = draft.checked(catalogue)
+    assert least_s(own, catalogue) > least_s(with_budget(30), CATALOGUE)
+    own = own.model_copy(update={"measure": own.measure.model_copy(update={"budget_s": 1.0})})
+    assert "or more where a start takes longer than" in foretell(own, catalogue)
 
 
 def test_a_first_block_that_took_longer_is_told() -> None:

@@ -1,6 +1,6 @@
 """`webdyno gate`: is this revision worse than that one? For people, and for CI."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
-from webdyno.cli.experiment_flags import THIS_BENCH, BenchFlags
+from webdyno.cli.experiment_flags import NO_TRAFFIC, THIS_BENCH, BenchFlags, TrafficFlags
 from webdyno.cli.flags import (
     AS_USUAL,
     Budget,
@@ -35,6 +35,7 @@ from webdyno.definitions.experiment import Source
 from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
+from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request, endpoints_of
 from webdyno.run.folder import RunFolder
 
@@ -80,6 +81,7 @@ def gate(
     same_bodies: SameBodies = False,
     budget: Budget = None,
     set_: Settings = (),
+    traffic: TrafficFlags = NO_TRAFFIC,
     bench: BenchFlags = THIS_BENCH,
     ci: CiFlags = NOTHING,
     out: Out = None,
@@ -102,11 +104,17 @@ def gate(
 
         webdyno gate --base v1.2 --head v1.3 --path / --path /search --worse-than cpu=3%
 
+        webdyno gate --requests shop.http
+
         webdyno gate --write results     # gate.md, junit.xml and others
     """
     from webdyno.own import Project, SpokenOfProject
     from webdyno.report.gate import print_gate
 
+    if path and traffic.given:
+        raise Mistake(
+            f"--path {path[0]}: --curl, --har and --requests say what is asked for; leave it out"
+        )
     tolerated = tolerances(worse_than)
     earlier = read_baseline(ci.baseline) if ci.baseline else None
     catalogue = Catalogue.load(catalog)
@@ -121,9 +129,12 @@ def gate(
         return GATE_EXITS[answer.answer]
     served = site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())
-    spoken = _experiment(old, new, path, served, tolerated, project)
+    asked = traffic.overrides()
+    endpoints = _endpoints(asked, None if path else project)
+    spoken = _experiment(old, new, path, served, tolerated, project, endpoints)
     source: Source = SpokenOfProject(spoken, project) if project else spoken
     overrides = [
+        *asked,
         *_budget(budget),
         *compared_bodies(ignore, same=same_bodies),
         *bench.overrides(),
@@ -227,6 +238,7 @@ def _experiment(
     site: str,
     worse_than: dict[str, float],
     project: "Project | None",
+    endpoints: Sequence[str],
 ) -> CommandLine:
     decided = {"decide_on": next(iter(worse_than)), "budget_s": BUDGET_S}
     measured = project.file.data.get("measure", {}) if project else {}
@@ -243,9 +255,8 @@ def _experiment(
         "same_bodies": False,
         "measure": {key: value for key, value in decided.items() if key not in measured},
     }
-    endpoints = [] if paths or not project else _endpoints_of(project)
     if len(endpoints) > 1:
-        data["factors"] = {"endpoint": endpoints}
+        data["factors"] = {"endpoint": list(endpoints)}
     elif len(paths) > 1:
         data["factors"] = {"load.paths": [[each] for each in dict.fromkeys(paths)]}
     elif paths:
@@ -262,16 +273,23 @@ def _experiment(
     return CommandLine(data, flags)
 
 
-def _endpoints_of(project: "Project") -> list[str]:
-    """Name what `[[requests]]` asks for; raise Mistake, with the line, where that isn't right."""
+def _endpoints(asked: Sequence[Override], project: "Project | None") -> list[str]:
+    """Name what the flags ask for, or else what `[[requests]]` of webdyno.toml does.
+
+    Raise Mistake, with the flag or the line, where that isn't right.
+    """
+    given = next((it for it in asked if it.key == (REQUESTS,)), None)
+    if given is not None:
+        return _names(given.value, lambda _: given.flag)
+    if project is None:
+        return []
     file = project.file
-    written = file.data.get(REQUESTS, [])
+    return _names(file.data.get(REQUESTS, []), lambda where: file.place((REQUESTS, *where)))
 
-    def request(number: int, table: dict[str, Any]) -> Request:
-        return build(Request, table, lambda where: file.place((REQUESTS, number, *where)))
 
+def _names(written: object, place: Callable[[KeyPath], str]) -> list[str]:
     requests = [
-        request(number, table)
+        build(Request, table, lambda where, number=number: place((number, *where)))  # type: ignore[misc]
         for number, table in enumerate(written if isinstance(written, list) else [])
         if isinstance(table, dict)  # else whoever checks the experiment says so
     ]

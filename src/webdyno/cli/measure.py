@@ -11,6 +11,7 @@ from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.first_look import without_unlike
 from webdyno.cli.flags import RunFlags, Telling
+from webdyno.cli.lasting_state import state_that_stays
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
@@ -55,6 +56,8 @@ def measure(
     limits = _limits(run.fail_on, experiment)
     _provide(experiment, catalogue, out or Path("the new run"), yes=run.yes)
     experiment = without_unlike(experiment, catalogue, yes=run.yes)
+    if said := state_that_stays(experiment, catalogue):
+        tell(said)
     from webdyno.run.budget import foretell
     from webdyno.run.session import begin_run
 

@@ -25,7 +25,9 @@ DONE = "built"
 """The file that tells that a build is complete."""
 WITHIN_S = 3600.0
 KEPT_FOR_S = 30 * 86_400
-SHOWN_LINES, SHOWN_IGNORED = 25, 8
+SHOWN_LINES, SHOWN_IGNORED, SHOWN_WRITTEN = 25, 8, 3
+CACHES = ("/__pycache__/", "/.cache/", "/cache/", ".log", ".pid")
+"""Parts of names of files that no answer should depend on."""
 REPOSITORY = "REPOSITORY"
 """The variable that tells a build where the user's own working tree is."""
 SHOWN_BYTES = 16_384
@@ -64,6 +66,12 @@ def built(
         _sweep(repository)
         if not (kept / DONE).is_file():
             _build(repository, revision, recipe, kept, name, tell)
+        elif written := _written_since(repository.user, kept):
+            tell(
+                f"{name}: earlier runs wrote into its build: {written}. Its next start finds "
+                f"that; prepare or [state] before_block can put it back, and rm -rf {kept} has it "
+                "built again"
+            )
         run_as(repository.user, ["touch", kept])
     finally:
         os.close(lock)
@@ -97,6 +105,18 @@ def _build(
         _run(recipe, folder, repository, kept, f"{name} ({revision.text})")
         tell(f"built {name} in {duration(time.monotonic() - began)}")
     must(run_as(user, ["touch", kept / DONE]), f"{kept} can't be written")
+
+
+def _written_since(user: ServerUser | None, kept: Path) -> str | None:
+    """Name some of the files in a build that are newer than itself; caches and logs aside."""
+    files = kept / "files"
+    found = run_as(user, ["find", files, "-type", "f", "-newer", kept / DONE]).stdout
+    inside = [f"/{Path(it).relative_to(files)}" for it in found.splitlines() if it]
+    names = sorted(it[1:] for it in inside if not any(part in it for part in CACHES))
+    if not names:
+        return None
+    more = f" and {len(names) - SHOWN_WRITTEN} more" if len(names) > SHOWN_WRITTEN else ""
+    return ", ".join(names[:SHOWN_WRITTEN]) + more
 
 
 def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name: str) -> None:

@@ -12,6 +12,7 @@ from webdyno.model.experiment import Experiment, Level
 from webdyno.model.format import count, duration
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
+from webdyno.model.service import Service
 from webdyno.run.pilot import looked_at, needs_pilot
 
 OWN_S = 2.0
@@ -24,6 +25,9 @@ about."""
 START_S = 0.2
 """What it takes to start a service, to read counters around its slots and to stop it, about: 0.15 s
 for nginx or Apache, 0.4 s for PHP with MariaDB, with one CPU for the servers."""
+
+OWN_START_S = 1.2
+"""The same of a user's own program or container: from 0.1 s for Go to tens of seconds for a JVM."""
 
 PILOT_S = 2.4
 """What it takes to look at an arm alone, its start left out, about."""
@@ -71,14 +75,26 @@ def point_s(experiment: Experiment, catalogue: Catalogue, blocks: int | None = N
         warmup_s + slots * _slot_s(experiment.load_of(arm), lead_in_s + slot_s)
         for arm in experiment.arms
     )
-    starts_s = START_S * sum(
-        len(catalogue.stack(arm.stack).with_services(site.services).services)
+    starts_s = sum(
+        OWN_START_S if _is_started_own(role.service) else START_S
         for name, arm in experiment.arms.items()
         for site in [catalogue.site(experiment.site_of(name))]
+        for role in catalogue.stack(arm.stack).with_services(site.services).services.values()
     )
     share = len(looked_at(experiment)) / len(experiment.arms)
     pilots_s = share * (starts_s + len(experiment.arms) * PILOT_S) if piloted else 0.0
     return pilots_s + blocks * (starts_s + loads_s)
+
+
+def _is_started_own(service: Service) -> bool:
+    return service.own is not None and not service.runs_already
+
+
+def _starts_own(experiment: Experiment, catalogue: Catalogue) -> bool:
+    """Whether an arm is an application whose start nobody knows."""
+    points = plan_points(experiment)
+    stacks = (catalogue.stack(it.stack) for plan in points for it in plan.experiment.arms.values())
+    return any(_is_started_own(it.services[it.front].service) for it in stacks)
 
 
 def _slot_s(load: Load, usual_s: float) -> float:
@@ -97,12 +113,14 @@ def foretell(experiment: Experiment, catalogue: Catalogue) -> str:
     """Say before the start how long a run takes, and which budget would do if its own doesn't."""
     least, budget_s = round(least_s(experiment, catalogue)), experiment.measure.budget_s
     points = len(plan_points(experiment))
+    own = _starts_own(experiment, catalogue)
+    more = f", or more where a start takes longer than {OWN_START_S:g} s" if own else ""
     what = f"{count(blocks_needed(experiment), 'block')} of {len(experiment.arms)} arms"
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE):
         return (
             f"takes about {duration(least)} ({what}): its budget of {duration(budget_s)} is too "
-            f"short for a verdict; it goes on all the same. --budget {least}s would do"
+            f"short for a verdict; it goes on all the same. --budget {least}s would do{more}"
         )
     to_most = f" to {duration(budget_s)}" if least < budget_s else ""
     takes = f"takes about {duration(least)}{to_most} ({what}), longer only where blocks are spoilt"

@@ -1,0 +1,33 @@
+"""Requests that write, where nothing puts back what they wrote."""
+
+from pathlib import Path
+from typing import Any
+
+from webdyno.cli.lasting_state import state_that_stays
+from webdyno.cli.own_systems import checked_with_own
+from webdyno.definitions import Catalogue, CommandLine, Draft
+
+POST: list[dict[str, Any]] = [{"path": "/items", "method": "POST", "json": {"a": 1}}, {"path": "/"}]
+STACK = "cmd:./server --port $PORT"
+
+
+def told(folder: Path, requests: list[dict[str, Any]], **more: object) -> str | None:
+    (folder / "server").write_text("")
+    keys = {key: more.pop(key) for key in ("prepare",) if key in more}
+    arms = {"one": {"stack": STACK, **keys}, "two": {"stack": STACK, **keys}}
+    data = {"title": "t", "question": "q?", "arms": arms, "requests": requests}
+    draft = Draft.of(CommandLine({**data, **more}, {}), [])
+    return state_that_stays(*checked_with_own(draft, Catalogue.load(), folder, yes=True))
+
+
+def test_what_a_post_leaves_behind_is_told(tmp_path: Path) -> None:
+    said = told(tmp_path, POST)
+    assert said
+    assert said.startswith("POST /items may write")
+    assert "before_block" in said
+
+
+def test_reading_or_putting_back_needs_no_word(tmp_path: Path) -> None:
+    assert told(tmp_path, POST[1:]) is None
+    assert told(tmp_path, POST, state={"before_block": ["git checkout db.json"]}) is None
+    assert told(tmp_path, POST, prepare="./reset") is None
