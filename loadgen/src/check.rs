@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::http1::head::SWITCHING;
 use crate::order::Expect;
 use crate::record::Failure;
 
@@ -13,7 +14,8 @@ impl Expect {
     /// was read in full.
     pub fn judge(&self, status: u16, body_bytes: u64, hash: Option<Sha256>) -> Option<Failure> {
         let status_is_right = match &self.status {
-            None => (200..300).contains(&status),
+            // 101 is malformed unless it was asked for.
+            None => status == SWITCHING || (200..300).contains(&status),
             Some(right) => right.contains(&status),
         };
         if !status_is_right {

@@ -27,7 +27,8 @@ pub struct Message {
 impl Message {
     /// Errors name the part of the request that is wrong.
     pub fn new(request: &Request, target: &Target) -> Result<Message, String> {
-        let authority = request.header("host").unwrap_or(&target.host);
+        let host = request.header("host").filter(|host| !host.is_empty());
+        let authority = host.unwrap_or(&target.host);
         let uri = Uri::builder()
             .scheme(if target.secure { "https" } else { "http" })
             .authority(authority)
@@ -37,7 +38,8 @@ impl Message {
         let method = Method::from_bytes(request.method.as_bytes())
             .map_err(|error| format!("method: {error}"))?;
         let mut head = http::Request::builder().version(Version::HTTP_2).method(method).uri(uri);
-        for (name, value) in request.headers.iter().filter(|(n, _)| !n.eq_ignore_ascii_case("host"))
+        for (name, value) in
+            request.given_headers().filter(|(n, _)| !n.eq_ignore_ascii_case("host"))
         {
             let (name, value) = field(name, value)?;
             head = head.header(name, value);

@@ -9,6 +9,7 @@ pub mod check;
 pub mod cli;
 pub mod clock;
 pub mod engine;
+mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod order;

@@ -57,12 +57,12 @@ impl Target {
             return Err(format!("{url:?} has spaces or control characters; percent-encode them"));
         }
         let url = url.split('#').next().unwrap_or_default();
-        if let Some(rest) = url.strip_prefix("http+unix://") {
-            return unix(rest);
-        }
-        let (secure, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
-            (Some(rest), _) => (false, rest),
-            (_, Some(rest)) => (true, rest),
+        // The case of a scheme says nothing (RFC 3986 section 3.1).
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let secure = match scheme.to_ascii_lowercase().as_str() {
+            "http+unix" => return unix(rest),
+            "http" => false,
+            "https" => true,
             _ => {
                 let message = "does not begin with http://, https:// or http+unix://";
                 return Err(format!("{url:?} {message}"));
@@ -72,6 +72,12 @@ impl Target {
         if host.is_empty() {
             return Err("the host is missing; write http://127.0.0.1:8080/".into());
         }
+        if !host.is_ascii() {
+            let remedy = "write it with xn-- (Punycode)";
+            return Err(format!(
+                "the host {host:?} has letters that resolvers don't take; {remedy}"
+            ));
+        }
         if host.contains('@') {
             let remedy = "give an Authorization header";
             return Err(format!("a user name in the URL is not supported; {remedy}"));
@@ -79,7 +85,7 @@ impl Target {
         Ok(Target {
             host: host.to_owned(),
             path,
-            origin: url[..url.len() - rest.len() + host.len()].to_owned(),
+            origin: format!("{}://{host}", scheme.to_ascii_lowercase()),
             secure,
             socket: None,
         })
@@ -182,6 +188,8 @@ mod tests {
         let (target, address) = parse("http://127.0.0.1?x");
         assert_eq!((address.as_str(), target.path.as_str()), ("127.0.0.1:80", "/?x"));
         assert_eq!(parse("http://[::1]").1, "[::1]:80");
+        let (target, _) = parse("HTTPS://[::1]/x");
+        assert_eq!((target.secure, target.origin.as_str()), (true, "https://[::1]"));
         let (target, address) = parse("https://[::1]/x");
         assert_eq!((address.as_str(), target.secure), ("[::1]:443", true));
         assert_eq!((target.host_name(), target.origin.as_str()), ("::1", "https://[::1]"));
@@ -206,7 +214,16 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong() {
-        for bad in ["", "x", "http://", "http://a b/", "http+unix://x/y", "http://a@127.0.0.1/"] {
+        for bad in [
+            "",
+            "x",
+            "http://",
+            "ftp://127.0.0.1/",
+            "http://exämple.org/",
+            "http://a b/",
+            "http+unix://x/y",
+            "http://a@127.0.0.1/",
+        ] {
             assert!(Target::parse(bad).is_err(), "{bad:?}");
         }
         let port = Target::parse("http://127.0.0.1:99999/").expect("well formed");

@@ -65,7 +65,13 @@ pub fn cpus(text: &str) -> Result<CpuList, String> {
         if first > last || last > 4096 {
             return Err(wrong());
         }
-        cpus.extend(first..=last);
+        for cpu in first..=last {
+            // Two threads on one CPU would keep each other from it.
+            if cpus.contains(&cpu) {
+                return Err(format!("{text:?} names CPU {cpu} twice"));
+            }
+            cpus.push(cpu);
+        }
     }
     Ok(CpuList(cpus))
 }
@@ -146,6 +152,7 @@ mod tests {
     #[test]
     fn lists_of_cpus() {
         assert_eq!(cpus("0,2-3"), Ok(CpuList(vec![0, 2, 3])));
+        assert!(cpus("0-2,1").is_err_and(|why| why.contains("CPU 1 twice")));
         for bad in ["", "a", "3-2", "1,", "0-99999"] {
             assert!(cpus(bad).is_err(), "{bad}");
         }

@@ -48,15 +48,23 @@ struct Server<'a> {
     epoll: std::os::fd::OwnedFd,
     /// By descriptor.
     connections: Vec<Option<Connection>>,
+    /// No file may be opened any more: nothing is accepted until a connection ends.
+    is_full: bool,
     buffer: Vec<u8>,
 }
 
 impl<'a> Server<'a> {
     fn new(listener: &'a TcpListener, answer: &'a Answer) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let key = epoll::EventData::new_u64(listener.as_raw_fd() as u64);
-        epoll::add(&epoll, listener, key, epoll::EventFlags::IN)?;
-        Ok(Server { listener, answer, epoll, connections: Vec::new(), buffer: vec![0; READ_BYTES] })
+        let (connections, buffer) = (Vec::new(), vec![0; READ_BYTES]);
+        let server = Server { listener, answer, epoll, connections, is_full: false, buffer };
+        server.listen()?;
+        Ok(server)
+    }
+
+    fn listen(&self) -> io::Result<()> {
+        let key = epoll::EventData::new_u64(self.listener.as_raw_fd() as u64);
+        Ok(epoll::add(&self.epoll, self.listener, key, epoll::EventFlags::IN)?)
     }
 
     fn run(&mut self) -> io::Result<()> {
@@ -73,16 +81,23 @@ impl<'a> Server<'a> {
                 if key == self.listener.as_raw_fd() as usize {
                     self.accept()?;
                 } else {
-                    self.go_on(key);
+                    self.go_on(key)?;
                 }
             }
         }
     }
 
     fn accept(&mut self) -> io::Result<()> {
-        while let Ok(socket) =
-            accept_with(self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
-        {
+        loop {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let socket = match accept_with(self.listener, flags) {
+                Ok(socket) => socket,
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    self.is_full = true;
+                    return Ok(epoll::delete(&self.epoll, self.listener)?);
+                }
+                Err(_) => return Ok(()),
+            };
             let stream = TcpStream::from(socket);
             let key = stream.as_raw_fd() as usize;
             let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
@@ -93,17 +108,20 @@ impl<'a> Server<'a> {
             }
             self.connections[key] = Some(Connection::new(stream));
             // The request has often come along with the connection.
-            self.go_on(key);
+            self.go_on(key)?;
         }
-        Ok(())
     }
 
-    fn go_on(&mut self, key: usize) {
-        let Some(place) = self.connections.get_mut(key) else { return };
-        let Some(connection) = place else { return };
+    fn go_on(&mut self, key: usize) -> io::Result<()> {
+        let Some(place) = self.connections.get_mut(key) else { return Ok(()) };
+        let Some(connection) = place else { return Ok(()) };
         if connection.go_on(self.answer, &mut self.buffer) == Progress::Over {
             *place = None;
+            if std::mem::take(&mut self.is_full) {
+                return self.listen();
+            }
         }
+        Ok(())
     }
 }
 
@@ -116,6 +134,8 @@ const LARGE_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct Answer {
     bytes: Vec<u8>,
+    /// Of these, what HEAD gets.
+    head_bytes: usize,
     /// The same in a file in memory, if it is large.
     file: Option<File>,
 }
@@ -127,6 +147,7 @@ impl Answer {
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {body_bytes}\r\n\r\n"
         );
         let mut bytes = head.into_bytes();
+        let head_bytes = bytes.len();
         bytes.resize(bytes.len() + body_bytes, b'0');
         let file = if bytes.len() >= LARGE_BYTES {
             let mut file = File::from(memfd_create("answer", MemfdFlags::CLOEXEC)?);
@@ -135,7 +156,7 @@ impl Answer {
         } else {
             None
         };
-        Ok(Answer { bytes, file })
+        Ok(Answer { bytes, head_bytes, file })
     }
 }
 
@@ -149,8 +170,11 @@ enum Progress {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    /// The beginning of a request whose end hasn't come.
-    unfinished: Vec<u8>,
+    /// The head of a request that isn't a plain GET in one piece, until its end has come.
+    head: Vec<u8>,
+    /// Of its body, what hasn't come.
+    body_left: usize,
+    asks_head: bool,
     /// Bytes of the answer under way that are sent; nothing when a request is waited for.
     sent_bytes: Option<usize>,
     close: bool,
@@ -158,7 +182,14 @@ struct Connection {
 
 impl Connection {
     fn new(stream: TcpStream) -> Connection {
-        Connection { stream, unfinished: Vec::new(), sent_bytes: None, close: false }
+        Connection {
+            stream,
+            head: Vec::new(),
+            body_left: 0,
+            asks_head: false,
+            sent_bytes: None,
+            close: false,
+        }
     }
 
     /// Reads and writes as far as it goes now.
@@ -173,15 +204,16 @@ impl Connection {
     }
 
     fn advance(&mut self, answer: &Answer, buffer: &mut [u8]) -> io::Result<Progress> {
-        if self.sent_bytes.is_none() {
+        while self.sent_bytes.is_none() {
             let bytes = self.stream.read(buffer)?;
             if bytes == 0 {
                 return Ok(Progress::Over);
             }
             self.take_in(&buffer[..bytes]);
         }
-        while let Some(sent_bytes) = self.sent_bytes.filter(|&sent| sent < answer.bytes.len()) {
-            self.sent_bytes = Some(sent_bytes + self.send(answer, sent_bytes)?);
+        let end = if self.asks_head { answer.head_bytes } else { answer.bytes.len() };
+        while let Some(sent_bytes) = self.sent_bytes.filter(|&sent| sent < end) {
+            self.sent_bytes = Some(sent_bytes + self.send(answer, sent_bytes, end)?);
         }
         if self.close && self.sent_bytes.is_some() {
             return Ok(Progress::Over);
@@ -191,28 +223,32 @@ impl Connection {
     }
 
     fn take_in(&mut self, bytes: &[u8]) {
-        if self.unfinished.is_empty() && bytes.ends_with(HEAD_END) {
-            self.begin_answer(asks_to_close(bytes));
+        let begins = self.head.is_empty() && self.body_left == 0;
+        if begins && bytes.starts_with(b"GET ") && bytes.ends_with(HEAD_END) {
+            (self.close, self.asks_head) = (asks_to_close(bytes), false);
+            self.sent_bytes = Some(0);
             return;
         }
-        self.unfinished.extend_from_slice(bytes);
-        if self.unfinished.ends_with(HEAD_END) {
-            self.begin_answer(asks_to_close(&self.unfinished));
-            self.unfinished.clear();
+        if self.body_left > 0 {
+            self.body_left = self.body_left.saturating_sub(bytes.len());
+        } else {
+            self.head.extend_from_slice(bytes);
+            let Some(at) = memmem::find(&self.head, HEAD_END) else { return };
+            let end = at + HEAD_END.len();
+            let head = &self.head[..end];
+            (self.close, self.asks_head) = (asks_to_close(head), head.starts_with(b"HEAD "));
+            self.body_left = content_length(head).saturating_sub(self.head.len() - end);
+            self.head.clear();
         }
+        self.sent_bytes = (self.body_left == 0).then_some(0);
     }
 
-    fn begin_answer(&mut self, close: bool) {
-        self.close = close;
-        self.sent_bytes = Some(0);
-    }
-
-    fn send(&mut self, answer: &Answer, from: usize) -> io::Result<usize> {
+    fn send(&mut self, answer: &Answer, from: usize, end: usize) -> io::Result<usize> {
         match &answer.file {
-            None => self.stream.write(&answer.bytes[from..]),
+            None => self.stream.write(&answer.bytes[from..end]),
             Some(file) => {
                 let mut offset = from as u64;
-                let left = answer.bytes.len() - from;
+                let left = end - from;
                 Ok(sendfile(&self.stream, file, Some(&mut offset), left)?)
             }
         }
@@ -221,4 +257,14 @@ impl Connection {
 
 fn asks_to_close(head: &[u8]) -> bool {
     memmem::find(head, b"\r\nConnection: close\r\n").is_some()
+}
+
+fn content_length(head: &[u8]) -> usize {
+    let name = b"content-length:";
+    let lines = head.split(|byte| *byte == b'\n');
+    let mut named = lines.filter(|line| {
+        line.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+    });
+    let value = named.next().map(|line| line[name.len()..].trim_ascii());
+    value.and_then(|digits| str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
 }

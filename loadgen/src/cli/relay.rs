@@ -19,8 +19,13 @@ pub struct Args {
     #[arg(long, value_parser = units::seconds::<{ units::DAY_S }>, value_name = "TIME", default_value = "0")]
     delay: f64,
     /// Share of packets that get lost, each way, 0 to 1
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = 0.0, value_parser = share)]
     loss: f64,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| (0.0..=1.0).contains(value));
+    value.ok_or_else(|| format!("{text:?} is not a number from 0 to 1"))
 }
 
 pub fn main(args: &Args) -> Result<u8, Stop> {

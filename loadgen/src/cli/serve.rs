@@ -33,9 +33,9 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     let (mut engine, interrupt) =
         signals::engine(args.cpus.as_ref(), args.threads.unwrap_or(1), &idle)
             .map_err(|error| error.to_string())?;
-    for line in io::stdin().lock().lines() {
+    for line in io::stdin().lock().split(b'\n') {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
-        if line.trim().is_empty() {
+        if line.trim_ascii().is_empty() {
             continue;
         }
         idle.store(false, Ordering::SeqCst);
@@ -48,15 +48,16 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     Ok(OK)
 }
 
-fn answer(engine: &mut Engine, line: &str) -> String {
+fn answer(engine: &mut Engine, line: &[u8]) -> String {
     match slot(engine, line) {
         Ok(result) => text(&result),
         Err(error) => text(&json!({"schema": SCHEMA, "id": error.id, "error": error.message})),
     }
 }
 
-fn slot(engine: &mut Engine, line: &str) -> Result<SlotResult, OrderError> {
-    let order = parse(line)?;
+fn slot(engine: &mut Engine, line: &[u8]) -> Result<SlotResult, OrderError> {
+    let wrong = |error| OrderError { id: None, message: format!("the order is no text: {error}") };
+    let order = parse(str::from_utf8(line).map_err(wrong)?)?;
     let id = order.id.clone();
     let fail = |message: String| OrderError { id: Some(id.clone()), message };
     let plan = Arc::new(Plan::new(order).map_err(&fail)?);

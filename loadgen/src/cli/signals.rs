@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the slot ends, and what was measured so far is printed.
+//! Ctrl-C, SIGTERM and a terminal that is closed: the slot ends, and what was measured so far is printed.
 
 use std::io;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::engine::Engine;
@@ -32,7 +32,7 @@ pub fn engine(
 /// Where nothing runs that could end by itself (`idle`) the process ends at once, and at a second
 /// signal if the first one brings nothing about, such as when the result can't be written.
 fn watch(interrupt: Arc<AtomicBool>, idle: Arc<AtomicBool>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         signals.forever().next();
         interrupt.store(true, Ordering::SeqCst);

@@ -99,6 +99,8 @@ pub struct Asks {
     /// taken for the last of them.
     free: VecDeque<usize>,
     held: Option<Ask>,
+    /// HTTP/2: when it was looked last, none of the free lanes could send what was due.
+    is_blocked: bool,
     start_ns: u64,
     /// What is due from here on is not asked.
     end_ns: u64,
@@ -111,6 +113,7 @@ impl Asks {
             active: lanes,
             free: VecDeque::new(),
             held: None,
+            is_blocked: false,
             start_ns: 0,
             end_ns: u64::MAX,
         }
@@ -215,17 +218,31 @@ impl Asks {
         self.held?.due_ns
     }
 
+    /// The request that was taken, an index into the plan's, and whether no lane could send it when
+    /// it was looked last.
+    pub fn held(&self) -> Option<(usize, bool)> {
+        self.held.map(|ask| (ask.request, self.is_blocked))
+    }
+
     /// The request that is due now, and the lane for it; `can` tells which lanes could send one.
+    /// Where none could before, one could at the earliest at `room_ns`.
     pub fn next_due(
         &mut self,
         now_ns: u64,
+        room_ns: u64,
         can: impl FnMut(&usize) -> bool,
     ) -> Option<(usize, Ask)> {
         let is_due = |due_ns: u64| due_ns <= now_ns && due_ns < self.end_ns;
-        let ask = self.held.filter(|ask| ask.due_ns.is_none_or(is_due))?;
-        let place = self.free.iter().rposition(can)?;
+        let mut ask = self.held.filter(|ask| ask.due_ns.is_none_or(is_due))?;
+        let Some(place) = self.free.iter().rposition(can) else {
+            self.is_blocked = true;
+            return None;
+        };
         let lane = self.free.remove(place)?;
         self.held = None;
+        if std::mem::take(&mut self.is_blocked) {
+            ask.ready_ns = ask.ready_ns.max(room_ns);
+        }
         Some((lane, ask))
     }
 
@@ -258,7 +275,7 @@ mod tests {
 
     fn next_lane(asks: &mut Asks, now_ns: u64, can: impl FnMut(&usize) -> bool) -> Option<usize> {
         asks.take(now_ns, 0);
-        asks.next_due(now_ns, can).map(|(lane, _)| lane)
+        asks.next_due(now_ns, 0, can).map(|(lane, _)| lane)
     }
 
     #[test]
@@ -278,6 +295,9 @@ mod tests {
         asks.wait(1, false);
         assert_eq!(next_lane(&mut asks, 1, |lane| *lane == 0), Some(0));
         assert_eq!(next_lane(&mut asks, 1, |_| false), None);
+        // It isn't the client's lag that there was no room.
+        let (_, ask) = asks.next_due(9, 7, |_| true).expect("room");
+        assert_eq!((ask.due_ns, ask.ready_ns), (Some(0), 7));
     }
 
     #[test]

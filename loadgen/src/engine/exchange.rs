@@ -95,7 +95,7 @@ pub enum Received {
     Lost(io::Error),
 }
 
-/// Cookies of one connection, and the request that carries them.
+/// Cookies of one user, and the request that carries them.
 #[derive(Debug, Default)]
 struct Cookies {
     jar: CookieJar,
@@ -125,10 +125,20 @@ impl Exchange {
         self.first_byte_ns = 0;
         self.last = last;
         self.hash = hash;
-        self.response.reset(request.is_head, cookies);
-        if let Some(cookies) = &mut self.cookies {
-            cookies.request = request.rendered.with_cookies(last, &cookies.jar);
+        self.response.reset(request.asked, cookies);
+        match &mut self.cookies {
+            Some(kept) if cookies => {
+                kept.request = request.rendered.with_cookies(last, &kept.jar);
+            }
+            Some(_) => self.cookies = None,
+            None => {}
         }
+    }
+
+    /// Makes ready for another connection; its user keeps the cookies.
+    pub fn renew(&mut self) {
+        let cookies = self.cookies.take();
+        *self = Exchange { cookies, ..Exchange::default() };
     }
 
     /// Writes what is left of the request.
@@ -216,6 +226,8 @@ impl Exchange {
         };
         let received = match self.response.feed(&scratch.read[..count], &mut memory.head, sink) {
             Err(malformed) => Received::Malformed(malformed),
+            // What follows is another protocol.
+            Ok(_) if self.response.is_upgraded() => Received::Answer,
             Ok(used) if used < count => Received::Malformed(Malformed::Surplus),
             Ok(_) if !self.response.is_done() => Received::Part { drained },
             Ok(_) if !drained && self.more_follows(wire, scratch) => {

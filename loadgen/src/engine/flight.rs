@@ -45,6 +45,8 @@ pub struct Answer {
     pub body_bytes: u64,
     /// Given when the body was to be checked.
     pub hash: Option<Box<Sha256>>,
+    /// What gRPC says went wrong, though the status is fine.
+    pub rpc_failure: Option<String>,
     pub first_byte_ns: u64,
     pub done_ns: u64,
 }

@@ -110,7 +110,8 @@ fn check_sources(given: &[IpAddr], targets: &[&[Address]]) -> Result<(), String>
     Ok(())
 }
 
-fn suits(source: &IpAddr, target: &Address) -> bool {
+/// The target can be reached from there.
+pub fn suits(source: &IpAddr, target: &Address) -> bool {
     matches!(target, Address::Tcp(address) if address.is_ipv4() == source.is_ipv4())
 }
 

@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::flight::{Answer, Flight};
 use super::wire::{Got, Wire};
+use crate::grpc::Rpc;
 use crate::http2::{Message, Trouble};
 
 /// Flow control windows as Chrome has them, so that it isn't them that limit a server nearby.
@@ -220,12 +221,13 @@ impl Link {
         None
     }
 
-    /// Gives up a request that was sent by `sent_ns` and whose answer is lacking; its stream is
-    /// cancelled.
-    pub fn next_late(&mut self, sent_ns: u64) -> Option<Flight> {
+    /// Gives up the requests that were sent by `sent_ns` and whose answers are lacking; their streams
+    /// are cancelled.
+    pub fn take_late(&mut self, sent_ns: u64) -> Vec<Flight> {
         let is_late = |stream: &Stream| stream.flight.sent_ns <= sent_ns;
-        let number = self.streams.iter().position(|stream| stream.as_ref().is_some_and(is_late))?;
-        self.take(number)
+        let late = |number: &usize| self.streams[*number].as_ref().is_some_and(is_late);
+        let late = Vec::from_iter((0..self.streams.len()).filter(late));
+        late.into_iter().filter_map(|number| self.take(number)).collect()
     }
 
     pub fn flights(&self) -> impl Iterator<Item = &Flight> {
@@ -271,6 +273,8 @@ struct Reading {
     /// Bytes of the body by Content-Length, where they must come.
     announced: Option<u64>,
     bytes: u64,
+    /// Of a gRPC answer: its status and message, from its head or its trailers.
+    rpc: Option<Rpc>,
 }
 
 impl Stream {
@@ -288,6 +292,7 @@ impl Stream {
                 first_byte_ns: now_ns,
                 announced: if self.is_head { None } else { announced(&head.headers) },
                 bytes: 0,
+                rpc: Rpc::of(&head.headers),
             });
         }
         let Phase::Reading(reading) = &mut self.phase else { return Poll::Pending };
@@ -299,6 +304,7 @@ impl Stream {
                 head_bytes: reading.head_bytes,
                 body_bytes: reading.bytes,
                 hash: self.hash.take(),
+                rpc_failure: reading.rpc.as_ref().and_then(Rpc::failure),
                 first_byte_ns: reading.first_byte_ns,
                 done_ns: now_ns,
             })),
@@ -328,6 +334,14 @@ impl Reading {
             }
             // Fails only for more than was received.
             let _ = self.body.flow_control().release_capacity(data.len());
+        }
+        let Some(rpc) = self.rpc.as_mut().filter(|rpc| rpc.status.is_none()) else {
+            return Poll::Ready(Ok(()));
+        };
+        match self.body.poll_trailers(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(trailers)) => rpc.read(&trailers.unwrap_or_default()),
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
         }
         Poll::Ready(Ok(()))
     }

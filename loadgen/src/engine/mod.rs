@@ -100,17 +100,21 @@ impl Engine {
         let lag_budget_us = plan.is_open().then_some(plan.lag_budget_us());
         let leave_out = plan.order.leave_out_client_bound;
         let mut collector = Collector::new(threads, lag_budget_us, leave_out);
-        let mut ends = Vec::new();
+        let (mut ends, mut broken) = (Vec::new(), None);
         for report in inbox {
             match report {
                 Report::Done(done) => ends.push(*done),
-                Report::Broken(error) => return Err(error),
+                // The others go on, and who asks for the next slot before would wait for them.
+                Report::Broken(error) => broken = Some(error),
                 Report::Window(part) => {
                     if let Some(window) = collector.add(part) {
                         on_window(window);
                     }
                 }
             }
+        }
+        if let Some(error) = broken {
+            return Err(error);
         }
         if ends.len() < threads {
             return Err(io::Error::other("a thread of the engine died"));

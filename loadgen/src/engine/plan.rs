@@ -1,17 +1,20 @@
 //! An order made ready to run: addresses resolved, requests rendered.
 
 use std::fmt;
+use std::fs;
 use std::net::IpAddr;
 use std::ops::Range;
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use sha2::{Digest, Sha256};
 
 use crate::clock::seconds_to_ns;
 use crate::engine::limits;
+use crate::http1::head::Asked;
 use crate::http1::request::Rendered;
 use crate::http2::Message;
-use crate::order::{Expect, Loop, Order, Protocol, Request, Tls};
+use crate::order::{Expect, Load, Loop, Order, Protocol, Request, Tls};
 use crate::schedule::length_s;
 use crate::target::{Address, Resolver, Target, host_name};
 use crate::tls;
@@ -25,8 +28,8 @@ pub struct Ready {
     pub expect: Expect,
     /// Index into [`Plan::origins`].
     pub origin: usize,
-    /// HEAD: the answer has no body.
-    pub is_head: bool,
+    /// What its answer depends on.
+    pub asked: Asked,
     /// To ask twice has the effect of asking once (RFC 9110 section 9.2.2).
     pub is_idempotent: bool,
     pub url: String,
@@ -42,6 +45,8 @@ pub struct Origin {
     pub protocol: Protocol,
     /// With TLS: the name to verify, and how.
     pub tls: Option<(ServerName<'static>, Tls)>,
+    /// The certificates to trust, as a checksum: a file may be renewed.
+    pub ca: Option<[u8; 32]>,
     /// The kernel keeps the time when answers arrived.
     pub stamped: bool,
 }
@@ -64,6 +69,8 @@ pub struct Plan {
     pub targets: Vec<String>,
     /// Present when some URL needs it.
     pub tls: Option<ClientConfig>,
+    /// Of the certificates to trust.
+    ca: Option<[u8; 32]>,
     /// Addresses to connect from, in turn; none: the kernel's choice.
     pub sources: Vec<IpAddr>,
     /// Requests at a time on each connection of the load.
@@ -102,6 +109,7 @@ impl Plan {
             endpoints: Vec::new(),
             targets: Vec::new(),
             tls: None,
+            ca: ca_checksum(load),
             sources: Vec::new(),
             streams,
             timeout_ns: seconds_to_ns(load.timeout_s),
@@ -194,7 +202,8 @@ impl Plan {
         let origin = self.origins.iter().position(is_known).unwrap_or(self.origins.len());
         if origin == self.origins.len() {
             let (addresses, protocol) = (addresses.to_vec(), load.protocol);
-            self.origins.push(Origin { addresses, protocol, tls, stamped: self.quantum_ns > 0 });
+            let (ca, stamped) = (self.ca.filter(|_| tls.is_some()), self.quantum_ns > 0);
+            self.origins.push(Origin { addresses, protocol, tls, ca, stamped });
             self.targets.push(target.origin);
         }
         Ok(Ready {
@@ -202,7 +211,10 @@ impl Plan {
             message,
             expect: request.expect.clone(),
             origin,
-            is_head: request.method == "HEAD",
+            asked: Asked {
+                head: request.method == "HEAD",
+                upgrade: request.header("upgrade").is_some(),
+            },
             is_idempotent: IDEMPOTENT.contains(&request.method.as_str()),
             endpoint,
             url: request.url.clone(),
@@ -211,6 +223,12 @@ impl Plan {
 }
 
 /// Whom TLS asks for: the host that the request asks for, where its headers name one.
+/// Of the file that an order names, where it can be read; reading it once more tells what is wrong.
+fn ca_checksum(load: &Load) -> Option<[u8; 32]> {
+    let file = load.tls.as_ref()?.ca_file.as_ref()?;
+    Some(Sha256::digest(fs::read(file).ok()?).into())
+}
+
 fn server_name(request: &Request, target: &Target) -> Result<ServerName<'static>, String> {
     let asked = request.header("host").map_or(target.host_name(), host_name);
     ServerName::try_from(asked.to_owned())

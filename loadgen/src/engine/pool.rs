@@ -75,6 +75,8 @@ pub struct Conn {
     pub connected_ns: u64,
     /// How long a TLS handshake took, and whether it resumed a session.
     pub handshake: Option<(u64, bool)>,
+    /// A Unix socket's queue was full: connecting goes on since `began_ns`.
+    pub queues: bool,
     /// Which of the origin's addresses is tried, and how many others failed before.
     pub address: usize,
     pub failed_addresses: usize,
@@ -100,6 +102,7 @@ impl Conn {
         self.strikes = 0;
         self.rests_until_ns = 0;
         self.requests = 0;
+        self.queues = false;
         self.paused = false;
         self.is_attended = false;
     }
@@ -110,7 +113,7 @@ impl Conn {
         if let Some(multi) = &mut self.multi {
             multi.link = None;
         }
-        self.exchange = Exchange::default();
+        self.exchange.renew();
         self.state = State::Closed;
         self.generation = self.generation.wrapping_add(1);
         self.watches_room = false;
@@ -121,6 +124,16 @@ impl Conn {
 
     pub fn link(&mut self) -> Option<&mut Link> {
         self.multi.as_mut()?.link.as_mut()
+    }
+
+    /// Another request could be sent at once, or as soon as it is open.
+    pub fn has_room(&mut self) -> bool {
+        match self.multi.as_deref_mut() {
+            Some(Multi { link: Some(link), waiting }) => {
+                link.has_room() && link.in_flight + waiting.len() < link.allowed
+            }
+            _ => true,
+        }
     }
 
     /// Requests that count as sent and whose fate isn't known, those included that wait to be asked
@@ -186,10 +199,23 @@ pub fn is_hangup(flags: EventFlags) -> bool {
     flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR)
 }
 
+/// What is remembered of more origins than this is forgotten some slots after their last use.
+const MOST_ORIGINS: usize = 256;
+const REMEMBERED_SLOTS: u32 = 16;
+
+/// The connections of an origin, and the epoch of the slot that used them last.
+#[derive(Default)]
+struct Owned {
+    ids: Vec<ConnId>,
+    epoch: u32,
+}
+
 #[derive(Default)]
 pub struct Pool {
     conns: Vec<Conn>,
-    owned: HashMap<Origin, Vec<ConnId>>,
+    owned: HashMap<Origin, Owned>,
+    /// Connections that belong to no origin any more.
+    unowned: Vec<ConnId>,
     /// TLS sessions of one server are worth nothing at another.
     tls: HashMap<Origin, Arc<ClientConfig>>,
     epoch: u32,
@@ -199,17 +225,39 @@ impl Pool {
     /// A new slot begins: no connection belongs to it yet.
     pub fn begin_slot(&mut self) {
         self.epoch += 1;
+        if self.owned.len() > MOST_ORIGINS {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        let is_old = |owned: &Owned| owned.epoch + REMEMBERED_SLOTS < self.epoch;
+        for (origin, owned) in self.owned.extract_if(|_, owned| is_old(owned)) {
+            self.tls.remove(&origin);
+            for id in &owned.ids {
+                self.conns[*id].close();
+                // Events of its last socket stay those of another connection.
+                let generation = self.conns[*id].generation;
+                self.conns[*id] = Conn { generation, ..Conn::default() };
+            }
+            self.unowned.extend(owned.ids);
+        }
     }
 
     /// The slot's connections to an origin, so many for each role, numbered throughout; open ones
     /// come from earlier slots, and what is open beyond these is closed.
     pub fn claim(&mut self, origin: &Origin, index: usize, roles: &[(Role, usize)]) -> Vec<ConnId> {
         let count = roles.iter().map(|(_, count)| count).sum();
-        let ids = self.owned.entry(origin.clone()).or_default();
+        let owned = self.owned.entry(origin.clone()).or_default();
+        owned.epoch = self.epoch;
+        let ids = &mut owned.ids;
         while ids.len() < count {
-            ids.push(self.conns.len());
-            let multi = (origin.protocol == Protocol::Http2).then(Box::default);
-            self.conns.push(Conn { multi, ..Conn::default() });
+            let id = self.unowned.pop().unwrap_or(self.conns.len());
+            if id == self.conns.len() {
+                self.conns.push(Conn::default());
+            }
+            self.conns[id].multi = (origin.protocol == Protocol::Http2).then(Box::default);
+            ids.push(id);
         }
         let roles = roles.iter().flat_map(|(role, count)| std::iter::repeat_n(*role, *count));
         for (number, (id, role)) in ids.iter().zip(roles).enumerate() {
@@ -232,9 +280,9 @@ impl Pool {
 
     /// Closes the connections to origins that are not among these.
     pub fn close_others(&mut self, kept: &[Origin]) {
-        for (origin, ids) in &self.owned {
+        for (origin, owned) in &self.owned {
             if !kept.contains(origin) {
-                ids.iter().for_each(|id| self.conns[*id].close());
+                owned.ids.iter().for_each(|id| self.conns[*id].close());
             }
         }
     }
@@ -286,7 +334,7 @@ mod tests {
 
     fn origin(port: u16) -> Origin {
         let addresses = vec![Address::Tcp(([127, 0, 0, 1], port).into())];
-        Origin { addresses, protocol: Protocol::Http1, tls: None, stamped: false }
+        Origin { addresses, protocol: Protocol::Http1, tls: None, ca: None, stamped: false }
     }
 
     #[test]
@@ -302,6 +350,20 @@ mod tests {
         assert!(first.iter().all(|id| !second.contains(id)));
         // The other origin's: nobody's event, and closed.
         assert_eq!((pool.happened(&old), pool[first[4]].state), (None, State::Closed));
+    }
+
+    #[test]
+    fn origins_that_nobody_asks_any_more_are_forgotten() {
+        let mut pool = Pool::default();
+        for port in 1..2000 {
+            pool.begin_slot();
+            pool.claim(&origin(port), 0, &[(Role::Load, 2)]);
+        }
+        assert!(pool.owned.len() <= MOST_ORIGINS + 1, "{}", pool.owned.len());
+        assert!(pool.conns.len() <= 2 * (MOST_ORIGINS + 2), "{}", pool.conns.len());
+        let ids: Vec<_> = pool.owned.values().flat_map(|owned| &owned.ids).collect();
+        let all: std::collections::HashSet<_> = ids.iter().collect();
+        assert_eq!(ids.len(), all.len());
     }
 
     #[test]

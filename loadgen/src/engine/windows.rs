@@ -13,6 +13,7 @@ use super::plan::Plan;
 use super::sight::Sight;
 use super::usage::Usage;
 use crate::clock::ns_to_seconds;
+use crate::order::check::MOST_WINDOWS;
 use crate::record::{Beside, Counts, Recorder, rounded};
 
 const BUSY_LIMIT: f64 = 0.85;
@@ -281,6 +282,9 @@ impl Collector {
                 self.sum.recorder += recorder;
                 self.kept_s += window.length_s;
             }
+        }
+        if self.sum.windows.len() >= MOST_WINDOWS as usize {
+            return None;
         }
         self.sum.windows.push(window);
         self.sum.windows.last()

@@ -201,6 +201,17 @@ impl Wire {
     }
 }
 
+impl Drop for Wire {
+    /// Who ends a connection has to say so (RFC 8446 section 6.1); where that can't be done at once,
+    /// nobody is there to hear it.
+    fn drop(&mut self) {
+        if let Some(tls) = self.tls.as_mut().filter(|tls| !tls.is_handshaking()) {
+            tls.send_close_notify();
+            let _ = flush(tls, &self.fd);
+        }
+    }
+}
+
 impl AsFd for Wire {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -285,9 +296,7 @@ fn open_tcp(address: &SocketAddr, options: Options) -> io::Result<(Wire, bool)> 
         sockopt::set_socket_recv_buffer_size(&fd, bytes)?;
     }
     if let Some(source) = options.source {
-        if source.is_ipv4() {
-            choose_port_later(&fd)?;
-        }
+        choose_port_later(&fd)?;
         bind(&fd, &SocketAddr::new(source, 0))?;
     }
     let connected = begin(connect(&fd, address))?;
@@ -300,7 +309,7 @@ fn socket(family: AddressFamily, protocol: Option<rustix::net::Protocol>) -> io:
     Ok(socket_with(family, SocketType::STREAM, flags, protocol)?)
 }
 
-/// `IP_BIND_ADDRESS_NO_PORT` (ip(7)): the port is chosen when connecting, so that the same one
+/// `IP_BIND_ADDRESS_NO_PORT` (ip(7), which holds for IPv6 as well): the port is chosen when connecting, so that the same one
 /// serves for several destinations.
 fn choose_port_later(fd: &OwnedFd) -> io::Result<()> {
     let one: libc::c_int = 1;

@@ -37,6 +37,18 @@ pub enum Framing {
     UntilClose,
 }
 
+/// What of a request decides how its answer is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked {
+    /// HEAD: the answer has no body.
+    pub head: bool,
+    /// It has an `Upgrade` field: status 101 ends the exchange (RFC 9110 section 7.8).
+    pub upgrade: bool,
+}
+
+/// The status of an answer after which another protocol is spoken.
+pub const SWITCHING: u16 = 101;
+
 /// What of a head decides how to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
@@ -52,7 +64,7 @@ pub struct Head {
 
 impl Head {
     pub fn is_interim(&self) -> bool {
-        self.status < 200
+        self.status < 200 && self.status != SWITCHING
     }
 }
 
@@ -70,8 +82,7 @@ struct Fields {
 }
 
 /// Parses a head at the start of `input`; `None` when it is not complete yet.
-/// `asked_head` says that the request was HEAD, so that no body follows.
-pub fn parse(input: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> {
+pub fn parse(input: &[u8], asked: Asked) -> Result<Option<Head>, Malformed> {
     let Some((line, mut at)) = line_at(input, 0) else {
         return check_beginning(input).map(|()| None);
     };
@@ -82,11 +93,39 @@ pub fn parse(input: &[u8], asked_head: bool) -> Result<Option<Head>, Malformed> 
             return too_long(input.len()).map(|()| None);
         };
         if line.is_empty() {
-            return finish(minor, status, fields, next, asked_head).map(Some);
+            return finish(minor, status, fields, next, asked).map(Some);
         }
-        fields.read(line, at)?;
+        if input.get(next).is_some_and(|byte| !is_fold(*byte)) {
+            fields.read(line, at)?;
+            at = next;
+            continue;
+        }
+        let Some((whole, next)) = unfolded(input, line, next) else {
+            return too_long(input.len()).map(|()| None);
+        };
+        let date_at = fields.date_at;
+        fields.read(&whole, at)?;
+        fields.date_at = date_at;
         at = next;
     }
+}
+
+/// A line that begins so goes on with the field before it.
+fn is_fold(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// A field that is folded over several lines, with a space for each fold (RFC 9112 section 5.2), and
+/// where the next line begins; nothing when the last line isn't complete.
+fn unfolded(input: &[u8], first: &[u8], mut at: usize) -> Option<(Vec<u8>, usize)> {
+    let mut whole = first.to_vec();
+    while is_fold(*input.get(at)?) {
+        let (line, next) = line_at(input, at)?;
+        whole.push(b' ');
+        whole.extend_from_slice(line.trim_ascii());
+        at = next;
+    }
+    Some((whole, at))
 }
 
 /// The line that begins at `at`, without its end, and where the next one begins.
@@ -187,16 +226,16 @@ fn finish(
     status: u16,
     fields: Fields,
     len: usize,
-    asked_head: bool,
+    asked: Asked,
 ) -> Result<Head, Malformed> {
     too_long(len)?;
-    if status == 101 {
+    if status == SWITCHING && !asked.upgrade {
         return Err(Malformed::Upgrade);
     }
     if fields.transfer_encoding && fields.content_length.is_some() {
         return Err(Malformed::TwoLengths);
     }
-    let bodiless = asked_head || status < 200 || status == 204 || status == 304;
+    let bodiless = asked.head || status < 200 || status == 204 || status == 304;
     let framing = match fields.content_length {
         _ if bodiless => Framing::Length(0),
         _ if fields.chunked_last => Framing::Chunked,
@@ -206,7 +245,8 @@ fn finish(
     // HTTP/1.0 with a transfer coding: read it, then close (RFC 9112 section 6.1).
     let stays_open =
         if minor == 0 { fields.keep_alive && !fields.transfer_encoding } else { !fields.close };
-    let keep_alive = stays_open && !fields.close && framing != Framing::UntilClose;
+    let keep_alive =
+        stays_open && !fields.close && framing != Framing::UntilClose && status != SWITCHING;
     Ok(Head { status, framing, keep_alive, len, date_at: fields.date_at })
 }
 
@@ -217,7 +257,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 }
 
 /// `tchar` of RFC 9110 section 5.6.2.
-fn is_token(byte: u8) -> bool {
+pub fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
@@ -226,7 +266,7 @@ mod tests {
     use super::*;
 
     fn head(text: &str) -> Result<Option<Head>, Malformed> {
-        parse(text.as_bytes(), false)
+        parse(text.as_bytes(), Asked::default())
     }
 
     fn framing(fields: &str) -> Result<Framing, Malformed> {
@@ -294,9 +334,28 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_of_protocols_ends_the_exchange_where_it_was_asked_for() {
+        let asked = Asked { head: false, upgrade: true };
+        let head = parse(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", asked);
+        let head = head.expect("well formed").expect("complete");
+        assert_eq!((head.status, head.is_interim(), head.keep_alive), (101, false, false));
+    }
+
+    #[test]
+    fn folded_lines_are_one_field() {
+        let text = "HTTP/1.1 200 OK\r\nServer: a\r\n\tb\r\n c\r\nContent-Length:\r\n 5\r\n\r\n";
+        let head = parse(text.as_bytes(), Asked::default()).expect("well formed").expect("whole");
+        assert_eq!((head.framing, head.len), (Framing::Length(5), text.len()));
+        for end in 0..text.len() {
+            assert_eq!(parse(&text.as_bytes()[..end], Asked::default()), Ok(None), "{end}");
+        }
+    }
+
+    #[test]
     fn no_body_after_head_204_and_304() {
         let text = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
-        let head = parse(text.as_bytes(), true).expect("well formed").expect("complete");
+        let asked = Asked { head: true, upgrade: false };
+        let head = parse(text.as_bytes(), asked).expect("well formed").expect("complete");
         assert_eq!(head.framing, Framing::Length(0));
         for status in [204, 304] {
             let text = format!("HTTP/1.1 {status} x\r\nContent-Length: 9\r\n\r\n");

@@ -11,6 +11,8 @@ use crate::target::Target;
 pub struct Rendered {
     pub keep: Box<[u8]>,
     pub close: Box<[u8]>,
+    /// Where the value of a `Cookie` field ends that the user gave; both are alike until there.
+    cookie_end: Option<usize>,
 }
 
 pub const DEFAULT_USER_AGENT: &str = concat!("loadgen/", env!("CARGO_PKG_VERSION"));
@@ -26,18 +28,24 @@ impl Rendered {
             return Vec::new();
         }
         let bytes = self.bytes(close);
-        let end = memmem::find(bytes, b"\r\n\r\n").map_or(bytes.len(), |at| at + 2);
+        let head_end = || memmem::find(bytes, b"\r\n\r\n").map_or(bytes.len(), |at| at + 2);
+        // A request has one such field at most (RFC 6265 section 5.4).
+        let (end, before, after) = match self.cookie_end {
+            Some(end) => (end, &b"; "[..], &b""[..]),
+            None => (head_end(), &b"Cookie: "[..], &b"\r\n"[..]),
+        };
         let mut with = bytes[..end].to_vec();
-        with.extend_from_slice(b"Cookie: ");
+        with.extend_from_slice(before);
         jar.write(&mut with);
-        with.extend_from_slice(b"\r\n");
+        with.extend_from_slice(after);
         with.extend_from_slice(&bytes[end..]);
         with
     }
 
     pub fn new(request: &Request, target: &Target) -> Self {
-        let render = |close| render(request, target, close);
-        Rendered { keep: render(false), close: render(true) }
+        let (keep, cookie_end) = render(request, target, false);
+        let (close, _) = render(request, target, true);
+        Rendered { keep, close, cookie_end }
     }
 }
 
@@ -51,15 +59,23 @@ pub fn content_length(request: &Request) -> Option<usize> {
     (wanted && !said).then(|| request.body.as_ref().map_or(0, Vec::len))
 }
 
-fn render(request: &Request, target: &Target, close: bool) -> Box<[u8]> {
+/// The request, and where its `Cookie` field ends if it has one.
+fn render(request: &Request, target: &Target, close: bool) -> (Box<[u8]>, Option<usize>) {
     let mut text = format!("{} {} HTTP/1.1\r\n", request.method, target.path);
-    let mut add = |name: &str, value: &str| text.extend([name, ": ", value, "\r\n"]);
+    let mut cookie_end = None;
+    let mut add = |name: &str, value: &str| {
+        text.extend([name, ": ", value]);
+        if name.eq_ignore_ascii_case("cookie") {
+            cookie_end = Some(text.len());
+        }
+        text.push_str("\r\n");
+    };
     for (name, value) in [("Host", target.host.as_str()), ("User-Agent", DEFAULT_USER_AGENT)] {
         if request.header(name).is_none() {
             add(name, value);
         }
     }
-    for (name, value) in &request.headers {
+    for (name, value) in request.given_headers() {
         add(name, value);
     }
     if let Some(length) = content_length(request) {
@@ -71,7 +87,7 @@ fn render(request: &Request, target: &Target, close: bool) -> Box<[u8]> {
     text.push_str("\r\n");
     let mut bytes = text.into_bytes();
     bytes.extend_from_slice(request.body.as_deref().unwrap_or_default());
-    bytes.into_boxed_slice()
+    (bytes.into_boxed_slice(), cookie_end)
 }
 
 #[cfg(test)]
@@ -110,6 +126,12 @@ mod tests {
     fn what_the_user_gives_replaces_the_default() {
         let [keep, _] = rendered(&request("GET", &[("host", "example")], None));
         assert!(keep.contains("host: example\r\n") && !keep.contains("Host: 1"));
+    }
+
+    #[test]
+    fn a_field_without_a_value_takes_the_default_away() {
+        let [keep, _] = rendered(&request("GET", &[("User-Agent", ""), ("X", "")], None));
+        assert_eq!(keep, "GET /x?y=1 HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n");
     }
 
     #[test]

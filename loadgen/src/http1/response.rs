@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use super::chunked::Chunked;
-use super::head::{self, DATE_BYTES, Framing, Head, Malformed};
+use super::head::{self, Asked, DATE_BYTES, Framing, Head, Malformed, SWITCHING};
 
 /// The head seen last for one request. Most servers repeat it byte for byte but for the date,
 /// and comparing is several times cheaper than parsing.
@@ -55,7 +55,7 @@ enum Phase {
 #[derive(Debug, Default)]
 pub struct Response {
     phase: Phase,
-    asked_head: bool,
+    asked: Asked,
     pub keep_alive: bool,
     /// Of the final head; 0 before it was read.
     pub status: u16,
@@ -73,10 +73,10 @@ pub struct Response {
 impl Response {
     /// Makes ready for the answer to the next request.
     /// `keeps_head`: the final head is kept for [`Self::kept_head`].
-    pub fn reset(&mut self, asked_head: bool, keeps_head: bool) {
+    pub fn reset(&mut self, asked: Asked, keeps_head: bool) {
         self.keeps_head = keeps_head;
         self.phase = Phase::Head;
-        self.asked_head = asked_head;
+        self.asked = asked;
         self.keep_alive = false;
         self.status = 0;
         self.head_bytes = 0;
@@ -86,6 +86,11 @@ impl Response {
 
     pub fn is_done(&self) -> bool {
         matches!(self.phase, Phase::Done)
+    }
+
+    /// The answer is whole, and what follows isn't HTTP any more.
+    pub fn is_upgraded(&self) -> bool {
+        self.status == SWITCHING
     }
 
     pub fn has_begun(&self) -> bool {
@@ -174,7 +179,7 @@ impl Response {
             self.head_done(&head, input);
             return Ok(head.len);
         }
-        match head::parse(input, self.asked_head)? {
+        match head::parse(input, self.asked)? {
             None => {
                 self.partial.extend_from_slice(input);
                 Ok(input.len())
@@ -201,7 +206,7 @@ impl Response {
         if !may_end {
             return Ok(input.len());
         }
-        let Some(head) = head::parse(&self.partial, self.asked_head)? else {
+        let Some(head) = head::parse(&self.partial, self.asked)? else {
             return Ok(input.len());
         };
         let partial = std::mem::take(&mut self.partial);

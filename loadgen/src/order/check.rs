@@ -4,6 +4,7 @@ use super::{
     Arrivals, EnoughLate, KeepAlive, Load, Loop, Order, Protocol, Request, Share, Stage, Think,
     Unit,
 };
+use crate::http1::head::{SWITCHING, is_token};
 
 /// Bounds in seconds, far beyond what makes sense.
 pub const LONGEST_SLOT_S: u32 = 1_000_000;
@@ -11,7 +12,9 @@ pub const LONGEST_WAIT_S: u32 = 86_400;
 pub const SHORTEST_WINDOW_S: f64 = 0.01;
 pub const LONGEST_WINDOW_S: u32 = 3600;
 /// Each is kept in the result.
-const MOST_WINDOWS: f64 = 1e6;
+pub const MOST_WINDOWS: u32 = 1_000_000;
+/// Of answers: histograms go no further.
+pub const LONGEST_TIMEOUT_S: u32 = 3600;
 /// Per second.
 pub const HIGHEST_RATE: u32 = 100_000_000;
 pub const STEEPEST_ZIPF: u32 = 10;
@@ -66,7 +69,7 @@ fn check_windows(order: &Order) -> Result<(), String> {
     between("window_s", window_s, SHORTEST_WINDOW_S, LONGEST_WINDOW_S)?;
     let windows = (lead_in_s + order.duration_s.unwrap_or(0.0)) / window_s;
     ensure!(
-        windows <= MOST_WINDOWS,
+        windows <= MOST_WINDOWS.into(),
         "window_s: {window_s} makes more than {MOST_WINDOWS} windows; give a longer one"
     );
     let Some(EnoughLate { share, after_s }) = order.enough_late else { return Ok(()) };
@@ -111,7 +114,7 @@ fn check_choice(order: &Order) -> Result<(), String> {
 fn check_request(request: &Request) -> Result<(), String> {
     let Request { method, weight, .. } = request;
     ensure!(
-        !method.is_empty() && method.bytes().all(|b| b.is_ascii_alphanumeric()),
+        !method.is_empty() && method.bytes().all(is_token),
         "method: {method:?} is not a method like GET or POST"
     );
     for (name, value) in &request.headers {
@@ -124,8 +127,9 @@ fn check_request(request: &Request) -> Result<(), String> {
     ensure!(*weight >= 0.0 && weight.is_finite(), "weight: {weight} is not a number from 0");
     if let Some(statuses) = &request.expect.status {
         ensure!(
-            !statuses.is_empty() && statuses.iter().all(|s| STATUSES.contains(s)),
-            "expect.status: {statuses:?} is not a list of statuses from 200 to 999"
+            !statuses.is_empty()
+                && statuses.iter().all(|s| *s == SWITCHING || STATUSES.contains(s)),
+            "expect.status: {statuses:?} is not a list of statuses, 101 or from 200 to 999"
         );
     }
     Ok(())
@@ -133,7 +137,7 @@ fn check_request(request: &Request) -> Result<(), String> {
 
 fn check_load(load: &Load) -> Result<(), String> {
     ensure!(load.connections > 0, "connections: 0 connections send nothing; give at least 1");
-    between("timeout_s", load.timeout_s, f64::MIN_POSITIVE, LONGEST_WAIT_S)?;
+    between("timeout_s", load.timeout_s, f64::MIN_POSITIVE, LONGEST_TIMEOUT_S)?;
     let budget_ms = load.send_lag_budget_s * 1e3;
     between("send_lag_budget_s: in milliseconds", budget_ms, 0.0, MOST_LAG_MS)?;
     ensure!(
@@ -213,10 +217,14 @@ fn check_stage(stage: &Stage, last: bool) -> Result<(), String> {
     }
 }
 
+fn is_secure(url: &str) -> bool {
+    url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+}
+
 /// What lies between HTTP and the socket: TLS, HTTP/2.
 fn check_layers(order: &Order) -> Result<(), String> {
     let load = &order.load;
-    let secure = order.requests.iter().any(|request| request.url.starts_with("https://"));
+    let secure = order.requests.iter().any(|request| is_secure(&request.url));
     let http2 = load.protocol == Protocol::Http2;
     let streams = load.streams.unwrap_or(1);
     ensure!(
@@ -295,6 +303,24 @@ mod tests {
         let whole = r#"{"of": 1, "index": 0, "seed": 1}"#;
         assert_eq!(load("open", whole), "");
         assert!(load("closed", whole).contains("only an open loop has a timetable"));
+    }
+
+    #[test]
+    fn methods_are_tokens_and_statuses_end_an_exchange() {
+        let message = |method: &str, status: u16| {
+            let order = format!(
+                r#"{{"requests": [{{"url": "http://127.0.0.1:1/", "method": "{method}",
+                     "expect": {{"status": [{status}]}}}}], "count": 1,
+                    "load": {{"connections": 1, "loop": "closed"}}}}"#
+            );
+            parse(&order).map_or_else(|error| error.message, |_| String::new())
+        };
+        for (method, status) in [("M-SEARCH", 200), ("VERSION-CONTROL", 101), ("GET", 999)] {
+            assert_eq!(message(method, status), "");
+        }
+        for (method, status) in [("GE T", 200), ("", 200), ("GET", 100), ("GET", 102)] {
+            assert_ne!(message(method, status), "", "{method:?} {status}");
+        }
     }
 
     #[test]

@@ -89,6 +89,11 @@ impl Request {
         Request { url, method, headers, body: None, weight: one(), expect, endpoint: None }
     }
 
+    /// The header fields to send: one without a value takes away what would be sent by itself.
+    pub fn given_headers(&self) -> impl Iterator<Item = &(String, String)> {
+        self.headers.iter().filter(|(_, value)| !value.is_empty())
+    }
+
     /// The value of a header field that was given.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut named = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));

@@ -38,6 +38,11 @@ impl Threshold {
         if self.above { value > self.bound } else { value < self.bound }
     }
 
+    /// It says how many requests may fail.
+    pub fn is_about_failures(&self) -> bool {
+        self.figure.0 == "failures"
+    }
+
     /// The figure in words.
     pub fn actual(&self, result: &SlotResult) -> String {
         let (_, is_time, of) = self.figure;

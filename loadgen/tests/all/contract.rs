@@ -28,8 +28,12 @@ impl Serving {
     }
 
     fn ask(&mut self, line: &str) -> Value {
+        self.ask_bytes(line.as_bytes())
+    }
+
+    fn ask_bytes(&mut self, line: &[u8]) -> Value {
         let input = self.input.as_mut().expect("open");
-        writeln!(input, "{line}").expect("listening");
+        input.write_all(&[line, b"\n"].concat()).expect("listening");
         let mut answer = String::new();
         self.output.read_line(&mut answer).expect("an answer");
         serde_json::from_str(&answer).expect("JSON")
@@ -54,6 +58,8 @@ fn stderr(output: &Output) -> String {
 fn serving_goes_on_after_a_wrong_order_and_ends_with_its_input() {
     let server = Server::answering(HELLO);
     let mut serving = Serving::start();
+    let told = serving.ask_bytes(b"{\"id\": \"\xff\"}");
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("no text")), "{told}");
     for (line, wanted) in [
         ("nonsense", "the order is wrong"),
         (r#"{"id": "x", "requests": []}"#, "load"),
@@ -118,6 +124,13 @@ fn requests_of_an_endpoint_are_told_of_apart_and_bodies_may_be_bytes() {
 
 #[test]
 fn an_interrupt_prints_what_was_measured() {
+    // A terminal that is closed is one, too.
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::HUP] {
+        prints_what_was_measured(signal);
+    }
+}
+
+fn prints_what_was_measured(signal: rustix::process::Signal) {
     let server = Server::answering(HELLO);
     let child = loadgen(&["run", "-d", "60s", "--json", "-c", "2", &server.url()])
         .stdout(Stdio::piped())
@@ -127,7 +140,7 @@ fn an_interrupt_prints_what_was_measured() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a process");
+    rustix::process::kill_process(pid, signal).expect("a process");
     let output = child.wait_with_output().expect("an end");
     let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(result["ended_by"], "interrupt");
@@ -173,6 +186,26 @@ fn exit_codes() {
     let wrong = output(&["run", "-n", "5", "-c", "1", "--expect-status", "404", &url]);
     assert_eq!(wrong.status.code(), Some(1));
     assert_eq!(output(&["run", "--nonsense"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_tolerance_for_failures_decides_about_them() {
+    let server = Server::start(|mut client| {
+        while client.request().is_some() {
+            client.write(HELLO);
+            if client.request().is_some() {
+                client.write(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+    });
+    let url = server.url();
+    // Pauses, so that the client isn't the limit.
+    let run = ["run", "-q", "-n", "10", "-c", "1", "--think", "5ms", &url];
+    for (limit, code) in [(None, 1), (Some("failures>5"), 0), (Some("failures>4"), 1)] {
+        let limits: Vec<&str> = limit.into_iter().flat_map(|limit| ["--fail-on", limit]).collect();
+        let output = output(&[&run[..], &limits].concat());
+        assert_eq!(output.status.code(), Some(code), "{limit:?}: {}", stderr(&output));
+    }
 }
 
 #[test]
@@ -338,6 +371,9 @@ fn a_client_that_stood_still_says_so_and_leaves_that_out() {
 fn values_without_sense_are_refused_by_the_name_of_their_flag() {
     for (flag, value) in [
         ("--timeout", "1e18"),
+        // Histograms end at an hour.
+        ("--timeout", "2h"),
+        ("--cpus", "0,0"),
         ("--duration", "1e9"),
         ("--window", "1ms"),
         ("--think", "1e9"),

@@ -360,3 +360,65 @@ fn an_open_loop_waits_for_no_stream_while_another_connection_has_one() {
     assert!(timeouts <= 2, "{result:#}");
     expect(&result, &[("/requests/completed", 40 - timeouts)]);
 }
+
+/// gRPC fails with status 200.
+#[test]
+fn failures_of_grpc_are_failures() {
+    const KIND: (&str, &str) = ("content-type", "application/grpc");
+    let server = server(&[], |mut frames, _| {
+        let mut nth = 0;
+        while let Some(id) = frames.request() {
+            nth += 1;
+            let status = if nth % 2 == 0 { "14" } else { "0" };
+            if nth % 3 == 0 {
+                // Without a body all is in the head.
+                frames.fields(id, &[(":status", "200"), KIND, ("grpc-status", status)], true);
+                continue;
+            }
+            frames.fields(id, &[(":status", "200"), KIND], false);
+            frames.data(id, BODY, false);
+            frames.fields(id, &[("grpc-status", status), ("grpc-message", "gone")], true);
+        }
+    });
+    let result = run(&order(&server.url(), 12, http2(1, 1)));
+    expect(&result, &[("/requests/completed", 6), ("/failures/status", 6)]);
+    expect(&result, &[("/by_status/200", 12), ("/connections/opened", 1)]);
+    let samples = result["failure_samples"].to_string();
+    assert!(samples.contains("grpc-status 14 instead of 0 (gone)"), "{samples}");
+}
+
+/// That a server allows few streams is its limit, not the client's.
+#[test]
+fn waiting_for_a_stream_is_no_lag_of_the_client() {
+    let server = server(&[(MAX_CONCURRENT_STREAMS, 1)], |mut frames, _| {
+        while let Some(id) = frames.request() {
+            std::thread::sleep(Duration::from_millis(20));
+            frames.answer(id, BODY);
+        }
+    });
+    let mut order = order(&server.url(), 40, http2(1, 8));
+    order["load"]["loop"] = json!("open");
+    order["load"]["arrivals"] = json!({"stages": [{"rate_per_s": 1000.0}]});
+    let result = run(&order);
+    expect(&result, &[("/requests/completed", 40)]);
+    // Half of the requests wait for 400 ms.
+    let p50 = |times: &str| result[times]["p50"].as_f64().expect("a time");
+    assert!(10.0 * p50("send_lag_us") < p50("response_time_us"), "{result:#}");
+}
+
+/// A request that gets no stream ends, too.
+#[test]
+fn waiting_for_a_stream_has_an_end() {
+    let server = server(&[(MAX_CONCURRENT_STREAMS, 1)], |mut frames, _| {
+        let Some(first) = frames.request() else { return };
+        // It goes on for ever, a byte at a time.
+        frames.head(first, 200, None, false);
+        while frames.request().is_some() {}
+    });
+    let mut order = order(&server.url(), 3, http2(1, 3));
+    order["load"]["timeout_s"] = json!(0.1);
+    let result = run(&order);
+    let of = |name: &str| number(&result, &format!("/failures/{name}"));
+    assert_eq!(of("timeout") + of("connect"), 3, "{result:#}");
+    assert_eq!(result["ended_by"], "count");
+}

@@ -237,18 +237,6 @@ fn weights_zipf_and_sequences_choose() {
 }
 
 #[test]
-fn cookies_are_kept_per_connection() {
-    let (server, log) = logging(
-        b"HTTP/1.1 200 OK\r\nSet-Cookie: session=42; Path=/\r\nContent-Length: 2\r\n\r\nok",
-    );
-    let more = json!({"load": {"cookies": true, "keepalive": 3}});
-    run(&order(&server.url(), 6, more));
-    let sent: Vec<bool> =
-        log.lock().expect("a log").iter().map(|h| h.contains("Cookie: session=42\r\n")).collect();
-    assert_eq!(sent, [false, true, true, false, true, true]);
-}
-
-#[test]
 fn unix_sockets() {
     let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n{}", "x".repeat(50_000));
     let (_folder, url) = on_unix_socket(answer);

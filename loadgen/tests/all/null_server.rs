@@ -84,6 +84,35 @@ fn a_connection_is_closed_when_the_client_asks() {
 }
 
 #[test]
+fn requests_may_have_a_body_or_want_none() {
+    let server = Server::start(10);
+    let mut stream = server.connect();
+    for length in [0, 5, 100_000] {
+        let head = format!("POST / HTTP/1.1\r\nHost: x\r\ncontent-length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("sent");
+        stream.write_all(&vec![b'x'; length]).expect("sent");
+        answer(&mut stream, 10);
+        stream.write_all(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+        // The next answer follows the head at once.
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\n";
+        let mut found = vec![0; head.len()];
+        stream.read_exact(&mut found).expect("a head");
+        assert_eq!(found, head.as_bytes());
+    }
+}
+
+#[test]
+fn a_relay_loses_a_share_of_packets() {
+    for loss in ["5", "nan", "-0.1"] {
+        let done = Command::new(env!("CARGO_BIN_EXE_loadgen"))
+            .args(["relay", "nosuch0", "nosuch1", &format!("--loss={loss}")])
+            .output()
+            .expect("runs");
+        assert!(String::from_utf8_lossy(&done.stderr).contains("from 0 to 1"), "{loss}");
+    }
+}
+
+#[test]
 fn addresses_that_others_can_reach_need_a_flag() {
     let done = Command::new(env!("CARGO_BIN_EXE_loadgen"))
         .args(["null-server", "--listen", "0.0.0.0:0"])

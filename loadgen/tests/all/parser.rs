@@ -1,7 +1,7 @@
 //! The response parser: any split gives the same answer, and no bytes whatever make it panic,
 //! hang or claim more than it was given.
 
-use loadgen::http1::head::Malformed;
+use loadgen::http1::head::{Asked, Malformed};
 use loadgen::http1::response::{HeadCache, Response};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ struct Parsed {
 
 fn parse(pieces: &[&[u8]], asked_head: bool, cache: &mut HeadCache) -> Parsed {
     let mut response = Response::default();
-    response.reset(asked_head, false);
+    response.reset(Asked { head: asked_head, upgrade: false }, false);
     let mut body = Vec::new();
     let (mut used, mut error) = (0, None);
     for piece in pieces {

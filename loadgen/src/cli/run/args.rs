@@ -8,8 +8,8 @@ use clap::builder::BoolishValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::order::check::{
-    HIGHEST_RATE, LONGEST_SLOT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, MOST_LAG_MS, SHORTEST_WINDOW_S,
-    STEEPEST_ZIPF,
+    HIGHEST_RATE, LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, MOST_LAG_MS,
+    SHORTEST_WINDOW_S, STEEPEST_ZIPF,
 };
 use crate::order::{KeepAlive, Sha256Hex, Stage, ThinkDistribution, Tls};
 use crate::output::threshold::Threshold;
@@ -30,7 +30,8 @@ Examples:
 
 Exit codes:
   0  all answers were valid and no threshold was crossed
-  1  some requests failed, none was answered, or a --fail-on threshold was crossed
+  1  some requests failed (more than --fail-on 'failures>N' allows), none was answered, or
+     another --fail-on threshold was crossed
   2  wrong usage, or the run could not start
   3  the client was the limit in some windows, so the numbers are about it, not the server
   4  what was measured could not be written: standard output or a file is full or closed";
@@ -91,9 +92,9 @@ pub struct Args {
     /// Requests per connection: always (no limit), never (one), or a number [default: always]
     #[arg(long, value_name = "HOW", help_heading = "Load", conflicts_with = "conn_rate")]
     pub keepalive: Option<KeepAlive>,
-    /// Longest wait for a connection, and for an answer: 500ms, 5s
+    /// Longest wait for a connection, and for an answer: 500ms, 5s; at most 1h
     #[arg(long, value_name = "TIME", default_value = "5s",
-          value_parser = units::length::<LONGEST_WAIT_S>, help_heading = "Load")]
+          value_parser = units::length::<LONGEST_TIMEOUT_S>, help_heading = "Load")]
     pub timeout: f64,
     /// Closed loop: pause between an answer and the next request: 10ms, 1s [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_WAIT_S>, help_heading = "Load")]
@@ -173,7 +174,7 @@ pub struct Args {
 
     /// A status that is right: 200; may be repeated [default: any 2xx]
     #[arg(long, value_name = "STATUS", help_heading = "Checks",
-          value_parser = clap::value_parser!(u16).range(200..=999))]
+          value_parser = clap::value_parser!(u16).range(101..=999))]
     pub expect_status: Vec<u16>,
     /// Length of the right body in bytes [default: any]
     #[arg(long, value_name = "BYTES", help_heading = "Checks")]
@@ -184,7 +185,7 @@ pub struct Args {
     pub expect_sha256: Option<Sha256Hex>,
     /// Exit with 1 when a figure crosses a limit: 'p99>50ms', 'rate<1000', 'failures>0'; of
     /// p50 p90 p99 p99.9 max mean (response time), rate (per second), failures, unanswered;
-    /// may be repeated [default: none]
+    /// may be repeated [default: 'failures>0']
     #[arg(long, value_name = "LIMIT", help_heading = "Checks")]
     pub fail_on: Vec<Threshold>,
     /// Leave windows in which the client was the limit out of times and rate [default: keep]

@@ -16,6 +16,7 @@ use super::signals;
 use crate::engine::{EndedBy, Measured, Plan, Window};
 use crate::output::live::LiveLine;
 use crate::output::result::SlotResult;
+use crate::output::threshold::Threshold;
 use crate::output::{csv, hdr, table};
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
@@ -57,8 +58,10 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
         tell(&format!("{limit} is true: it is {}", limit.actual(result)));
     }
     let interrupted = measured.ended_by == EndedBy::Interrupt;
+    // Who says how many may fail has the say.
+    let tolerates = args.fail_on.iter().any(Threshold::is_about_failures);
     if !crossed.is_empty()
-        || result.whole.seen.failures.total() > 0
+        || result.whole.seen.failures.total() > 0 && !tolerates
         || result.whole.unanswered > 0 && !interrupted
         || result.requests.completed == 0
     {

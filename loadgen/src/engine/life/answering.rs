@@ -7,14 +7,12 @@ use super::{Life, SLOW_READS_PER_S, Timer, book_of};
 use crate::clock::SECOND_NS;
 use crate::engine::exchange::Received;
 use crate::engine::flight::{Answer, Flight};
-use crate::engine::link::{LinkEnd, Outcome};
 use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
-use crate::http2::Trouble;
 use crate::record::Failure;
 
 /// A connection that always has more to read gives way to the others after so many reads.
-const READS_AT_ONCE: usize = 4;
+pub(super) const READS_AT_ONCE: usize = 4;
 
 impl Life<'_> {
     /// Reads until the socket is empty or the answer complete, but not for ever.
@@ -130,6 +128,7 @@ impl Life<'_> {
             head_bytes: exchange.response.head_bytes,
             body_bytes: exchange.response.body_bytes,
             hash: exchange.end(&mut self.memory[flight.ask.request], done_ns),
+            rpc_failure: None,
             // Of the first segment it may not be known when it arrived, but of the last.
             first_byte_ns: exchange.first_byte_ns.min(done_ns),
             done_ns,
@@ -159,91 +158,7 @@ impl Life<'_> {
         }
     }
 
-    /// HTTP/2: moves frames both ways until nothing more moves, but not for ever.
-    pub(super) fn move_frames(&mut self, id: ConnId, seen_ns: u64) {
-        let mut done_ns = seen_ns;
-        for _ in 0..READS_AT_ONCE {
-            let Some(link) = self.pool[id].link() else { return };
-            let more = link.move_frames();
-            if link.arrived_ns() > 0 {
-                done_ns = link.arrived_ns();
-            }
-            while let Some((flight, outcome)) =
-                self.pool[id].link().and_then(|link| link.next_ended(done_ns))
-            {
-                self.on_outcome(id, flight, outcome, done_ns);
-            }
-            self.submit(id);
-            let Some(link) = self.pool[id].link() else { return };
-            if !more && !link.dirty {
-                self.attend(id);
-                return self.end_link(id);
-            }
-            done_ns = self.sight.look();
-        }
-        self.handle_again(id, EventFlags::IN);
-    }
-
-    fn on_outcome(&mut self, id: ConnId, flight: Flight, outcome: Outcome, done_ns: u64) {
-        // Where nothing is ever answered, asking again could go on for ever.
-        let answers = self.pool[id].link().is_some_and(|link| link.answered_ns > 0);
-        let is_idempotent = self.plan.requests[flight.ask.request].is_idempotent;
-        match outcome {
-            Outcome::Answered(answer) => {
-                self.pool[id].strikes = 0;
-                self.answered(id, &flight, answer);
-            }
-            Outcome::Trouble(Trouble::Unprocessed, _) if answers => {
-                return self.ask_again(id, flight);
-            }
-            Outcome::Trouble(Trouble::Unanswered, _)
-                if answers && is_idempotent && !flight.retried =>
-            {
-                return self.ask_again(id, Flight { retried: true, ..flight });
-            }
-            Outcome::Trouble(trouble, why) => {
-                let http2 = &mut self.recorder.counts.http2;
-                http2.refused_streams += u64::from(trouble == Trouble::Refused);
-                http2.reset_streams += u64::from(trouble == Trouble::Reset);
-                self.failed(id, &flight, trouble.failure(), &why);
-            }
-        }
-        self.finish(id, flight.lane, done_ns);
-    }
-
-    /// HTTP/2: the request goes to the connection that is opened next.
-    fn ask_again(&mut self, id: ConnId, flight: Flight) {
-        self.recorder.counts.requests.retried += 1;
-        self.recorder.counts.http2.asked_again += 1;
-        let flight = flight.again(self.sight.now_ns);
-        let waiting = self.pool[id].multi.as_mut().map(|multi| &mut multi.waiting);
-        waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
-    }
-
-    /// HTTP/2: closes a connection that takes no more requests and has none in flight.
-    fn end_link(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
-        let Some(multi) = &mut conn.multi else { return };
-        let Some(link) = multi.link.take_if(|link| !link.is_usable() && link.in_flight == 0) else {
-            return;
-        };
-        let (waits, answers) = (!multi.waiting.is_empty(), link.answered_ns > 0);
-        let end = link.into_end();
-        conn.close();
-        let server_ended = !matches!(end, Some(LinkEnd::Retired));
-        self.recorder.counts.server_closed += u64::from(server_ended);
-        if matches!(end, Some(LinkEnd::GoAway)) {
-            self.recorder.counts.http2.go_aways += 1;
-        }
-        if server_ended && !answers || matches!(end, Some(LinkEnd::Lost(Some(_)))) {
-            self.strike(id);
-        }
-        if waits {
-            self.reopen(id);
-        }
-    }
-
-    fn answered(&mut self, id: ConnId, flight: &Flight, answer: Answer) {
+    pub(super) fn answered(&mut self, id: ConnId, flight: &Flight, answer: Answer) {
         self.resolve(flight);
         let role = self.pool[id].role;
         let request = &self.plan.requests[flight.ask.request];
@@ -253,13 +168,17 @@ impl Life<'_> {
         book.counts.seen.bytes.body += answer.body_bytes;
         let Answer { status, body_bytes, .. } = answer;
         let hash = answer.hash.map(|hash| *hash);
-        if let Some(failure) = request.expect.judge(status, body_bytes, hash) {
+        let judged = request.expect.judge(status, body_bytes, hash);
+        if let Some(failure) = judged.or(answer.rpc_failure.is_some().then_some(Failure::Status)) {
             book.counts.seen.failures.count(failure);
             if let Some(endpoint) = request.endpoint {
                 book.times.endpoints.at(endpoint).failed += 1;
             }
             if !book.counts.seen.failure_samples.is_full() {
-                let text = reasons::mismatch(failure, request, status, body_bytes);
+                let text = match (judged, answer.rpc_failure) {
+                    (None, Some(why)) => format!("{}: {why}", request.url),
+                    _ => reasons::mismatch(failure, request, status, body_bytes),
+                };
                 let in_scratch = self.pool[id].multi.is_none();
                 let read = if in_scratch { self.scratch.last_read() } else { &[] };
                 book.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));

@@ -203,7 +203,8 @@ impl Life<'_> {
             return self.lost(id, Failure::Timeout, &why);
         }
         let why = format!("no full answer within {seconds} s");
-        while let Some(flight) = self.pool[id].link().and_then(|link| link.next_late(sent_ns)) {
+        let late = self.pool[id].link().map(|link| link.take_late(sent_ns)).unwrap_or_default();
+        for flight in late {
             if let Some(link) = self.pool[id].link()
                 && link.answered_ns < flight.sent_ns
             {

@@ -6,6 +6,7 @@ mod answering;
 mod driving;
 mod opening;
 mod sending;
+mod sharing;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,5 +1,6 @@
 //! A request gets a connection.
 
+use std::io;
 use std::sync::Arc;
 
 use rustix::event::epoll::EventFlags;
@@ -9,6 +10,7 @@ use super::{Life, Timer, book_of, turned_to};
 use crate::clock::MILLISECOND_NS;
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
+use crate::engine::limits;
 use crate::engine::link::Link;
 use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
@@ -16,6 +18,7 @@ use crate::engine::wire::{Options, SMALL_WINDOW_BYTES, Wire};
 use crate::order::Protocol;
 use crate::record::{Failure, Fewest};
 use crate::schedule::Ask;
+use crate::target::Address;
 use crate::tls;
 
 /// An idle connection asks once, the first request: the first origin is that one's, and a server
@@ -23,6 +26,11 @@ use crate::tls;
 const IDLE_ASKS: usize = 0;
 /// Rests between failed connections double up to about 100 ms.
 const MOST_DOUBLINGS: u32 = 7;
+
+/// A Unix socket's queue is full: there is no event for room in it (connect(2)).
+fn is_full(address: &Address, error: &io::Error) -> bool {
+    matches!(address, Address::Unix(_)) && error.kind() == io::ErrorKind::WouldBlock
+}
 
 impl Life<'_> {
     /// Connects, after a while if that failed before, so that a server that closes at once isn't
@@ -49,10 +57,14 @@ impl Life<'_> {
     pub(super) fn connect(&mut self, id: ConnId) {
         let began_ns = self.sight.look();
         let sources = &self.plan.sources;
-        let source = (!sources.is_empty()).then(|| sources[self.connects % sources.len()]);
-        self.connects += 1;
         let conn = &mut self.pool[id];
-        conn.began_ns = began_ns;
+        let address = &self.plan.origins[conn.origin].addresses[conn.address];
+        let in_turn = (0..sources.len()).map(|nth| sources[(self.connects + nth) % sources.len()]);
+        let source = in_turn.into_iter().find(|source| limits::suits(source, address));
+        self.connects += 1;
+        if !std::mem::take(&mut conn.queues) {
+            conn.began_ns = began_ns;
+        }
         if conn.role == Role::Idle {
             let ask = Ask { request: IDLE_ASKS, due_ns: None, ready_ns: 0 };
             conn.flight = Some(Flight::new(conn.number, ask, began_ns));
@@ -69,6 +81,7 @@ impl Life<'_> {
         };
         let origin = &self.plan.origins[conn.origin];
         match Wire::open(&origin.addresses[conn.address], options) {
+            Err(error) if is_full(&origin.addresses[conn.address], &error) => self.queue(id),
             Err(error) => self.not_connected(id, &error.to_string()),
             Ok((wire, connected)) => {
                 conn.wire = Some(wire);
@@ -79,6 +92,17 @@ impl Life<'_> {
                 }
             }
         }
+    }
+
+    /// The server hasn't accepted what came before: the same is tried again, until the timeout.
+    fn queue(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        if self.sight.now_ns - conn.began_ns >= self.plan.timeout_ns {
+            let seconds = self.plan.order.load.timeout_s;
+            return self.not_connected(id, &format!("its queue was full for {seconds} s"));
+        }
+        (conn.state, conn.queues) = (State::Resting, true);
+        self.at(self.sight.now_ns + MILLISECOND_NS, Timer::Connect(id));
     }
 
     /// On loopback a connection is mostly there at once, so sending is tried without waiting for

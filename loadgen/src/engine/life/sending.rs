@@ -1,11 +1,10 @@
 //! A lane is free and takes a request on, which is sent.
 
-use super::{Life, Timer, book_of, turned_to};
+use super::{Life, book_of, turned_to};
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
-use crate::engine::link::{Handed, Link};
-use crate::engine::pool::{ConnId, Multi, Role, State};
-use crate::engine::reasons;
+use crate::engine::link::Link;
+use crate::engine::pool::{ConnId, Role, State};
 use crate::order::Unit;
 use crate::schedule::Ask;
 
@@ -67,14 +66,17 @@ impl Life<'_> {
     /// Sends what is due, as long as lanes are free.
     fn dispatch(&mut self) {
         loop {
-            let (pool, ids, connections) = (&mut *self.pool, &self.conns[0], self.connections);
-            let has_room = |lane: &usize| match pool[ids[lane % connections]].multi.as_deref_mut() {
-                Some(Multi { link: Some(link), waiting }) => {
-                    link.has_room() && link.in_flight + waiting.len() < link.allowed
-                }
-                _ => true,
-            };
-            let Some((lane, ask)) = self.asks.next_due(self.sight.now_ns, has_room) else { return };
+            let Some((request, is_blocked)) = self.asks.held() else { return };
+            let origin = self.plan.requests[request].origin;
+            let (pool, ids, connections) =
+                (&mut *self.pool, &self.conns[origin][..self.connections], self.connections);
+            // There are many lanes where there are many streams, but few connections.
+            if is_blocked && !ids.iter().any(|id| pool[*id].has_room()) {
+                return;
+            }
+            let can = |lane: &usize| pool[ids[lane % connections]].has_room();
+            let found = self.asks.next_due(self.sight.now_ns, self.woke_ns, can);
+            let Some((lane, ask)) = found else { return };
             self.start(lane, ask);
             // The next lane has been free at least since this request was due.
             self.take(ask.ready_ns);
@@ -190,40 +192,6 @@ impl Life<'_> {
         {
             // It is watched already, so this takes no memory of the kernel's that could lack.
             let _ = self.poll.watch_room(wire, key);
-        }
-    }
-
-    /// HTTP/2: hands over what waits, as far as there are streams for it.
-    pub(super) fn submit(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
-        let Some(Multi { link: Some(link), waiting }) = conn.multi.as_deref_mut() else { return };
-        while !waiting.is_empty() && link.has_room() {
-            let sent_ns = self.sight.look();
-            let Some(mut flight) = waiting.pop_front() else { return };
-            let request = &self.plan.requests[flight.ask.request];
-            let Some(message) = &request.message else { return };
-            turned_to(&mut flight, sent_ns, &self.told_ns, &mut self.recorder);
-            let hash = self.memory[flight.ask.request].next_hash(request, true);
-            let number = flight.lane / self.connections;
-            let is_first = !flight.is_counted();
-            let first_sent_ns = if is_first { sent_ns } else { flight.first_sent_ns };
-            let sent = Flight { sent_ns, first_sent_ns, ..flight };
-            match link.send(number, sent, message, request.is_head, hash) {
-                Handed::Over => {}
-                Handed::Ended => return waiting.push_front(flight),
-                Handed::Refused(error) => {
-                    let why = format!("can't be sent over HTTP/2: {error}");
-                    self.failed(id, &flight, reasons::unsent(&flight), &why);
-                    return self.at(sent_ns, Timer::Free(flight.lane));
-                }
-            }
-            self.recorder.counts.requests.sent += u64::from(is_first);
-            self.recorder.counts.seen.connections.reused_requests +=
-                u64::from(is_first && conn.requests > 0);
-            conn.requests += 1;
-            if conn.requests >= self.plan.requests_per_connection {
-                link.retire();
-            }
         }
     }
 }

@@ -182,6 +182,19 @@ fn the_next_address_is_tried() {
     assert!(number(&result, "/failures/connect") > 0, "{result:#}");
 }
 
+/// Each address is connected to from one of its kind.
+#[test]
+fn sources_of_both_kinds_serve_addresses_of_both_kinds() {
+    let dead = TcpListener::bind("[::1]:0").expect("a port").local_addr().expect("one");
+    let server = Server::answering(HELLO);
+    let sources = json!({"source_addresses": ["127.0.0.2", "::1"], "keepalive": "never"});
+    let text = order(&server.url(), COUNT, json!({"load": sources})).to_string();
+    let mut plan = Plan::new(parse(&text).expect("a good order")).expect("a plan");
+    plan.origins[0].addresses.insert(0, Address::Tcp(dead));
+    let result = run_plan(&mut engine(1), plan);
+    expect(&result, &[("/requests/completed", COUNT), ("/failures/connect", 0)]);
+}
+
 /// While its only connection rests after a failure, a request that is due waits for us.
 #[test]
 fn rests_are_lag() {

@@ -5,6 +5,7 @@ mod answers;
 mod connections;
 mod idle;
 mod kept;
+mod users;
 use crate::support::{Server, expect, order, run};
 use serde_json::json;
 

@@ -91,6 +91,18 @@ impl<S: Read + Write> Frames<S> {
         }
     }
 
+    /// Header fields (HPACK: literals with literal names), for a head or for trailers.
+    pub fn fields(&mut self, id: u32, fields: &[(&str, &str)], end: bool) {
+        let mut block = Vec::new();
+        for (name, value) in fields {
+            block.extend_from_slice(&[0, name.len() as u8]);
+            block.extend_from_slice(name.as_bytes());
+            block.push(value.len() as u8);
+            block.extend_from_slice(value.as_bytes());
+        }
+        self.frame(HEADERS, END_HEADERS | if end { END_STREAM } else { 0 }, id, &block);
+    }
+
     /// Answers every request alike until the client closes.
     pub fn answer_all(&mut self, body: &[u8]) {
         while let Some(id) = self.request() {

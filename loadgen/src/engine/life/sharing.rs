@@ -1,0 +1,131 @@
+//! HTTP/2: several requests on their way on one connection.
+
+use rustix::event::epoll::EventFlags;
+
+use super::answering::READS_AT_ONCE;
+use super::{Life, Timer, turned_to};
+use crate::engine::flight::Flight;
+use crate::engine::link::{Handed, LinkEnd, Outcome};
+use crate::engine::pool::{ConnId, Multi};
+use crate::engine::reasons;
+use crate::http2::Trouble;
+
+impl Life<'_> {
+    /// HTTP/2: moves frames both ways until nothing more moves, but not for ever.
+    pub(super) fn move_frames(&mut self, id: ConnId, seen_ns: u64) {
+        let mut done_ns = seen_ns;
+        for _ in 0..READS_AT_ONCE {
+            let Some(link) = self.pool[id].link() else { return };
+            let more = link.move_frames();
+            if link.arrived_ns() > 0 {
+                done_ns = link.arrived_ns();
+            }
+            while let Some((flight, outcome)) =
+                self.pool[id].link().and_then(|link| link.next_ended(done_ns))
+            {
+                self.on_outcome(id, flight, outcome, done_ns);
+            }
+            self.submit(id);
+            let Some(link) = self.pool[id].link() else { return };
+            if !more && !link.dirty {
+                self.attend(id);
+                return self.end_link(id);
+            }
+            done_ns = self.sight.look();
+        }
+        self.handle_again(id, EventFlags::IN);
+    }
+
+    fn on_outcome(&mut self, id: ConnId, flight: Flight, outcome: Outcome, done_ns: u64) {
+        // Where nothing is ever answered, asking again could go on for ever.
+        let answers = self.pool[id].link().is_some_and(|link| link.answered_ns > 0);
+        let is_idempotent = self.plan.requests[flight.ask.request].is_idempotent;
+        match outcome {
+            Outcome::Answered(answer) => {
+                self.pool[id].strikes = 0;
+                self.answered(id, &flight, answer);
+            }
+            Outcome::Trouble(Trouble::Unprocessed, _) if answers => {
+                return self.ask_again(id, flight);
+            }
+            Outcome::Trouble(Trouble::Unanswered, _)
+                if answers && is_idempotent && !flight.retried =>
+            {
+                return self.ask_again(id, Flight { retried: true, ..flight });
+            }
+            Outcome::Trouble(trouble, why) => {
+                let http2 = &mut self.recorder.counts.http2;
+                http2.refused_streams += u64::from(trouble == Trouble::Refused);
+                http2.reset_streams += u64::from(trouble == Trouble::Reset);
+                self.failed(id, &flight, trouble.failure(), &why);
+            }
+        }
+        self.finish(id, flight.lane, done_ns);
+    }
+
+    /// HTTP/2: the request goes to the connection that is opened next.
+    fn ask_again(&mut self, id: ConnId, flight: Flight) {
+        self.recorder.counts.requests.retried += 1;
+        self.recorder.counts.http2.asked_again += 1;
+        let flight = flight.again(self.sight.now_ns);
+        let waiting = self.pool[id].multi.as_mut().map(|multi| &mut multi.waiting);
+        waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
+    }
+
+    /// HTTP/2: closes a connection that takes no more requests and has none in flight.
+    fn end_link(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        let Some(multi) = &mut conn.multi else { return };
+        let Some(link) = multi.link.take_if(|link| !link.is_usable() && link.in_flight == 0) else {
+            return;
+        };
+        let (waits, answers) = (!multi.waiting.is_empty(), link.answered_ns > 0);
+        let end = link.into_end();
+        conn.close();
+        let server_ended = !matches!(end, Some(LinkEnd::Retired));
+        self.recorder.counts.server_closed += u64::from(server_ended);
+        if matches!(end, Some(LinkEnd::GoAway)) {
+            self.recorder.counts.http2.go_aways += 1;
+        }
+        if server_ended && !answers || matches!(end, Some(LinkEnd::Lost(Some(_)))) {
+            self.strike(id);
+        }
+        if waits {
+            self.reopen(id);
+        }
+    }
+
+    /// HTTP/2: hands over what waits, as far as there are streams for it.
+    pub(super) fn submit(&mut self, id: ConnId) {
+        let conn = &mut self.pool[id];
+        let Some(Multi { link: Some(link), waiting }) = conn.multi.as_deref_mut() else { return };
+        while !waiting.is_empty() && link.has_room() {
+            let sent_ns = self.sight.look();
+            let Some(mut flight) = waiting.pop_front() else { return };
+            let request = &self.plan.requests[flight.ask.request];
+            let Some(message) = &request.message else { return };
+            turned_to(&mut flight, sent_ns, &self.told_ns, &mut self.recorder);
+            let hash = self.memory[flight.ask.request].next_hash(request, true);
+            let number = flight.lane / self.connections;
+            let is_first = !flight.is_counted();
+            let first_sent_ns = if is_first { sent_ns } else { flight.first_sent_ns };
+            let sent = Flight { sent_ns, first_sent_ns, ..flight };
+            match link.send(number, sent, message, request.asked.head, hash) {
+                Handed::Over => {}
+                Handed::Ended => return waiting.push_front(flight),
+                Handed::Refused(error) => {
+                    let why = format!("can't be sent over HTTP/2: {error}");
+                    self.failed(id, &flight, reasons::unsent(&flight), &why);
+                    return self.at(sent_ns, Timer::Free(flight.lane));
+                }
+            }
+            self.recorder.counts.requests.sent += u64::from(is_first);
+            self.recorder.counts.seen.connections.reused_requests +=
+                u64::from(is_first && conn.requests > 0);
+            conn.requests += 1;
+            if conn.requests >= self.plan.requests_per_connection {
+                link.retire();
+            }
+        }
+    }
+}
