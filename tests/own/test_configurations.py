@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own import apache_file, lighttpd_file, nginx_file
+from webdyno.own import apache_file, nginx_file
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, PORT, Wanted
 
 HERE = f"{HOST}:{PORT}"
@@ -103,19 +103,3 @@ def test_servers_are_moved_to_their_port_with_tls(tmp_path: Path) -> None:
     moved = apache(tmp_path, text, protocol="https")
     assert "SSLEngine on" in moved
     assert "LoadModule ssl_module" in moved
-    file = tmp_path / "lighttpd.conf"
-    file.write_text(
-        '$SERVER["socket"] == ":443" { ssl.engine = "enable" }\n$SERVER["socket"] == ":81" { }\n'
-    )
-    assert f'"{HERE}" {{ ssl.engine' in lighttpd_file.moved(Wanted(file, protocol="https")).text
-    assert HERE not in lighttpd_file.moved(Wanted(file)).text
-
-
-def test_lighttpd_is_told_anew_at_the_end(tmp_path: Path) -> None:
-    file = tmp_path / "lighttpd.conf"
-    file.write_text('server.username = "x"\nserver.port = 80\ninclude "more.conf"\n')
-    moved = lighttpd_file.moved(Wanted(file, tmp_path))
-    assert "username" not in moved.text
-    assert f'include "{tmp_path}/more.conf"' in moved.text
-    assert moved.text.index(f"server.port := {PORT}") > moved.text.index("server.port = 80")
-    assert f'server.document-root := "{tmp_path}"' in moved.text

@@ -14,11 +14,11 @@ from webdyno.bench.users import hand_over
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.own.moved import Wanted
 
-WITHIN_S = 30
+WITHIN_S = 15
 MOST_BYTES = 32_000_000
 """Of what it prints."""
-MOST_MEMORY_BYTES = 8_000_000_000
-"""Of addresses; programs in Go reserve more than they use."""
+MOST_CPU_S = 10
+MOST_MEMORY_BYTES = 1_500_000_000
 FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -67,10 +67,10 @@ def ask(wanted: Wanted, words: Sequence[str | Path], environment: Mapping[str, s
     What the configuration has it run, runs as that user as well.
     """
     user = wanted.user
-    limits = ("prlimit", f"--as={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={WITHIN_S}")
+    most = (f"--data={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={MOST_CPU_S}")
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complained:
         process = subprocess.Popen(
-            [*limits, "--", *map(str, words)],
+            ["prlimit", *most, "--", *map(str, words)],
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=complained,
@@ -84,10 +84,7 @@ def ask(wanted: Wanted, words: Sequence[str | Path], environment: Mapping[str, s
         try:
             code = process.wait(WITHIN_S)
         except subprocess.TimeoutExpired:
-            raise Mistake(
-                f"{wanted.file}: {Path(words[0]).name} has not read it within {WITHIN_S} s; give a "
-                "configuration that includes less and runs no program that takes so long"
-            ) from None
+            raise _too_much(wanted, words) from None
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -96,4 +93,13 @@ def ask(wanted: Wanted, words: Sequence[str | Path], environment: Mapping[str, s
         for file in (printed, complained):
             file.seek(0)
             texts.append(file.read(MOST_BYTES).decode(errors="replace"))
+    if code < 0:
+        raise _too_much(wanted, words)
     return Told(code, *texts)
+
+
+def _too_much(wanted: Wanted, words: Sequence[str | Path]) -> Mistake:
+    return Mistake(
+        f"{wanted.file}: {Path(words[0]).name} needs too much time or memory to read it; include "
+        "less, and run no program that takes long"
+    )

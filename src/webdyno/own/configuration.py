@@ -38,6 +38,9 @@ READERS: dict[str, Callable[[Wanted], Moved]] = {
 }
 """By the name of the catalogue's service."""
 
+READ_BY_THEMSELVES = {"lighttpd", "caddy"}
+"""Servers whose own program reads a configuration before it is moved."""
+
 KNOB_PLACE = re.compile(r"\$\{knobs\.([^}\s]+)\}")
 
 NEEDED = ("binary", "modules")
@@ -99,6 +102,8 @@ def make(asked: Asked) -> Made:
         host_name_of(asked.host),
         asked.folder,
     )
+    if server in READ_BY_THEMSELVES:
+        asked.provide([asked.services[server].needs["binary"]])
     try:
         moved = READERS[server](wanted)
     except Mistake as mistake:

@@ -1,0 +1,102 @@
+"""A whole configuration of lighttpd as lighttpd prints it, includes and variables filled in."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from webdyno.model.mistake import Mistake
+from webdyno.model.secret import SECRET
+from webdyno.own.asking import ask, program, readable
+from webdyno.own.moved import Wanted
+
+_CLOSES = re.compile(r"^(\s*)\}( # end of .*)?$")
+_CONDITION = re.compile(r'^(\s*(?:else )?\$\w+\["[^"]*"\] \S+ )"(.*)" \{$')
+_BLOCK_NUMBER = re.compile(r"^\s*# block \d+$")
+_SETS = re.compile(r"^(\s*)([a-z][\w.-]*)\s*=\s(.*)$")
+_INCLUDE = re.compile(r'(?m)^([ \t]*include[ \t]+")(?!/)')
+_SHELL = re.compile(r"(?m)^[ \t]*include_shell[ \t]+(.*)$")
+_TIME = re.compile(r"(?m)^[\d-]+ [\d:]+: (?:\([\w.]+\) )?")
+_GIVEN = {"var.CWD", "var.PID"}
+"""Variables that lighttpd makes itself."""
+
+
+@dataclass
+class Statement:
+    """A setting, or a line that begins or ends a block."""
+
+    lines: list[str]
+    key: str = ""
+    """What is set; empty for the line of a block."""
+
+    @property
+    def value(self) -> str:
+        """What it is set to, over all its lines."""
+        found = _SETS.match(self.lines[0])
+        return "\n".join([found[3] if found else self.lines[0], *self.lines[1:]])
+
+    @property
+    def text(self) -> str:
+        """The value of a text, without its quotes."""
+        return self.value.strip('"')
+
+    @property
+    def condition(self) -> str:
+        """The condition of a block that begins here; empty where none does."""
+        line = self.lines[0].strip()
+        return line if line.endswith("{") and not self.key else ""
+
+    @property
+    def ends(self) -> bool:
+        """Whether a block ends here."""
+        return not self.key and bool(_CLOSES.match(self.lines[0]))
+
+
+def statements(wanted: Wanted, changes: list[str]) -> list[Statement]:
+    """Give the statements of a configuration; raise Mistake, in lighttpd's words, if it is wrong.
+
+    What `include_shell` names is run for that, as the user as whom the server runs.
+    """
+    text = wanted.files.text(wanted.file)
+    changes += [f"runs {it.strip()}, as include_shell says" for it in _SHELL.findall(text)]
+    marks = {name: f"@webdyno-{name}@" for name, it in wanted.given.items() if SECRET.search(it)}
+    whole = _INCLUDE.sub(rf"\g<1>{wanted.file.parent}/", text)
+    with readable(wanted, whole) as file:
+        told = ask(wanted, [program("lighttpd"), "-p", "-f", file], {**wanted.environment, **marks})
+        complained = told.complained.replace(str(file), str(wanted.file))
+    said = [it for it in _TIME.sub("", complained).splitlines() if "WARNING" not in it]
+    if told.code:
+        raise Mistake(f"lighttpd says: {'; '.join(said) or 'nothing'}")
+    printed = told.printed
+    for name, mark in marks.items():
+        printed = printed.replace(mark, f'" + env.{name} + "')
+    return list(_statements(printed.splitlines()))
+
+
+def _statements(lines: list[str]) -> Iterator[Statement]:
+    inner = iter(lines[1:-1])  # without `config {` and its end
+    for line in inner:
+        found = _SETS.match(line)
+        if not line.strip() or _BLOCK_NUMBER.match(line):
+            continue
+        if found is None:
+            ended = _CLOSES.match(line)
+            yield Statement([f"{ended[1]}}}" if ended else _quoted(line)])
+            continue
+        whole = [line]
+        if found[3] == "(":
+            for more in inner:
+                whole.append(more)
+                if more == f"{found[1]})":
+                    break
+        if found[2] not in _GIVEN:
+            yield Statement(whole, found[2])
+
+
+def _quoted(line: str) -> str:
+    """Write a condition with its quotes escaped, which lighttpd prints as they are."""
+    found = _CONDITION.match(line)
+    if found is None:
+        return line
+    plain = found[2].replace('" + env.', "\0").replace(' + "', "\1")
+    escaped = plain.replace('"', '\\"').replace("\0", '" + env.').replace("\1", ' + "')
+    return f'{found[1]}"{escaped}" {{'
