@@ -194,6 +194,7 @@ mod tests {
         assert_eq!((address.as_str(), target.secure), ("[::1]:443", true));
         assert_eq!((target.host_name(), target.origin.as_str()), ("::1", "https://[::1]"));
         assert_eq!(parse("https://localhost:8443").0.host_name(), "localhost");
+        assert_eq!((host_name("a.org:81"), host_name("[::1]:81")), ("a.org", "::1"));
         assert_eq!(parse("http+unix://%2Ftmp%2Fa.sock/x").1, "unix:/tmp/a.sock");
     }
 

@@ -63,7 +63,10 @@ class Wanted:
     def may_read(self, path: str) -> bool:
         """Whether the server will be able to read a file that its configuration names."""
         file = Path(beside(path, self.file))
-        return self.user.may_read(file) if self.user else os.access(file, os.R_OK)
+        try:
+            return self.user.may_read(file) if self.user else os.access(file, os.R_OK)
+        except (OSError, ValueError):  # a name that is too long, or below a file
+            return False
 
     def folder_of(self, path: str) -> str:
         """Give a relative folder as an absolute one, where there is such; else as it is.
@@ -71,7 +74,7 @@ class Wanted:
         It begins where webdyno is called, or beside the configuration.
         """
         places = [it / path for it in (self.folder, self.file.parent) if it is not None]
-        return next((str(it) for it in places if it.is_dir()), path)
+        return next((str(it) for it in places if os.path.isdir(it)), path)  # noqa: PTH112 (any name)
 
     def unreadable(self, now: str, before: str) -> str:
         """Say that the run's own certificate is shown, and why."""

@@ -1,8 +1,8 @@
 """Certificates of a configuration of nginx: its own where they can be read, else the run's."""
 
+import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from webdyno.own.moved import CERTIFICATE, KEY, Wanted, shown
 from webdyno.own.nginx_read import SYSTEM, Directive
@@ -26,7 +26,7 @@ def path_of(wanted: Wanted, word: str) -> str:
     if word.startswith(("/", *CONSTANT)) or not word:
         return word
     places = (wanted.file.parent / word, SYSTEM / word)
-    return str(next((it for it in places if it.exists()), places[0]))
+    return str(next((it for it in places if os.path.exists(it)), places[0]))  # noqa: PTH110 (any)
 
 
 def without_tls(block: Sequence[Directive], changes: list[str]) -> list[Directive]:
@@ -83,5 +83,5 @@ def with_certificate(
 def _is_readable(wanted: Wanted, word: str) -> bool:
     if word.startswith(CONSTANT) or "$" in word:
         return True
-    path = Path(path_of(wanted, word))
-    return wanted.may_read(str(path)) and path.is_file()
+    path = path_of(wanted, word)
+    return wanted.may_read(path) and os.path.isfile(path)  # noqa: PTH113 (any name)
