@@ -338,6 +338,7 @@ UNKNOWN = {
         "http.codes.200: ................................ 500\n"
         "http.request_rate: ............................. 50/sec\n"
     ),
+    "wrk": "".join(wrk().splitlines(keepends=True)[:6]),
     "figures": "requests/s:  51234\nmean latency:  1.25 ms\nerrors:  51000\n",
 }
 
@@ -459,3 +460,9 @@ def test_a_text_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     for text in ("x" * 200_000, "x\n" * 100_000):
         with pytest.raises(Mistake, match="give the part that has the outputs"):
             audited(text)
+
+
+def test_labels_that_ab_has_as_well_are_named_too() -> None:
+    text = "Total Requests:   200000\nRequests per second:    50822\nconnection errors:    0\n"
+    (part,) = audited(text).not_read
+    assert (part.kind, part.first_line, part.last_line) == ("figures", 1, 3)

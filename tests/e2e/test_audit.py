@@ -63,7 +63,10 @@ def test_an_error_page_measured_by_ab_is_noticed(tmp_path: Path, url: str) -> No
         (b"", "no output of a known load generator"),
         (b"just some words\n", "vegeta, wrk, wrk2 and zrk"),
         (b"$ ab -n 5000 -c 5 http://x/\n", "command in line 1 stands there without its output"),
-        (b"\nrequests/s: 512\nmean latency: 3 ms\n", "lines 2 to 3 look like measurements"),
+        (
+            b"\nrequests/s: 512\nmean latency: 3 ms\n",
+            "lines 2 to 3, figures in a form that isn't known",
+        ),
         (b"\x00\xff\xfe\x80" * 500, "no output of a known load generator"),
         (None, "no such file or directory"),
     ],

@@ -19,6 +19,10 @@ from webdyno.readers.redis import redis_quiet
 
 _LETTER = re.compile(r"[A-Za-z]")
 
+FEWEST_OF_A_CUT_OUTPUT = 2
+"""Figures that show that something was an output, though too few to judge it: a single label may
+stand in any prose."""
+
 PATIENCE_LINES = 40
 """Lines of something else after which an output is over."""
 
@@ -86,7 +90,8 @@ class _Reader:
             yield from self._command_in(line)
             self._claim_command(tool.name, line.number)
             self.tool, self.facts = tool, Facts(line.number, line.number)
-            self._continues(tool, line)
+            if not self._continues(tool, line):
+                yield from self._figures_in(line)
             return
         if self.sheet or (self.tool and line.number - self.facts.last_line > PATIENCE_LINES):
             yield from self._end_output()
@@ -134,9 +139,12 @@ class _Reader:
 
     def _end_output(self) -> Iterator[Item]:
         tool, self.tool = self.tool, None
-        output = tool.output(self.facts) if tool else None
-        if output:
+        if not tool:
+            return
+        if output := tool.output(self.facts):
             yield self._with_command(output)
+        elif len(self.facts.texts) >= FEWEST_OF_A_CUT_OUTPUT:
+            yield UnreadPart(tool.name, self.facts.first_line, self.facts.last_line)
 
     def _claim_command(self, tool: str, first_line: int) -> None:
         """Take the last command for the output that begins here, if it can be its own."""
@@ -177,10 +185,13 @@ class _Reader:
         if quiet:
             yield from self._of_sheet(quiet)
             return
+        yield from self._figures_in(line)
+        yield from self._command_in(line)
+
+    def _figures_in(self, line: Line) -> Iterator[Item]:
         yield from self.tables.take(line)
         yield from self.unread.take(line)
         yield from hints(line)
-        yield from self._command_in(line)
 
     def _command_in(self, line: Line) -> Iterator[Item]:
         """Keep a command for the output that follows; give the one that none followed."""

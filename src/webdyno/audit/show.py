@@ -10,6 +10,7 @@ from rich.text import Text
 from webdyno.audit.finding import COMMAND, TABLE, Audit, Finding, Read
 from webdyno.audit.unread import FIGURES
 from webdyno.model.command import as_called
+from webdyno.readers import TOOLS
 
 WIDTH = 100
 """Columns that it takes at most."""
@@ -25,7 +26,7 @@ def shown(audit: Audit, name: str) -> RenderableType:
     return Group(
         Text(name, style="bold"),
         Text(_what_was_read(audit), style="dim"),
-        *(Text(f"Not read: {_unread_words(each)}", style="bold yellow") for each in audit.not_read),
+        *(Text(f"Not read: {unread_words(each)}", style="bold yellow") for each in audit.not_read),
         Text(),
         _headline(audit),
         *(part for group in _by_rule(audit.findings) for part in (Text(), _rule(group, audit))),
@@ -50,11 +51,13 @@ def _headline(audit: Audit) -> Text:
     return Text("Nothing to object to.", style="bold green")
 
 
-def _unread_words(part: Read) -> str:
+def unread_words(part: Read) -> str:
     """Name lines that were not read: where, and what they seem to be."""
-    what = (
-        "figures in a form that isn't known" if part.kind == FIGURES else f"output of {part.kind}"
-    )
+    what = f"output of {part.kind}"
+    if part.kind == FIGURES:
+        what = "figures in a form that isn't known"
+    elif part.kind in {tool.name for tool in TOOLS}:
+        what += ", of which too little is there"
     return f"{lines_of(part)}, {what}"
 
 

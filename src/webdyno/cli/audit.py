@@ -74,13 +74,12 @@ def audit(
 
 def _nothing_to_judge(found: "Audit") -> str | None:
     """Say why there is nothing to show; None when there is."""
-    from webdyno.audit import lines_of
+    from webdyno.audit import lines_of, unread_words
 
     if found.findings or found.outputs or len(found.read) > len(found.commands):
         return None
     if found.not_read:
-        part = found.not_read[0]
-        return f"{lines_of(part)} look like measurements, in a form that isn't known"
+        return f"nothing in it can be judged: {unread_words(found.not_read[0])}"
     if found.commands:
         return f"the command in {lines_of(found.commands[0])} stands there without its output"
     return "no output of a known load generator, no command of one and no table of figures is in it"

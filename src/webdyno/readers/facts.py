@@ -151,6 +151,8 @@ class Tool:
     """Regular expression of lines that stand nowhere but at the beginning."""
     restart: str = ""
     """Where only some of the opening lines begin the next output, while one is under way: these."""
+    parts_after: str = ""
+    """Name of the figure after which only parts of the same run follow."""
     repeats: bool = False
     """Whether it prints its figures again and again while it runs, so that the last ones count."""
 
@@ -170,7 +172,7 @@ class Tool:
             return requests is not None and requests < (facts.integer("requests") or 0)
         if self.only_first and "requests" in facts.texts and re.match(self.only_first, text):
             return True
-        if not facts.texts.keys() & found.keys():
+        if self.parts_after in facts.texts or not facts.texts.keys() & found.keys():
             return False
         return re.match(self.restart or self.opening, text) is not None
 

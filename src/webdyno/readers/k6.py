@@ -18,7 +18,7 @@ def _shares(yes: str, no: str, part: str, whole: str) -> str:
 
 def _output(facts: Facts) -> Output | None:
     figures = facts.figures()
-    if not {"requests", "rate_rps"} <= figures.keys() or _of_a_part(facts):
+    if not {"requests", "rate_rps"} <= figures.keys():
         return None
     for name, what in (("mean_ms", "mean"), ("max_ms", "max")):
         figures[name] = in_ms(facts.texts.get(what))
@@ -37,11 +37,6 @@ def _output(facts: Facts) -> Output | None:
         facts.number("iterations_rps"), in_ms(facts.texts.get("turn"))
     )
     return Output(tool="k6", loop="open" if "dropped" in figures else None, **figures)
-
-
-def _of_a_part(facts: Facts) -> bool:
-    """Whether these are the figures of a group or scenario of a run that is read already."""
-    return facts.lines.get("section", facts.last_line) < facts.lines["requests"]
 
 
 def _checks(facts: Facts) -> dict[str, int | None]:
@@ -63,6 +58,7 @@ K6 = Tool(
     opening=r"(?:#+ )?█ (?:THRESHOLDS|TOTAL RESULTS)|checks_total\.{2,}:|"
     rf"{_MARK}(?:checks|data_received|http_req\w*)\.{{2,}}:",
     only_first=rf"(?:#+ )?█ (?:THRESHOLDS|TOTAL RESULTS)|{_MARK}checks\.{{2,}}:",
+    parts_after="section",
     restart=rf"{_MARK}data_received\.{{2,}}:",
     patterns=patterns(
         rf"{_MARK}http_reqs\.{{2,}}:\s+(?P<requests>INT)\s+(?P<rate_rps>NUM)/s",
