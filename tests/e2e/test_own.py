@@ -35,6 +35,19 @@ from webdyno.stack import certificates
 from webdyno.stack.ports import free_port
 
 
+def test_a_second_port_that_is_fixed_is_named_as_the_cause(home: Path) -> None:
+    """Both variants run at the same time, so only the first of them gets it."""
+    port = free_port()
+    more = f'import socket; s = socket.create_server(("127.0.0.1", {port}))\n'
+    fails = f"print('listen on 127.0.0.1:{port}: address already in use', flush=True); raise"
+    (home / "server.py").write_text(f"try:\n    {more}except OSError:\n    {fails}\n{SERVER}")
+    done = webdyno("duel", CMD, CMD, *FEW, "--out=run", folder=home)
+    assert done.returncode == 3
+    assert f"it wants port {port} as well as $PORT" in done.stderr
+    assert "started again with another port" not in done.stderr
+    assert left_behind(home) == []
+
+
 def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(home: Path) -> None:
     (home / "inner").mkdir()
     (home / "two.toml").write_text(

@@ -93,7 +93,11 @@ def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Pa
         ("services: {a: {image: x, env_file: none}}", "", "there is no .*none"),
         ("services: {a: {image: x, volumes: ['./none:/x']}}", "", "there is no .*none"),
         ("services: {a: {image: x, ports: ['1-3:4-6']}}", "", "4-6 is no single port"),
-        ("services: {a: {image: '${NONE:?say it}'}}", "", "NONE isn't set: say it"),
+        (
+            "services: {a: {image: '${NONE:?say it}', user: '${NO:?too}'}}",
+            "",
+            r"to be set, in the environment or in .env: NONE \(say it\), NO \(too\)",
+        ),
         (
             "services: {a: {image: x, depends_on: [b]}, b: {image: x, depends_on: [a]}}",
             "a",
@@ -232,6 +236,11 @@ def test_variables_without_a_value_come_from_outside_or_are_named(folder: Path) 
     assert services[0].build.options == ("--build-arg=USER_NAME=you",)
     assert services[0].environment == {"USER_NAME": "you"}
     assert told == ["compose.yaml: set by nobody, so empty: TAG"]
+
+
+def test_a_variable_stands_in_for_another(folder: Path) -> None:
+    (service,) = read(folder, "services: {a: {image: 'x:${A:-${B:-1}-${USER_NAME}}'}}")[0]
+    assert service.image == "x:1-you"
 
 
 def test_rights_on_this_machine_and_ports_that_clash_are_told(folder: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ OVERRIDES = (
 SEVERAL = ","
 """Between the names of files that are merged."""
 _VARIABLE = re.compile(
-    r"\$(?:\$|(?P<plain>\w+)|\{(?P<name>\w+)(?:(?P<how>:?[-?+])(?P<other>[^}]*))?\})"
+    r"\$(?:\$|(?P<plain>\w+)"
+    r"|\{(?P<name>\w+)(?:(?P<how>:?[-?+])(?P<other>(?:[^{}]|\$\{[^{}]*\})*))?\})"
 )
 
 
@@ -60,11 +61,14 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
     As with Compose, an override file beside a single one of the usual name is merged as well.
     """
     together = (*files, *_override_of(files))
-    variables, unset = _variables_beside(files[0], place), dict[str, None]()
+    filling = _Filling(_variables_beside(files[0], place))
     said: Any = {}
     for file in together:
         where = f"{place}: {file}"
-        part = _filled(_read(file, place), variables, where, unset)
+        part = filling.filled(_read(file, place))
+        if filling.lacking:
+            names = ", ".join(f"{name} ({why})" for name, why in filling.lacking.items())
+            raise Mistake(f"{where}: to be set, in the environment or in .env: {names}")
         if "include" in part:
             raise Mistake(f"{where}: include isn't read here; {_written_out(files)}")
         said = merged(said, part, where)
@@ -77,7 +81,7 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
                 f"{place}: {files[0]}: services.{name}.extends isn't read here; "
                 f"{_written_out(files)}"
             )
-    return ComposeProject(together, services, variables, tuple(unset))
+    return ComposeProject(together, services, filling.variables, tuple(filling.unset))
 
 
 def _written_out(files: Sequence[Path]) -> str:
@@ -134,29 +138,35 @@ def _lines(path: Path, place: str) -> list[str]:
     return read.decode(errors="replace").splitlines()
 
 
-def _filled(
-    value: Any,  # noqa: ANN401 (YAML)
-    variables: Mapping[str, str],
-    where: str,
-    unset: dict[str, None],
-) -> Any:  # noqa: ANN401
-    """Fill variables in, wherever the file names them; add those to `unset` that nobody sets."""
+@dataclass(frozen=True)
+class _Filling:
+    """Fills variables in, wherever a file names them, and remembers those that aren't set."""
 
-    def variable(found: re.Match[str]) -> str:
+    variables: Mapping[str, str]
+    unset: dict[str, None] = field(default_factory=dict)
+    """Those that are empty then."""
+    lacking: dict[str, str] = field(default_factory=dict)
+    """Those that the file demands, with its words."""
+
+    def filled(self, value: Any) -> Any:  # noqa: ANN401 (YAML)
+        """Give a value with all of its texts filled in."""
+        if isinstance(value, dict):
+            return {key: self.filled(it) for key, it in value.items()}
+        if isinstance(value, list):
+            return [self.filled(it) for it in value]
+        return _VARIABLE.sub(self._variable, value) if isinstance(value, str) else value
+
+    def _variable(self, found: re.Match[str]) -> str:
         name, how, other = found["plain"] or found["name"], found["how"] or "", found["other"] or ""
         if name is None:
             return "$"
-        is_there = name in variables and not (how.startswith(":") and not variables[name])
-        if how.endswith("?") and not is_there:
-            raise Mistake(f"{where}: {name} isn't set: {other}")
+        is_there = name in self.variables and not (how.startswith(":") and not self.variables[name])
         if how.endswith("+"):
-            return other if is_there else ""
-        if not is_there and not how:
-            unset[name] = None
-        return variables[name] if is_there else other
-
-    if isinstance(value, dict):
-        return {key: _filled(it, variables, where, unset) for key, it in value.items()}
-    if isinstance(value, list):
-        return [_filled(it, variables, where, unset) for it in value]
-    return _VARIABLE.sub(variable, value) if isinstance(value, str) else value
+            return str(self.filled(other)) if is_there else ""
+        if is_there:
+            return self.variables[name]
+        if how.endswith("?"):
+            self.lacking[name] = other
+        elif not how:
+            self.unset[name] = None
+        return str(self.filled(other))

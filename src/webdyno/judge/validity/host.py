@@ -70,7 +70,8 @@ OTHER_WORK = SlotRule(
     broken=lambda slot: foreign_share(slot) > FOREIGN_LIMIT,
     what=_foreign,
     remedy="Stop other programs on this machine (`top` shows them), or keep them off the servers' "
-    "CPUs.",
+    "CPUs. A database that your application uses counts as another program, unless it is a service "
+    "of the arm or of its Compose file.",
     spoils=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
     bounded=True,
