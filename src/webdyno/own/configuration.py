@@ -50,8 +50,8 @@ SIGNS = {
     "nginx": r"^[ \t]*(http|events|server|upstream)\s*\{",
     "apache": r"(?i)^[ \t]*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|IncludeOptional)\b",
     "lighttpd": r"^[ \t]*server\.(document-root|modules|port)\s*\+?=",
-    "caddy": r"^[ \t]*(file_server|reverse_proxy|php_fastcgi|respond|encode|handle(_path)?|redir|"
-    r"import)\b[^;]*$",
+    "caddy": r"^[ \t]*(file_server|reverse_proxy|php_fastcgi|respond|encode|handle(_path)?|redir)"
+    r"\b[^;]*$|^[ \t]*import[ \t]+\S*[/*]",
     "haproxy": r"^[ \t]*(global|defaults|frontend|backend)\b[^;{]*$",
 }
 """By the same: what only its configurations have."""
