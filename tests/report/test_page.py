@@ -1,4 +1,5 @@
 import re
+import resource
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,14 @@ def test_sentences_are_typeset() -> None:
     assert prose("within 2 % of `<a>` & 3 ms") == (
         "within 2\u202f% of <code>&lt;a&gt;</code> &amp; 3\u202fms"
     )
+
+
+def test_where_addresses_are_limited_a_chart_is_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """V8 would end the whole process."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2**32, resource.RLIM_INFINITY))
+    with pytest.raises(Trouble, match="allows 4 GiB; lift that limit with ulimit -v unlimited"):
+        page(runs.decided())
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
+    page(runs.decided())

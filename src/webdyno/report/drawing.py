@@ -6,6 +6,7 @@ are not part of the charts: the page has one above each, which wraps on narrow s
 """
 
 import re
+import resource
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,10 +14,14 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from webdyno.model.mistake import Trouble
+
 Rows = list[dict[str, Any]]
 Layers = alt.LayerChart | alt.FacetChart
 
 VEGA_LITE = "6.4"
+ADDRESSES_BYTES = 64 * 2**30
+"""What V8, which draws, reserves and more; it is no memory."""
 WIDTH_PX = 760
 NARROW_PX = 300
 HEIGHT_PX = 300
@@ -189,8 +194,20 @@ class Figure:
         return replace(self, name=prefix + self.name, panels=panels)
 
 
+def demand_addresses() -> None:
+    """Raise Trouble where a limit would end the process in the middle of a chart."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < ADDRESSES_BYTES:
+        raise Trouble(
+            f"charts can't be drawn: their program reserves {ADDRESSES_BYTES // 2**30} GiB of "
+            f"addresses, and this shell allows {limit / 2**30:.2g} GiB; lift that limit with "
+            "ulimit -v unlimited"
+        )
+
+
 def drawn(chart: Layers, *, height: int = HEIGHT_PX, width: int = WIDTH_PX) -> str:
     """Draw a chart."""
+    demand_addresses()
     # A chart that isn't right fails below all the same; looking at its schema takes as long again.
     spec = chart.to_dict(validate=False) | {"width": width, "height": height, "config": CONFIG}
     return _lean(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
