@@ -1,5 +1,6 @@
 """Nothing is installed, and nobody else's catalogue is run, without a yes."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -107,6 +108,19 @@ def test_commands_around_blocks_of_a_run_are_asked_for(tmp_path: Path) -> None:
     for told in ("theirs (as ", "state.before_block: touch before-block-ran", "add --yes"):
         assert told in done.stderr
     assert not (tmp_path / "before-block-ran").exists()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.usefixtures("answers")
+def test_a_pipe_in_the_catalogue_of_a_run_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    run = simulated_run({"nginx": SimulatedArm(), "apache-event": SimulatedArm()}, blocks=1)
+    RunFolder.create(tmp_path / "theirs", run.head).close()
+    (tmp_path / "theirs/catalog/stacks/nginx").mkdir(parents=True)
+    os.mkfifo(tmp_path / "theirs/catalog/stacks/nginx/stack.toml")
+    (tmp_path / "theirs/experiment.toml").write_text("")
+    done = webdyno_here("resume", "theirs", folder=tmp_path)
+    assert done.returncode == Exit.MISTAKE
+    assert "stack.toml is no file and no folder" in done.stderr
 
 
 STATEFUL = """

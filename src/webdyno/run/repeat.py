@@ -41,13 +41,15 @@ def is_kept(folder: Path) -> bool:
 def kept_catalogue(folder: Path) -> Catalogue:
     """Give the catalogue as it was when a run began; what the run doesn't use is as it is now.
 
-    Runs of format 1 kept none. Raise Mistake for a run that was killed while its copy was made.
+    Runs of format 1 kept none. Raise Mistake for a run that was killed while its copy was made, and
+    for a copy that holds something else than files, such as a pipe.
     """
     kept = folder / CATALOGUE_FOLDER
     if not kept.is_dir():
         return Catalogue.load()
     if not (folder / EXPERIMENT_FILE).is_file():
         raise Mistake(f"{folder}: this run was ended before it began; remove it and begin anew")
+    checked_files(kept)
     return Catalogue.load([kept])
 
 
