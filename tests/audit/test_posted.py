@@ -43,6 +43,7 @@ def wrk(
         ("ghz.txt", {"failures"}),
         ("h2load-no-reconnect.txt", {"failures"}),
         ("hey.csv", {"non-2xx"}),
+        ("jmeter-statistics.json", {"failures"}),
         ("jmeter.csv", {"failures"}),
         ("jmeter.jtl", {"failures", "non-2xx"}),
         ("jmeter.txt", {"failures"}),
@@ -466,3 +467,14 @@ def test_labels_that_ab_has_as_well_are_named_too() -> None:
     text = "Total Requests:   200000\nRequests per second:    50822\nconnection errors:    0\n"
     (part,) = audited(text).not_read
     assert (part.kind, part.first_line, part.last_line) == ("figures", 1, 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[\n  {\n    "num_requests": 512,\n    "avg_response_time": 45.1\n  }\n]\n',
+        '{\n  "stats": {\n    "meanNumberOfRequestsPerSecond": {"total": 512.5}\n  }\n}\n',
+    ],
+)
+def test_json_over_many_lines_that_is_not_read(text: str) -> None:
+    assert audited(text).not_read

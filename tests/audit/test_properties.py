@@ -140,6 +140,7 @@ def test_findings_are_listed_up_to_a_limit_and_then_counted() -> None:
             "|",
         ),
         *("\x1b[", "\r", "Benchmarking apr_", "1 ", "1,", "  ", "% ", "- ", "[1] ", "\u2013", "9"),
+        *("p(90)=", "│ ", "<a ", "&#", "running (", "summary = ", "KO=", "Aggregated ", "µs "),
         *(
             "requests per second AA",
             "Latency 1 ",
@@ -151,7 +152,20 @@ def test_findings_are_listed_up_to_a_limit_and_then_counted() -> None:
 )
 def test_long_lines_take_no_more_than_their_length(bit: str) -> None:
     """Expressions that try every place from every place would not come back."""
-    starts = ("", "Requests per second: ", "====== ", "Benchmarking ", "$ ab ", "SET: ")
+    starts = (
+        *(
+            "",
+            "Requests per second: ",
+            "====== ",
+            "Benchmarking ",
+            "$ ab ",
+            "SET: ",
+            "a: ",
+            "no CDN ",
+        ),
+        *("---- Global Information -\na ", "Type Name # reqs # fails |\nGET ", "Elapsed 5s\n1ms "),
+        "http_req_duration...: avg=1ms min=1ms med=1ms max=1ms ",
+    )
     ends = ("", " requests per second", ' {"summary"', ":")
     line = bit * (LONGEST_LINE // len(bit))
     audited("\n".join(start + line + end for start in starts for end in ends))

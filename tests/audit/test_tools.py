@@ -240,6 +240,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "max_ms": 812,
     },
     "jmeter.csv": {"tool": "jmeter", "requests": 61344, "failed": 233, "rate_rps": 681.60422},
+    "jmeter-statistics.json": {"tool": "jmeter", "requests": 61344, "failed": 231, "max_ms": 812},
     "jmeter.jtl": {"tool": "jmeter", "requests": 5, "failed": 1, "non_2xx": 1},
     "locust.txt": {
         "tool": "locust",

@@ -21,7 +21,7 @@ class Finding(Model):
     tool: str | None
     """The tool whose output it is about; None for tables and prose."""
     what: str
-    """With figures: `987 of 1 000 answers had no 2xx status`."""
+    """With figures: `987 of 1,000 answers had no 2xx status`."""
     why: str
     """Why it matters."""
     instead: str

@@ -37,16 +37,17 @@ _NAMED = re.compile(
 _NAMES = tuple(_UNREAD_TOOLS)
 
 _RATE_OR_TIME = re.compile(
-    r"req(?:uest)?s?\s?(?:/|per)\s?s|\b[rqt]ps\b|latenc|throughput|percentile|\bp9\d|response time",
+    r"req(?:uest)?s?[\s_]?(?:/|per)[\s_]?s|\b[rqt]ps\b|latenc|throughput|percentile|\bp9\d|"
+    r"response[\s_]time",
     re.IGNORECASE,
 )
 _OTHER = re.compile(
-    r"\brequests\b|error|fail|non-2xx|status|transfer|concurren|timeout|connections|\bhits\b|"
-    r"\b(?:avg|average|mean|max|min|median)\b|\b(?:50|75|90|95|99)(?:\.\d+)?(?:%|th)",
+    r"(?:\b|_)requests\b|error|fail|non-2xx|status|transfer|concurren|timeout|connections|\bhits\b|"
+    r"\b(?:avg|average|mean|max|min|median)(?:\b|_)|\b(?:50|75|90|95|99)(?:\.\d{1,3})?(?:%|th)",
     re.IGNORECASE,
 )
 _LABELLED = re.compile(
-    r"[^\d\s(\[{-][^.;{}]{1,60}?(?:[:=|│]|\.{2,}|\s{2,})\s*[<~≈+]?\s*\d|\d{1,3}(?:\.\d+)?%\s"
+    r"[^\d\s(\[{-][^.;{}]{1,60}?(?:[:=|│]|\.{2}|\s{2})[\s.]{0,80}[<~≈+]?\d|\d{1,3}(?:\.\d{1,3})?%\s"
 )
 _CODE = re.compile(r"[;{}]$|=>|\bfunction\b|^(?:const|let|var|def|import|#include)\b")
 MOST_WORDS = 12

@@ -9,7 +9,7 @@ def _row(label: str, total: str = "", failed: str = "") -> str:
     first = f"(?P<{total}>NUM|-)" if total else r"(?:NUM|-)"
     last = f"(?P<{failed}>NUM|-)" if failed else r"(?:NUM|-)"
     unit = r"(?: \((?:ms|rps)\))?"
-    return rf"{label}{unit}\s+\|?\s*{first}\s+(?:\(OK=|\|\s+)(?:NUM|-)\s+(?:KO=|\|\s+){last}"
+    return rf"{label}{unit}\s{{1,120}}(?:\|\s{{1,9}})?{first}\s+(?:\(OK=|\|\s+)(?:NUM|-)\s+(?:KO=|\|\s+){last}"
 
 
 def _output(facts: Facts) -> Output | None:
@@ -32,10 +32,10 @@ GATLING = Tool(
         _row(r"(?:mean requests/sec|mean throughput|meanNumberOfRequestsPerSecond)", "rate_rps"),
         r"response time (?P<percent>\d{1,2}(?:\.\d{1,4})?)(?:st|nd|rd|th) percentile(?: \(ms\))?"
         r"\s+\|?\s*(?P<at>NUM)",
-        _row(r"[\w ]{1,60}"),
+        _row(r"\w[\w ]{1,60}"),
         r"(?:OK: )?(?:t [<>]|NUM ms <).{1,80}\(\s*NUM%\)$",
         r"(?:KO|failed)\s+INT\s+\(\s*NUM%\)$",
-        r"\S.{0,200}\s+INT\s+\(\s*NUM%\)$",
+        r"\S.{0,200}\s{1,120}INT\s+\(\s*NUM%\)$",
     ),
     chatter=("====", "Please open", "Reports generated", "Generating reports"),
     output=_output,

@@ -1,6 +1,10 @@
-"""JMeter: the summary lines of a run without a window; the last one counts."""
+"""JMeter: the summary lines of a run without a window, the last one counts; statistics.json."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.json_figures import amount, count
 from webdyno.readers.numbers import as_float
 from webdyno.readers.output import Output
 
@@ -44,3 +48,31 @@ JMETER = Tool(
     ),
     output=_output,
 )
+
+
+def jmeter_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list[Output]:
+    """Read the statistics of its HTML report; empty when it is the JSON of something else."""
+    total = found.get("Total")
+    if not isinstance(total, dict) or "sampleCount" not in total:
+        return []
+    output = Output(
+        tool="jmeter",
+        first_line=first_line,
+        last_line=last_line,
+        loop="closed",
+        requests=count(total.get("sampleCount")),
+        failed=count(total.get("errorCount")),
+        rate_rps=amount(total.get("throughput")),
+        mean_ms=amount(total.get("meanResTime")),
+        max_ms=amount(total.get("maxResTime")),
+        percentiles_ms={
+            percent: at
+            for percent, name in (
+                (90.0, "pct1ResTime"),
+                (95.0, "pct2ResTime"),
+                (99.0, "pct3ResTime"),
+            )
+            if (at := amount(total.get(name))) is not None
+        },
+    )
+    return [output]

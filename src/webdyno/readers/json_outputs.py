@@ -9,6 +9,7 @@ from typing import Any
 from webdyno.readers.autocannon import autocannon_json
 from webdyno.readers.bombardier import bombardier_json
 from webdyno.readers.ghz import ghz_json
+from webdyno.readers.jmeter import jmeter_json
 from webdyno.readers.k6 import k6_json
 from webdyno.readers.lines import Line
 from webdyno.readers.oha import oha_json
@@ -21,7 +22,7 @@ JsonReading = Callable[[Mapping[str, Any], int, int], list[Output]]
 
 FORMS: tuple[JsonReading, ...] = (
     *(k6_json, vegeta_json, autocannon_json, bombardier_json, zrk_json, plow_json, ghz_json),
-    oha_json,
+    *(jmeter_json, oha_json),
 )
 
 MOST_CHARACTERS = 200_000

@@ -4,7 +4,7 @@ from webdyno.readers.facts import Facts, Tool, patterns
 from webdyno.readers.numbers import as_float
 from webdyno.readers.output import Output
 
-_NAME = r"(?:\S.{0,200}?)?\s*"
+_NAME = r"(?:\S.{0,200}?)?\s{0,120}"
 
 
 def _output(facts: Facts) -> Output | None:
