@@ -3,11 +3,13 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, statuses, webdyno, webdyno_here
+from e2e.commands import FEW, QUICK, left_behind, run_blocks, statuses, webdyno, webdyno_here
+from e2e.own import SERVER
 from webdyno.cli.exits import Exit
 from webdyno.run.folder import RunFolder
 
@@ -61,6 +63,66 @@ def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) 
     assert statuses(open_folder) == {"200"}
     run = RunFolder.open(open_folder / "run")
     assert run.head.versions["rev:."]["web"].endswith(" with changes")
+
+
+SERVES = f"exec {sys.executable} server.py"
+TOOLS = {
+    "pnpm": (
+        {
+            "package.json": '{"packageManager": "pnpm@10", "scripts": {"build": "turbo build", '
+            '"start": "pnpm --filter web start"}, "devDependencies": {"turbo": "2"}}',
+            "pnpm-workspace.yaml": "packages:\n  - apps/*\n",
+            "apps/web/package.json": '{"name": "web", "scripts": {"start": "next start"}}',
+        },
+        {
+            "pnpm": 'case "$*" in "install --prefer-frozen-lockfile") touch installed;;'
+            ' "run build") mv installed built;;'
+            f' "--filter web start") test -f built; {SERVES} $PORT;; *) exit 9;; esac'
+        },
+    ),
+    "cargo": (
+        {
+            "Cargo.toml": '[package]\nname = "shop"\n',
+            "Cargo.lock": "",
+            "src/main.rs": 'TcpListener::bind(("127.0.0.1", env::var("PORT")))\n',
+        },
+        {
+            "cargo": 'test "$*" = "build --release --locked --bin shop"; mkdir -p target/release; '
+            f"printf '#!/bin/sh\\n{SERVES} $PORT\\n' >target/release/shop; "
+            "chmod +x target/release/shop"
+        },
+    ),
+    "maven": (
+        {
+            "mvnw": "#!/bin/sh\nmkdir -p target; cp server.py target/shop-1.0.jar\n",
+            "pom.xml": "<groupId>org.springframework.boot</groupId>"
+            "<artifactId>shop</artifactId><version>1.0</version>",
+        },
+        {"java": f'test "$1" = -jar; exec {sys.executable} "$2" "${{4#--server.port=}}"'},
+    ),
+}
+"""What a folder holds, and stand-ins for the tools that aren't on every machine."""
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_what_init_writes_for_a_tool_builds_and_starts(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files, programs = TOOLS[name]
+    stand_ins = tmp_path_factory.mktemp("bin")
+    for program, script in programs.items():
+        (stand_ins / program).write_text(f"#!/bin/sh\nset -e\n{script}\n")
+        (stand_ins / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{stand_ins}:{os.environ['PATH']}")
+    (tmp_path / "mvnw").touch(mode=0o755)
+    repository(tmp_path, {**files, "server.py": SERVER})
+    made = webdyno("init", folder=tmp_path)
+    assert made.returncode == Exit.OK, made.stderr
+    run_blocks(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=tmp_path)
+    assert statuses(tmp_path) == {"200"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")

@@ -48,6 +48,18 @@ def test_a_second_port_that_is_fixed_is_named_as_the_cause(home: Path) -> None:
     assert left_behind(home) == []
 
 
+def test_another_listener_of_it_is_named(home: Path) -> None:
+    port = free_port()
+    more = f'import socket; s = socket.create_server(("127.0.0.1", {port}))\n'
+    (home / "server.py").write_text(f"{more}{SERVER}")
+    with started_webdyno("up", CMD, folder=home) as process:
+        assert process.stdout
+        told = [process.stdout.readline() for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert f"it listens on 127.0.0.1:{port} as well, which isn't measured" in "".join(told)
+
+
 def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(home: Path) -> None:
     (home / "inner").mkdir()
     (home / "two.toml").write_text(

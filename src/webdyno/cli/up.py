@@ -115,6 +115,12 @@ def up(
             if not wanted.is_own:
                 here = f"{stack} serves {served.name} at {running.url}{served.ready_path}"
             console.print(here, markup=False, soft_wrap=True)
+            if wanted.is_own and (more := running.services()[wanted.front].listens_as_well()):
+                what = (
+                    f"  it listens on {' and '.join(more)} as well, which isn't measured: a proxy "
+                    "in front of it has to listen on $PORT itself"
+                )
+                console.print(what, markup=False, soft_wrap=True)
             if wanted.protocol == "http" and (wanted.is_own or path):
                 gets = [it for it in asked if it.method == "GET"][:MOST_ASKED]
                 for answer in ask(running.url, gets, system.load, bench.client_socket):

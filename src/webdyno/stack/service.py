@@ -262,6 +262,13 @@ class RunningService:
             return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
         return f"listens on {where} and not on {self.address.text}: {self._where_to_listen(found)}"
 
+    def listens_as_well(self) -> list[str]:
+        """Give the addresses beside its own where it listens, which nobody asks."""
+        if self.is_container:
+            return []
+        own = f":{self.address.port}"
+        return [it for it in addresses(self.pids()) if not it.endswith(own)]
+
     def is_elsewhere(self) -> bool:
         """Whether it surely listens at another address: at its port, or at another for long."""
         found = addresses(self.pids())
