@@ -28,8 +28,8 @@ pub fn keep_times(socket: impl AsFd) -> io::Result<()> {
 }
 
 /// Reads what is there; gives the number of bytes, and when the last of them arrived by the
-/// monotonic clock. The kernel doesn't tell at the end of a connection, for a segment of which some
-/// is left, and just after it was asked to keep times.
+/// monotonic clock. It isn't known at the end of a connection, for a segment of which some is left,
+/// just after the kernel was asked to keep times, and when the real-time clock has been set.
 pub fn receive(
     socket: impl AsFd,
     bytes: &mut [u8],
@@ -48,7 +48,7 @@ pub fn receive(
     // SAFETY: `message` names a buffer and a control area that live until the end, with their sizes.
     let got = unsafe { libc::recvmsg(fd, &raw mut message, flags | libc::MSG_DONTWAIT) };
     let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
-    Ok((got, stamp(&message).map(when_it_was)))
+    Ok((got, stamp(&message).and_then(when_it_was)))
 }
 
 /// The time that the kernel put beside the bytes, by the real-time clock.

@@ -4,9 +4,9 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
-from webdyno.cli.progress import RunProgress, block_name, so_far_words
+from webdyno.cli.progress import RunProgress, block_name, slot_words, so_far_words
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, Record
+from webdyno.model.records import BlockRecord, Record, SlotRecord
 
 
 def so_far(run: SimulatedRun) -> str:
@@ -26,6 +26,15 @@ def test_why_there_is_no_ratio_yet() -> None:
     wrong = SimulatedArm(wrong_status=404)
     late = simulated_run({"nginx": runs.NGINX, "apache": wrong}, blocks=14)
     assert so_far(late) == ("no ratio yet, 0 valid blocks of 14: most slots broke the rule non-2xx")
+
+
+def test_failures_and_requests_that_were_sent_once_more_are_told_of_a_slot() -> None:
+    slot = next(it for it in runs.decided().records if isinstance(it, SlotRecord))
+    assert slot_words(slot).endswith("busy")
+    requests = slot.load.requests.model_copy(update={"retried": 2})
+    load = slot.load.model_copy(update={"requests": requests})
+    told = slot_words(slot.model_copy(update={"load": load}))
+    assert told.endswith("busy, 2 requests sent once more")
 
 
 def test_a_point_is_named_by_its_levels_alone() -> None:

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::ops::RangeInclusive;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -73,7 +74,7 @@ fn open_files() -> u64 {
 
 /// Each connection between the same two addresses needs a local port of its own.
 fn check_ports(connections: u64, sources: u64) -> Result<(), String> {
-    let ports = local_ports().unwrap_or(u64::MAX);
+    let ports = local_ports().map_or(u64::MAX, |ports| ports.count() as u64);
     if connections <= ports.saturating_mul(sources) {
         return Ok(());
     }
@@ -84,11 +85,11 @@ fn check_ports(connections: u64, sources: u64) -> Result<(), String> {
     ))
 }
 
-fn local_ports() -> Option<u64> {
+/// The ports that the kernel chooses from.
+pub fn local_ports() -> Option<RangeInclusive<u16>> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
-    let mut range = text.split_whitespace().map(str::parse::<u64>);
-    let (first, last) = (range.next()?.ok()?, range.next()?.ok()?);
-    last.checked_sub(first).map(|span| span + 1)
+    let mut range = text.split_whitespace().map(str::parse);
+    Some(range.next()?.ok()?..=range.next()?.ok()?)
 }
 
 /// Refuses given addresses from which a target can't be reached.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::net::IpAddr;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -73,6 +73,8 @@ pub struct Plan {
     ca: Option<[u8; 32]>,
     /// Addresses to connect from, in turn; none: the kernel's choice.
     pub sources: Vec<IpAddr>,
+    /// Ports that the kernel chooses from: a socket that connects to one of them may meet itself.
+    pub local_ports: Option<RangeInclusive<u16>>,
     /// Requests at a time on each connection of the load.
     pub streams: usize,
     pub timeout_ns: u64,
@@ -111,6 +113,7 @@ impl Plan {
             tls: None,
             ca: ca_checksum(load),
             sources: Vec::new(),
+            local_ports: limits::local_ports(),
             streams,
             timeout_ns: seconds_to_ns(load.timeout_s),
             quantum_ns: seconds_to_ns(load.send_lag_budget_s),

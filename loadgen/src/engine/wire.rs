@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
-    ipproto, recv, send, socket_with, sockopt,
+    getpeername, getsockname, ipproto, recv, send, socket_with, sockopt,
 };
 use rustls::{ClientConnection, HandshakeKind};
 
@@ -89,6 +89,13 @@ impl Wire {
     pub fn connected(&self) -> io::Result<()> {
         sockopt::socket_error(&self.fd)??;
         Ok(())
+    }
+
+    /// Nobody listens, and the kernel chose the very port that we connect to as our own: TCP lets a
+    /// socket meet itself (RFC 9293 section 3.5), which also keeps the server from its port.
+    pub fn has_met_itself(&self) -> bool {
+        let (own, other) = (getsockname(&self.fd), getpeername(&self.fd));
+        matches!((own, other), (Ok(own), Ok(Some(other))) if own == other)
     }
 
     /// Goes on with the TLS handshake; true when it is done, at once where there is no TLS.
@@ -331,5 +338,26 @@ fn begin(outcome: Result<(), Errno>) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(Errno::INPROGRESS) => Ok(false),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_that_met_itself_is_known() {
+        let fd = socket(AddressFamily::INET, Some(ipproto::TCP)).expect("a socket");
+        bind(&fd, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+        let own = getsockname(&fd).expect("an address");
+        let own = SocketAddr::try_from(own).expect("of TCP");
+        let wire = |fd| Wire { fd, tls: None, can_drop: true, stamped: false, arrived_ns: 0 };
+        begin(connect(&fd, &own)).expect("itself");
+        assert!(wire(fd).has_met_itself());
+
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = Address::Tcp(listener.local_addr().expect("an address"));
+        let (other, _) = Wire::open(&address, Options::default()).expect("a connection");
+        assert!(!other.has_met_itself());
     }
 }

@@ -1,6 +1,8 @@
 //! When requests are due.
 
-use serde::Deserialize;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer};
 
 /// A timetable for the open loop: either `stages` or `times_s`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -12,8 +14,8 @@ pub struct Arrivals {
     #[serde(default)]
     pub stages: Vec<Stage>,
     /// Times in seconds after the start, ascending.
-    #[serde(default)]
-    pub times_s: Vec<f64>,
+    #[serde(default, deserialize_with = "shared")]
+    pub times_s: Arc<[f64]>,
     #[serde(default)]
     pub unit: Unit,
     /// How many due requests may wait for a free connection; more are dropped and counted.
@@ -30,6 +32,11 @@ impl Arrivals {
     pub fn ends(&self) -> bool {
         !self.times_s.is_empty() || self.stages.iter().all(|stage| stage.for_s.is_some())
     }
+}
+
+/// A log may have millions of times: the order and the timetable share them.
+fn shared<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[f64]>, D::Error> {
+    Vec::deserialize(from).map(Into::into)
 }
 
 /// How arrivals spread around the rate.

@@ -9,6 +9,7 @@
 //! Poisson process unless all began at the same instant.
 
 use std::iter::{Enumerate, Take};
+use std::sync::Arc;
 
 use either::Either;
 use rand::rngs::SmallRng;
@@ -26,7 +27,25 @@ pub struct Due {
 }
 
 /// Due times in seconds after the start.
-type Arriving = Either<Profile, std::vec::IntoIter<f64>>;
+type Arriving = Either<Profile, Given>;
+
+/// Times that were given.
+#[derive(Debug)]
+struct Given {
+    times_s: Arc<[f64]>,
+    next: usize,
+}
+
+impl Iterator for Given {
+    type Item = f64;
+
+    #[inline]
+    fn next(&mut self) -> Option<f64> {
+        let time_s = self.times_s.get(self.next).copied();
+        self.next += 1;
+        time_s
+    }
+}
 
 /// Places in the order of their times.
 #[derive(Debug)]
@@ -58,7 +77,7 @@ impl Places {
         let arriving = if arrivals.times_s.is_empty() {
             Either::Left(Profile::new(arrivals.stages.clone(), arrivals.process, seed))
         } else {
-            Either::Right(arrivals.times_s.clone().into_iter())
+            Either::Right(Given { times_s: Arc::clone(&arrivals.times_s), next: 0 })
         };
         let count = count.map_or(usize::MAX, |count| count as usize);
         Places { times: arriving.enumerate().take(count), owner: Owner::of(arrivals) }
@@ -145,7 +164,7 @@ mod tests {
 
     #[test]
     fn given_times_keep_their_numbers_and_are_taken_in_turns() {
-        let times_s = vec![0.0, 1e-9, 1e-9, 4e-9, 5e-9];
+        let times_s = [0.0, 1e-9, 1e-9, 4e-9, 5e-9].into();
         let share = Some(Share { of: 2, index: 1, seed: 0 });
         let process = Process::Poisson;
         let mine = places(&Arrivals { process, times_s, share, ..Arrivals::default() }, None);

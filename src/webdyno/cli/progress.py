@@ -125,7 +125,10 @@ def slot_words(record: SlotRecord) -> str:
         f"{significant(cpu_us)} µs of the servers' CPU time each, "
         f"client {percent(load.client.busy)} busy"
     )
-    return f"{words}, {count(failed, 'failure')}" if failed else words
+    if failed:
+        words += f", {count(failed, 'failure')}"
+    retried = load.all_of_it.retried
+    return f"{words}, {count(retried, 'request')} sent once more" if retried else words
 
 
 def block_name(point: Point, block: int) -> str:

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::args::Args;
 use super::replay::{self, Replay};
@@ -21,8 +22,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         request_file(file)?
     } else if let Some(log) = &args.replay {
         let replay = replay::read(log, &args.urls[0], args.replay_speed.unwrap_or(1.0))?;
-        let requests = replay.requests.clone();
-        replayed = Some(replay);
+        let requests = std::mem::take(&mut replayed.insert(replay).requests);
         requests.into_iter().map(|request| with_flags(request, args)).collect()
     } else {
         let request = |url: &String| {
@@ -96,9 +96,9 @@ fn arrivals(args: &Args, replayed: Option<&Replay>) -> Result<Option<Arrivals>, 
         arrivals.stages = vec![Stage { rate_per_s, to_rate_per_s: None, for_s: None }];
         arrivals.unit = if args.rate.is_some() { Unit::Request } else { Unit::Connection };
     } else if let Some(file) = &args.times {
-        arrivals.times_s = times(file)?;
+        arrivals.times_s = times(file)?.into();
     } else if let Some(replay) = replayed {
-        arrivals.times_s = replay.times_s.clone();
+        arrivals.times_s = Arc::clone(&replay.times_s);
     } else if args.stages.is_empty() {
         return Ok(None);
     }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
 use chrono::DateTime;
 
@@ -19,7 +20,7 @@ pub struct Replay {
     /// Per usable line: index into `requests`.
     pub sequence: Vec<u32>,
     /// Per usable line: seconds after the first.
-    pub times_s: Vec<f64>,
+    pub times_s: Arc<[f64]>,
     /// What was left out, in words.
     pub notes: Vec<String>,
 }
@@ -64,7 +65,9 @@ pub fn read(file: &Path, base: &str, speed: f64) -> Result<Replay, String> {
     if unusable > 0 {
         replay.notes.insert(0, format!("{unusable} lines of the log were left out:"));
     }
-    replay.times_s = spread(&seconds).into_iter().map(|at| at / speed).collect();
+    let mut times_s = spread(seconds);
+    times_s.iter_mut().for_each(|at_s| *at_s /= speed);
+    replay.times_s = times_s.into();
     Ok(replay)
 }
 
@@ -120,8 +123,7 @@ fn parse(line: &str) -> Result<(i64, Line), &'static str> {
 }
 
 /// Spreads lines of the same second evenly over it, from the first line on.
-fn spread(seconds: &[i64]) -> Vec<f64> {
-    let mut ascending = seconds.to_vec();
+fn spread(mut ascending: Vec<i64>) -> Vec<f64> {
     for index in 1..ascending.len() {
         ascending[index] = ascending[index].max(ascending[index - 1]);
     }
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn spreads_a_second() {
-        assert_eq!(spread(&[7, 7, 6, 8, 10]), [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0, 3.0]);
+        assert_eq!(spread(vec![7, 7, 6, 8, 10]), [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0, 3.0]);
     }
 
     #[test]
@@ -186,7 +188,7 @@ mod tests {
         assert!(
             replay.notes[0].starts_with("100 lines") && replay.notes[1].contains(":8: no time")
         );
-        for (nth, (request, at_s)) in replay.sequence.iter().zip(&replay.times_s).enumerate() {
+        for (nth, (request, at_s)) in replay.sequence.iter().zip(&*replay.times_s).enumerate() {
             let page = nth * 7919 % 500;
             assert!(replay.requests[*request as usize].url.ends_with(&format!("/{page}")));
             assert!((at_s - nth as f64 / 100.0).abs() < 1e-9, "{nth} {at_s}");

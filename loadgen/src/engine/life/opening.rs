@@ -24,6 +24,7 @@ use crate::tls;
 /// An idle connection asks once, the first request: the first origin is that one's, and a server
 /// may accept only connections that have asked (`TCP_DEFER_ACCEPT`, tcp(7)).
 const IDLE_ASKS: usize = 0;
+const MET_ITSELF: &str = "nobody listens there, and the kernel gave us the same port";
 /// Rests between failed connections double up to about 100 ms.
 const MOST_DOUBLINGS: u32 = 7;
 
@@ -116,6 +117,7 @@ impl Life<'_> {
         match self.write(id) {
             Sending::Nothing if !connected => self.watch(id, true),
             Sending::Broken(error) => self.not_connected(id, &error.to_string()),
+            _ if self.met_itself(id) => self.not_connected(id, MET_ITSELF),
             outcome => {
                 self.pool[id].connected_ns = sent_ns;
                 self.established(id);
@@ -123,6 +125,16 @@ impl Life<'_> {
                 self.watch(id, !matches!(outcome, Sending::All));
             }
         }
+    }
+
+    fn met_itself(&self, id: ConnId) -> bool {
+        let conn = &self.pool[id];
+        let port = match &self.plan.origins[conn.origin].addresses[conn.address] {
+            Address::Tcp(address) => address.port(),
+            Address::Unix(_) => return false,
+        };
+        self.plan.local_ports.as_ref().is_some_and(|ports| ports.contains(&port))
+            && conn.wire.as_ref().is_some_and(Wire::has_met_itself)
     }
 
     fn watch(&mut self, id: ConnId, room: bool) {
@@ -142,6 +154,11 @@ impl Life<'_> {
         if let Err(error) = wire.connected() {
             return self.not_connected(id, &error.to_string());
         }
+        if self.met_itself(id) {
+            return self.not_connected(id, MET_ITSELF);
+        }
+        let conn = &mut self.pool[id];
+        let Some(wire) = &mut conn.wire else { return };
         conn.connected_ns = seen_ns;
         let tls = self.plan.origins[conn.origin].tls.as_ref().zip(self.tls[conn.origin].as_ref());
         if let Some(((name, _), config)) = tls {

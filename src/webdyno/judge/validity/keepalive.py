@@ -26,7 +26,7 @@ ALIKE = 0.8
 
 SAME = (
     "To compare the arms without that, ask all for the same: --set load.keepalive=never opens a "
-    "connection for each request, --set load.keepalive=50 one for each 50."
+    "connection for each request, --set load.keepalive=50 one for each 50 if servers allow that."
 )
 
 ALL_CLOSED = 0.9
