@@ -205,7 +205,7 @@ def test_what_is_measured_serves_pages(
         ),
     ],
 )
-def test_what_cannot_be_measured_is_told(
+def test_what_cannot_be_measured_is_refused(
     tmp_path: Path, text: str, more: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(Mistake, match=says):

@@ -145,7 +145,7 @@ def test_what_is_moved_is_taken_by_nginx(
             "server { listen 80; location / { return 301 https://$host; } }",
             {},
             "return 301",
-            "measured is port 80 (it only redirects), the only one",
+            "port 80 (it only redirects), the only one; --set load.protocol=https asks with TLS",
         ),
         (
             "server { listen 80 default_server; return 444; } server { server_name a.b; }",
@@ -178,7 +178,7 @@ def test_what_is_measured_serves_pages(
     assert note in "\n".join(asked.notes)
 
 
-def test_a_port_that_nothing_listens_on_is_told(tmp_path: Path) -> None:
+def test_a_port_that_nothing_listens_on_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"nginx\.conf#81: it listens on port 80 .*without TLS"):
         moved(wanted(tmp_path, "server { listen 80; listen 81 ssl; }", port=81))
 
@@ -269,7 +269,7 @@ def test_all_hosts_that_nobody_knows_are_named_at_once(
         ("include /dev/zero;", "nginx.conf:1 includes /dev/zero, which is no regular file"),
     ],
 )
-def test_what_is_no_configuration_is_told_with_its_line(
+def test_what_is_no_configuration_is_refused_with_its_line(
     tmp_path: Path, text: str, says: str
 ) -> None:
     with pytest.raises(Mistake, match=says):

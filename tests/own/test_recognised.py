@@ -26,6 +26,6 @@ def test_content_counts_before_the_name(name: str, text: str, server: str) -> No
     assert _recognised(text, Path(name), "x") == server
 
 
-def test_what_is_nobodys_is_told_at_once() -> None:
+def test_what_is_nobodys_is_refused_at_once() -> None:
     with pytest.raises(Mistake, match="no known server's"):
         _recognised("\n" * 200_000, Path("x.conf"), "x")

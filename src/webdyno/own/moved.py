@@ -85,11 +85,12 @@ class Wanted:
         if self.is_secure:
             return Mistake(
                 f"{self.file} listens nowhere for HTTP with TLS, which load.protocol = "
-                f'"{self.protocol}" asks for; give it such a listener, or load.protocol = "http"'
+                f'"{self.protocol}" asks for; give it such a listener, or ask without TLS: '
+                "--set load.protocol=http"
             )
         return Mistake(
             f"{self.file} listens nowhere for HTTP without TLS, which is what is asked for; give "
-            'it such a listener, or load.protocol = "https"'
+            "it such a listener, or ask with TLS: --set load.protocol=https"
         )
 
     def measured(self, ports: Sequence[int], unlikely: Mapping[int, str] | None = None) -> int:
@@ -111,13 +112,15 @@ class Wanted:
         usual = HTTPS if self.is_secure else HTTP
         port = self.port or (usual if usual in likely else likely[0])
         why = f" ({against[port]})" if port in against else ""
+        with_tls = "redirects" in why and not self.is_secure
+        other = "; --set load.protocol=https asks with TLS" if with_tls else ""
         if len(there) > 1:
             self.notes.append(
                 f"measured is port {port}{why}, of {ports_there}; "
-                f"conf:{self.file.name}#PORT measures another one"
+                f"conf:{self.file.name}#PORT measures another one{other}"
             )
         elif why:
-            self.notes.append(f"measured is port {port}{why}, the only one")
+            self.notes.append(f"measured is port {port}{why}, the only one{other}")
         return port
 
 

@@ -16,13 +16,13 @@ DISPENSABLE = {
 BESIDE = re.compile(
     r".*_(certificate|certificate_key|crl|dhparam|ticket_key|password_file|user_file)"
 )
-"""Directives whose relative paths begin beside the configuration."""
+"""Directives whose relative paths begin in the folder of the configuration."""
 CONSTANT = ("data:", "$", "off", "engine:", "store:")
 """How an argument begins that is no file's path."""
 
 
 def path_of(wanted: Wanted, word: str) -> str:
-    """Give a file as nginx would find it: beside the configuration, or where it is installed."""
+    """Give a file as nginx finds it: in the configuration's folder, or where it is installed."""
     if word.startswith(("/", *CONSTANT)) or not word:
         return word
     places = (wanted.file.parent / word, SYSTEM / word)

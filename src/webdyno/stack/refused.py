@@ -12,6 +12,8 @@ UNKNOWN_WORDS = (
     r"unknown (option|parameter)|Cannot load"
 )
 UNKNOWN_NAMES = r"host not found|could not resolve|DNS lookup failure"
+NOTHING_MORE = re.compile(r"configuration file \S+ test failed|errors? found in configuration")
+"""What a server says of the moved file as a whole."""
 REMEDIES = {
     UNKNOWN_WORDS: "this server is {program}: other versions and modules know other words. Install "
     "the module, take the line out, or measure the image that has it (image:NAME)",
@@ -29,6 +31,7 @@ def refused(said: str, folder: Path, home: Path, program: str) -> str:
     """
     origins = _origins(folder)
     text = with_origins(said, str(home / origins.name), origins) if origins else said
+    text = "\n".join(line for line in text.split("\n") if not NOTHING_MORE.search(line))
     remedies = [
         f"→ {words.format(program=program)}"
         for pattern, words in REMEDIES.items()
