@@ -203,9 +203,16 @@ services:
 """
 
 
-def test_services_wait_for_those_that_end_or_become_healthy(home: Path) -> None:
+@pytest.mark.parametrize("by", ["compose file", "image"])
+def test_services_wait_for_those_that_end_or_become_healthy(home: Path, by: str) -> None:
     """With a volume that all of them have, which none may make a second time."""
-    (home / "compose.yaml").write_text(ORDERED)
+    check = "    healthcheck: {test: [CMD, /server, is-there, /shared/done]}\n"
+    assert check in ORDERED
+    text = ORDERED if by == "compose file" else ORDERED.replace(check, "")
+    (home / "compose.yaml").write_text(text)
+    if by == "image":
+        with (home / "Dockerfile").open("a") as file:
+            file.write('HEALTHCHECK CMD ["/server", "is-there", "/shared/done"]\n')
     run_blocks(1, "duel", "image:compose.yaml#web", "image:Dockerfile", *FEW, folder=home)
     assert statuses(home) == {"200"}
 

@@ -134,7 +134,9 @@ class Podman:
         bench = Bench().with_user(None)
         with bench.workspace() as workspace:
             log, made = workspace.path / "build.log", workspace.path / "image"
-            words = [*self.words(), "build", "--file", str(file), "--iidfile", str(made)]
+            # The other format has no health checks.
+            words = [*self.words(), "build", "--format", "docker", "--file", str(file)]
+            words += ["--iidfile", str(made)]
             code = bench.run(
                 [*words, *_limits(), *more, str(context)],
                 cwd=context,
