@@ -19,8 +19,8 @@ from rig.options import count
 from rig.script import Script, progress
 from webdyno.judge.comparison import MOST_EXCLUDED, WITHOUT_DIFFERENCE
 from webdyno.judge.question import excluded_difference
+from webdyno.model.format import between
 from webdyno.model.judgement import Verdict
-from webdyno.report.bias import between
 
 EXAMPLES = """\
   all duels, once (an hour)

@@ -59,9 +59,10 @@ def test_a_small_estimate_is_not_rounded_out_of_its_interval() -> None:
     assert (text.estimate(rare), text.bounds(rare)) == ("0.008", "0.005–0.104")
 
 
-def test_what_is_known_exactly_has_four_digits() -> None:
-    assert text.times(Interval(low=1.0, estimate=1.0, high=1.0)) == "1.000×"
-    assert text.estimate(Interval(low=251.0, estimate=251.0, high=251.0)) == "251.0"
+def test_what_is_known_exactly_has_four_digits_or_is_whole() -> None:
+    assert text.times(Interval(low=1.0, estimate=1.0, high=1.0)) == "1.00×"
+    assert text.estimate(Interval(low=251.0, estimate=251.0, high=251.0)) == "251"
+    assert text.estimate(Interval(low=2.5, estimate=2.5, high=2.5)) == "2.500"
     assert text.bounds(Interval(low=77_000.0, estimate=77_000.0, high=77_000.0)) == "77,000–77,000"
 
 
@@ -86,6 +87,9 @@ def test_rounding_never_puts_an_estimate_outside_its_interval(
         (text.estimate(interval), text.bounds(interval)),
         (text.ratio(interval), text.ratio_bounds(interval)),
     ):
+        if ends == "not useful yet":
+            assert interval.high > 100 * interval.low
+            continue
         low, high = map(read, ends.split(text.DASH))
         assert low <= read(told) <= high
         assert read(told) > 0
@@ -138,3 +142,13 @@ def test_cpu_sets_are_written_as_the_kernel_does(cpus: list[int], told: str) -> 
 )
 def test_the_end_of_what_a_program_said_is_indented(said: str, told: str) -> None:
     assert text.last_lines(said, 2) == told
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(1e-9, 3.4e7, "no useful interval yet"), (0.62, 200.83, "no useful interval yet")],
+)
+def test_an_interval_that_says_nothing_is_not_shown(low: float, high: float, said: str) -> None:
+    wide = Interval(low=low, estimate=0.65, high=high)
+    assert text.ratio_range(wide) == said
+    assert text.ratio_bounds(wide) == "not useful yet"

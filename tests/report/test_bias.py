@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 from report import runs
+from webdyno.judge.sentences import sentence
+from webdyno.model.format import between
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Bias, Comparison
 from webdyno.report import bias
-from webdyno.report.words import ratio_and_interval
+from webdyno.report.words import ratio_and_interval, sure_interval
 
 
 def comparison(**update: object) -> Comparison:
@@ -49,7 +51,7 @@ def test_both_intervals_and_the_causes_are_told() -> None:
     ],
 )
 def test_an_end_that_is_not_bounded_is_no_figure(low: float, high: float, said: str) -> None:
-    assert bias.between(Interval(low=low, estimate=(low * high) ** 0.5, high=high)) == said
+    assert between(Interval(low=low, estimate=(low * high) ** 0.5, high=high)) == said
 
 
 @pytest.mark.parametrize(
@@ -78,3 +80,11 @@ def test_a_run_with_bounds_is_not_called_undisturbed() -> None:
     rows = [replace(row, comparison=row.comparison and moved) for row in point.deciding.rows]
     deciding = replace(point.deciding, rows=rows)
     assert not replace(view, points=[replace(point, deciding=deciding)]).undisturbed
+
+
+def test_headline_and_side_table_have_the_interval_on_which_verdicts_rest() -> None:
+    found = runs.seen(runs.disturbed()).points[0].judgement.comparisons[0]
+    assert found.bounded
+    wide = between(found.bounded)
+    assert f"interval {wide} with all bounds of disturbance" in sentence(found)
+    assert sure_interval(found) == wide.replace(" to ", "–")

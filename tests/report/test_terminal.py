@@ -67,7 +67,7 @@ def test_a_verdict_comes_with_its_evidence() -> None:
 
 def test_what_decides_comes_first_and_the_rest_is_not_shouted() -> None:
     report = printed(runs.decided())
-    answer, beside = report.split("Beside it")
+    answer, beside = report.split("Other metrics")
     assert "Requests per second" in answer
     assert "Server CPU" not in answer
     assert "better" in beside

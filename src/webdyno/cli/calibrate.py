@@ -24,10 +24,20 @@ def calibrate(
     *,
     body: Annotated[
         Sequence[str],
-        Parameter(help="Length of answers, such as 10KB; may be given again.", negative=()),
+        Parameter(
+            help="Length of answers, such as 10KB; may be given again. "
+            f"[default: {' '.join(BODIES)}]",
+            negative=(),
+            show_default=False,
+        ),
     ] = BODIES,
     connections: Annotated[
-        Sequence[str], Parameter(help="Connections; may be given again.", negative=())
+        Sequence[str],
+        Parameter(
+            help=f"Connections; may be given again. [default: {' '.join(CONNECTIONS)}]",
+            negative=(),
+            show_default=False,
+        ),
     ] = CONNECTIONS,
     budget: Budget = None,
     bench: BenchFlags = THIS_BENCH,

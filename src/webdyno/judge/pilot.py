@@ -17,6 +17,7 @@ from webdyno.judge.steady import (
     cycle,
     onset,
 )
+from webdyno.model.format import duration
 from webdyno.model.pilot import Pilot
 
 WINDOW_IN_MEMORIES = 5
@@ -228,9 +229,9 @@ def settle(
     if period_s is not None:
         said.append(f"the rate swings with a period of {period_s:.2g} s")
     if cut != (lead_in_s, window_s):
+        shorter = f" ({duration(lead_in_s)} would be better)" if cut[0] < lead_in_s else ""
         said.append(
-            f"the budget allows {cut[1]:.2g} s after a lead-in of {cut[0]:.2g} s "
-            f"({lead_in_s:.2g} s asked for)"
+            f"the budget allows {duration(cut[1])} after a lead-in of {duration(cut[0])}{shorter}"
         )
     if latest.at_s > needs.most_warmup_s:
         said.append(f"the warm-up is cut to {needs.most_warmup_s:.2g} s")

@@ -3,7 +3,18 @@
 from collections.abc import Sequence
 from math import ceil, floor
 
-from webdyno.model.format import DASH, TIMES, count, minutes, number, percent, ratio, ratio_range
+from webdyno.model.format import (
+    DASH,
+    TIMES,
+    between,
+    confidence,
+    count,
+    minutes,
+    number,
+    percent,
+    ratio,
+    ratio_range,
+)
 from webdyno.model.interval import ENDLESS
 from webdyno.model.judgement import Comparison, League, Place, Verdict
 from webdyno.model.metrics import metric_rule
@@ -66,7 +77,16 @@ def _found(comparison: Comparison) -> str:
     said = metric_rule(comparison.metric).saying.format(
         a=comparison.a, b=comparison.b, ratio=ratio(comparison.ratio)
     )
-    return f"{said} ({ratio_range(comparison.ratio)}, {count(len(comparison.by_block), 'block')})"
+    return f"{said} ({_interval(comparison)}, {count(len(comparison.by_block), 'block')})"
+
+
+def _interval(comparison: Comparison) -> str:
+    """Give the interval on which the verdict rests: with all bounds, where there are any."""
+    bounded = comparison.bounded
+    if bounded is None or comparison.ratio is None:
+        return ratio_range(comparison.ratio) if comparison.ratio else ""
+    level = confidence(bounded.confidence)
+    return f"{level} interval {between(bounded)} with all bounds of disturbance"
 
 
 def _outlook(comparison: Comparison) -> str:

@@ -85,7 +85,7 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
     if verdict is not Verdict.UNDECIDED and p <= question.alpha:
         return Answer(
             verdict,
-            f"The {interval} excludes 1, the exact sign-flip test confirms it ({probability(p)}), "
+            f"The {interval} excludes 1, the exact sign-flip test confirms it ({_p(p, blocks)}), "
             f"and the estimate lies outside ±{limit}.",
         )
     if not found.excludes_zero():
@@ -96,7 +96,7 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
     elif p > question.alpha:
         why = (
             f"The {interval} excludes 1, but the exact sign-flip test doesn't confirm it "
-            f"({probability(p)})."
+            f"({_p(p, blocks)})."
         )
     else:
         why = (
@@ -104,6 +104,12 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
             "reaches further."
         )
     return Answer(Verdict.UNDECIDED, why, blocks_needed(found, blocks, question))
+
+
+def _p(p: float, blocks: int) -> str:
+    """Give a p-value; say so where so few blocks can give no smaller one, however they differ."""
+    said = probability(p)
+    return f"{said}, the least that {blocks} blocks can give" if p <= 2.0 ** (1 - blocks) else said
 
 
 def answer_within(

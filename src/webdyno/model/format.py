@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from math import ceil, floor, isfinite, log10
 
 from webdyno.model.experiment import Level
-from webdyno.model.interval import Interval
+from webdyno.model.interval import ENDLESS, Interval
 
 TIMES = "×"
 DASH = "–"
@@ -20,6 +20,8 @@ KNOWN_EXACTLY = 1e-9
 DIGITS = 4
 """As many as people read; fewer where an interval bears fewer."""
 MOST_DECIMALS = 6
+WIDEST = 100.0
+"""An interval of a ratio that is wider, the one end divided by the other, is of no use."""
 MOST_RATIO_DECIMALS = 4
 """Ratios are told apart from 1, so that more of their digits matter."""
 
@@ -83,12 +85,35 @@ def times(interval: Interval) -> str:
 
 def ratio_bounds(interval: Interval) -> str:
     """Give the interval of a ratio for a table: `1.87–1.97`."""
+    if not is_useful(interval):
+        return "not useful yet"
     return DASH.join(_ratio_ends(interval))
 
 
 def ratio_range(interval: Interval) -> str:
     """Give the interval of a ratio for a sentence: `95 % interval 1.87 to 1.97`."""
+    if not is_useful(interval):
+        return "no useful interval yet"
     return f"{confidence(interval.confidence)} interval {ratio_ends(interval)}"
+
+
+def is_useful(interval: Interval) -> bool:
+    """Whether an interval of a ratio says anything: the first ones may reach from 0 to millions."""
+    return interval.high <= WIDEST * interval.low
+
+
+def is_constant(interval: Interval) -> bool:
+    """Whether all values were the same, so that an interval around them says nothing."""
+    return interval.high - interval.low <= 2 * KNOWN_EXACTLY * abs(interval.estimate)
+
+
+def between(interval: Interval) -> str:
+    """Say where a ratio lies: `3.05 to 3.21`, or `at least 3.05` where nothing bounds it above."""
+    if interval.low < 1 / ENDLESS:
+        return "unknown" if interval.high > ENDLESS else f"at most {significant(interval.high, 3)}"
+    if interval.high > ENDLESS:
+        return f"at least {significant(interval.low, 3)}"
+    return ratio_ends(interval)
 
 
 def ratio_ends(interval: Interval) -> str:
@@ -114,7 +139,8 @@ def _decimals(interval: Interval, most: int | None = None) -> int:
     most = max(DIGITS - 1 - magnitude, 0) if most is None else most
     half_width = (interval.high - interval.low) / 2
     if not isfinite(half_width) or half_width <= KNOWN_EXACTLY * abs(interval.estimate):
-        return max(DIGITS - 1 - magnitude, 0)
+        is_whole = abs(interval.estimate - round(interval.estimate)) < KNOWN_EXACTLY
+        return 0 if is_whole else max(DIGITS - 1 - magnitude, 0)
     return max(-magnitude, min(decimals_for(half_width), most))
 
 

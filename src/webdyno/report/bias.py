@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from webdyno.model import format as text
-from webdyno.model.interval import ENDLESS, Interval
+from webdyno.model.interval import ENDLESS
 from webdyno.model.judgement import Bias, Comparison
 
 SMALLEST_TOLD = 1.0005
@@ -15,8 +15,8 @@ def told(found: Comparison) -> Iterator[str]:
     """Say what a comparison withstands beside its verdict: in sentences, none without bounds."""
     if found.ratio and found.bounded:
         yield (
-            f"As measured the ratio is {between(found.ratio)}, with all bounds counted against "
-            f"the verdict {between(found.bounded)}."
+            f"As measured the ratio is {text.between(found.ratio)}, with all bounds counted "
+            f"against the verdict {text.between(found.bounded)}."
         )
     causes = sorted(filter(_matters, found.biases), key=_worst, reverse=True)
     if causes:
@@ -32,15 +32,6 @@ def sign(found: Comparison) -> str:
     if set(found.limited_by) == {found.a}:
         return "≥ "
     return "≤ " if set(found.limited_by) == {found.b} else ""
-
-
-def between(interval: Interval) -> str:
-    """Say where a ratio lies: `3.05 to 3.21`, or `at least 3.05` where nothing bounds it above."""
-    if interval.low < 1 / ENDLESS:
-        return "unknown" if interval.high > ENDLESS else f"at most {_end(interval.high)}"
-    if interval.high > ENDLESS:
-        return f"at least {_end(interval.low)}"
-    return text.ratio_bounds(interval).replace(text.DASH, " to ")
 
 
 def beside(found: Comparison) -> str:

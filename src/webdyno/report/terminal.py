@@ -32,14 +32,17 @@ from webdyno.report.view import (
     reasons,
     why_nothing,
 )
+from webdyno.report.waiting import what_waits
 from webdyno.report.words import (
     ABOUT_PLACES,
     SIGNS,
     ratio_and_interval,
     side_word,
+    sure_interval,
     value_and_interval,
 )
 
+BESIDE = "Other metrics (not part of the verdict; each interval holds by itself, unadjusted)"
 FEWEST_OF_WORDS = 9
 """Columns that are left to words before figures, however little room there is."""
 MOST_DIFFERENCES = 8
@@ -194,6 +197,7 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
             what_limits(point.judgement.elasticities),
         ),
         ("What other settings are worth", what_settings_are_worth(point.judgement.gains)),
+        ("Why: where the time goes", what_waits(point.judgement)),
         ("Why: where the servers' CPU time goes", explained),
     ):
         if lines := [wrapped(it, width - INDENT) for it in told]:
@@ -205,7 +209,7 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
         yield from _beside(point.endpoints, width)
         yield Text()
     if point.beside:
-        yield Text("Beside it (the verdict isn't about these)", style="dim italic")
+        yield wrapped(BESIDE, width, "dim italic")
         yield from _beside(point.beside, width)
         yield Text()
     if point.pilots:
@@ -226,9 +230,10 @@ def _beside(tables: Sequence[Table], width: int) -> Iterator[RenderableType]:
 
 
 def _soft_cells(row: Row) -> Iterator[Text]:
-    value, _, ratio, interval = _figures(row)
+    value, _, ratio, _ = _figures(row)
     word = side_word(row.comparison) if row.comparison else ""
-    yield from _soft([f"  {row.arm}", value.plain, ratio.plain, interval.plain, word])
+    interval = sure_interval(row.comparison) if row.comparison else ""
+    yield from _soft([f"  {row.arm}", value.plain, ratio.plain, interval, word])
 
 
 def _soft(cells: Sequence[str]) -> list[Text]:

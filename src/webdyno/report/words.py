@@ -38,7 +38,8 @@ def metric_title(metric: Metric) -> str:
 def value_and_interval(value: ArmValue | None) -> tuple[str, str]:
     """Give an arm's value and the interval around it; of a single block there is only a value."""
     if value is not None and value.interval is not None:
-        return text.estimate(value.interval), text.bounds(value.interval)
+        around = "" if text.is_constant(value.interval) else text.bounds(value.interval)
+        return text.estimate(value.interval), around
     known = value is not None and len(value.by_block) == 1
     return (text.significant(value.by_block[0]) if value and known else text.MISSING), ""
 
@@ -48,7 +49,13 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     found = comparison.ratio
     if found is None:
         return text.MISSING, ""
-    return bias.sign(comparison) + text.times(found), text.ratio_bounds(found)
+    around = "" if text.is_constant(found) else text.ratio_bounds(found)
+    return bias.sign(comparison) + text.times(found), around
+
+
+def sure_interval(comparison: Comparison) -> str:
+    """Give the interval on which a verdict rests: with all bounds, where there are any."""
+    return bias.beside(comparison) or ratio_and_interval(comparison)[1]
 
 
 def within_a_block(value: ArmValue | None) -> str:
