@@ -1,3 +1,4 @@
+import os
 import re
 import resource
 from pathlib import Path
@@ -31,6 +32,18 @@ def test_every_kind_of_run_has_a_page_of_reasonable_size(make: runs.Make) -> Non
     assert runs.seen(run).points[0].judgement.verdict in html
     assert len(html.encode()) < HALF_A_MEGABYTE
     assert "undefined" not in without_scripts(html)
+
+
+def test_a_report_is_written_in_the_place_of_a_link_and_not_where_that_leads(
+    tmp_path: Path,
+) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.write_text("kept")
+    (tmp_path / "report.html").symlink_to(theirs)
+    for pid in range(os.getpid() - 5, os.getpid() + 5):
+        (tmp_path / f".report.html.{pid}").symlink_to(theirs)
+    assert not write_report(tmp_path, runs.seen(runs.decided())).is_symlink()
+    assert theirs.read_text() == "kept"
 
 
 def test_nothing_is_fetched_from_anywhere() -> None:

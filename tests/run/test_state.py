@@ -81,6 +81,17 @@ def test_in_another_one_s_folder_root_runs_them_as_that_one(
     assert said.splitlines()[1:] == ["12345", "12345", "[]"]
 
 
+def test_a_log_that_leads_elsewhere_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("kept")
+    (tmp_path / "log").symlink_to(tmp_path / "kept")
+    with (
+        pytest.raises(Trouble, match="log: can't be written"),
+        in_state(State(before_block=["echo said"]), tmp_path / "log", None),
+    ):
+        pytest.fail("the block has begun")
+    assert (tmp_path / "kept").read_text() == "kept"
+
+
 def test_nothing_that_a_command_left_in_the_background_stays(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     with in_state(State(before_block=[f"sleep 60 & echo $! > {pid}"]), tmp_path / "log", None):

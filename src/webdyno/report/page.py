@@ -1,7 +1,7 @@
 """`report.html`, one file that holds everything and asks the network for nothing; its writing."""
 
-import os
 import re
+import secrets
 from functools import cache
 from pathlib import Path
 
@@ -53,10 +53,12 @@ def replace_file(path: Path, text: str, again: str) -> None:
 
     Raises Trouble when it can't be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    # A name that nobody can have put a link at, as the folder may be somebody else's.
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         # Half a character, as JSON may hold it, must not cost the report.
-        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        with unfinished.open("x", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            file.write(text)
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)

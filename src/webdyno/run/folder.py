@@ -171,14 +171,18 @@ class RunFolder:
         return [_parse_record(file, number, line) for number, line in lines if line.strip(BLANK)]
 
     def block_log(self, point: int, block: int, name: str) -> Path:
-        """Give the path of something that a block keeps beside its arms."""
-        return block_path(self.path, point, block) / name
+        """Give the path of something that a block keeps beside its arms.
+
+        Raise Mistake where a symbolic link leads out of the run.
+        """
+        log = block_path(self.path, point, block) / name
+        if not log.resolve().is_relative_to(self.path.resolve()):
+            raise Mistake(f"{log} leads out of {self.path}: remove that symbolic link")
+        return log
 
     def block_folder(self, point: int, block: int, arm: str) -> Path:
         """Give the folder of an arm in a block (configs, error logs), made if it isn't there."""
         folder = self.block_log(point, block, arm_folder(arm))
-        if not folder.resolve().is_relative_to(self.path.resolve()):
-            raise Mistake(f"{folder} leads out of {self.path}: remove that symbolic link")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

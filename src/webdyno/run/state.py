@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from webdyno.bench.users import ServerUser, home_of
 from webdyno.model.experiment import State
@@ -42,8 +43,7 @@ def _run_all(
 
 
 def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
+    with _appended(log) as output:
         output.write(f"{key}: {command}\n".encode())
         output.flush()
         # It ends when webdyno does, even by kill -9.
@@ -74,6 +74,16 @@ def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | 
         raise Trouble(
             f"state.{key}: {command!r} ended with exit code {code}; the end of {log}:\n{_end(log)}"
         )
+
+
+def _appended(log: Path) -> BinaryIO:
+    """Open a log of a run, whose folder may be somebody else's."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return os.fdopen(os.open(log, flags, 0o644), "ab")
+    except OSError as error:
+        raise Trouble(f"{log}: can't be written: {error.strerror}") from error
 
 
 def _environment(user: ServerUser) -> dict[str, str]:
