@@ -9,7 +9,10 @@ def _row(label: str, total: str = "", failed: str = "") -> str:
     first = f"(?P<{total}>NUM|-)" if total else r"(?:NUM|-)"
     last = f"(?P<{failed}>NUM|-)" if failed else r"(?:NUM|-)"
     unit = r"(?: \((?:ms|rps)\))?"
-    return rf"{label}{unit}\s{{1,120}}(?:\|\s{{1,9}})?{first}\s+(?:\(OK=|\|\s+)(?:NUM|-)\s+(?:KO=|\|\s+){last}"
+    return (
+        rf"{label}{unit}\s{{1,120}}(?:\|\s{{1,9}})?{first}\s+(?:\(OK=|\|\s+)(?:NUM|-)\s+"
+        rf"(?:KO=|\|\s+){last}"
+    )
 
 
 def _output(facts: Facts) -> Output | None:
