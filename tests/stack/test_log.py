@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from webdyno.stack.log import SHOWN_LINES, folded, shown_lines
+from webdyno.stack.log import SHOWN_LINES, folded, refusal_in, shown_lines
 
 WHY = "10:00:00 [error] 7#7: *1 connect() to unix:/run/php.sock failed (2: No such file)"
 AFTER = "10:00:{n:02} [error] 7#7: *{n} no live upstreams while connecting to upstream"
@@ -32,3 +32,11 @@ def test_the_first_line_of_a_long_log_is_shown_and_none_of_endless_length(tmp_pa
 
 def test_no_log_has_no_lines(tmp_path: Path) -> None:
     assert shown_lines(tmp_path / "none") == []
+
+
+def test_a_limit_that_refuses_requests_is_found_in_the_log(tmp_path: Path) -> None:
+    said = '10:00:00 [error] 7#7: *1 limiting requests, excess: 20.5 by zone "one", client: x'
+    (tmp_path / "web.log").write_text(f"{WHY}\n{said}\n{WHY}\n")
+    assert refusal_in(tmp_path) == said
+    (tmp_path / "web.log").write_text(WHY)
+    assert refusal_in(tmp_path) == ""

@@ -76,6 +76,8 @@ class SlotRecord(Model):
     """CPU seconds of the servers' CPUs by what was done, where that was sampled."""
     system_calls: dict[str, Count] | None = None
     """How often the servers' CPUs called the kernel, by call, where that was counted."""
+    refusal: str = ""
+    """The line of a server's log by which it says that a limit of its own refuses requests."""
 
 
 class Answer(Model):

@@ -15,6 +15,7 @@ from webdyno.run.host import LinkCut, Look, Up
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, rng_of
 from webdyno.stack import StackDied
+from webdyno.stack.log import refusal_in
 from webdyno.stack.why_died import IN_USE
 
 SILENT_LIMIT_S = 1.0
@@ -134,6 +135,8 @@ class RunningBlock:
         at.progress.slot_begins(name, phase)
         started_at = datetime.now(UTC)
         load, used = at.roles.slot(name, order, self._look(phase))
+        refused = bool(load.all_of_it.failures.status)
+        logs = at.folder.block_folder(at.point.number, self.number, name)
         record = tell(
             SlotRecord(
                 block=self.number,
@@ -146,6 +149,7 @@ class RunningBlock:
                 readings=used.readings.model_copy(update={"ceiling": _ceiling(at, arm)}),
                 profile=used.profile.cpu_s if used.profile else None,
                 system_calls=used.system_calls,
+                refusal=refusal_in(logs) if refused else "",
             )
         )
         at.keep(record)

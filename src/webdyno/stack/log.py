@@ -9,6 +9,8 @@ READ_BYTES = 32_768
 SHOWN_LINES, FIRST_LINES = 15, 3
 """Different lines that are shown, and how many of these are the first ones, which say why."""
 MOST_LETTERS = 400
+LIMITING = re.compile(r"limiting (requests|connections)\b")
+"""What limit_req and limit_conn write."""
 UNLIKE = re.compile(r"0x[0-9a-fA-F]+|[0-9]+")
 """What differs in lines that say the same: times and numbers."""
 
@@ -24,6 +26,20 @@ def shown_lines(log: Path) -> list[str]:
     except OSError:
         return []
     return folded(_lines(text + later))
+
+
+def refusal_in(folder: Path) -> str:
+    """Give the last line of a folder's logs by which nginx says that a limit refuses requests."""
+    for log in sorted(folder.glob("*.log")):
+        try:
+            with log.open("rb") as file:
+                file.seek(max(0, log.stat().st_size - READ_BYTES))
+                lines = _lines(file.read())
+        except OSError:
+            continue
+        if found := next((line for line in reversed(lines) if LIMITING.search(line)), ""):
+            return found.strip()
+    return ""
 
 
 def folded(lines: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from judge.validity.broken import ARMS, found_in, load_with, run_with
 from webdyno.judge.validity import answers, findings
 from webdyno.judge.validity.rule import SlotRule
 from webdyno.model.load_result import Failures
-from webdyno.model.records import Record
+from webdyno.model.records import Record, SlotRecord
 
 
 def test_a_clean_run_has_no_findings() -> None:
@@ -69,3 +69,26 @@ def test_an_arm_without_answers_is_told() -> None:
 def test_a_page_slower_than_a_slot_is_answered_in_its_drain() -> None:
     found = found_in(run_with(load_with(requests={"completed": 0, "drained": 64})))
     assert "no-answers" not in found
+
+
+@pytest.mark.parametrize(
+    ("refusal", "what", "remedy"),
+    [
+        ("limiting requests, excess: 20.5", "its log says: limiting requests", "limit_req"),
+        ("", "(503)", "refuses requests under load"),
+    ],
+)
+def test_statuses_that_come_under_load_alone_are_not_looked_for_with_curl(
+    refusal: str, what: str, remedy: str
+) -> None:
+    arms = {"nginx": SimulatedArm(), "apache": SimulatedArm(wrong_status=503)}
+    run = simulated_run(arms, blocks=6)
+    under_load: list[Record] = [
+        it.model_copy(update={"refusal": refusal}) if isinstance(it, SlotRecord) else it
+        for it in run.records
+        if it.kind != "certificate"
+    ]
+    found = found_in(SimulatedRun(run.head, under_load))["non-2xx"]
+    assert what in found.what
+    assert remedy in found.remedy
+    assert "curl" not in found.remedy

@@ -33,8 +33,23 @@ def _unexpected_status(slots: Sequence[SlotRecord]) -> str:
     total = sum(answers(slot) for slot in slots)
     return (
         f"{number(_count(slots, 'status'))} of {count(total, 'answer')} had an unexpected status "
-        f"({', '.join(codes or by_status)}){_example(slots)}"
+        f"({', '.join(codes or by_status)}){_refusal(slots) or _example(slots)}"
     )
+
+
+def _refusal(slots: Sequence[SlotRecord]) -> str:
+    """Give the server's own words on a limit of its own."""
+    said = next((slot.refusal for slot in slots if slot.refusal), "")
+    return f"; its log says: {said:.200}" if said else ""
+
+
+def _limit_or_overload(slots: Sequence[SlotRecord]) -> str:
+    """Say what to do about statuses that come under load alone, so that curl sees none of them."""
+    if _refusal(slots):
+        return LIMITED
+    statuses = {code for slot in slots for code in slot.load.all_of_it.by_status}
+    wrong = {code for code in statuses if not code.startswith("2")}
+    return OVERLOADED if wrong and wrong <= UNDER_LOAD else ""
 
 
 def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
@@ -50,10 +65,21 @@ def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
     return SlotRule(name, broken, what, remedy)
 
 
+UNDER_LOAD = {"429", "503"}
+"""Too many requests; no room for this one now."""
+LIMITED = (
+    "A limit of its configuration refuses them (limit_req, limit_conn). Ask for less than it "
+    "allows (--set load.rate_per_s, fewer load.connections), or lift the limit."
+)
+OVERLOADED = (
+    "It refuses requests under load: by a limit of its configuration, or for want of workers. Its "
+    "log is in the run's folder; use fewer connections or a lower rate, or raise that limit."
+)
 NON_2XX = SlotRule(
     name="non-2xx",
     broken=lambda slot: bool(slot.load.all_of_it.failures.status),
     what=_unexpected_status,
+    special_remedy=_limit_or_overload,
     remedy="Ask for the page with `webdyno up` and curl, read the server's error log in the run's "
     "folder, and correct the site, its permissions or the path.",
 )

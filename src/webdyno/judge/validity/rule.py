@@ -58,6 +58,8 @@ class SlotRule:
     what: Callable[[Sequence[SlotRecord]], str]
     """All slots of one arm that broke the rule -> what is wrong, with figures."""
     remedy: str
+    special_remedy: Callable[[Sequence[SlotRecord]], str] = lambda _: ""
+    """The remedy where these slots tell of a cause with another one; empty where they don't."""
     spoils: Collection[Kind] = ()
     """The kinds of metrics that a broken slot is left out of; all when empty."""
     tolerated: float = TOO_MANY_LEFT_OUT
@@ -130,7 +132,7 @@ class SlotRule:
             severity="invalid" if too_many and not self.bounded else "note",
             arm=arm,
             what=f"arm {arm}: {self.what(bad)}{scope}",
-            remedy=self.remedy,
+            remedy=self.special_remedy(bad) or self.remedy,
             metrics=self._spoilt(too_many),
         )
 
