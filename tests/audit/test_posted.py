@@ -298,7 +298,7 @@ def test_addresses_of_version_6() -> None:
 def test_read_errors_of_answered_requests_are_no_share() -> None:
     errors = "  Socket errors: connect 0, read 166344, write 0, timeout 0\n"
     (finding,) = found(wrk(requests=166_349, rate=16_634.9, more=errors), "failures")
-    assert finding.what.startswith("166,344 errors beside 166,349 answers")
+    assert finding.what.startswith("166,344 errors and 166,349 answers")
 
 
 def test_the_rate_of_siege_is_that_of_hits() -> None:
@@ -385,7 +385,7 @@ def test_a_command_without_its_output_is_no_result() -> None:
     assert [each.kind for each in audit.commands] == ["command"]
 
 
-def test_failures_are_among_the_requests_or_beside_them() -> None:
+def test_failures_are_among_the_requests_or_counted_apart() -> None:
     text = recorded("zrk.json").replace('"timeout": 0', '"timeout": 900')
     assert not found(text, "counts-differ")
     httperf = recorded("httperf-404.txt").replace(
@@ -478,3 +478,12 @@ def test_labels_that_ab_has_as_well_are_named_too() -> None:
 )
 def test_json_over_many_lines_that_is_not_read(text: str) -> None:
     assert audited(text).not_read
+
+
+def test_a_row_of_failures_below_servers_as_headings() -> None:
+    text = (
+        "| what | Caddy | nginx |\n|---|---|---|\n| protocol | h2 TLSv1.3 | h2 TLSv1.2 |\n"
+        "| req/s | 76,835 | 80,112 |\n| requests | 100000 | 100000 |\n| failed | 0 | 31110 |\n"
+    )
+    (finding,) = found(text, "failures-column")
+    assert "“failed” is 31110 for “nginx”: 31.1 % failed" in finding.what

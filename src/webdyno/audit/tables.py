@@ -1,7 +1,7 @@
 """Tables of figures in prose: columns of numbers between tabs, bars, commas or wide gaps."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
 from typing import Literal
@@ -99,6 +99,23 @@ class Table:
         labels, *others = self.columns
         return len(others) == 1 and not labels.heading and not any(labels.figures)
 
+    @property
+    def turned(self) -> "Table | None":
+        """The table whose columns are its rows; None where it has no headings or many rows."""
+        labels, *sides = self.columns
+        if len(labels.cells) > MOST_COLUMNS or not all(side.heading for side in sides):
+            return None
+        rows = zip(*(side.cells for side in sides), strict=True)
+        columns = [
+            Column(label, cells, labels.decimal_comma)
+            for label, cells in zip(labels.cells, rows, strict=True)
+        ]
+        return replace(
+            self,
+            columns=(Column("", tuple(side.heading for side in sides)), *columns),
+            row_lines=(self.first_line,) * len(sides),
+        )
+
     def named(self, heading: str) -> Column | None:
         """Give the column with this heading."""
         return next((each for each in self.columns if each.heading == heading), None)
@@ -109,6 +126,8 @@ class TableReader:
     """Finds tables in lines that pass by."""
 
     _header: tuple[int, list[str]] | None = None
+    _ruled: bool = False
+    """Whether a line was drawn below the header."""
     _rows: list[list[str]] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
     _above: list[Line] = field(default_factory=list)
@@ -120,7 +139,10 @@ class TableReader:
         if len(cells) >= 2 and self._is_row(text, cells):
             return self._row(line, cells)
         if text and _RULE_LINE.match(text) and (len(cells) >= 2 or self._header or self._rows):
+            self._ruled = self._header is not None
             return []
+        if self._ruled and self._header and len(self._header[1]) == len(cells):
+            return []  # a row of words below the headings
         ended = self.end()
         self._header = (line.number, cells) if len(cells) >= 2 else None
         if line.text:
@@ -149,7 +171,7 @@ class TableReader:
         """Give the table that was under way, if it is one."""
         rows, self._rows = self._rows, []
         lines, self._lines = self._lines, []
-        header, self._header = self._header, None
+        header, self._header, self._ruled = self._header, None, False
         width = len(rows[0]) if rows else 0
         headed = header if header and len(header[1]) == width else None
         if len(rows) < (FEWEST_UNDER_HEADINGS if headed else FEWEST_ROWS):

@@ -47,7 +47,7 @@ def _failures(output: Output) -> Iterator[Seen]:
     whole = max(output.requests or 0, output.connections or 0, failed)
     what = f"{number(failed)} of {number(whole)} requests failed" if failed > 0 else "failures"
     if output.tool in KEPT_CONNECTIONS and failed > 0:
-        what = f"{number(failed)} errors beside {number(output.requests or 0)} answers"
+        what = f"{number(failed)} errors and {number(output.requests or 0)} answers"
     what += f" ({', '.join(parts)})" if parts else ""
     if output.never_started:
         what += f"; {number(output.never_started)} were never sent: h2load opens no new connection"

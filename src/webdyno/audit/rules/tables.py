@@ -114,9 +114,18 @@ def _name(column: Column) -> str:
     return f"“{column.heading}”" if column.heading else "without a heading"
 
 
+def _both_ways(document: Document) -> Iterator[Table]:
+    """Give the tables, and those whose rows are quantities with their columns as rows."""
+    for table in document.tables:
+        yield table
+        labels = table.columns[0].cells
+        if any(_FAILURES.search(label) for label in labels) and (turned := table.turned):
+            yield turned
+
+
 def _failures(document: Document) -> Iterator[Seen]:
     """Say in which rows of a column of failures too many failed."""
-    for table in document.tables:
+    for table in _both_ways(document):
         requests = _headed(table, _REQUESTS)
         if not requests and not any(_MEASURED.search(each.heading) for each in table.columns):
             continue
@@ -139,7 +148,7 @@ def _failures(document: Document) -> Iterator[Seen]:
 
 
 def _share(column: Column, requests: Column | None, place: int, value: float) -> float | None:
-    """Give the share of requests that failed, from a percentage or beside a count of requests."""
+    """Give the share of requests that failed, from a percentage or a count."""
     if "%" in column.heading or "%" in column.cells[place]:
         return value / 100
     whole = requests.values[place] if requests else None
@@ -207,7 +216,8 @@ _FAILURES = re.compile(
     re.IGNORECASE,
 )
 _REQUESTS = re.compile(
-    r"^(?:# ?|total |number of )?(?:req(?:uest)?s?|samples|transactions)(?: (?:count|total))?$",
+    r"^(?:# ?|total[ _]|number of |num[ _])?(?:req(?:uest)?s?|samples|transactions)"
+    r"(?:[ _](?:count|total|sent|done))?$",
     re.IGNORECASE,
 )
 _MEASURED = re.compile(
@@ -216,7 +226,9 @@ _MEASURED = re.compile(
 )
 """Headings of load tests' figures: in other tables "fail" may be anything."""
 
-_BYTES = re.compile(r"^(?:total |received )?bytes(?: (?:read|received|total))?$", re.IGNORECASE)
+_BYTES = re.compile(
+    r"^(?:total[ _]|received[ _])?bytes(?:[ _](?:read|received|total|in))?$", re.IGNORECASE
+)
 _STATUS = re.compile(
     r"^(?:http[ _-]?)?(?:status|response)?[ _-]?(?:status|code)(?:[ _-]code)?s?$", re.IGNORECASE
 )
@@ -234,7 +246,7 @@ RULES = (
     Rule(
         "status-column",
         _statuses,
-        why="Error pages are short and cheap: the times beside them are theirs, not the page's.",
+        why="Error pages are short and cheap: the times in these rows are theirs, not the page's.",
         instead="webdyno load URL --expect-status 200 --fail-on 'failures>0' notices at once.",
     ),
     Rule(
