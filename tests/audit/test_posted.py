@@ -487,3 +487,10 @@ def test_a_row_of_failures_below_servers_as_headings() -> None:
     )
     (finding,) = found(text, "failures-column")
     assert "“failed” is 31110 for “nginx”: 31.1 % failed" in finding.what
+
+
+def test_the_last_lines_of_autocannon_alone() -> None:
+    text = "0 2xx responses, 122850 non 2xx responses\n123k requests in 10s, 13.3 MB read\n"
+    (output,) = outputs(text)
+    assert (output.tool, output.requests, output.non_2xx) == ("autocannon", 122_850, 122_850)
+    assert serious(text) == {"non-2xx"}

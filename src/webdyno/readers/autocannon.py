@@ -18,7 +18,7 @@ BOX_PERCENTILES = ("2.5", "50", "97.5", "99")
 def _output(facts: Facts) -> Output | None:
     figures = facts.figures()
     answered = facts.integer("answers_2xx"), facts.integer("non_2xx")
-    if "rate_rps" not in figures or "sent" not in facts.texts:
+    if "sent" not in facts.texts:
         return None
     figures["requests"] = _requests(facts.texts["sent"], answered)
     figures["failed"] = _rounded(facts.texts.get("errors", "0"))
@@ -53,7 +53,8 @@ def _requests(sent: str, answered: tuple[int | None, int | None]) -> int | None:
 
 AUTOCANNON = Tool(
     name="autocannon",
-    opening=r"Running \d+ requests test @ |[│|] Stat\s+[│|] 2\.5%|Stat\s+Avg\s+Stdev\s+Max$",
+    opening=r"Running \d+ requests test @ |[│|] Stat\s+[│|] 2\.5%|Stat\s+Avg\s+Stdev\s+Max$|"
+    r"\d+ 2xx responses, \d+ non 2xx|\d+k? requests in \d[\d.]*s, \d[\d.]* [kMGT]?B read",
     looks_like="wrk",
     sure_by=r"\d+ connections(?: with \d+ pipelining factor)?$",
     restart=r"Running \d+ requests test @ |[│|] Stat\s+[│|] 2\.5%\s+[│|] 50%",
