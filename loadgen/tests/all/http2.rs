@@ -152,6 +152,25 @@ fn requests_the_server_had_not_seen_are_asked_again() {
     assert!(number(&result, "/http2/go_aways") >= 9, "{result:#}");
 }
 
+/// What waits to be asked again at an edge of the window is on its way (`run` checks the sum).
+#[test]
+fn requests_that_are_asked_again_are_counted_once_at_the_edges_of_windows() {
+    let server = server(&[], |mut frames, _| {
+        let Some(first) = frames.request() else { return };
+        frames.answer(first, BODY);
+        frames.go_away(first, NO_ERROR);
+        while frames.request().is_some() {}
+    });
+    let mut order = order(&server.url(), 1, http2(4, 20));
+    order["count"] = Value::Null;
+    (order["lead_in_s"], order["duration_s"]) = (json!(0.05), json!(0.05));
+    for _ in 0..5 {
+        let result = run(&order);
+        assert!(number(&result, "/requests/carried") > 0, "{result:#}");
+        expect(&result, &[("/whole/failures/reset", 0), ("/whole/unanswered", 0)]);
+    }
+}
+
 #[test]
 fn a_server_that_never_sees_a_request_is_not_asked_for_ever() {
     let server = server(&[], |mut frames, _| {
@@ -404,6 +423,21 @@ fn waiting_for_a_stream_is_no_lag_of_the_client() {
     // Half of the requests wait for 400 ms.
     let p50 = |times: &str| result[times]["p50"].as_f64().expect("a time");
     assert!(10.0 * p50("send_lag_us") < p50("response_time_us"), "{result:#}");
+}
+
+/// Requests on one connection were sent one after the other, and each has the same patience.
+#[test]
+fn every_stream_has_its_own_timeout() {
+    let server = server(&[], |mut frames, _| while frames.request().is_some() {});
+    let mut order = order(&server.url(), 1, http2(1, 20));
+    order["load"]["timeout_s"] = json!(0.3);
+    order["load"]["loop"] = json!("open");
+    order["load"]["arrivals"] =
+        json!({"times_s": (0..20).map(|n| f64::from(n) / 2000.0).collect::<Vec<_>>()});
+    order["count"] = Value::Null;
+    let result = run(&order);
+    expect(&result, &[("/whole/failures/timeout", 20)]);
+    assert!(result["drain_s"].as_f64() < Some(0.5), "{result:#}");
 }
 
 /// A request that gets no stream ends, too.

@@ -163,8 +163,6 @@ impl Life<'_> {
                 None => {}
             }
         }
-        // Looking at every connection more often than once a millisecond would be load itself.
-        self.check_timeouts_ns = (oldest_ns + self.plan.timeout_ns).max(now_ns + MILLISECOND_NS);
         for id in late {
             // What came while this thread was busy with other connections is no timeout.
             if matches!(self.pool[id].state, State::Idle | State::Busy) {
@@ -175,7 +173,11 @@ impl Life<'_> {
             if since_ns.is_some_and(|since| now_ns.saturating_sub(since) >= self.plan.timeout_ns) {
                 self.timed_out(id, now_ns - self.plan.timeout_ns);
             }
+            // Of HTTP/2's streams some may have been sent a little later.
+            oldest_ns = oldest_ns.min(self.waits_since_ns(id).unwrap_or(oldest_ns));
         }
+        // Looking at every connection more often than once a millisecond would be load itself.
+        self.check_timeouts_ns = (oldest_ns + self.plan.timeout_ns).max(now_ns + MILLISECOND_NS);
     }
 
     /// Since when a connection waits for the server, if it does.

@@ -117,6 +117,11 @@ fn a_dead_target_among_others_keeps_nobody() {
     let result = run(&order(&server.url(), 30, more));
     expect(&result, &[("/requests/completed", 15), ("/failures/connect", 15)]);
     assert_eq!(result["ended_by"], "count");
+    // Nobody gives up while one of them answers, over connections that were opened long ago.
+    let think = json!({"mean_s": 0.02, "distribution": "constant"});
+    let load = json!({"connections": 3, "timeout_s": 0.05, "think": think});
+    let result = run(&order(&server.url(), 60, json!({"requests": requests, "load": load})));
+    assert_eq!(result["ended_by"], "count", "{result:#}");
 }
 
 #[test]
