@@ -288,3 +288,54 @@ def test_where_debians_apache_is_set_up_its_modules_are_loaded(
     assert loaded(moved.text) == expected
     assert "ThreadsPerChild 3" in moved.text
     assert any("mods-enabled (there is no LoadModule)" in it for it in moved.changes)
+
+
+PAGES = "<VirtualHost *:80>\nServerName a.org\nDocumentRoot /a\n</VirtualHost>\n"
+
+
+@pytest.mark.parametrize(
+    "refusing",
+    [
+        "Redirect permanent / https://b.org/",
+        'RedirectMatch 301 "^/(.*)$" https://b.org/$1',
+        "RewriteRule ^ https://%{SERVER_NAME}%{REQUEST_URI} [END,NE,R=permanent]",
+        "<Location />\nRequire all denied\n</Location>",
+        "Redirect 404 /",
+    ],
+)
+def test_a_first_host_that_only_redirects_or_refuses_gives_way(
+    tmp_path: Path, refusing: str
+) -> None:
+    other = f"<VirtualHost *:80>\nServerName b.org\n{refusing}\n</VirtualHost>\n"
+    moved = whole(tmp_path, other + PAGES + "Timeout 5\n")
+    assert moved.text.index("a.org") < moved.text.index("ServerName b.org")
+    assert "a.org answers, not the first host" in " ".join(moved.changes)
+    asked = apache_file.moved(Wanted(tmp_path / "httpd.conf", host="b.org"))
+    assert asked.text.index("ServerName b.org") < asked.text.index("a.org")
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "Redirect /old /new",
+        'RedirectMatch 404 "/\\.git"',
+        "RewriteCond %{HTTP_HOST} !^www\nRewriteRule ^(.*)$ https://www.b.org$1 [R,L]",
+        "<Directory />\nRequire all denied\n</Directory>",
+        "RewriteRule ^/x$ https://b.org/ [R]",
+    ],
+)
+def test_a_first_host_with_pages_stays_the_first(tmp_path: Path, harmless: str) -> None:
+    other = f"<VirtualHost *:80>\nServerName b.org\n{harmless}\n</VirtualHost>\n"
+    moved = apache(tmp_path, other + PAGES)
+    assert moved.index("ServerName b.org") < moved.index("a.org")
+
+
+def test_a_port_whose_hosts_only_redirect_is_not_the_one_measured(tmp_path: Path) -> None:
+    file = tmp_path / "httpd.conf"
+    file.write_text(
+        "<VirtualHost *:80>\nRedirect / https://a.org/\n</VirtualHost>\n"
+        + PAGES.replace("80", "8080")
+    )
+    notes: list[str] = []
+    assert "DocumentRoot /a" in apache_file.moved(Wanted(file, notes=notes)).text
+    assert notes[0].startswith("measured is port 8080, of 80 and 8080")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from webdyno.model.origin import Line
 from webdyno.own import apache_load, apache_moves
+from webdyno.own.apache_hosts import HOST as VIRTUAL_HOST
+from webdyno.own.apache_hosts import asked_for, measured_port, port_of
 from webdyno.own.apache_lines import SYSTEM, ApacheLines
 from webdyno.own.moved import (
     CERTIFICATE,
     FOLDER,
     HOST,
-    HTTP,
-    HTTPS,
     KEY,
     PORT,
     Moved,
@@ -25,8 +25,6 @@ OURS_INSTEAD = {"sslcertificatefile": CERTIFICATE, "sslcertificatekeyfile": KEY}
 TYPES = Path("/etc/mime.types")
 
 _LINE = re.compile(r"(\s*)([A-Za-z]\w*)(?:\s+(.*))?$")
-_HOST = re.compile(r"(\s*)<VirtualHost\s+(.*?)\s*>\s*$", re.IGNORECASE)
-_HOST_END = re.compile(r"\s*</VirtualHost>", re.IGNORECASE)
 
 
 def moved(wanted: Wanted) -> Moved:
@@ -39,8 +37,8 @@ def moved(wanted: Wanted) -> Moved:
         changes.append(f"the modules of {SYSTEM}/mods-enabled (there is no LoadModule)")
         reader = ApacheLines(wanted)
         lines = reader.all([*enabled, wanted.file])
-    port = _measured_port(wanted, lines)
-    lines = list(_asked_for(lines, port, changes))
+    port = measured_port(wanted, lines)
+    lines = asked_for(wanted, lines, port, changes)
     apache_moves.refuse_missing_includes(lines, reader)
     head, lines = apache_load.loaded(lines, reader, changes, is_part=is_part)
     mover = _Mover(wanted, port, _pairs_to_replace(wanted, lines), reader, changes)
@@ -106,20 +104,6 @@ def _outside_sections(lines: list[Line]) -> Iterator[Line]:
             yield line
 
 
-def _asked_for(lines: list[Line], port: int, changes: list[str]) -> Iterator[Line]:
-    """Leave hosts out that are on other ports than the measured one."""
-    leaving = False
-    for line in lines:
-        if found := _HOST.match(line.text):
-            leaving = not any(_port(it) in {port, None} for it in found[2].split())
-            if leaving:
-                changes.append(f"left out: <VirtualHost {found[2]}>, which isn't asked for")
-        if not leaving:
-            yield line
-        if _HOST_END.match(line.text):
-            leaving = False
-
-
 @dataclass
 class _Mover:
     """Changes a configuration line by line, and notes what it changes."""
@@ -137,7 +121,7 @@ class _Mover:
 
     def line(self, line: Line) -> Iterator[Line]:
         """Give what becomes of a line."""
-        if found := _HOST.match(line.text):
+        if found := VIRTUAL_HOST.match(line.text):
             self.changes.append(f"<VirtualHost *:$PORT>, not <VirtualHost {found[2]}>")
             yield Line(f"{found[1]}<VirtualHost *:{PORT}>", line.origin)
         elif found := _LINE.match(line.text):
@@ -168,7 +152,7 @@ class _Mover:
         if lower == "listen":
             here = f"Listen {HOST}:$PORT"
             left = f"left out: {written} (another port is measured)"
-            is_measured = _port(words.split()[0] if words else "") == self.port
+            is_measured = port_of(words.split()[0] if words else "") == self.port
             self.changes.append(f"{here}, not {written}" if is_measured else left)
             return None
         if lower == "serverroot":
@@ -196,34 +180,6 @@ class _Mover:
         """Give the line of a section, whose folder may be relative."""
         new = apache_moves.moved_section(text, self.reader)
         return text if new == text else self._changed(new, text.strip())
-
-
-def _measured_port(wanted: Wanted, lines: list[Line]) -> int:
-    """Choose the port that is measured; a host speaks TLS if it says SSLEngine on."""
-    ports: list[int | None] = []
-    secure: set[int | None] = {HTTPS}
-    here: list[int | None] = []
-    for line in lines:
-        if found := re.match(r"\s*Listen\s+(\S+)\s*(\S*)", line.text, re.IGNORECASE):
-            ports.append(_port(found[1]))
-            secure |= {ports[-1]} if found[2].lower() == "https" else set()
-        elif found := _HOST.match(line.text):
-            here = [_port(it) for it in found[2].split()]
-            ports += here
-        elif _HOST_END.match(line.text):
-            here = []
-        elif re.match(r"\s*SSLEngine\s+on\b", line.text, re.IGNORECASE):
-            secure |= set(here)
-    if not wanted.is_secure and (not ports or None in ports):
-        ports.append(HTTP)
-    fitting = [it for it in ports if it is not None and (it in secure) == wanted.is_secure]
-    return wanted.measured(fitting)
-
-
-def _port(address: str) -> int | None:
-    """Give the port of `80`, `*:80` or `[::]:80`; None where any port is meant."""
-    last = address.rpartition(":")[2]
-    return int(last) if last.isascii() and last.isdecimal() and len(last) <= 5 else None
 
 
 def _server_root(reader: ApacheLines) -> Path:
