@@ -1,4 +1,4 @@
-"""`webdyno capacity`: how much each of two stacks can take while objectives hold."""
+"""`webdyno capacity`: how much one stack, or each of two, can take while objectives hold."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -23,7 +23,9 @@ def capacity(
         str,
         Parameter(help="What the question is about: a stack, or a system of your own, as in duel."),
     ],
-    baseline: Annotated[str, Parameter(help="What it is compared with, likewise.")],
+    baseline: Annotated[
+        str | None, Parameter(help="What it is compared with, likewise; none is needed.")
+    ] = None,
     *,
     slo: Annotated[
         Sequence[str],
@@ -44,12 +46,14 @@ def capacity(
     out: Out = None,
     run: RunFlags = PLAIN_RUN,
 ) -> Exit:
-    """Find the highest load that each of two stacks carries while objectives hold.
+    """Find the highest load that a stack, or each of two, carries while objectives hold.
 
     Requests come as from independent users, whether or not the servers keep up. In each block the
     servers are started anew, and each one's capacity is searched for anew: it takes a while.
 
     For example
+
+        webdyno capacity nginx
 
         webdyno capacity nginx apache-event --slo 'p99<50ms'
 
@@ -70,11 +74,15 @@ def capacity(
         ("capacity",): "--slo",
         ("capacity", "slo"): f"--slo {' --slo '.join(slo)}",
     }
+    if sweep is not None and baseline is None:
+        raise Mistake(f"--sweep {sweep}: is drawn for two systems; name one to compare with")
     if sweep is not None:
         search["sweep_s"] = parse_duration_s(sweep, "--sweep")
         flags["capacity", "sweep_s"] = f"--sweep {sweep}"
     more = CommandLine({"capacity": search}, flags)
-    name, experiment, catalogue = arranged([baseline, stack], asked, run, more)
+    name, experiment, catalogue = arranged(
+        [baseline, stack] if baseline else [stack], asked, run, more
+    )
     return measure(name, experiment, catalogue, out, run, afterwards=sweeps_afterwards(run))
 
 

@@ -17,6 +17,7 @@ EXITS = {
     Verdict.UNDECIDED: Exit.UNDECIDED,
     Verdict.INVALID: Exit.INVALID,
     Verdict.INCOMPLETE: Exit.UNDECIDED,
+    Verdict.MEASURED: Exit.OK,
 }
 
 

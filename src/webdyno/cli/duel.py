@@ -165,6 +165,8 @@ def _in_words(names: Sequence[str]) -> tuple[str, str]:
     if len(names) > 2:
         which = f"{', '.join(names[:-1])} and {names[-1]}"
         return f"A league of {len(names)}", f"What are the places of {which}"
+    if len(names) == 1:
+        return f"The capacity of {names[0]}", f"How much can {names[0]} take"
     first, second = names
     return f"{second} against {first}", f"How does {second} compare with {first}"
 
@@ -184,7 +186,7 @@ def arm_names(systems: Sequence[str]) -> list[str]:
 
 def _run_name(systems: Sequence[str], served: Site) -> str:
     """Name the run, whose folder is named like it."""
-    said = "-".join(reversed(systems)) if len(systems) == 2 else f"league-{served.name}"
+    said = "-".join(reversed(systems)) if len(systems) <= 2 else f"league-{served.name}"
     return re.sub(r"[^A-Za-z0-9._]+", "-", said)[:LONGEST_NAME].strip("-.")
 
 

@@ -13,6 +13,7 @@ from webdyno.cli.interrupts import interrupt_again
 from webdyno.cli.live import LiveView
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import (
+    bounds,
     count,
     duration,
     factor_names,
@@ -23,6 +24,7 @@ from webdyno.model.format import (
     significant,
     times,
 )
+from webdyno.model.metrics import CAPACITY, metric_rule
 from webdyno.model.point import Point
 from webdyno.model.records import BlockRecord, PilotRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
@@ -139,10 +141,13 @@ def block_name(point: Point, block: int) -> str:
 
 def so_far_words(experiment: Experiment, records: Sequence[Record]) -> str:
     """Give the ratios on the deciding metric in one short line, or say why there are none."""
+    from webdyno.judge.alone import is_alone
     from webdyno.judge.judgement import ratios_so_far
 
     if experiment.race is not None:
         return _race_words(experiment, records)
+    if is_alone(experiment):
+        return _capacity_words(experiment, records)
     compared = ratios_so_far(experiment, records)
     told = [
         f"{found.a} ÷ {found.b} {times(found.ratio)} ({ratio_range(found.ratio)})"
@@ -150,6 +155,19 @@ def so_far_words(experiment: Experiment, records: Sequence[Record]) -> str:
         if found.ratio
     ]
     return ", ".join(told) or _why_none(records, min(len(found.by_block) for found in compared))
+
+
+def _capacity_words(experiment: Experiment, records: Sequence[Record]) -> str:
+    """Give the only arm's capacity so far, with its interval from the second block on."""
+    from webdyno.judge.comparison import arm_value
+    from webdyno.judge.measured import Measured
+
+    (arm,) = experiment.arms
+    found = arm_value(Measured.of(records), arm, metric_rule(CAPACITY))
+    if found.interval is None:
+        known = number(found.by_block[0]) if found.by_block else "not known yet"
+        return f"capacity {known}; an interval needs a second block"
+    return f"capacity {number(found.interval.estimate)} ({bounds(found.interval)})"
 
 
 def _race_words(experiment: Experiment, records: Sequence[Record]) -> str:

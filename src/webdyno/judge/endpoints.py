@@ -23,7 +23,7 @@ def together(experiment: Experiment) -> int:
     Paths of a load alone are too often many and alike to measure longer for each of them.
     """
     endpoints = set(endpoints_of(experiment.asked))
-    return (len(experiment.arms) - 1) * max(len(endpoints), 1)
+    return max(len(experiment.arms) - 1, 1) * max(len(endpoints), 1)
 
 
 def judge_endpoints(measured: Measured, experiment: Experiment) -> list[EndpointJudgement]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from webdyno.judge.advice import gains
+from webdyno.judge.alone import answer_alone, is_alone
 from webdyno.judge.comparison import (
     arm_value,
     asked_about,
@@ -103,10 +104,11 @@ def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judg
         comparisons += _with_findings(compared, findings)
     comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
     asked = decisive(comparisons, decide_on)
+    alone = answer_alone(measured, experiment, arms, findings) if is_alone(experiment) else None
     apart = judge_endpoints(valid_for(measured, left_out, JUDGED_BY), experiment)
     return Judgement(
-        verdict=min((it.verdict for it in asked), key=WEIGHT.index),
-        headline=headline(asked),
+        verdict=alone.verdict if alone else min((it.verdict for it in asked), key=WEIGHT.index),
+        headline=alone.sentence if alone else headline(asked),
         metrics=[rule.metric for rule in metrics],
         arms=arms,
         comparisons=comparisons,

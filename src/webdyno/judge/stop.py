@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log1p
 
+from webdyno.judge.alone import is_alone, is_known
 from webdyno.judge.comparison import (
     ALPHA,
     compare_as_asked,
@@ -81,6 +82,8 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
             what = "capacity" if experiment.capacity else "valid slot"
             why = f"arm {arm} has no {what} in {count(finished, 'block')}"
             return Stop("nothing-valid", why)
+    if is_alone(experiment):
+        return _alone_over(valid, experiment, elapsed_s)
     if len(staying) < 2:
         return Stop("nothing-valid", f"nothing works that {staying[0]} could be compared with")
     experiment = _with_arms(experiment, staying)
@@ -101,6 +104,15 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
         return ended
     return _used_up(measured, measure, elapsed_s, measure.patience)
+
+
+def _alone_over(valid: Measured, experiment: Experiment, elapsed_s: float) -> Stop | None:
+    """Stop where the capacity of the only arm is known well enough, or time is used up."""
+    blocks = len(valid.blocks)
+    if blocks < experiment.measure.min_blocks:
+        return None
+    known = is_known(valid, experiment)
+    return Stop("precision", known) if known else _used_up(valid, experiment.measure, elapsed_s)
 
 
 def _race_over(records: Sequence[Record], experiment: Experiment, elapsed_s: float) -> Stop | None:

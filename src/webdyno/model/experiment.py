@@ -97,17 +97,18 @@ GeneratorName = str
 """Name of a program that makes load: webdyno's own, or an instrument of older studies."""
 
 OWN_GENERATOR = "loadgen"
+TOO_FEW = (
+    "an experiment compares arms and needs two at least, [arms.A] and [arms.B], the first one "
+    "being the baseline; `webdyno up`, `webdyno load` and `webdyno capacity` look at one alone"
+)
 
 Level = KnobValue | list[str]
 """One value of a factor; a list where the setting is one, such as `load.paths`."""
 
 
-def _two_at_least(arms: dict[str, Arm]) -> dict[str, Arm]:
-    if len(arms) < 2:
-        raise ValueError(
-            "an experiment compares arms and needs two at least, [arms.A] and [arms.B], the first "
-            "one being the baseline; `webdyno up` and `webdyno load` look at one stack alone"
-        )
+def _one_at_least(arms: dict[str, Arm]) -> dict[str, Arm]:
+    if not arms:
+        raise ValueError(TOO_FEW)
     return arms
 
 
@@ -165,7 +166,7 @@ class Experiment(Model):
     """Where it runs."""
     state: State = State()
     """What puts everything back between blocks."""
-    arms: Annotated[dict[Name, Arm], AfterValidator(_two_at_least)]
+    arms: Annotated[dict[Name, Arm], AfterValidator(_one_at_least)]
     """By name, in the order in which they are shown; the first one is the baseline."""
     factors: Annotated[
         dict[str, Annotated[list[Level], Field(min_length=1, max_length=MOST_POINTS)]],
@@ -251,6 +252,15 @@ class Experiment(Model):
                 f"[capacity] searches for the rate of an open loop by itself, with webdyno's own "
                 f"load generator: leave out {found[0]}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _enough_arms(self) -> "Experiment":
+        if len(self.arms) < 2 and self.capacity is None:
+            raise ValueError(TOO_FEW)
+        if len(self.arms) < 2 and (self.measure.question or self.factors):
+            what = "measure.question" if self.measure.question else "factors"
+            raise ValueError(f"{what} is about two arms at least: leave it out, or add one")
         return self
 
     @model_validator(mode="after")

@@ -15,7 +15,10 @@ from webdyno.model.waiting import Waiting
 
 
 class Verdict(StrEnum):
-    """The answers to "is A different from B?"; INCOMPLETE: nothing was measured."""
+    """The answers to "is A different from B?"; INCOMPLETE: nothing was measured.
+
+    MEASURED: the capacity of an arm that is compared with none.
+    """
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -23,6 +26,7 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
     INVALID = "invalid"
     INCOMPLETE = "incomplete"
+    MEASURED = "measured"
 
 
 class Metric(Model):

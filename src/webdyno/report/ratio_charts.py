@@ -33,6 +33,7 @@ TONES = {
     Verdict.UNDECIDED: "open",
     Verdict.INVALID: "broken",
     Verdict.INCOMPLETE: "open",
+    Verdict.MEASURED: "even",
 }
 ROW_PX = 46
 """Height of a ratio with its label above it."""

@@ -55,6 +55,7 @@ STYLES = {
     Verdict.UNDECIDED: "bold yellow",
     Verdict.INVALID: "bold red",
     Verdict.INCOMPLETE: "bold yellow",
+    Verdict.MEASURED: "bold cyan",
 }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from webdyno.judge.alone import is_alone
 from webdyno.judge.gate import judge_gate
 from webdyno.judge.judgement import decisive
 from webdyno.judge.sentences import place_words, sentence
@@ -302,6 +303,9 @@ def _answers(point: PointView) -> Iterator[Answer]:
         yield Answer(point.judgement.verdict, f"{point.judgement.headline}.")
         told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
         yield from (Answer(verdict, why) for verdict, why in told)
+        return
+    if is_alone(point.head.experiment):
+        yield Answer(point.judgement.verdict, f"{point.judgement.headline}.".replace("..", "."))
         return
     decide_on = point.head.experiment.measure.decide_on
     decided = decisive(point.judgement.comparisons, decide_on)

@@ -15,6 +15,7 @@ SIGNS = {
     Verdict.UNDECIDED: "?",
     Verdict.INVALID: "✕",
     Verdict.INCOMPLETE: "–",
+    Verdict.MEASURED: "●",
 }
 """A verdict is never told by colour alone."""
 ABOUT_PLACES = (

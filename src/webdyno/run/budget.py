@@ -115,7 +115,7 @@ def foretell(experiment: Experiment, catalogue: Catalogue) -> str:
     points = len(plan_points(experiment))
     own = _starts_own(experiment, catalogue)
     more = f", or more where a start takes longer than {OWN_START_S:g} s" if own else ""
-    what = f"{count(blocks_needed(experiment), 'block')} of {len(experiment.arms)} arms"
+    what = f"{count(blocks_needed(experiment), 'block')} of {count(len(experiment.arms), 'arm')}"
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE):
         return (

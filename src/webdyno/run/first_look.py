@@ -48,9 +48,10 @@ def unlike_requests(experiment: Experiment, catalogue: Catalogue) -> list[Unlike
         agent = Agent(OpenBenches(exits).of_arms(there))
         exits.callback(agent.end)
         urls = {}
-        for arm in arms:
-            (folder / arm.name).mkdir()
-            urls[arm.name] = agent.start(arm, folder / arm.name).url
+        for number, arm in enumerate(arms):
+            kept = folder / str(number)
+            kept.mkdir()
+            urls[arm.name] = agent.start(arm, kept).url
         shares = arms[0].shares
         return [
             Unlike(number, why, shares[number])

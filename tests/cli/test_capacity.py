@@ -1,0 +1,30 @@
+"""`webdyno capacity` of one system: its experiment, and what is refused."""
+
+import pytest
+
+from webdyno.cli.capacity import capacity
+from webdyno.cli.exits import Exit
+from webdyno.model.experiment import Experiment
+from webdyno.model.mistake import Mistake
+
+
+def test_one_system_is_an_experiment_of_one_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, Experiment]] = []
+
+    def measure(name: str, experiment: Experiment, *_: object, **__: object) -> Exit:
+        seen.append((name, experiment))
+        return Exit.OK
+
+    monkeypatch.setattr("webdyno.cli.capacity.measure", measure)
+    assert capacity("nginx", slo=["p99<20ms"]) is Exit.OK
+    ((name, experiment),) = seen
+    assert name == "nginx"
+    assert list(experiment.arms) == ["nginx"]
+    assert experiment.question.startswith("How much can nginx take")
+    assert experiment.capacity
+    assert experiment.capacity.slo == ["p99<20ms"]
+
+
+def test_a_sweep_needs_a_second_system() -> None:
+    with pytest.raises(Mistake, match="--sweep 10m: is drawn for two systems"):
+        capacity("nginx", sweep="10m")

@@ -1,0 +1,85 @@
+"""Searches for the capacity of one arm, judged: there is nothing to compare it with."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from judge.searches import BLOCKS, Arm, searched
+from webdyno.cli.progress import so_far_words
+from webdyno.judge import decide, judge
+from webdyno.judge.sweep import judge_sweep
+from webdyno.model.experiment import Experiment
+from webdyno.model.judgement import Verdict
+from webdyno.model.records import BlockRecord
+from webdyno.report.page import write_report
+from webdyno.report.view import run_view
+
+
+def test_the_answer_is_a_rate_with_its_interval() -> None:
+    run = searched(nginx=Arm(15_000))
+    judged = judge(run.head, run.records)
+    assert judged.verdict is Verdict.MEASURED
+    assert judged.headline.startswith("nginx can take 15,")
+    assert "requests per second (95 % interval " in judged.headline
+    assert judged.headline.endswith(f"{BLOCKS} blocks")
+    assert judged.comparisons == []
+    assert [it.arm for it in judged.saturation] == ["nginx"]
+
+
+def test_beyond_the_client_it_is_at_least() -> None:
+    run = searched(nginx=Arm(50_000, client_rps=30_000))
+    headline = judge(run.head, run.records).headline
+    assert headline.startswith("nginx can take at least 30,")
+    assert headline.endswith("where the load generator was the limit")
+
+
+def test_where_no_rate_holds_there_is_no_answer() -> None:
+    run = searched(nginx=Arm(15_000, holds=False))
+    assert judge(run.head, run.records).verdict is Verdict.INVALID
+
+
+def test_it_stops_when_the_capacity_is_known_or_time_is_used_up() -> None:
+    run = searched(nginx=Arm(15_000))
+    ends = [at for at, it in enumerate(run.records, 1) if isinstance(it, BlockRecord)]
+    experiment = run.head.experiment
+    exact = experiment.model_copy(
+        update={"measure": experiment.measure.model_copy(update={"precision": 0.0001})}
+    )
+    rough = experiment.model_copy(
+        update={"measure": experiment.measure.model_copy(update={"precision": 0.1})}
+    )
+    few = run.records[: ends[experiment.measure.min_blocks - 2]]
+    assert decide(few, rough, 0.0) is None
+    known = decide(run.records, rough, 0.0)
+    assert known
+    assert (known.reason, known.why) == ("precision", "the capacity is known to ±10 %")
+    assert decide(run.records, exact, 0.0) is None
+    late = decide(run.records, exact, 1e6)
+    assert late
+    assert late.reason == "budget"
+
+
+def test_after_too_few_blocks_it_is_undecided() -> None:
+    run = searched(nginx=Arm(15_000))
+    ends = [at for at, it in enumerate(run.records, 1) if isinstance(it, BlockRecord)]
+    assert judge(run.head, run.records[: ends[0]]).verdict is Verdict.UNDECIDED
+    assert judge(run.head, []).verdict is Verdict.INCOMPLETE
+    assert so_far_words(run.head.experiment, run.records[: ends[0]]).endswith("second block")
+    assert so_far_words(run.head.experiment, run.records).startswith("capacity 15,")
+
+
+def test_the_report_tells_of_it(tmp_path: Path) -> None:
+    run = searched(nginx=Arm(15_000))
+    view = run_view(run.head, run.records, judge_sweep(run.head, run.records))
+    assert [it.verdict for it in view.answers] == [Verdict.MEASURED]
+    write_report(tmp_path, view)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "nginx can take 15," in page
+
+
+def test_without_an_objective_one_arm_is_too_few() -> None:
+    run = searched(nginx=Arm(15_000))
+    told = run.head.experiment.model_dump(exclude_unset=True) | {"capacity": None, "measure": {}}
+    with pytest.raises(ValidationError, match="needs two at least"):
+        Experiment.model_validate(told)
