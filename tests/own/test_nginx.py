@@ -229,6 +229,18 @@ def test_includes_are_looked_for_where_nginx_is_installed(
     assert asked.notes == []
 
 
+def test_parts_and_templates_include_as_in_the_folder_of_the_whole(tmp_path: Path) -> None:
+    for folder in ("conf.d", "includes"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "includes/cors.conf.template").write_text("add_header X ${X};")
+    text = "server { listen 80; include includes/cors.conf; }"
+    asked = wanted(tmp_path / "conf.d", text, "default.conf.template", given={"X": "a"})
+    assert "add_header X a;" in moved(asked).text
+    assert asked.notes == []
+    with pytest.raises(Mistake, match=f"there is no {tmp_path}/conf.d/includes/cors.conf and no "):
+        moved(wanted(tmp_path / "conf.d", text))
+
+
 def test_a_relative_root_begins_where_webdyno_is_called(tmp_path: Path) -> None:
     (tmp_path / "public").mkdir()
     (tmp_path / "conf").mkdir()

@@ -3,6 +3,7 @@
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -23,6 +24,7 @@ SYSTEM = Path("/etc/nginx")
 DEEPEST_BLOCKS = 100
 INDENT = "    "
 TEMPLATES = (".template", ".tmpl", ".tpl")
+FOLDERS_OF_PARTS = {"conf.d", "sites-available", "sites-enabled", "http.d", "default.d"}
 SHOWN_FILES = 3
 
 _DEFINED = re.compile(
@@ -95,11 +97,29 @@ class _Reader:
     def _included(
         self, pattern: str, origin: Origin, includes: int, blocks: int
     ) -> Iterator[Directive]:
-        home = self.wanted.file.parent
-        for each in self.wanted.files.included(pattern, [home, SYSTEM], origin):
-            if not each.is_relative_to(home):
+        for each in self._meant(pattern, origin):
+            if not each.is_relative_to(self._home):
                 self.of_this_machine[each] = None
             yield from self.file(each, origin, includes + 1, blocks)
+
+    def _meant(self, pattern: str, origin: Origin) -> list[Path]:
+        """Give the files that an include means; a template may mean another template."""
+        find = self.wanted.files.included
+        folders = [self.wanted.file.parent, self._home, SYSTEM]
+        try:
+            return find(pattern, folders, origin)
+        except Mistake:
+            if not origin.file.endswith(TEMPLATES):
+                raise
+            with suppress(Mistake):
+                return find(f"{pattern}{Path(origin.file).suffix}", folders, origin)
+            raise
+
+    @property
+    def _home(self) -> Path:
+        """The folder of the whole configuration: a part of one lies in a folder of that."""
+        folder = self.wanted.file.parent
+        return folder.parent if folder.name in FOLDERS_OF_PARTS else folder
 
     def _filled(self, text: str, file: Path) -> str:
         """Fill a template's variables: capital names, since nginx's own have small letters."""

@@ -44,7 +44,7 @@ OWN = ("rev:", "conf:", "url:")
 """Systems of the user's own that may be named on a page; commands and images may not."""
 COLUMNS = 100
 
-CONFIGURATION = re.compile(r"conf:(?P<server>(?:[a-z]+:)?)(?P<file>.*)")
+CONFIGURATION = re.compile(r"conf:(?P<server>(?:[a-z]+:)?)(?P<file>.*?)(?P<port>(?:#[0-9]+)?)")
 
 Answer = Callable[[Request], Any]
 
@@ -165,7 +165,7 @@ class _Pages:
                 f"{system!r:.200}: lies outside of {self._runs.root}; put it there, or begin the "
                 "duel in a terminal"
             )
-        return f"conf:{asked['server']}{file}"
+        return f"conf:{asked['server']}{file}{asked['port']}"
 
     async def stop(self, _: Request) -> Response:
         """End the run that was begun here with what there is."""
