@@ -151,6 +151,8 @@ def test_nothing_outside_and_no_folder_without_a_run_is_shown(
         ("conf:/etc/nginx/nginx.conf", "", "lies outside of"),
         ("conf:nginx:../nginx.conf", "", "lies outside of"),
         ("conf:linked/nginx.conf", "", "lies outside of"),
+        ("conf:linked/nginx.conf#80", "", "lies outside of"),
+        ("conf:file.conf#80", "", "lies outside of"),
     ],
 )
 def test_what_no_page_may_begin_is_refused(
@@ -163,6 +165,7 @@ def test_what_no_page_may_begin_is_refused(
 ) -> None:
     monkeypatch.chdir(root)
     (root / "linked").symlink_to("/etc")
+    (root / "file.conf").symlink_to("/etc/hosts")
     asked = {"stack": stack, "baseline": "nginx", "path": path}
     answer = client.post("/begin", headers={"origin": ORIGIN}, data=asked)
     assert answer.status_code == 400
@@ -273,9 +276,9 @@ def test_a_configuration_below_the_folder_may_be_begun(
         raise Mistake("enough")
 
     monkeypatch.setattr(Starter, "begin", begin)
-    asked = {"stack": "conf:nginx:new.conf", "baseline": "conf:old.conf"}
+    asked = {"stack": "conf:nginx:new.conf#81", "baseline": "conf:old.conf"}
     client.post("/begin", headers={"origin": ORIGIN}, data=asked)
-    assert begun == [["duel", f"conf:nginx:{root}/new.conf", f"conf:{root}/old.conf"]]
+    assert begun == [["duel", f"conf:nginx:{root}/new.conf#81", f"conf:{root}/old.conf"]]
 
 
 def test_a_log_is_never_written_into_what_lies_there(tmp_path: Path) -> None:
