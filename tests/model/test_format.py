@@ -152,3 +152,13 @@ def test_an_interval_that_says_nothing_is_not_shown(low: float, high: float, sai
     wide = Interval(low=low, estimate=0.65, high=high)
     assert text.ratio_range(wide) == said
     assert text.ratio_bounds(wide) == "not useful yet"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.00003, 0.84, "at most 0.840"), (1.2, 900, "at least 1.20"), (0.01, 90, "unknown")],
+)
+def test_of_a_wide_interval_the_end_is_told_that_says_something(
+    low: float, high: float, said: str
+) -> None:
+    assert text.between(Interval(low=low, estimate=(low * high) ** 0.5, high=high)) == said

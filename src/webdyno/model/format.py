@@ -109,11 +109,12 @@ def is_constant(interval: Interval) -> bool:
 
 def between(interval: Interval) -> str:
     """Say where a ratio lies: `3.05 to 3.21`, or `at least 3.05` where nothing bounds it above."""
-    if interval.low < 1 / ENDLESS:
+    wide = not is_useful(interval)
+    if interval.low < 1 / ENDLESS or (wide and interval.high < 1):
         return "unknown" if interval.high > ENDLESS else f"at most {significant(interval.high, 3)}"
-    if interval.high > ENDLESS:
+    if interval.high > ENDLESS or (wide and interval.low > 1):
         return f"at least {significant(interval.low, 3)}"
-    return ratio_ends(interval)
+    return "unknown" if wide else ratio_ends(interval)
 
 
 def ratio_ends(interval: Interval) -> str:

@@ -31,6 +31,7 @@ from webdyno.report.summary import summary_csv
 from webdyno.report.tuning import gains, settings_toml, side_facts
 from webdyno.report.view import PointView, RunView, confidence, reasons, why_nothing
 from webdyno.report.waiting import sentences as where_time_goes
+from webdyno.report.waiting import what_waits
 
 SUMMARY_FILE = "summary.csv"
 CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?)")
@@ -150,6 +151,7 @@ def templates() -> Environment:
         "limits": what_limits,
         "full": what_was_full,
         "waits": where_time_goes,
+        "idle": what_waits,
         "worth": what_settings_are_worth,
         "effects": what_settings_do,
     }
