@@ -494,3 +494,15 @@ def test_the_last_lines_of_autocannon_alone() -> None:
     (output,) = outputs(text)
     assert (output.tool, output.requests, output.non_2xx) == ("autocannon", 122_850, 122_850)
     assert serious(text) == {"non-2xx"}
+
+
+def test_httperf_whose_client_ran_out_of_descriptors() -> None:
+    text = (
+        "Total: connections 4821 requests 24110 replies 18090 test-duration 40.1 s\n"
+        "Request rate: 601.2 req/s (1.7 ms/req)\nReply status: 1xx=0 2xx=18090 3xx=0 4xx=0 5xx=0\n"
+        "Errors: total 6020 client-timo 130 socket-timo 0 connrefused 0 connreset 0\n"
+        "Errors: fd-unavail 5890 addrunavail 0 ftab-full 0 other 0\n"
+    )
+    assert serious(text) == {"client-limit", "failures"}
+    (finding,) = found(text, "failures")
+    assert finding.what == "130 of 18,220 requests failed (130 timed out)"

@@ -17,6 +17,7 @@ def _output(facts: Facts) -> Output | None:
     if statuses["2xx"] is not None:
         wrong = (count or 0 for status, count in statuses.items() if status != "2xx")
         figures["non_2xx"] = sum(wrong)
+    figures["rated_requests"] = facts.integer("sent")  # `requests` are those with a reply
     sequential = figures.get("most_connections") == 1
     return Output(tool="httperf", loop="closed" if sequential else None, **figures)
 

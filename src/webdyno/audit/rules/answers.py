@@ -40,11 +40,14 @@ def _failures(output: Output) -> Iterator[Seen]:
     }
     parts = [f"{number(count)} {kind}" for kind, count in kinds.items() if count]
     failed = (output.failed or 0) - (output.failed_length or 0)
+    failed -= output.out_of_descriptors or 0  # those were never sent
     if output.tool in KEPT_CONNECTIONS:
         failed -= output.failed_connect or 0
     if failed <= 0 and not parts:
         return
     whole = max(output.requests or 0, output.connections or 0, failed)
+    if output.tool == "httperf":  # its requests are replies
+        whole = max(whole, (output.requests or 0) + failed)
     what = f"{number(failed)} of {number(whole)} requests failed" if failed > 0 else "failures"
     if output.tool in KEPT_CONNECTIONS and failed > 0:
         what = f"{number(failed)} errors and {number(output.requests or 0)} answers"
