@@ -101,7 +101,7 @@ def serving(root: Path, port_of: socket.socket) -> Iterator[Recording]:
     """Serve a folder's runs at a socket."""
     starter = Recording(root)
     starter.begun = []
-    made = make_app(Runs(root), Catalogue.load(), starter, TOKEN, port_of.getsockname()[1])
+    made = make_app(Runs(root), Catalogue.load(), starter, TOKEN, port_of.getsockname()[1], str)
     config = uvicorn.Config(made, log_level="warning", http=ImpatientProtocol, ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [port_of]})

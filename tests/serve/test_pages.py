@@ -43,7 +43,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def stranger(root: Path) -> Iterator[TestClient]:
     """A client that doesn't know the token."""
-    app = make_app(Runs(root), Catalogue.load(), Starter(root), TOKEN, PORT)
+    app = make_app(Runs(root), Catalogue.load(), Starter(root), TOKEN, PORT, str)
     with TestClient(app, base_url=ORIGIN) as client:
         yield client
 
@@ -204,6 +204,19 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     assert not starter.is_busy
     assert begun.said
     starter.end()
+
+
+def test_a_run_that_can_not_be_judged_spoils_its_own_page_only(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("nobody foresaw this")
+
+    monkeypatch.setattr("webdyno.serve.runs.judge_sweep", fails)
+    answer = client.get("/verdict/before")
+    assert (answer.status_code, answer.text) == (500, "nobody foresaw this\n")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert client.get("/").status_code == 200
 
 
 def test_what_lies_in_a_run_s_folder_is_no_report(client: TestClient, root: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import CatalogDirs
+from webdyno.cli.unforeseen import keep_traceback
 from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake, Trouble
 
@@ -58,7 +59,7 @@ def serve(
         except OSError as error:
             raise Trouble(f"--port {port}: can't be listened on: {error.strerror}") from None
         port = listening.getsockname()[1]
-        app = make_app(runs, Catalogue.load(catalog), starter, token, port)
+        app = make_app(runs, Catalogue.load(catalog), starter, token, port, _defect)
         plain_console().print(f"http://127.0.0.1:{port}/{token}/", soft_wrap=True)
         config = uvicorn.Config(app, log_level="warning", http=ImpatientProtocol, ws="none")
         try:
@@ -66,3 +67,9 @@ def serve(
         finally:
             starter.end()
     return Exit.OK
+
+
+def _defect(error: Exception) -> str:
+    said = keep_traceback(error, "serve")
+    tell(said)
+    return said

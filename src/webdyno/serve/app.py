@@ -34,7 +34,7 @@ from webdyno.report.markdown import summary
 from webdyno.report.run_comparison import print_comparison
 from webdyno.report.summary import summary_csv
 from webdyno.report.words import SIGNS
-from webdyno.serve.guard import REPORT, REPORTS, Addresses, Guard
+from webdyno.serve.guard import REPORT, REPORTS, Addresses, Defect, Guard
 from webdyno.serve.live import events
 from webdyno.serve.runs import Runs, page_of, seen, state_of
 from webdyno.serve.starting import Starter
@@ -50,9 +50,12 @@ Answer = Callable[[Request], Any]
 
 
 def make_app(
-    runs: Runs, catalogue: Catalogue, starter: Starter, token: str, port: int
+    runs: Runs, catalogue: Catalogue, starter: Starter, token: str, port: int, defect: Defect
 ) -> Starlette:
-    """Make the application that serves the runs of a folder at a port of this machine."""
+    """Make the application that serves the runs of a folder at a port of this machine.
+
+    `defect` is given the exceptions that nobody foresaw.
+    """
     addresses = Addresses(token)
     pages = _Pages(runs, catalogue, starter, addresses)
     with_token = [
@@ -72,7 +75,7 @@ def make_app(
             Mount(addresses.page(), routes=with_token),
             Route(f"/{REPORT}/{{seal}}/{{name:path}}", pages.report),
         ],
-        middleware=[Middleware(Guard, addresses=addresses, port=port)],
+        middleware=[Middleware(Guard, addresses=addresses, port=port, defect=defect)],
         exception_handlers={
             Mistake: pages.refused,
             Trouble: pages.refused,

@@ -13,12 +13,16 @@ gives it an origin of its own (`sandbox`), and its path holds a seal for this re
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+Defect = Callable[[Exception], str]
+"""Keeps an exception that nobody foresaw, and gives the sentence for people."""
 
 READING = {"GET", "HEAD"}
 REPORT = "report"
@@ -67,9 +71,10 @@ def _same(given: str, right: str) -> bool:
 class Guard:
     """Stands before an application."""
 
-    def __init__(self, app: ASGIApp, addresses: Addresses, port: int) -> None:
+    def __init__(self, app: ASGIApp, addresses: Addresses, port: int, defect: Defect) -> None:
         """Let in who asks this port for a path that holds the token, or for a report."""
         self._app = app
+        self._defect = defect
         self._addresses = addresses
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
@@ -78,8 +83,13 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refused = self._refused(Request(scope))
-        await (refused or self._app)(scope, receive, _with_headers(send))
+        sending = _Sending(send)
+        try:
+            await (self._refused(Request(scope)) or self._app)(scope, receive, sending)
+        except Exception as error:  # noqa: BLE001 (a run may be such that judging it fails)
+            said = PlainTextResponse(f"{self._defect(error)}\n", 500)
+            if not sending.has_begun:
+                await said(scope, receive, sending)
 
     def _refused(self, request: Request) -> Response | None:
         if request.headers.get("host") not in self._hosts:
@@ -96,15 +106,21 @@ class Guard:
         return headers.get("origin") in {f"http://{host}" for host in self._hosts}
 
 
-def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
+class _Sending:
+    """Sends an answer with the headers that all of ours have."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        """Send a part of it."""
         if message["type"] == "http.response.start":
+            self.has_begun = True
             headers = MutableHeaders(scope=message)
             headers.setdefault("content-security-policy", OUR_PAGES)
             headers.setdefault("x-content-type-options", "nosniff")
             # A path holds the token: nobody but its own page learns it, reports neither.
             headers.setdefault("referrer-policy", "strict-origin")
             headers.setdefault("cache-control", "no-store")
-        await send(message)
-
-    return sending
+        await self._send(message)
