@@ -262,3 +262,12 @@ def test_debians_own_file_with_a_frontend_is_right(tmp_path: Path) -> None:
         pytest.skip("HAProxy isn't installed")
     found = moved(wanted(tmp_path, debians.read_text() + WEB + BACKEND))
     assert "errorfile 503 /etc/haproxy/errors/503.http" in accepted(tmp_path, found, {})
+
+
+def test_other_machines_that_get_requests_are_named(tmp_path: Path) -> None:
+    servers = (
+        " server t 198.51.100.1:80\n server u unix@/run/x\n server v ipv4@203.0.113.2:80 check\n"
+    )
+    change = moved(wanted(tmp_path, DEFAULTS + WEB + BACKEND + servers)).changes[-1]
+    assert change.startswith("passes requests on to 198.51.100.1 and 203.0.113.2, which isn't this")
+    assert "passes" not in "".join(moved(wanted(tmp_path, DEFAULTS + WEB + BACKEND)).changes)

@@ -256,7 +256,8 @@ def test_a_relative_root_begins_where_webdyno_is_called(tmp_path: Path) -> None:
 def test_all_hosts_that_nobody_knows_are_named_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webdyno.own.names._is_known", lambda name: name == "known")
+    known = {"known": ["127.0.0.1"], "10.0.0.1": ["10.0.0.1"]}
+    monkeypatch.setattr("webdyno.own.names._addresses", lambda host: known.get(host, []))
     text = (
         "upstream relay { server relay:3000;\n server known:80;\n server 10.0.0.1; "
         "server unix:/x; }\nserver { listen 80; location / { proxy_pass http://relay; }\n"
@@ -349,3 +350,16 @@ def test_red_hats_own_file_is_right(tmp_path: Path) -> None:
     found = accepted(tmp_path, moved(wanted(tmp_path, RED_HAT)))
     assert "upstream php" in found
     assert "root /usr/share/nginx/html;" in found
+
+
+def test_other_machines_that_get_requests_are_named(tmp_path: Path) -> None:
+    text = (
+        "upstream a { server 198.51.100.1:80; server 127.0.0.1; server unix:/x; } "
+        "server { listen 80; location / { proxy_pass http://a; } location /b { proxy_pass http://[2001:db8::1]:81; } }"
+    )
+    change = moved(wanted(tmp_path, text)).changes[-1]
+    assert change.startswith(
+        "passes requests on to 198.51.100.1 and [2001:db8::1], which isn't this"
+    )
+    here = "server { listen 80; location / { proxy_pass http://localhost:81; } }"
+    assert "passes" not in "".join(moved(wanted(tmp_path, here)).changes)

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
-from webdyno.model.origin import Line
+from webdyno.model.origin import Line, Origin
+from webdyno.own import names
 from webdyno.own.haproxy_lines import ConfigLine, Section, Word, sections
 from webdyno.own.haproxy_listen import LISTENING, choose
 from webdyno.own.moved import HOST, KEY_AND_CERTIFICATE, PORT, Moved, Wanted, shown
@@ -52,6 +53,7 @@ def moved(wanted: Wanted) -> Moved:
         raise Mistake(f"{wanted.file}: HAProxy serves no files; leave --root out")
     mover = _Mover(wanted, sections(wanted))
     lines = list(mover.all())
+    mover.changes.extend(names.elsewhere(mover.hosts))
     config = "{{ server.folder }}/haproxy.cfg"
     return Moved(
         name="haproxy.cfg",
@@ -68,6 +70,8 @@ class _Mover:
 
     def __init__(self, wanted: Wanted, found: Sequence[Section]) -> None:
         self.changes: list[str] = []
+        self.hosts: dict[str, Origin | None] = {}
+        """Whom it passes requests on to."""
         self.logs = False
         """Whether it logs anywhere."""
         self._wanted = wanted
@@ -104,6 +108,8 @@ class _Mover:
 
     def _section(self, section: Section) -> Iterator[Line]:
         for line in section.lines:
+            if line.name == "server" and (host := _host(line)):
+                self.hosts.setdefault(host, line.origin)
             if (new := self._line(section.kind, line)) is not None:
                 yield Line(new, line.origin)
 
@@ -184,6 +190,15 @@ class _Mover:
 
     def _leave_out(self, line: ConfigLine, why: str) -> None:
         self.changes.append(f"left out: {line.text.strip()} ({why})")
+
+
+def _host(line: ConfigLine) -> str:
+    """Give the host of a server; empty where it isn't at an address or name."""
+    address = re.sub(r"^ipv[46]@", "", "".join(line.values[2:3]))
+    found = re.fullmatch(
+        r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:]+?)(?::[+-]?[0-9]*)?", address
+    )
+    return found[1] if found else ""
 
 
 def _folder(wanted: Wanted, found: Sequence[Section]) -> Path:

@@ -1,6 +1,5 @@
 """Moves a configuration of nginx: what it listens on, what it writes, whom it runs as."""
 
-import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -44,7 +43,9 @@ def moved(wanted: Wanted) -> Moved:
     """Read and move a configuration, includes and all; raise Mistake where it isn't right."""
     mover = _Mover(wanted)
     directives = mover.whole(read(wanted))
-    names.demand_known(_names(directives), wanted.file)
+    hosts = _hosts(directives)
+    names.demand_known(hosts, wanted.file)
+    mover.changes.extend(names.elsewhere(hosts))
     lines = list(written(directives))
     config = "{{ server.folder }}/nginx.conf"
     words = ["{{ needs.binary }}", "-e", "stderr", "-c", config]
@@ -186,8 +187,8 @@ def _names_root(block: Sequence[Directive]) -> bool:
     return any(it["directive"] == "root" or _names_root(it.get("block", [])) for it in block)
 
 
-def _names(directives: Sequence[Directive]) -> dict[str, Origin | None]:
-    """Give the hosts that nginx resolves when it starts, and where each stands first."""
+def _hosts(directives: Sequence[Directive]) -> dict[str, Origin | None]:
+    """Give the hosts that nginx looks up when it starts, and where each stands first."""
     all_of_it = list(_everything(directives))
     groups = {it["args"][0] for it in all_of_it if it["directive"] == "upstream" and it["args"]}
     found: dict[str, Origin | None] = {}
@@ -199,7 +200,7 @@ def _names(directives: Sequence[Directive]) -> dict[str, Origin | None]:
         if "$" in words[0] or "resolve" in words:
             continue
         target = _TARGET.match(words[0])
-        if target is None or target[1] == "unix" or _is_address(target[1]):
+        if target is None or target[1] == "unix":
             continue
         if is_member or target[1] not in groups:
             found.setdefault(target[1], it.get("origin"))
@@ -210,13 +211,6 @@ def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
     for it in directives:
         yield it
         yield from _everything(it.get("block", []))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(host.strip("[]")))
-    except ValueError:
-        return False
 
 
 def _made(name: str, *words: str) -> Directive:

@@ -12,7 +12,10 @@ UNKNOWN_WORDS = (
     r"unknown (option|parameter)|Cannot load"
 )
 UNKNOWN_NAMES = r"host not found|could not resolve|DNS lookup failure"
-NOTHING_MORE = re.compile(r"configuration file \S+ test failed|errors? found in configuration")
+NOTHING_MORE = re.compile(
+    r"configuration file \S+ test failed|Error\(s\) found in|errors found in configuration|"
+    r"haproxy version is|path to executable is"
+)
 """What a server says of the moved file as a whole."""
 REMEDIES = {
     UNKNOWN_WORDS: "this server is {program}: other versions and modules know other words. Install "
