@@ -75,7 +75,7 @@ def test_an_arm_without_values_has_no_interval() -> None:
     (comparison,) = compared(arms, blocks=6)
     assert comparison.ratio is None
     assert comparison.sign_flip_p is None
-    assert comparison.verdict is Verdict.UNDECIDED
+    assert comparison.verdict is Verdict.INCOMPLETE
 
 
 def test_missing_minutes_follow_from_missing_blocks() -> None:

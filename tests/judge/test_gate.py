@@ -110,7 +110,7 @@ def test_no_answer_is_said_once_with_its_cause_and_what_to_do() -> None:
     cause = found.headline.removeprefix("/hello.txt: ")
     assert not any(cause in note for note in found.notes)
     (note,) = found.notes
-    assert note.startswith("The same holds for base again and head. See what it sends with ")
+    assert note.startswith("The same holds for base again and head. Its program failed: ")
     assert {worse_range(claim) for claim in found.claims} == {"no answer"}
     assert found.claims[0].why == cause
 

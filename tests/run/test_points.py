@@ -112,11 +112,15 @@ def test_the_time_of_pilots_is_counted_once(
         now_s[0] += 7
         at.used_s += 7
 
+    def look_first(at: MeasuredPoint) -> None:
+        """Nothing is started here."""
+
     def run_block(at: MeasuredPoint, number: int) -> None:
         now_s[0] += 3
         at.has_stopped = number == 1
 
     monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(session, "look_first", look_first)
     monkeypatch.setattr(session, "run_pilots", run_pilots)
     monkeypatch.setattr(session, "run_block", run_block)
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:

@@ -84,7 +84,9 @@ def times(interval: Interval) -> str:
 
 
 def ratio_bounds(interval: Interval) -> str:
-    """Give the interval of a ratio for a table: `1.87–1.97`."""
+    """Give the interval of a ratio for a table: `1.87–1.97`; nothing of one that is constant."""
+    if is_constant(interval):
+        return ""
     if not is_useful(interval):
         return "not useful yet"
     return DASH.join(_ratio_ends(interval))

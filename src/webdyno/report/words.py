@@ -50,8 +50,7 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     found = comparison.ratio
     if found is None:
         return text.MISSING, ""
-    around = "" if text.is_constant(found) else text.ratio_bounds(found)
-    return bias.sign(comparison) + text.times(found), around
+    return bias.sign(comparison) + text.times(found), text.ratio_bounds(found)
 
 
 def sure_interval(comparison: Comparison) -> str:
