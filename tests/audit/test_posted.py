@@ -506,3 +506,29 @@ def test_httperf_whose_client_ran_out_of_descriptors() -> None:
     assert serious(text) == {"client-limit", "failures"}
     (finding,) = found(text, "failures")
     assert finding.what == "130 of 18,220 requests failed (130 timed out)"
+
+
+PROGRESS = (
+    "================================================\n"
+    "2026-11-20 09:12:33                                           10s elapsed\n"
+    "---- Requests -------------------------------|---Total---|-----OK----|----KO----\n"
+    "> Global                                     |    12,345 |    12,345 |         0\n"
+    "> GET /a                                     |     6,172 |     6,172 |         0\n"
+    "> GET /b                                     |     6,173 |     6,173 |         0\n\n"
+    "---- Users ------------------------------------------------------------------\n"
+    "          active:        50  / done:         0\n"
+    "================================================\n\n"
+)
+
+
+def test_the_progress_of_gatling_is_no_table_with_copied_columns() -> None:
+    audit = audited(PROGRESS * 3 + recorded("gatling.txt"))
+    assert [each.kind for each in audit.read] == ["gatling"]
+    assert not audit.serious
+    (part,) = audited(PROGRESS * 3).not_read
+    assert part.kind == "gatling"
+
+
+def test_equal_counts_without_headings_are_no_copy() -> None:
+    rows = "".join(f"| /{n} | {61720 + 7 * n} | {61720 + 7 * n} |\n" for n in range(4))
+    assert serious(rows + ab()) == set()

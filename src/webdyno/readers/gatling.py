@@ -26,16 +26,20 @@ def _output(facts: Facts) -> Output | None:
 
 GATLING = Tool(
     name="gatling",
-    opening=r"---- Global Information -",
+    opening=r"---- (?:Global Information|Requests) -",
     patterns=patterns(
         r"---- (?:(?P<banner>Global Information)|\S)",
         _row(r"(?:request count|numberOfRequests)", "requests", "failed_or_none"),
+        _row("Global", "so_far", "failed_so_far"),  # while it runs
         _row(r"(?:mean response time|meanResponseTime)", "mean_ms"),
         _row(r"(?:max response time|maxResponseTime)", "max_ms"),
         _row(r"(?:mean requests/sec|mean throughput|meanNumberOfRequestsPerSecond)", "rate_rps"),
         r"response time (?P<percent>\d{1,2}(?:\.\d{1,4})?)(?:st|nd|rd|th) percentile(?: \(ms\))?"
         r"\s+\|?\s*(?P<at>NUM)",
         _row(r"\w[\w ]{1,60}"),
+        r"\S.{0,200}\s(?:\|\s{1,9}(?:NUM|-)\s){2}\|\s{1,9}(?:NUM|-)$",
+        r"\S.{0,200}\s\(OK=INT\s{1,9}KO=INT\s{0,9}\)$",
+        r"(?:waiting:\s+INT\s+/ )?(?:active|running):\s+INT\s+/ done:",
         r"(?:OK: )?(?:t [<>]|NUM ms <).{1,80}\(\s*NUM%\)$",
         r"(?:KO|failed)\s+INT\s+\(\s*NUM%\)$",
         r"\S.{0,200}\s{1,120}INT\s+\(\s*NUM%\)$",

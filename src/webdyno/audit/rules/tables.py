@@ -58,7 +58,9 @@ def _copied_within(document: Document) -> Iterator[Seen]:
 
 def _both_count(a: Column, b: Column) -> bool:
     """Whether both count the same requests: sent and received ones, say, of which none failed."""
-    return all(each.is_counted and _COUNT.search(each.heading) for each in (a, b))
+    return all(
+        each.is_counted and (not each.heading or _COUNT.search(each.heading)) for each in (a, b)
+    )
 
 
 def _rate_and_speed(document: Document) -> Iterator[tuple[Table, Table]]:
