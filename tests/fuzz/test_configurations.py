@@ -3,7 +3,6 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
@@ -11,11 +10,9 @@ import jinja2
 import pytest
 
 from fuzz.driver import each_case, no_hang
-from webdyno.definitions import Catalogue
-from webdyno.model.mistake import Mistake
+from fuzz.moving import HERE, damaged, moved
 from webdyno.model.origin import ORIGINS, Origins
-from webdyno.own import configuration
-from webdyno.own.kind import Asked, OwnKeys
+from webdyno.own.kind import OwnKeys
 
 SEED = int(os.environ.get("WEBDYNO_FUZZ_SEED", "1"))
 CASES = 150
@@ -33,7 +30,7 @@ http {
     upstream app { server 127.0.0.1:9000; server unix:/run/app.sock; keepalive 2; }
     proxy_cache_path /var/cache/x keys_zone=a:1m use_temp_path=off;
     server { listen 80 default_server; return 444; }
-    server { listen 8081; location /status { stub_status; } }
+    server { listen 8080; location /status { stub_status; } }
     server {
         listen 80; listen [::]:80 ipv6only=off; listen 443 ssl http2 reuseport;
         server_name shop.example;
@@ -102,50 +99,6 @@ PIECES = [
         "{" * 150,
     ),
 ]
-HERE = "127.0.0.1:18000"
-
-
-def damaged(random: Random, text: str) -> str:
-    """Cut, repeat, and put pieces where they don't belong."""
-    for _ in range(random.randint(0, 3)):
-        at, to = sorted(random.randrange(len(text) + 1) for _ in range(2))
-        piece = random.choice(PIECES)
-        what = random.randrange(5)
-        if what == 0:
-            text = text[:at] + text[to:]
-        elif what == 1:
-            text = text[:to] + text[at : at + 2000] + text[to:]
-        elif what == 2:
-            lines = text.split("\n")
-            lines.insert(random.randrange(len(lines)), lines.pop(random.randrange(len(lines))))
-            text = "\n".join(lines)
-        else:
-            text = text[:at] + piece + text[at:]
-    return text
-
-
-def moved(folder: Path, server: str, name: str, random: Random) -> Mapping[str, str] | None:
-    """Give the files that a configuration becomes; None where it is refused."""
-    asked = Asked(
-        written=f"conf:{server}:{name}",
-        text=f"{server}:{name}{random.choice(['', '', '#80', '#8081'])}",
-        keys=OwnKeys(environment=random.choice([{}, {"A": ":80", "B": "9"}])),
-        folder=folder,
-        place="stack",
-        tell=lambda _: None,
-        services=SERVICES,
-        bench=None,
-        provide=lambda _: None,
-        protocol=random.choice(["http", "https", "h2"]),
-        host=random.choice(["", "shop.example"]),
-    )
-    try:
-        return configuration.make(asked).files
-    except Mistake:
-        return None
-
-
-SERVICES = Catalogue.load([]).services
 
 
 @pytest.mark.parametrize(
@@ -163,12 +116,13 @@ def test_a_damaged_configuration_is_moved_or_refused(
     def check(case: int) -> None:
         nonlocal accepted
         random = Random(SEED * 1_000_003 + case)
-        (open_folder / name).write_text(damaged(random, text), encoding="utf-8")
+        (open_folder / name).write_text(damaged(random, text, PIECES, 3), encoding="utf-8")
         (open_folder / "part.conf").write_text(
-            damaged(random, "add_header X y;\n"), encoding="utf-8"
+            damaged(random, "add_header X y;\n", PIECES, 3), encoding="utf-8"
         )
+        keys = OwnKeys(environment=random.choice([{}, {"A": ":80", "B": "9"}]))
         with no_hang():
-            files = moved(open_folder, server, name, random)
+            files = moved(open_folder, f"{server}:{name}", random, keys, "shop.example")
         if files is not None:
             accepted += 1
             there = {"server": defaultdict(str, port="18000", folder="/run")}

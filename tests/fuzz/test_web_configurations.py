@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
@@ -11,10 +10,8 @@ import jinja2
 import pytest
 
 from fuzz.driver import each_case, no_hang
-from webdyno.definitions import Catalogue
-from webdyno.model.mistake import Mistake
-from webdyno.own import configuration
-from webdyno.own.kind import Asked, OwnKeys
+from fuzz.moving import HERE, damaged, moved
+from webdyno.own.kind import OwnKeys
 
 SEED = int(os.environ.get("WEBDYNO_FUZZ_SEED", "1"))
 APACHE = """
@@ -114,7 +111,6 @@ PARTS = {"apache": "Timeout 5\n", "caddy": "encode gzip\n", "lighttpd": 'server.
 TEXTS = {"apache": APACHE, "caddy": CADDY, "lighttpd": LIGHTTPD}
 CASES = {"apache": 200, "caddy": 50, "lighttpd": 50}
 """Caddy and lighttpd read theirs themselves, which takes a process each."""
-HERE = "127.0.0.1:18000"
 PIECES = [
     *("{", "}", "(", ")", "\n", "\r\n", " ", '"', "'", "\\", "\\\n", "#", "$", "${", "${A}", "\0"),
     *(
@@ -164,49 +160,6 @@ PIECES = [
         "{#",
     ),
 ]
-SERVICES = Catalogue.load([]).services
-
-
-def damaged(random: Random, text: str) -> str:
-    """Cut, repeat, and put pieces where they don't belong."""
-    for _ in range(random.choice([0, 0, 1, 1, 2, 3])):
-        at, to = sorted(random.randrange(len(text) + 1) for _ in range(2))
-        match random.randrange(5):
-            case 0:
-                text = text[:at] + text[to:]
-            case 1:
-                text = text[:to] + text[at : at + 2000] + text[to:]
-            case 2:
-                lines = text.split("\n")
-                lines.insert(random.randrange(len(lines)), lines.pop(random.randrange(len(lines))))
-                text = "\n".join(lines)
-            case _:
-                text = text[:at] + random.choice(PIECES) + text[at:]
-    return text
-
-
-def moved(folder: Path, server: str, random: Random) -> Mapping[str, str] | None:
-    """Give the files that a configuration becomes; None where it is refused."""
-    asked = Asked(
-        written=f"conf:{server}:mine.conf",
-        text=f"{server}:mine.conf{random.choice(['', '', '#80', '#8080'])}",
-        keys=OwnKeys(
-            environment=random.choice([{}, {"A": "80", "PORT": "80"}]),
-            root=random.choice([None, None, "."]),
-        ),
-        folder=folder,
-        place="stack",
-        tell=lambda _: None,
-        services=SERVICES,
-        bench=None,
-        provide=lambda _: None,
-        protocol=random.choice(["http", "http", "https", "h2"]),
-        host=random.choice(["", "", "example.org"]),
-    )
-    try:
-        return configuration.make(asked).files
-    except Mistake:
-        return None
 
 
 @pytest.mark.parametrize("server", TEXTS)
@@ -216,12 +169,16 @@ def test_a_damaged_configuration_is_moved_or_refused(open_folder: Path, server: 
     def check(case: int) -> None:
         nonlocal accepted
         random = Random(SEED * 1_000_003 + case)
-        mine, part = damaged(random, TEXTS[server]), PARTS[server]
+        mine, part = damaged(random, TEXTS[server], PIECES, 2), PARTS[server]
         (open_folder / "mine.conf").write_text(mine, encoding="utf-8")
-        part = part if random.randrange(4) else damaged(random, part)
+        part = part if random.randrange(4) else damaged(random, part, PIECES, 2)
         (open_folder / "part.conf").write_text(part, encoding="utf-8")
+        keys = OwnKeys(
+            environment=random.choice([{}, {"A": "80", "PORT": "80"}]),
+            root=random.choice([None, None, "."]),
+        )
         with no_hang():
-            files = moved(open_folder, server, random)
+            files = moved(open_folder, f"{server}:mine.conf", random, keys, "example.org")
         if files is None:
             return
         accepted += 1

@@ -1,14 +1,17 @@
 """Caddyfiles are moved: which of their sites is measured, and where their log lines go."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from webdyno.bench.users import server_user
 from webdyno.model.mistake import Mistake
 from webdyno.own import caddy_file
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, PORT, Moved, Wanted
+from webdyno.own.reading import ConfigFiles
 
 HERE = f"{HOST}:{PORT}"
 
@@ -147,3 +150,20 @@ def test_imports_are_read_and_filled(tmp_path: Path) -> None:
     (tmp_path / "sites/a").write_text(":80 {\n import answer {$WORD}\n}\n")
     text = "(answer) {\n respond {args.0}\n}\nimport sites/*\n"
     assert '"body": "up"' in moved(tmp_path, text, environment={"WORD": "up"}).text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
+def test_a_file_that_only_its_owner_can_read_is_read_but_no_include_like_that(
+    open_folder: Path,
+) -> None:
+    (open_folder / "part").write_text("respond up\n")
+    file = open_folder / "Caddyfile"
+    file.write_text(":80 {\n import part\n}\n")
+    file.chmod(0o600)
+    user = server_user()
+    files = ConfigFiles(user, None)
+    wanted = Wanted(file, user=user, files=files)
+    assert '"body": "up"' in caddy_file.moved(wanted).text
+    (open_folder / "part").chmod(0o600)
+    with pytest.raises(Mistake, match=r"part, which can't be read by"):
+        caddy_file.moved(Wanted(file, user=user, files=ConfigFiles(user, None)))

@@ -30,13 +30,13 @@ class Told(NamedTuple):
     complained: str
 
 
-def program(name: str) -> str:
-    """Give where a server's program is; raise Trouble where there is none."""
+def program(name: str, package: str = "") -> str:
+    """Give where a program is that reads a configuration; raise Trouble where there is none."""
     if found := shutil.which(name, path=FOLDERS):
         return found
     raise Trouble(
-        f"a configuration of {name} is read by {name} itself, and there is no {name} here; on "
-        f"Debian and Ubuntu: apt-get install {name}"
+        f"the configuration is read by the program {name}, which isn't here; on Debian and Ubuntu: "
+        f"apt-get install {package or name}"
     )
 
 
@@ -70,7 +70,7 @@ def ask(wanted: Wanted, words: Sequence[str | Path], environment: Mapping[str, s
     most = (f"--data={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={MOST_CPU_S}")
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complained:
         process = subprocess.Popen(
-            ["prlimit", *most, "--", *map(str, words)],
+            [program("prlimit", "util-linux"), *most, "--", *map(str, words)],
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=complained,
