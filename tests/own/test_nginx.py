@@ -355,7 +355,8 @@ def test_red_hats_own_file_is_right(tmp_path: Path) -> None:
 def test_other_machines_that_get_requests_are_named(tmp_path: Path) -> None:
     text = (
         "upstream a { server 198.51.100.1:80; server 127.0.0.1; server unix:/x; } "
-        "server { listen 80; location / { proxy_pass http://a; } location /b { proxy_pass http://[2001:db8::1]:81; } }"
+        "server { listen 80; location / { proxy_pass http://a; } "
+        "location /b { proxy_pass http://[2001:db8::1]:81; } }"
     )
     change = moved(wanted(tmp_path, text)).changes[-1]
     assert change.startswith(
