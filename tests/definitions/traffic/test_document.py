@@ -13,10 +13,11 @@ TEXT = (Path(__file__).parents[3] / "docs/requests.md").read_text(encoding="utf-
 
 
 def test_the_experiment_is_one() -> None:
-    for text in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL):
-        data = tomllib.loads(text)
-        experiment = read_experiment(CommandLine(data, {}), [], Catalogue.load())
-        assert [it.label for it in experiment.requests] == ["/hello.txt", "download"]
+    first, *parts = map(tomllib.loads, re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL))
+    experiment = read_experiment(CommandLine(first, {}), [], Catalogue.load())
+    assert [it.label for it in experiment.requests] == ["/hello.txt", "download"]
+    for part in parts:  # what is to be put into one
+        assert read_experiment(CommandLine({**first, **part}, {}), [], Catalogue.load()).requests
 
 
 def test_the_curl_command_is_understood() -> None:
