@@ -27,11 +27,11 @@ VARIED = {
 def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[set[str]] = []
 
-    def refuse(stacks: Sequence[Stack], sites: Sequence[Site], *, yes: bool) -> None:
+    def refuse(stacks: Sequence[Stack], sites: Sequence[Site], _: object, *, yes: bool) -> None:
         asked.extend([{each.name for each in stacks}, {each.name for each in sites}])
         raise Mistake(f"nobody agreed, yes={yes}")
 
-    monkeypatch.setattr(measure, "agree_to_catalogues", refuse)
+    monkeypatch.setattr(measure, "provide_packages", refuse)
     catalogue = Catalogue.load()
     experiment = read_experiment(CommandLine(VARIED, {}), [], catalogue)
     with pytest.raises(Mistake, match="nobody agreed, yes=False"):

@@ -46,7 +46,7 @@ def capacity(
     out: Out = None,
     run: RunFlags = PLAIN_RUN,
 ) -> Exit:
-    """Find the highest load that a stack, or each of two, carries while objectives hold.
+    """Find the highest load that one or two stacks carry while objectives hold.
 
     Requests come as from independent users, whether or not the servers keep up. In each block the
     servers are started anew, and each one's capacity is searched for anew: it takes a while.

@@ -17,7 +17,7 @@ COMMANDS_FOR = {
         "gate": "Tell whether head is worse than base by more than is tolerated, and nothing else.",
     },
     "How much can it take, how fast can it be": {
-        "capacity": "Find the highest load that each of two stacks carries while objectives hold.",
+        "capacity": "Find the highest load that one or two stacks carry while objectives hold.",
         "tune": "Look for better settings of one or two stacks, then compare default and tuned "
         "afresh.",
     },
