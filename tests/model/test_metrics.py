@@ -209,7 +209,7 @@ def test_a_metric_is_added_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None
 
     judgement = judge(head, run.records)
     assert judgement.verdict is Verdict.EQUIVALENT
-    assert judgement.headline.startswith("apache has 1.000× the threads of nginx")
+    assert judgement.headline.startswith("apache has 1.00× the threads of nginx")
     assert "threads" in [metric.name for metric in judgement.metrics]
 
     view = run_view(head, run.records, judge_sweep(head, run.records))
