@@ -26,7 +26,7 @@ from webdyno.model.format import (
 )
 from webdyno.model.metrics import CAPACITY, metric_rule
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, PilotRecord, Record, SlotRecord
+from webdyno.model.records import BlockRecord, LongLookRecord, PilotRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
 
 DRAWN_PER_S = 2
@@ -104,6 +104,26 @@ class RunProgress:
         self._view.slot_ends(record)
         if self._telling.verbose:
             self.notice(f"  {slot_words(record)}")
+
+    def answers(self, experiment: Experiment, records: list[Record]) -> None:
+        """Give the answer of the rounds, before the long look."""
+        if self._telling.quiet:
+            return
+        self.notice(f"{so_far_words(experiment, records)}; now a longer look, for stalls and leaks")
+
+    def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:
+        """Show which variant is under load, and for how long."""
+        interrupt_again()
+        self._view.point = ", ".join(map(level, point.levels.values()))
+        self._view.doing = f"{arm}, for {duration(look_s)} without a break"
+
+    def long_look_ends(self, record: LongLookRecord) -> None:
+        """Say what was seen."""
+        if not self._telling.quiet:
+            from webdyno.judge.later import findings_words
+            from webdyno.judge.long_look import look_at
+
+            self.notice(f"long look at {record.arm}: {findings_words(look_at(record))}")
 
     def notice(self, text: str) -> None:
         """Tell what the user should read."""

@@ -37,6 +37,8 @@ def joined_servers(used: Sequence[Used]) -> Used:
         ),
         profile=_profiles([it.profile for it in used if it.profile]),
         system_calls=_calls([it.system_calls for it in used if it.system_calls]),
+        course=used[-1].course,
+        server_cpus=used[-1].server_cpus,
     )
 
 

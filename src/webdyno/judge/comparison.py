@@ -9,6 +9,7 @@ import numpy as np
 from webdyno.judge.bounds import tipping, widened
 from webdyno.judge.evidence import Evidence, evidence_of
 from webdyno.judge.interval import LARGEST_LOG, Estimate, Logs, estimate, sign_flip_p
+from webdyno.judge.later import later_words, shift, widened_by, widened_by_later
 from webdyno.judge.log_ratios import Values, pair_of
 from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import quantile_interval
@@ -162,6 +163,7 @@ def compare_family(
             floor_text=floor_text(rule.metric),
         )
         shown = shown_estimate(pair.d, measure, 1 - question.alpha)[0] if len(pair.d) > 1 else None
+        shown = shown and widened_by_later(shown, measured, arm, baseline, rule)
         evidence = evidence_of(measured, arm, baseline, rule)
         wide = shown and widened(shown, evidence.together)
         wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[at]
@@ -196,6 +198,7 @@ def compare_family(
             excludes=excludes(bounded) if found.verdict in WITHOUT_DIFFERENCE else None,
             one_sided=one_sided(pair.d, evidence, measure, rule),
             limited_by=evidence.limited_by,
+            later=later_words(measured, arm, baseline, rule),
             more_blocks=found.more_blocks,
             more_minutes=found.more_blocks and found.more_blocks * measured.block_s / 60,
         )
@@ -277,14 +280,16 @@ def _is_known(found: Estimate) -> bool:
 
 def arm_value(measured: Measured, arm: str, rule: MetricRule) -> ArmValue:
     """Give an arm's own values, with the interval of their geometric mean over blocks."""
-    values = measured.values(arm, rule)
+    later = shift(measured, arm, rule)
+    values = {n: it * exp(later.centre) for n, it in measured.values(arm, rule).items()}
     logs = np.log(list(values.values()))
+    told = estimate(logs, 1 - ALPHA) if len(logs) > 1 else None
     return ArmValue(
         arm=arm,
         metric=rule.name,
         by_block=list(values.values()),
         blocks=list(values),
-        interval=interval_of(estimate(logs, 1 - ALPHA), 1 - ALPHA) if len(logs) > 1 else None,
+        interval=interval_of(told and widened_by(told, later), 1 - ALPHA),
         within_blocks=_within_blocks(measured, arm, rule.quantile) if rule.quantile else [],
     )
 

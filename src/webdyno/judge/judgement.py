@@ -117,6 +117,7 @@ def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judg
             valid_for(measured, left_out, decide_on), list(experiment.arms), metric_rule(decide_on)
         ),
         left_out=left_out,
+        looks=list(measured.looks),
         facts=[_facts(measured, arm) for arm in experiment.arms] if measured.blocks else [],
         endpoints=[_endpoint_unless_invalid(it, findings) for it in apart],
         explanations=list(_explanations(comparisons, valid_for(measured, left_out, CPU_TIME))),

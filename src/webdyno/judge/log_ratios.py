@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 
 from webdyno.judge.interval import Logs, within_floats
+from webdyno.judge.later import shift
 from webdyno.judge.measured import Measured
 from webdyno.model.metrics import MetricRule
 
@@ -38,10 +39,14 @@ class Pair(LogRatios):
 
 
 def pair_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> Pair:
-    """Pair an arm with the baseline on a metric, block by block."""
+    """Pair an arm with the baseline on a metric, block by block.
+
+    What happens later is counted in, by the estimate of what it comes to.
+    """
     a, b = measured.values(arm, rule), measured.values(baseline, rule)
     found = _pair(arm, a, b)
-    return Pair(arm, found.blocks, found.d, a, b)
+    later = shift(measured, arm, rule).centre - shift(measured, baseline, rule).centre
+    return Pair(arm, found.blocks, within_floats(found.d + later), a, b)
 
 
 def _pair(arm: str, a: Values, b: Values) -> LogRatios:

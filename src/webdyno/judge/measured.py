@@ -8,12 +8,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from webdyno.judge.long_look import look_at
 from webdyno.model.histogram import Histogram, merge_encoded
+from webdyno.model.long_look import LongLook
 from webdyno.model.metrics import MetricRule
 from webdyno.model.records import (
     BlockRecord,
     CertificateRecord,
     IncidentRecord,
+    LongLookRecord,
     Record,
     RemedyRecord,
     SessionRecord,
@@ -42,6 +45,8 @@ class Measured:
     certificates: tuple[CertificateRecord, ...]
     incidents: tuple[IncidentRecord, ...]
     sessions: tuple[SessionRecord, ...] = ()
+    looks: tuple[LongLook, ...] = ()
+    """What the long looks at the variants found."""
     stop: StopRecord | None = None
     """Why no more was measured; None where that was not for the stop rule."""
 
@@ -58,6 +63,7 @@ class Measured:
         certificates: dict[int, CertificateRecord] = {}
         incidents: list[IncidentRecord] = []
         sessions: list[SessionRecord] = []
+        looks: dict[str, LongLook] = {}
         stop: StopRecord | None = None
         for record in records:
             match record:
@@ -73,6 +79,8 @@ class Measured:
                     stop = None
                 case CertificateRecord():
                     certificates[record.block] = record
+                case LongLookRecord():
+                    looks[record.arm] = look_at(record)
                 case IncidentRecord():
                     open_slots.pop(record.block, None)
                     incidents.append(record)
@@ -89,6 +97,7 @@ class Measured:
             certificates=tuple(certificates[number] for number in sorted(certificates)),
             incidents=tuple(incidents),
             sessions=tuple(sessions),
+            looks=tuple(looks.values()),
             stop=stop,
         )
 

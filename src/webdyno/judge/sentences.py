@@ -91,7 +91,7 @@ def _interval(comparison: Comparison) -> str:
 
 def _outlook(comparison: Comparison) -> str:
     """Say what the verdict's name leaves open: how equal, at least how much, what is needed."""
-    parts = [_certainty(comparison), _asked(comparison), comparison.reason]
+    parts = [_certainty(comparison), _asked(comparison), comparison.reason, comparison.later]
     said = ", ".join(part for part in parts if part)
     return f"{said}; {comparison.clear_beside}" if comparison.clear_beside else said
 

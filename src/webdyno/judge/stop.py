@@ -18,6 +18,7 @@ from webdyno.judge.gate import answer_at
 from webdyno.judge.interval import estimate
 from webdyno.judge.league import blocks_to_a_look, is_look
 from webdyno.judge.log_ratios import LogRatios, log_ratios
+from webdyno.judge.long_look import reserved_s
 from webdyno.judge.measured import Measured
 from webdyno.judge.race import hopeless, still_racing
 from webdyno.judge.validity import left_out_slots, valid_for
@@ -100,6 +101,7 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
         known := _known(valid, experiment, fewest) or _prompt(valid, experiment, elapsed_s)
     ):
         return known
+    elapsed_s += reserved_s(experiment)
     ended = _used_up(measured, measure, elapsed_s)
     if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
         return ended

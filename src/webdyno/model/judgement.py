@@ -10,6 +10,7 @@ from webdyno.model.design import Effect
 from webdyno.model.explanation import Explanation
 from webdyno.model.interval import Interval
 from webdyno.model.intervention import Elasticity
+from webdyno.model.long_look import LongLook
 from webdyno.model.saturation import Saturation
 from webdyno.model.waiting import Waiting
 
@@ -132,6 +133,8 @@ class Comparison(Model):
     """By arm: what its rate was limited by; it is at least what was measured."""
     reason: str | None = None
     """What held both arms back alike, where that is known, such as a full link."""
+    later: str | None = None
+    """What of the ratio comes from what only long looks saw, such as stalls."""
     clear_beside: str | None = None
     """Where undecided: what another metric says clearly, in words."""
     more_blocks: int | None = None
@@ -269,6 +272,8 @@ class Judgement(Model):
     """Of the deciding metric, by arm; empty before there are two blocks."""
     left_out: list[LeftOutSlot] = []
     """Slots that count for nothing, or not for every metric."""
+    looks: list[LongLook] = []
+    """What one long stretch of load on each variant showed, where there was one."""
     facts: list[ArmFacts] = []
     """By arm; empty before there is a block."""
     endpoints: list[EndpointJudgement] = []

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 from webdyno.model.base import Amount, Count, Model
 from webdyno.model.capacity import Trial
 from webdyno.model.load_result import LoadResult
+from webdyno.model.long_look import ServerSample, Stall
 from webdyno.model.machine import Machine
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot, SlotSettings
 from webdyno.model.readings import Readings
@@ -179,6 +180,30 @@ class PilotRecord(Model):
     cold: ColdFigures
 
 
+class LongLookRecord(Model):
+    """One long stretch of load on a variant, after its rounds: nothing was restarted meanwhile."""
+
+    kind: Literal["long-look"] = "long-look"
+    point: Count = 0
+    block: None = None
+    arm: str
+    started_at: datetime
+    took_s: Amount
+    window_s: Amount
+    responses: list[Count]
+    """Valid ones, by window, after the warm-up."""
+    client_pauses: list[Stall] = []
+    """In which the load generator stood still."""
+    samples: list[ServerSample] = []
+    """Of the servers, in the same time; empty where they can't be read that often."""
+    server_cpus: Count = 1
+    """How many CPUs the servers may use."""
+    load: LoadResult
+    """Of the whole stretch, without its windows."""
+    servers: ServerUse
+    readings: Readings | None = None
+
+
 class RemedyRecord(Model):
     """Something was in the way that webdyno could mend, and it was mended."""
 
@@ -226,6 +251,7 @@ class StopRecord(Model):
 Record = Annotated[
     SessionRecord
     | PilotRecord
+    | LongLookRecord
     | RemedyRecord
     | SlotRecord
     | CertificateRecord

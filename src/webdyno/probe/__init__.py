@@ -1,6 +1,7 @@
 """Reads counters of the servers and of the host at a slot's edges."""
 
 from webdyno.probe.client import ClientWatch
+from webdyno.probe.course import Course
 from webdyno.probe.cpu import CpuReading, server_cpu
 from webdyno.probe.profile import Profile, Profiler, sampling_fault
 from webdyno.probe.slot import SlotProbe
@@ -8,6 +9,7 @@ from webdyno.probe.system_calls import SystemCalls
 
 __all__ = [
     "ClientWatch",
+    "Course",
     "CpuReading",
     "Profile",
     "Profiler",

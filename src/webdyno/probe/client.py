@@ -76,5 +76,11 @@ class ClientReading:
 
     def share_since(self, earlier: "ClientReading", took_s: float) -> float | None:
         """Give the share of the time in which the thread that waited most did so."""
-        waits = [now - earlier.waited_ns.get(thread, 0) for thread, now in self.waited_ns.items()]
-        return min(max(waits) / 1e9 / took_s, 1.0) if waits and took_s > 0 else None
+        if not self.waited_ns or took_s <= 0:
+            return None
+        return min(self.waited_since(earlier) / took_s, 1.0)
+
+    def waited_since(self, earlier: "ClientReading") -> float:
+        """Give the seconds for which the thread that waited most did so; 0 where nobody knows."""
+        waits = (now - earlier.waited_ns.get(thread, 0) for thread, now in self.waited_ns.items())
+        return max(waits, default=0) / 1e9

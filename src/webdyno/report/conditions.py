@@ -6,6 +6,7 @@ from datetime import datetime
 from math import prod
 from statistics import median
 
+from webdyno.judge.later import findings_words
 from webdyno.judge.league import blocks_to_a_look
 from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
@@ -61,6 +62,7 @@ def how_measured(
         ("CPUs", host_cpus(head) if head.hosts else cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(head.experiment)),
         *_told("Stopped", _stops(judged)),
+        *_told("Long look", _long_looks(judged)),
         *_told("Time that counts", _time_that_counts(counting)),
         *_told("Noise", _noise(judged)),
         ("Seed", str(measure.seed)),
@@ -167,6 +169,11 @@ def _stops(judged: Sequence[Judgement]) -> list[str]:
     if len(judged) == 1:
         return list(whys)
     return [f"{why} ({text.count(points, 'point')})" for why, points in whys.most_common()]
+
+
+def _long_looks(judged: Sequence[Judgement]) -> list[str]:
+    """Say what one long stretch of load on each arm showed, and how far it looked."""
+    return [f"{it.arm}: {findings_words(it)}" for judgement in judged for it in judgement.looks]
 
 
 def _time_that_counts(share: float | None) -> list[str]:

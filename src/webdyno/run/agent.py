@@ -12,8 +12,9 @@ from pathlib import Path
 from webdyno.bench import Bench
 from webdyno.generator import Generator, LoadOrder
 from webdyno.model.records import Answer
-from webdyno.probe import ClientWatch, Profiler, SlotProbe, SystemCalls, server_cpu
+from webdyno.probe import ClientWatch, Course, Profiler, SlotProbe, SystemCalls, server_cpu
 from webdyno.probe.scene import Sampler
+from webdyno.run import host
 from webdyno.run.certificate import ask
 from webdyno.run.host import ClientUse, Loaded, Look, Up, Used
 from webdyno.run.planned import PlannedArm
@@ -102,7 +103,8 @@ class Agent:
         bench = self._benches[arm]
         generator = self._generators.get(bench)
         pid = generator.pid if generator else None
-        self._slot = _Watched(SlotProbe(arm, self._stacks, bench.bench, pid), look, bench.bench)
+        probe = SlotProbe(arm, self._stacks, bench.bench, pid)
+        self._slot = _Watched(probe, look, bench.bench, self._stacks[arm], pid)
 
     def slot_ends(self) -> Used:
         """Read them again, when the load is over."""
@@ -173,19 +175,33 @@ class Agent:
 class _Watched:
     """A slot while it goes on: everything that is read at its edges."""
 
-    def __init__(self, probe: SlotProbe, look: Look | None, bench: Bench) -> None:
+    def __init__(
+        self,
+        probe: SlotProbe,
+        look: Look | None,
+        bench: Bench,
+        stack: RunningStack,
+        client_pid: int | None,
+    ) -> None:
         """Begin."""
+        self._server_cpus = len(bench.split.servers)
         self._probe = probe
         self._exits = ExitStack()
         cpus = (bench.split.servers, bench.split.rest)
         # Calls cost more while they are counted, which would show in samples.
         profiler = Profiler(*cpus) if look == "samples" else None
         calls = SystemCalls(*cpus) if look == "calls" else None
-        self._profiler, self._calls = profiler, calls
+        course = (
+            Course(stack, bench, client_pid, look.every_s)
+            if isinstance(look, host.Course)
+            else None
+        )
+        self._profiler, self._calls, self._course = profiler, calls, course
         with ExitStack() as exits:
             exits.enter_context(profiler or nullcontext())
             exits.enter_context(calls or nullcontext())
             exits.enter_context(probe)
+            exits.enter_context(course or nullcontext())
             self._exits = exits.pop_all()
 
     def used(self) -> Used:
@@ -196,6 +212,8 @@ class _Watched:
             readings=self._probe.readings(),
             profile=self._profiler.profile if self._profiler else None,
             system_calls=self._calls.counts if self._calls else None,
+            course=self._course.samples if self._course else [],
+            server_cpus=self._server_cpus,
         )
 
     def leave(self) -> None:

@@ -10,14 +10,23 @@ from typing import Literal, NamedTuple, Protocol
 
 from webdyno.generator import LoadOrder
 from webdyno.model.load_result import LoadResult
+from webdyno.model.long_look import ServerSample
 from webdyno.model.mistake import Trouble
 from webdyno.model.readings import CpuUse, Readings
 from webdyno.model.records import Answer, ServerUse
 from webdyno.probe import Profile
 from webdyno.run.planned import PlannedArm
 
-Look = Literal["samples", "calls"]
-"""What is looked at beside the counters: stacks of calls, or how often the kernel is called."""
+
+class Course(NamedTuple):
+    """The servers are read in the course of the load, every so many seconds."""
+
+    every_s: float
+
+
+Look = Literal["samples", "calls"] | Course
+"""What is read besides the counters: stacks of calls, how often the kernel is called, or the course
+of the servers' own figures."""
 
 
 class Up(NamedTuple):
@@ -42,6 +51,9 @@ class Used(NamedTuple):
     readings: Readings
     profile: Profile | None
     system_calls: dict[str, int] | None
+    course: list[ServerSample] = []
+    server_cpus: int = 1
+    """How many CPUs the servers may use."""
 
 
 class ClientUse(NamedTuple):

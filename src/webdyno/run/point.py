@@ -21,6 +21,7 @@ from webdyno.model.point import Point
 from webdyno.model.records import (
     BlockRecord,
     IncidentRecord,
+    LongLookRecord,
     PilotRecord,
     Record,
     RemedyRecord,
@@ -55,6 +56,15 @@ class Progress(Protocol):
 
     def block_ends(self, block: BlockRecord, experiment: Experiment, records: list[Record]) -> None:
         """A block is complete; experiment and records are those of its point."""
+
+    def answers(self, experiment: Experiment, records: list[Record]) -> None:
+        """The rounds of a point are over; a long look follows."""
+
+    def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:
+        """A variant comes under load for so long."""
+
+    def long_look_ends(self, record: LongLookRecord) -> None:
+        """It is over, and on disk."""
 
     def notice(self, text: str) -> None:
         """Something happened that the user should read."""

@@ -15,6 +15,7 @@ from webdyno.definitions import Catalogue
 from webdyno.generator import GeneratorError
 from webdyno.judge import ELSEWHERE, Stop, decide, fails_gate
 from webdyno.judge.differences import surroundings
+from webdyno.judge.long_look import wants_long_looks
 from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble
@@ -27,6 +28,7 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.here import ThisMachine
 from webdyno.run.hidden import hide_in_files
 from webdyno.run.host import HostLost, LinkCut
+from webdyno.run.long_look import run_long_looks
 from webdyno.run.pilot import is_before_pilots, run_pilots
 from webdyno.run.planned import plan_arms
 from webdyno.run.point import MeasuredPoint, Progress
@@ -117,6 +119,16 @@ def measure(
             if blocks is not None:
                 at.ask_for(blocks.get(at.point.number, 0))
         _take_turns(points, folder.head.experiment.measure.seed, place)
+        if blocks is None:
+            _look_longer(points)
+
+
+def _look_longer(points: Sequence[MeasuredPoint]) -> None:
+    """Look at each variant for longer, where the rounds came to an answer."""
+    for at in points:
+        if wants_long_looks(at.records, at.experiment):
+            at.progress.answers(at.experiment, at.records)
+            run_long_looks(at)
 
 
 def is_finished(head: RunHead, records: Sequence[Record]) -> bool:

@@ -10,14 +10,16 @@ from webdyno.judge.validity import (
     client,
     host,
     keepalive,
+    later,
     network,
     run,
     servers,
     trend,
 )
 from webdyno.judge.validity.causes import without_consequences
-from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, Rule, SlotRule
+from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, TIMING, Rule, SlotRule
 from webdyno.model.judgement import Finding, LeftOutSlot
+from webdyno.model.metrics import metrics_of_kind
 from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 
@@ -45,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     network.LINK_BOUND,
     *trend.RULES,
     *servers.COUNT_RULES,
+    *later.RULES,
     run.FEW_SAMPLES,
     run.FEW_BLOCKS,
 )
@@ -73,8 +76,21 @@ def findings_of(head: RunHead, measured: Measured) -> list[Finding]:
 
 
 def left_out_slots(measured: Measured, rules: Iterable[SlotRule] = SLOT_RULES) -> list[LeftOutSlot]:
-    """List the slots that break a rule."""
-    return [left_out for rule in rules for left_out in rule.left_out(measured.slots)]
+    """List the slots that break a rule, and those that hold a stall which a long look counts."""
+    broken = [left_out for rule in rules for left_out in rule.left_out(measured.slots)]
+    return broken + [
+        LeftOutSlot(
+            block=slot.block,
+            slot=slot.slot,
+            arm=slot.arm,
+            rule="stall",
+            metrics=metrics_of_kind(TIMING),
+        )
+        for look in measured.looks
+        if look.stalls
+        for slot in measured.of_arm(look.arm)
+        if client.own_stall_s(slot) > 0
+    ]
 
 
 def only_disturbed(left_out: LeftOutSlot) -> bool:

@@ -44,6 +44,8 @@ measured beside a client, and servers, that were just beginning again."""
 STANDSTILL_SHARE, FEWEST_EXPECTED = 0.1, 20
 """A window stood still that has less than this share of the answers that the rest of the slot lets
 expect, where that is enough of them to tell."""
+EXCUSING_SHARE = 0.5
+"""Of a standstill, for which another cause has to be seen, or else it is the servers' own."""
 STANDSTILL_RESPONSE_TIMES = 5
 """How many response times a window must last for that: answers may come in bursts that far apart.
 """
@@ -190,16 +192,39 @@ def _stood_still(window: Window, slot: SlotRecord) -> bool:
     return expected >= FEWEST_EXPECTED and window.completed < STANDSTILL_SHARE * expected
 
 
+def own_stall_s(slot: SlotRecord) -> float:
+    """Give the length of the slot's windows without responses that only the servers explain.
+
+    None where the slot's own readings name another cause for half of it: the load generator stood
+    still, the hypervisor or other programs had the servers' CPUs, or a signal stopped them.
+    """
+    quiet_s = stood_still_s(slot)
+    return quiet_s if _elsewhere_s(slot) < EXCUSING_SHARE * quiet_s else 0.0
+
+
+def _elsewhere_s(slot: SlotRecord) -> float:
+    """Give the longest time for which one other cause can have stopped the responses."""
+    if slot.readings is None:
+        return _still_s(slot)
+    host = slot.readings.host
+    servers = host.servers
+    cpus = servers.total_s / host.took_s if host.took_s else 0.0
+    others_s = servers.steal_s, servers.busy_s - slot.servers.cpu_s
+    stopped_s = slot.readings.stopped.servers_s if slot.readings.stopped else 0.0
+    return max(_still_s(slot), stopped_s, *(it / cpus for it in others_s if cpus))
+
+
 STOOD_STILL = SlotRule(
     name="stood-still",
-    broken=lambda slot: stood_still_s(slot) > 0,
+    broken=lambda slot: stood_still_s(slot) > 0 and own_stall_s(slot) == 0,
     what=lambda slots: (
         f"for {duration(max(map(stood_still_s, slots)))} of a slot next to nothing was answered, "
-        "though all was well before or after: the load generator or the servers stood still"
+        "as the load generator or the machine stood still"
     ),
     remedy="Look for what stops programs here: a suspended machine, a frozen container, a "
-    "debugger, a disk that blocks; and for pauses of the server itself in its log.",
+    "debugger, other programs on the servers' CPUs.",
     spoils=TIMING,
+    tolerated=DISTURBANCES_TOLERATED,
 )
 
 

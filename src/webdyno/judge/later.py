@@ -1,0 +1,161 @@
+"""What happens later, counted in: from the long look at a variant to its figures over a long time.
+
+Slots show a variant between its stalls. Over a long time a closed loop's throughput is lower by the
+share of the time that stalls take, and an open loop's percentiles are those of the whole stretch.
+What drifts has no one value: how far it moved bounds how far what was measured may be off.
+"""
+
+from math import hypot, log, log1p
+from typing import NamedTuple
+
+from webdyno.judge.bounds import Bound
+from webdyno.judge.interval import LARGEST_LOG, Estimate
+from webdyno.judge.measured import Measured
+from webdyno.model.format import count, duration, percent
+from webdyno.model.histogram import merge_encoded
+from webdyno.model.long_look import Drift, LongLook
+from webdyno.model.metrics import CPU_TIME, RATE, MetricRule, metric_rule
+from webdyno.model.quantities import memory_words
+
+
+class Shift(NamedTuple):
+    """ln of a metric over a long time, relative to what slots show; an estimate with its ends."""
+
+    low: float = 0.0
+    centre: float = 0.0
+    high: float = 0.0
+
+
+NONE = Shift()
+
+
+def widened_by_later(
+    found: Estimate, measured: Measured, a: str, b: str, rule: MetricRule
+) -> Estimate:
+    """Widen the interval of ln(a / b) by how well it is known what comes later."""
+    mine, theirs = shift(measured, a, rule), shift(measured, b, rule)
+    turned = Shift(-theirs.high, -theirs.centre, -theirs.low)
+    return widened_by(widened_by(found, mine), turned)
+
+
+def widened_by(found: Estimate, later: Shift) -> Estimate:
+    """Widen an interval whose centre has a shift in it already.
+
+    The two uncertainties are independent of each other, so they add up in quadrature.
+    """
+    if later == NONE:
+        return found
+    down = hypot(found.centre - found.low, later.centre - later.low)
+    up = hypot(found.high - found.centre, later.high - later.centre)
+    return Estimate(
+        low=max(found.centre - down, -LARGEST_LOG),
+        centre=found.centre,
+        high=min(found.centre + up, LARGEST_LOG),
+        method=found.method,
+    )
+
+
+def shift(measured: Measured, arm: str, rule: MetricRule) -> Shift:
+    """Give how a metric of a variant differs over a long time from what its slots show."""
+    look = look_of(measured, arm)
+    if look is None or look.stalls is None:
+        return NONE
+    loops = {slot.load.loop for slot in measured.of_arm(arm)}
+    if rule.name == RATE and loops == {"closed"}:
+        share = look.stalls.share
+        return Shift(_left(share.high), _left(share.estimate), _left(share.low))
+    if rule.kind == "response time" and loops == {"open"} and rule.quantile is not None:
+        return _percentile_shift(measured, look, rule)
+    return NONE
+
+
+def look_of(measured: Measured, arm: str) -> LongLook | None:
+    """Give the long look at a variant, if there was one."""
+    return next((look for look in measured.looks if look.arm == arm), None)
+
+
+def _left(share: float) -> float:
+    return log1p(-share) if share < 1 else -LARGEST_LOG
+
+
+def _percentile_shift(measured: Measured, look: LongLook, rule: MetricRule) -> Shift:
+    """Hold the percentile of the whole stretch against that of slots.
+
+    Of all requests as many come in stalls as stalls have of the time. Were that share another one,
+    so would be the quantile that is read: for a share twice as large, that with half as much above.
+    """
+    values, times = measured.values(look.arm, rule), merge_encoded([look.times])
+    if not values or look.stalls is None or rule.quantile is None:
+        return NONE
+    usual = sum(map(log, values.values())) / len(values)
+    share, above = look.stalls.share, 1 - rule.quantile
+    ends = []
+    for assumed in (share.low, share.estimate, share.high):
+        wanted = 1 - above * share.estimate / assumed if assumed > 0 else 0.0
+        value = times.quantile(wanted) if wanted > 0 else None
+        ends.append(max(log(value) - usual, 0.0) if value else 0.0)
+    return Shift(*ends)
+
+
+def drift_bounds(measured: Measured, arm: str, rule: MetricRule) -> list[Bound]:
+    """Bound a metric by what drifted in the long look: it may come to stay at either level."""
+    look = look_of(measured, arm)
+    return [_bound(it) for it in (look.drifts if look else []) if _concerns(it, rule)]
+
+
+def _concerns(drift: Drift, rule: MetricRule) -> bool:
+    if drift.metric == "server_cpu_us":
+        return rule.name == CPU_TIME
+    return rule.name == RATE
+
+
+def _bound(drift: Drift) -> Bound:
+    low, high = log(drift.change.low), log(drift.change.high)
+    return Bound("drift", down=max(high, 0.0), up=max(-low, 0.0))
+
+
+def later_words(measured: Measured, a: str, b: str, rule: MetricRule) -> str | None:
+    """Say what of a ratio comes from what only happens later; None where nothing does."""
+    said = [
+        f"with {stall_words(look)} of {arm} counted in"
+        for arm in (a, b)
+        if shift(measured, arm, rule) != NONE and (look := look_of(measured, arm))
+    ]
+    return " and ".join(said) or None
+
+
+def findings_words(look: LongLook) -> str:
+    """Say what a long look found, and how far it looked."""
+    found = [stall_words(look)] if look.stalls else []
+    found += [drift_words(it) for it in look.drifts]
+    if look.growth:
+        found.append(
+            f"memory grows by {memory_words(round(look.growth.bytes_per_s.estimate))} a second"
+        )
+    looked = duration(look.looked_s)
+    if not found:
+        return (
+            f"no stalls, drift or leak in {looked}; what happens less often than every {looked} "
+            "would not have been seen"
+        )
+    return f"{', '.join(found)} (seen in {looked})"
+
+
+def drift_words(drift: Drift) -> str:
+    """Say what changed, by how much and when."""
+    what = metric_rule(drift.metric).metric.label
+    change = drift.change.estimate
+    direction = "rises" if change > 1 else "falls"
+    when = f" after {duration(drift.at_s)}" if drift.at_s is not None else ""
+    return f"{what} {direction} by {percent(abs(change - 1))}{when}"
+
+
+def stall_words(look: LongLook) -> str:
+    """Say how long stalls are, and how often they come: `stalls of 1 s every 6 s`."""
+    stalls = look.stalls
+    if stalls is None:
+        return "no stalls"
+    length = duration(stalls.length_s)
+    if stalls.every_s is not None:
+        return f"stalls of {length} every {duration(stalls.every_s.estimate)}"
+    return f"{count(stalls.count, 'stall')} of {length} in {duration(look.looked_s)}"

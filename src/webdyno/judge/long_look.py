@@ -1,0 +1,370 @@
+"""What one long stretch of load on a variant shows that short slots can't.
+
+Stalls: windows in which next to nothing was answered. A stall is the servers' own unless the
+stretch's own evidence names another cause for at least half of its length. Drifts: the level of
+throughput or CPU time per request changed for good. Growth: memory that goes on growing.
+
+One variant at a time: nothing here sees a difference between variants.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from math import exp, log, log1p
+
+import numpy as np
+from scipy.special import chdtri, stdtrit
+
+from webdyno.judge.interval import LARGEST_LOG, Logs
+from webdyno.judge.steady import MAD_TO_SD, SMALLEST_NOISE, change_points, windows_to_join
+from webdyno.model.experiment import OWN_GENERATOR, Experiment
+from webdyno.model.interval import Interval
+from webdyno.model.long_look import Drift, Growth, LongLook, ServerSample, Stall, StallCause, Stalls
+from webdyno.model.records import LongLookRecord, Record, StopReason, StopRecord
+
+LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
+"""A long look takes so long at each variant, or this share of the budget, all of them together; not
+where that is too short to tell more than slots do."""
+WITHOUT_ANSWER: tuple[StopReason, ...] = ("nothing-valid", "different-answers")
+SEEN_STALLS = 4
+"""A look goes on until so many were seen, where there was one."""
+QUIET_SHARE = 0.1
+"""A window is quiet that has less than this share of the usual number of responses."""
+QUIET_RESPONSES = 5
+"""Responses may come in bursts that many response times apart, which isn't a stall."""
+BURST = 0.5
+"""A window with so much more than usual works off the queue of an open loop."""
+EXCUSING_SHARE = 0.5
+"""Of a stall's length, for which another cause has to be seen."""
+LONG_GAP = 6
+"""Windows between two readings of the servers, which are two windows apart as a rule."""
+CONFIDENCE = 0.95
+REGULAR_GAPS = 2
+"""So many gaps between stalls show how regular they are."""
+EDGE_ERROR = 0.2
+"""Of a window: how well the beginning and end of a stall are known, about."""
+BATCHES = 20
+SMALLEST_DRIFT = log1p(0.05)
+DRIFT_SDS = 4.0
+DRIFT_PENALTY = 8.0
+"""Of a change point, in units of variance · ln n: twice the penalty of pilots."""
+MEMORY_PARTS = 8
+SMALLEST_GROWTH = 512 * 1024
+"""Bytes over the stretch: allocators and page tables take as much by chance."""
+SMALLEST_GROWTH_SHARE = 0.01
+GROWTH_ALPHA = 0.01
+
+
+def long_look_s(experiment: Experiment) -> float:
+    """Give the length of each variant's long look; 0 for none."""
+    measure = experiment.measure
+    if not _can_look(experiment):
+        return 0.0
+    if measure.long_look_s is not None:
+        return measure.long_look_s
+    if experiment.gate is not None:
+        return 0.0
+    share_s = LOOK_SHARE * measure.budget_s / len(experiment.arms)
+    return min(LOOK_S, share_s) if share_s >= LEAST_LOOK_S else 0.0
+
+
+def wants_long_looks(records: Sequence[Record], experiment: Experiment) -> bool:
+    """Whether the rounds are over, came to an answer, and a variant has had no long look."""
+    stops = [record for record in records if isinstance(record, StopRecord)]
+    if not stops or stops[-1].reason in WITHOUT_ANSWER or not long_look_s(experiment):
+        return False
+    looked_at = {record.arm for record in records if isinstance(record, LongLookRecord)}
+    return not looked_at.issuperset(experiment.arms)
+
+
+def reserved_s(experiment: Experiment) -> float:
+    """Give how much of the budget long looks take; none where their length is given."""
+    given = experiment.measure.long_look_s is not None
+    return 0.0 if given else long_look_s(experiment) * len(experiment.arms)
+
+
+def _can_look(experiment: Experiment) -> bool:
+    """Whether an experiment compares variants under a load that goes on."""
+    others = (experiment.race, experiment.capacity, experiment.interventions, experiment.advice)
+    searches = any(others) or experiment.design is not None or experiment.profile
+    counted = any(experiment.load_of(arm).requests for arm in experiment.arms)
+    return not searches and not counted and experiment.generator == OWN_GENERATOR
+
+
+def stalls_of(record: LongLookRecord) -> list[Stall]:
+    """Give the stalls in a stretch, those that the servers didn't cause left out."""
+    joined = _joined(record)
+    found = stalls_in(_sums(record.responses, joined), record.window_s * joined)
+    return [stall for stall in found if _cause_of(stall, record) is None]
+
+
+def look_at(record: LongLookRecord) -> LongLook:
+    """Analyse the stretch of a variant."""
+    joined = _joined(record)
+    window_s = record.window_s * joined
+    counts = _sums(record.responses, joined)
+    found = [
+        stall.model_copy(update={"cause": _cause_of(stall, record)})
+        for stall in stalls_in(counts, window_s)
+    ]
+    own = [stall for stall in found if stall.cause is None]
+    excused = [stall for stall in found if stall.cause is not None]
+    looked_s = len(counts) * window_s - sum(stall.length_s for stall in excused)
+    longest_us = record.load.response_time_us.max
+    return LongLook(
+        arm=record.arm,
+        looked_s=max(looked_s, 0.0),
+        shortest_s=2 * window_s,
+        stalls=sum_up(own, looked_s, window_s) if own else None,
+        excused=excused,
+        drifts=list(_drifts(record, counts, window_s, found)),
+        growth=_growth(record),
+        longest_response_s=longest_us / 1e6 if longest_us is not None else None,
+        times=record.load.response_time_us.histogram,
+    )
+
+
+def _joined(record: LongLookRecord) -> int:
+    """Give how many windows are looked at as one: enough to tell quiet from slow or rare."""
+    few = windows_to_join(record.responses)
+    slow_s = QUIET_RESPONSES * (record.load.response_time_us.p50 or 0.0) / 1e6
+    return max(few, -(-int(slow_s * 1e6) // int(record.window_s * 1e6)), 1)
+
+
+def _sums(counts: Sequence[int], joined: int) -> Logs:
+    whole = len(counts) // joined * joined
+    return np.asarray(np.array(counts[:whole], dtype=float).reshape(-1, joined).sum(axis=1))
+
+
+def stalls_in(counts: Logs, window_s: float) -> Iterator[Stall]:
+    """Give the stretches of quiet windows, cause unknown, with what their edges add.
+
+    A stall begins and ends within windows: those at its edges lack as many responses as it took of
+    them. In an open loop the window after it has more than usual, which adds nothing.
+    """
+    busy = counts[counts > 0]
+    if len(busy) < 2:
+        return
+    usual = float(np.median(busy))
+    quiet = counts < QUIET_SHARE * usual
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], quiet, [False]]).astype(np.int8)))
+    for begin, end in edges.reshape(-1, 2):
+        if begin == 0 or end == len(counts):
+            continue  # it may be the load's own beginning or end
+        before = _lacking(counts, begin - 1, usual)
+        after = _lacking(counts, end, usual)
+        yield Stall(
+            at_s=(begin - before) * window_s,
+            length_s=(end - begin + before + after) * window_s,
+            cause=None,
+        )
+
+
+def _lacking(counts: Logs, window: int, usual: float) -> float:
+    """Give the share of a window that has no responses; none where a queue is worked off in it."""
+    share = 1 - float(counts[window]) / usual
+    return share if share > -BURST else 0.0
+
+
+def _cause_of(stall: Stall, record: LongLookRecord) -> StallCause | None:
+    """Name who else was at it for at least half of the stall, or None: the servers themselves.
+
+    Several causes may have come together; then it is the one that took most.
+    """
+    seen = _others(stall, record)
+    if sum(seen.values()) < EXCUSING_SHARE * stall.length_s:
+        return None
+    return max(seen, key=seen.__getitem__)
+
+
+def _others(stall: Stall, record: LongLookRecord) -> dict[StallCause, float]:
+    """Give for how long of a stall something else than the servers can have stopped responses."""
+    begin_s, end_s = stall.at_s, stall.at_s + stall.length_s
+    paused_s = sum(
+        max(0.0, min(end_s, pause.at_s + pause.length_s) - max(begin_s, pause.at_s))
+        for pause in record.client_pauses
+    )
+    samples = record.samples
+    if len(samples) < 2:
+        return {"client": paused_s}
+    # Where webdyno itself had no CPU for long, the whole machine stood still.
+    gaps_s = [b.at_s - a.at_s for a, b in pairwise(samples) if _meet(a, b, begin_s, end_s)]
+    gap_s = max(gaps_s, default=0.0)
+    gap_s = gap_s if gap_s > LONG_GAP * record.window_s else 0.0
+
+    def during(of: Callable[[ServerSample], float]) -> float:
+        return max(_during(samples, begin_s, end_s, of), 0.0)
+
+    cpus = max(record.server_cpus, 1)
+    stopped = [it.stopped for it in samples if begin_s <= it.at_s <= end_s]
+    others_s = during(lambda it: it.busy_s - it.cpu_s) / cpus
+    return {
+        "client": max(paused_s, gap_s, during(lambda it: it.client_waited_s)),
+        "stopped": stall.length_s * sum(stopped) / len(stopped) if stopped else 0.0,
+        "hypervisor": during(lambda it: it.stolen_s) / cpus,
+        # Servers that sleep don't mind who has their CPUs.
+        "other-programs": min(others_s, during(lambda it: it.waited_s)),
+    }
+
+
+def _meet(a: ServerSample, b: ServerSample, begin_s: float, end_s: float) -> bool:
+    return a.at_s < end_s and b.at_s > begin_s
+
+
+def _during(
+    samples: Sequence[ServerSample],
+    begin_s: float,
+    end_s: float,
+    of: Callable[[ServerSample], float],
+) -> float:
+    """Give by how much a sum grew between two moments."""
+    at_s = [it.at_s for it in samples]
+    sums = [of(it) for it in samples]
+    return float(np.interp(end_s, at_s, sums)) - float(np.interp(begin_s, at_s, sums))
+
+
+def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:
+    """Estimate how long the servers' stalls are, how often they come, and their share of the time.
+
+    Few stalls are a Poisson count (Garwood, "Fiducial limits for the Poisson distribution",
+    Biometrika 1936). From three on the gaps between them tell more: their mean, with Student's t
+    of its logarithm; where they scatter as much as chance, both say the same.
+    """
+    n, length_s = len(own), sum(stall.length_s for stall in own) / len(own)
+    looked_s = max(looked_s, n * length_s)
+    low, high = _poisson(n)
+    share = Interval(
+        low=low * length_s / looked_s,
+        estimate=n * length_s / looked_s,
+        high=min(high * length_s / looked_s, 1.0),
+        confidence=CONFIDENCE,
+    )
+    gaps = np.diff([stall.at_s for stall in own])
+    if len(gaps) < REGULAR_GAPS:
+        return Stalls(count=n, length_s=length_s, every_s=None, share=share)
+    every, lengths = np.array(gaps), np.array([stall.length_s for stall in own])
+    of_gaps, of_lengths = (_relative_error(it, window_s * EDGE_ERROR) for it in (every, lengths))
+    regular = _around(length_s / float(every.mean()), (of_gaps**2 + of_lengths**2) ** 0.5, n - 1)
+    tells_more = regular.high / regular.low < share.high / share.low
+    return Stalls(
+        count=n,
+        length_s=length_s,
+        every_s=_around(float(every.mean()), of_gaps, n - 1),
+        share=regular.model_copy(update={"high": min(regular.high, 1.0)}) if tells_more else share,
+    )
+
+
+def _poisson(n: int) -> tuple[float, float]:
+    """Give the interval of the mean of a Poisson count."""
+    tail = (1 - CONFIDENCE) / 2
+    low = float(chdtri(2 * n, 1 - tail)) / 2 if n else 0.0
+    return low, float(chdtri(2 * n + 2, tail)) / 2
+
+
+def _relative_error(values: Logs, least: float) -> float:
+    """Give the standard error of a mean as a share of it; single values are off by `least`."""
+    spread = max(float(values.std(ddof=1)), least)
+    return float(spread / len(values) ** 0.5 / float(values.mean()))
+
+
+def _around(centre: float, relative_error: float, n: int) -> Interval:
+    half = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * relative_error
+    factor = exp(min(half, LARGEST_LOG))
+    return Interval(low=centre / factor, estimate=centre, high=centre * factor)
+
+
+def _drifts(
+    record: LongLookRecord, counts: Logs, window_s: float, stalls: Sequence[Stall]
+) -> Iterator[Drift]:
+    """Give what has another level at the end than at the beginning.
+
+    In parts of the stretch, stalls left out; only where the change is beyond 5 % and beyond four
+    standard errors by the scatter of neighbouring parts.
+    """
+    parts = min(BATCHES, len(counts) // 2)
+    if parts < BATCHES:
+        return
+    size = len(counts) // parts
+    kept = np.ones(len(counts), dtype=bool)
+    for stall in stalls:
+        first = max(int(stall.at_s / window_s) - 1, 0)
+        last = int((stall.at_s + stall.length_s) / window_s) + 2
+        kept[first:last] = False
+    rates, work = [], []
+    for part in range(parts):
+        window = slice(part * size, (part + 1) * size)
+        windows, responses = int(kept[window].sum()), float(counts[window][kept[window]].sum())
+        if windows < size / 2 or not responses:
+            return
+        rates.append(log(responses / windows))
+        cpu_s = _during_windows(record, part * size * window_s, (part + 1) * size * window_s)
+        if cpu_s > 0:
+            work.append(log(cpu_s / float(counts[window].sum())))
+    if record.load.loop == "closed" and (found := _change("rate_rps", rates, size * window_s)):
+        yield found
+    if len(work) == parts and (found := _change("server_cpu_us", work, size * window_s)):
+        yield found
+
+
+def _during_windows(record: LongLookRecord, begin_s: float, end_s: float) -> float:
+    if len(record.samples) < 2:
+        return 0.0
+    return _during(record.samples, begin_s, end_s, lambda it: it.cpu_s)
+
+
+def _change(metric: str, values: Sequence[float], part_s: float) -> Drift | None:
+    """Compare the last level with the first one, if they differ beyond noise."""
+    levels = np.array(values)
+    apart = np.abs(np.diff(levels))
+    noise = max(MAD_TO_SD * float(np.median(apart)) / 2**0.5, SMALLEST_NOISE)
+    at = change_points(levels, DRIFT_PENALTY * noise**2 * log(len(levels)))
+    if not at:
+        return None
+    first, last = levels[: at[0]], levels[at[-1] :]
+    if min(len(first), len(last)) < 2:
+        return None
+    change = float(last.mean() - first.mean())
+    spread = max(noise, float(first.std(ddof=1)), float(last.std(ddof=1)))
+    error = spread * (1 / len(first) + 1 / len(last)) ** 0.5
+    if abs(change) < max(SMALLEST_DRIFT, DRIFT_SDS * error):
+        return None
+    half = float(stdtrit(len(first) + len(last) - 2, (1 + CONFIDENCE) / 2)) * error
+    return Drift(
+        metric="rate_rps" if metric == "rate_rps" else "server_cpu_us",
+        change=Interval(low=exp(change - half), estimate=exp(change), high=exp(change + half)),
+        at_s=at[0] * part_s if len(at) == 1 else None,
+    )
+
+
+def _growth(record: LongLookRecord) -> Growth | None:
+    """Tell whether memory goes on growing, by the least that was held in each part.
+
+    Collected heaps rise and fall; what they fall back to is what leaks. The first half is left out:
+    there buffers, caches and just-in-time compilers take what they need once.
+    """
+    read = [(it.at_s, it.memory_bytes) for it in record.samples if it.memory_bytes is not None]
+    if len(read) < 4 * MEMORY_PARTS:
+        return None
+    at_s = np.array([at for at, _ in read])
+    held = np.array([held for _, held in read], dtype=float)
+    later = at_s >= at_s[-1] / 2
+    parts = np.array_split(np.flatnonzero(later), MEMORY_PARTS)
+    least = np.array([held[part].min() for part in parts])
+    middle = np.array([at_s[part].mean() for part in parts])
+    away = middle - middle.mean()
+    slope = float(away @ least) / float(away @ away)
+    rest = least - least.mean() - slope * away
+    freedom = MEMORY_PARTS - 2
+    error = (float(rest @ rest) / freedom / float(away @ away)) ** 0.5
+    quantile = float(stdtrit(freedom, 1 - GROWTH_ALPHA / 2))
+    grown = slope * (at_s[-1] - at_s[0]) / 2
+    if slope - quantile * error <= 0 or np.any(np.diff(least) < 0):
+        return None
+    if grown < max(SMALLEST_GROWTH, SMALLEST_GROWTH_SHARE * float(least[0])):
+        return None
+    half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
+    rate = sum(record.responses) / (len(record.responses) * record.window_s)
+    per_s = Interval(low=slope - half, estimate=slope, high=slope + half)
+    per_request = Interval(
+        low=per_s.low / rate, estimate=per_s.estimate / rate, high=per_s.high / rate
+    )
+    return Growth(bytes_per_s=per_s, bytes_per_request=per_request)

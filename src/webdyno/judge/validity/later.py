@@ -1,0 +1,64 @@
+"""What the long looks saw that the servers do only later. Nothing here makes a run invalid."""
+
+from collections.abc import Iterator
+
+from webdyno.judge.later import drift_words, stall_words
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity.rule import RunRule, note
+from webdyno.model.format import duration, number, percent
+from webdyno.model.judgement import Finding
+from webdyno.model.quantities import memory_words
+from webdyno.model.run import RunHead
+
+
+def _stalls(measured: Measured, _: RunHead) -> Iterator[Finding]:
+    for look in measured.looks:
+        if look.stalls is None:
+            continue
+        share = look.stalls.share
+        yield note(
+            "stalls",
+            look.arm,
+            f"it answers next to nothing for {percent(share.estimate)} of the time "
+            f"({percent(share.low)} to {percent(share.high)}): {stall_words(look)}, seen in "
+            f"{duration(look.looked_s)} without a restart; nothing else on this machine explains "
+            "that, so it counts",
+            "Look in the server's log for what it does then: garbage collection, compaction, "
+            "rotation of logs, a lock. webdyno explain --profile shows where the time goes.",
+        )
+
+
+def _drifts(measured: Measured, _: RunHead) -> Iterator[Finding]:
+    for look in measured.looks:
+        for drift in look.drifts:
+            yield note(
+                "drift",
+                look.arm,
+                f"{drift_words(drift)} in {duration(look.looked_s)} of load; how far it moved "
+                "counts against the verdict",
+                "Measure for longer: --set measure.long_look_s=120. Where it settles later, set "
+                "measure.warmup_s to as much.",
+            )
+
+
+def _growth(measured: Measured, _: RunHead) -> Iterator[Finding]:
+    for look in measured.looks:
+        if look.growth is None:
+            continue
+        per_request = look.growth.bytes_per_request
+        yield note(
+            "memory-growth",
+            look.arm,
+            f"its memory grew all through {duration(look.looked_s)} of load, by "
+            f"{memory_words(round(look.growth.bytes_per_s.estimate))} a second: "
+            f"{number(round(per_request.estimate))} bytes per request "
+            f"({number(round(per_request.low))} to {number(round(per_request.high))})",
+            "A cache that fills, or a leak: --set measure.long_look_s=600 shows whether it stops.",
+        )
+
+
+RULES = (
+    RunRule("stalls", _stalls),
+    RunRule("drift", _drifts),
+    RunRule("memory-growth", _growth),
+)

@@ -1,0 +1,88 @@
+"""The long look: one long stretch of load on each variant, for what short slots can't see."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from webdyno.model.base import Amount, Count, Model
+from webdyno.model.interval import Interval
+
+StallCause = Literal["client", "hypervisor", "stopped", "other-programs"]
+"""Who else can have stopped the responses: the load generator's own pause, the hypervisor, a signal
+that stopped the servers, or other programs on their CPUs."""
+
+
+class ServerSample(Model):
+    """The servers and their CPUs at a moment; times are sums since the beginning of the stretch."""
+
+    at_s: Amount
+    cpu_s: Amount
+    """CPU time of the servers."""
+    busy_s: Amount = 0.0
+    """Time in which their CPUs ran anything, added up over the CPUs."""
+    stolen_s: Amount = 0.0
+    """Time that the hypervisor took from their CPUs."""
+    waited_s: Amount = 0.0
+    """Time for which threads of theirs could have run and had no CPU, of those looked at."""
+    client_waited_s: Amount = 0.0
+    """The same of the load generator's thread that waited most."""
+    stopped: bool = False
+    """Whether one of their processes was stopped by a signal."""
+    memory_bytes: Count | None = None
+    """Resident memory of all their processes; None where it wasn't read."""
+
+
+class Stall(Model):
+    """A stretch of time in which next to nothing was answered, though it was before and after."""
+
+    at_s: Amount
+    length_s: Amount
+    cause: StallCause | None
+    """None: the servers' own."""
+
+
+class Stalls(Model):
+    """The servers' own stalls, as far as the stretch can tell."""
+
+    count: Count
+    length_s: Amount
+    """On average."""
+    every_s: Interval | None
+    """From the beginning of one to that of the next; None unless there were three."""
+    share: Interval
+    """Of the time."""
+
+
+class Growth(Model):
+    """Memory that grew all through the stretch."""
+
+    bytes_per_s: Interval
+    bytes_per_request: Interval
+
+
+class Drift(Model):
+    """A quantity that was not the same at the end of the stretch as at its beginning."""
+
+    metric: Literal["rate_rps", "server_cpu_us"]
+    change: Interval
+    """Factor from the first level to the last one."""
+    at_s: Amount | None
+    """When it stepped; None where it went slowly."""
+
+
+class LongLook(Model):
+    """What the long look at a variant found."""
+
+    arm: str
+    looked_s: Amount
+    """Length of the stretch, without what was not the servers' own doing."""
+    shortest_s: Amount
+    """Stalls that are shorter can't be seen."""
+    stalls: Stalls | None = None
+    excused: list[Stall] = []
+    """Stalls that the servers didn't cause."""
+    drifts: list[Drift] = []
+    growth: Growth | None = None
+    longest_response_s: Amount | None = None
+    times: Annotated[str | None, Field(exclude=True)] = None
+    """Response times of the whole stretch: an HDR histogram, encoded."""

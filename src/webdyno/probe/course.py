@@ -1,0 +1,95 @@
+"""The servers in the course of a stretch of load: what they used, held and lost."""
+
+import os
+from contextlib import suppress
+from itertools import islice
+from typing import Self
+
+from webdyno.bench import Bench
+from webdyno.model.long_look import ServerSample
+from webdyno.probe.client import ClientReading
+from webdyno.probe.cpu import server_cpu
+from webdyno.probe.host import Stat
+from webdyno.probe.proc_files import read_quickly
+from webdyno.probe.processes import service_pids
+from webdyno.probe.scene import Sampler
+from webdyno.probe.stopped import is_stopped
+from webdyno.stack import RunningStack
+
+MEMORY_EVERY_S = 0.25
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+MOST_LOOKED_AT = 8
+"""Processes of which it is asked whether they are stopped or wait, and threads of each."""
+MOST_PROCESSES = 64
+"""Whose memory is read: reading that of hundreds would weigh on what is measured."""
+
+
+class Course:
+    """Reads a stack every so many seconds while it is entered."""
+
+    def __init__(
+        self, stack: RunningStack, bench: Bench, client_pid: int | None, every_s: float
+    ) -> None:
+        self._stack, self._cpus, self._client_pid = stack, bench.split.servers, client_pid
+        self.samples: list[ServerSample] = []
+        self._sampler = Sampler(every_s)
+        self._sampler.add(self._look)
+        self._memory_due_s = 0.0
+        self._pids: list[int] = []
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._used, self._stat = server_cpu(self._stack), Stat.read()
+        self._client = ClientReading.read(self._client_pid)
+        self._look(0.0)
+        self._sampler.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End; nothing is read any more when this returns."""
+        self._sampler.stop()
+
+    def _look(self, at_s: float) -> None:
+        memory_bytes = None
+        if at_s >= self._memory_due_s:
+            self._pids = self._all_pids()
+            self._memory_due_s = at_s + MEMORY_EVERY_S
+            memory_bytes = _resident_bytes(self._pids)
+        used = Stat.read().use_since(self._stat, self._cpus)
+        self.samples.append(
+            ServerSample(
+                at_s=at_s,
+                cpu_s=server_cpu(self._stack).since(self._used).cpu_s,
+                busy_s=used.busy_s,
+                stolen_s=used.steal_s,
+                waited_s=_waited_s(self._pids[:MOST_LOOKED_AT]),
+                client_waited_s=ClientReading.read(self._client_pid).waited_since(self._client),
+                stopped=any(is_stopped(pid) for pid in self._pids[:MOST_LOOKED_AT]),
+                memory_bytes=memory_bytes,
+            )
+        )
+
+    def _all_pids(self) -> list[int]:
+        services = self._stack.services().items()
+        return [pid for role, it in services for pid in service_pids(self._stack.group, role, it)]
+
+
+def _waited_s(pids: list[int]) -> float:
+    """Add up for how long threads waited for a CPU; 0 where the kernel doesn't tell."""
+    total_ns = 0
+    for pid in pids:
+        with suppress(OSError, ValueError, IndexError):
+            for thread in islice(os.scandir(f"/proc/{pid}/task"), MOST_LOOKED_AT):
+                total_ns += int(read_quickly(f"{thread.path}/schedstat").split()[1])
+    return total_ns / 1e9
+
+
+def _resident_bytes(pids: list[int]) -> int | None:
+    """Add up resident memory; None where nobody is there, or there are too many to read."""
+    if not 0 < len(pids) <= MOST_PROCESSES:
+        return None
+    total = 0
+    for pid in pids:
+        with suppress(OSError, ValueError, IndexError):
+            total += int(read_quickly(f"/proc/{pid}/statm").split()[1]) * PAGE_BYTES
+    return total

@@ -1,0 +1,137 @@
+"""What one long stretch of load shows: stalls, whose they are, drifts and growth."""
+
+from dataclasses import replace
+
+import pytest
+
+from builders import SimulatedArm, run_head, simulated_run
+from judge.stretches import Truth, stretch
+from webdyno.judge.judgement import judge
+from webdyno.judge.long_look import long_look_s, look_at, wants_long_looks
+from webdyno.model.experiment import Experiment
+from webdyno.model.judgement import Verdict
+from webdyno.model.measure import Measure
+from webdyno.model.records import Record
+
+RUNS = 30
+PERIODIC = Truth(every_s=6.0, stall_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("every_s", "stall_s", "looked_s"),
+    [(6.0, 1.0, 12.0), (6.0, 1.0, 27.0), (2.0, 0.05, 12.0), (60.0, 3.0, 300.0)],
+)
+def test_the_interval_of_the_stalls_share_holds_the_truth(
+    every_s: float, stall_s: float, looked_s: float
+) -> None:
+    truth = Truth(every_s=every_s, stall_s=stall_s, looked_s=looked_s)
+    held = seen = 0
+    for seed in range(RUNS):
+        stalls = look_at(stretch(truth, seed=seed)).stalls
+        if stalls is None:
+            continue
+        seen += 1
+        held += stalls.share.low <= stall_s / every_s <= stalls.share.high
+    assert seen >= 0.9 * RUNS
+    assert held >= 0.93 * seen
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.3])
+def test_a_steady_server_is_accused_of_nothing(noise: float) -> None:
+    accused = 0
+    for seed in range(100):
+        look = look_at(stretch(Truth(noise=noise, pages=50_000.0), seed=seed))
+        accused += bool(look.stalls or look.drifts or look.growth)
+    assert accused <= 2
+
+
+@pytest.mark.parametrize(
+    ("evidence", "cause"),
+    [
+        ({"waited": True}, "other-programs"),
+        ({"stolen": True}, "hypervisor"),
+        ({"stopped": True}, "stopped"),
+        ({"client_paused": True}, "client"),
+    ],
+)
+def test_what_others_did_isnt_the_servers_own(evidence: dict[str, bool], cause: str) -> None:
+    look = look_at(stretch(replace(PERIODIC, **evidence)))
+    assert look.stalls is None
+    assert {stall.cause for stall in look.excused} == {cause}
+
+
+def test_a_sleeping_server_isnt_excused_by_others_who_use_its_cpu() -> None:
+    record = stretch(replace(PERIODIC, waited=True))
+    asleep = [sample.model_copy(update={"waited_s": 0.0}) for sample in record.samples]
+    assert look_at(record.model_copy(update={"samples": asleep})).stalls is not None
+
+
+def test_a_leak_is_found_with_its_slope() -> None:
+    found = 0
+    for seed in range(RUNS):
+        truth = Truth(leak_bytes_per_s=1e6, pages=50_000.0)
+        growth = look_at(stretch(truth, seed=seed)).growth
+        if growth is not None:
+            found += growth.bytes_per_s.low <= 1e6 <= growth.bytes_per_s.high
+    assert found >= 0.9 * RUNS
+
+
+def test_memory_that_falls_back_doesnt_leak() -> None:
+    record = stretch(Truth(leak_bytes_per_s=5e6))
+    collected = [
+        it.model_copy(update={"memory_bytes": it.memory_bytes and 50_000_000 + n % 60 * 400_000})
+        for n, it in enumerate(record.samples)
+    ]
+    assert look_at(record.model_copy(update={"samples": collected})).growth is None
+
+
+def test_a_step_is_a_drift() -> None:
+    look = look_at(stretch(Truth(drifts_to=0.8)))
+    rates = [drift for drift in look.drifts if drift.metric == "rate_rps"]
+    assert len(rates) == 1
+    assert rates[0].change.low < 0.8 < rates[0].change.high
+    assert rates[0].at_s is not None
+    assert abs(rates[0].at_s - 6.0) < 1.0
+
+
+def _experiment(budget_s: float, long_look_s: float | None = None) -> Experiment:
+    measure = Measure(seed=1, budget_s=budget_s, long_look_s=long_look_s)
+    return run_head({"nginx": "nginx", "apache": "apache-event"}, measure=measure).experiment
+
+
+def test_a_long_look_takes_a_share_of_the_budget() -> None:
+    assert long_look_s(_experiment(90.0)) == 10.0
+    assert long_look_s(_experiment(50.0)) == pytest.approx(6.25)
+    assert long_look_s(_experiment(20.0)) == 0.0
+    assert long_look_s(_experiment(20.0, long_look_s=60.0)) == 60.0
+    assert long_look_s(_experiment(90.0, long_look_s=0.0)) == 0.0
+
+
+def test_nothing_is_looked_at_before_the_rounds_are_over() -> None:
+    assert not wants_long_looks([], _experiment(90.0))
+
+
+def test_stalls_of_one_variant_are_counted_in() -> None:
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
+    looks: list[Record] = [
+        stretch(replace(PERIODIC, looked_s=27.0), arm="apache"),
+        stretch(Truth(), arm="nginx"),
+    ]
+    before, after = judge(run.head, run.records), judge(run.head, [*run.records, *looks])
+    rate = next(it for it in after.comparisons if it.metric == "rate_rps")
+    unseen = next(it for it in before.comparisons if it.metric == "rate_rps")
+    assert rate.ratio is not None
+    assert unseen.ratio is not None
+    assert rate.ratio.estimate == pytest.approx(unseen.ratio.estimate * 5 / 6, rel=0.01)
+    assert rate.verdict is Verdict.SLOWER
+    assert "stalls of" in after.headline
+    assert [it.rule for it in after.findings if it.arm == "apache"].count("stalls") == 1
+    assert len(after.looks) == 2
+
+
+def test_a_drift_counts_against_the_verdict() -> None:
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
+    look = stretch(Truth(drifts_to=0.7), arm="apache")
+    rate = judge(run.head, [*run.records, look]).comparisons[0]
+    assert rate.verdict is Verdict.UNDECIDED
+    assert [bias.cause for bias in rate.biases] == ["drift"]
