@@ -65,6 +65,15 @@ class Steps(CalledFiles):
         """End the run."""
         raise EndOfBlock
 
+    def answers(self, *_: object) -> None:
+        """Nothing of interest."""
+
+    def long_look_begins(self, *_: object) -> None:
+        """Nothing of interest."""
+
+    def long_look_ends(self, *_: object) -> None:
+        """Nothing of interest."""
+
     def notice(self, text: str) -> None:
         """Pass on what the run says."""
         sys.stderr.write(f"{text}\n")

@@ -12,6 +12,8 @@
 //! exponentially distributed. Such requests cost next to nothing, so give them `--cost-us 0`. With
 //! `--collapse-rps` a worker to which more come (in a tenth of a second) serves ten times as slowly
 //! from then on.
+//! With `--stall-every-s` all workers stand still for `--stall-ms` at the end of each such period,
+//! counted from the start. `--leak-bytes` keeps so much memory for each request, for ever.
 //! One request at a time per connection, without a body. `bench/truth.py` and `bench/capacity.py`
 //! use it.
 
@@ -22,6 +24,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -65,6 +68,15 @@ struct Options {
     /// Seconds in which the slow start fades to 37 %.
     #[arg(long, default_value_t = 1.0, value_parser = not_negative)]
     slow_start_s: f64,
+    /// Milliseconds for which all workers stand still at the end of each period.
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    stall_ms: f64,
+    /// Seconds from one stall to the next; none at 0.
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    stall_every_s: f64,
+    /// Bytes of memory that each request takes and never gives back.
+    #[arg(long, default_value_t = 0)]
+    leak_bytes: usize,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq)]
@@ -160,6 +172,7 @@ struct Worker {
     /// When the requests of the last tenth of a second came, if that matters.
     arrivals: VecDeque<f64>,
     collapsed: bool,
+    leaked: Vec<Vec<u8>>,
 }
 
 impl Worker {
@@ -173,6 +186,7 @@ impl Worker {
             served_ns: 0.0,
             arrivals: VecDeque::new(),
             collapsed: false,
+            leaked: Vec::new(),
         }
     }
 
@@ -188,6 +202,7 @@ impl Worker {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
+            self.stall();
             let now_ns = clock_ns(ClockId::Monotonic);
             for event in events.drain(..) {
                 let name = event.data.u64();
@@ -199,8 +214,24 @@ impl Worker {
             // One at a time, so that others begin to rest while it is worked on.
             if let Some(name) = self.next_ready() {
                 self.pay();
+                if self.options.leak_bytes > 0 {
+                    self.leaked.push(vec![1; self.options.leak_bytes]);
+                }
                 self.desk.answer(name);
             }
+        }
+    }
+
+    /// Stands still for what is left of a stall, if it is time for one.
+    fn stall(&self) {
+        let Options { stall_ms, stall_every_s, .. } = self.options;
+        if stall_every_s == 0.0 {
+            return;
+        }
+        let age_s = (clock_ns(ClockId::Monotonic) - self.began_ns) / NS_PER_S;
+        let left_s = stall_every_s - age_s % stall_every_s;
+        if left_s < stall_ms / 1e3 {
+            thread::sleep(Duration::from_secs_f64(left_s));
         }
     }
 

@@ -34,9 +34,7 @@ class Truth:
     """Standard deviation of memory, in bytes."""
 
 
-def stretch(
-    truth: Truth, arm: str = "nginx", seed: int = 0, loop: str = "closed"
-) -> LongLookRecord:
+def stretch(truth: Truth, arm: str = "nginx", seed: int = 0) -> LongLookRecord:
     """Draw a long look at a variant."""
     rng = np.random.default_rng(seed)
     windows = int(truth.looked_s / WINDOW_S)

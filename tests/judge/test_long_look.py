@@ -94,8 +94,8 @@ def test_a_step_is_a_drift() -> None:
     assert abs(rates[0].at_s - 6.0) < 1.0
 
 
-def _experiment(budget_s: float, long_look_s: float | None = None) -> Experiment:
-    measure = Measure(seed=1, budget_s=budget_s, long_look_s=long_look_s)
+def _experiment(budget_s: float, soak_s: float | None = None) -> Experiment:
+    measure = Measure(seed=1, budget_s=budget_s, soak_s=soak_s)
     return run_head({"nginx": "nginx", "apache": "apache-event"}, measure=measure).experiment
 
 
@@ -103,8 +103,8 @@ def test_a_long_look_takes_a_share_of_the_budget() -> None:
     assert long_look_s(_experiment(90.0)) == 10.0
     assert long_look_s(_experiment(50.0)) == pytest.approx(6.25)
     assert long_look_s(_experiment(20.0)) == 0.0
-    assert long_look_s(_experiment(20.0, long_look_s=60.0)) == 60.0
-    assert long_look_s(_experiment(90.0, long_look_s=0.0)) == 0.0
+    assert long_look_s(_experiment(20.0, soak_s=60.0)) == 60.0
+    assert long_look_s(_experiment(90.0, soak_s=0.0)) == 0.0
 
 
 def test_nothing_is_looked_at_before_the_rounds_are_over() -> None:

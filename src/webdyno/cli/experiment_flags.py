@@ -162,6 +162,13 @@ class ExperimentFlags:
         str | None,
         Parameter(help="Stop when the ratio is known this well, such as 2% (or 0.02) either way."),
     ] = None
+    soak: Annotated[
+        str | None,
+        Parameter(
+            help="Load each arm for so long without a break afterwards, such as 10m: stalls, "
+            "drifts and leaks show."
+        ),
+    ] = None
     question: Annotated[
         str | None,
         Parameter(
@@ -216,6 +223,8 @@ class ExperimentFlags:
         if self.precision is not None:
             given = f"--precision {self.precision}"
             yield Override(("measure", "precision"), self.precision, given)
+        if self.soak is not None:
+            yield Override(("measure", "soak_s"), self.soak, f"--soak {self.soak}")
         if self.question is not None:
             given = f"--question {self.question}"
             yield Override(("measure", "question"), self.question, given)

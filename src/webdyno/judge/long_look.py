@@ -59,8 +59,8 @@ def long_look_s(experiment: Experiment) -> float:
     measure = experiment.measure
     if not _can_look(experiment):
         return 0.0
-    if measure.long_look_s is not None:
-        return measure.long_look_s
+    if measure.soak_s is not None:
+        return measure.soak_s
     if experiment.gate is not None:
         return 0.0
     share_s = LOOK_SHARE * measure.budget_s / len(experiment.arms)
@@ -78,7 +78,7 @@ def wants_long_looks(records: Sequence[Record], experiment: Experiment) -> bool:
 
 def reserved_s(experiment: Experiment) -> float:
     """Give how much of the budget long looks take; none where their length is given."""
-    given = experiment.measure.long_look_s is not None
+    given = experiment.measure.soak_s is not None
     return 0.0 if given else long_look_s(experiment) * len(experiment.arms)
 
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.metrics import DecidingMetric
-from webdyno.model.quantities import SHARE, Budget, Pause, Quantity, Seconds
+from webdyno.model.quantities import SHARE, Budget, Pause, Quantity, Seconds, Soak
 
 FIRST_SLOTS = 4
 FASTER_QUESTION, NOT_SLOWER_QUESTION = "faster", "not-slower-by"
@@ -69,10 +69,10 @@ class Measure(Model):
     patience: Annotated[float, Field(ge=1, le=100)] = 4.0
     """Take as many times the budget and the most blocks, at most, while a ratio isn't even known to
     2.5 % or a quarter of the difference; 1 where `budget_s`, `max_blocks` or factors are given."""
-    long_look_s: Pause | None = None
-    """Load on each variant without a break, after the rounds: it shows stalls, drifts and leaks
-    that short slots can't. Unless given, 10 s where a quarter of the budget suffices for half of
-    it; none in gates, leagues and searches. 0 leaves it out."""
+    soak_s: Soak | None = None
+    """Load on each arm without a break, after the blocks: it shows stalls, drifts and leaks that
+    short slots can't. Unless given, 10 s of the budget, or a quarter of that for all arms together,
+    where it is 5 s at least; none in gates, leagues and searches. 0 leaves it out."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of all random orders; drawn and recorded when it isn't given."""
 

@@ -143,6 +143,8 @@ Seconds = Annotated[float, Quantity(TIME, 0, HOUR_S, above=True)]
 """A length of time that isn't nothing."""
 Pause = Annotated[float, Quantity(TIME, 0, HOUR_S)]
 """A length of time that may be nothing."""
+Soak = Annotated[float, Quantity(TIME, 0, 24 * HOUR_S)]
+"""Load without a break, hours if asked; or none."""
 MOST_LAG_S = 0.01
 Lag = Annotated[float, Quantity(TIME, 0, MOST_LAG_S)]
 """How much later than it was due something may be done; a longer one would be felt by itself."""

@@ -36,7 +36,7 @@ def _drifts(measured: Measured, _: RunHead) -> Iterator[Finding]:
                 look.arm,
                 f"{drift_words(drift)} in {duration(look.looked_s)} of load; how far it moved "
                 "counts against the verdict",
-                "Measure for longer: --set measure.long_look_s=120. Where it settles later, set "
+                "Measure for longer: --soak 2m. Where it settles later, set "
                 "measure.warmup_s to as much.",
             )
 
@@ -53,7 +53,7 @@ def _growth(measured: Measured, _: RunHead) -> Iterator[Finding]:
             f"{memory_words(round(look.growth.bytes_per_s.estimate))} a second: "
             f"{number(round(per_request.estimate))} bytes per request "
             f"({number(round(per_request.low))} to {number(round(per_request.high))})",
-            "A cache that fills, or a leak: --set measure.long_look_s=600 shows whether it stops.",
+            "A cache that fills, or a leak: --soak 10m shows whether it stops.",
         )
 
 

@@ -1,0 +1,165 @@
+"""Does webdyno see what a server does only later? Servers with stalls and leaks that are known.
+
+webdyno runs as a user runs it, on real processes and sockets. The second server stands still for a
+known time in each period, or keeps memory for each request; the first one doesn't. From that follow
+the ratio of throughputs in a closed loop, the 99th percentile in an open one, and the slope of the
+memory. Equal steady servers show how often something is seen that isn't there. Each run adds a line
+to the file of results; the table is made of all of them.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from rig import lab, machine
+from rig.lab import Outcome
+from rig.script import Script, progress
+from truth import CATALOGUE, own_program
+from webdyno.model.judgement import Verdict
+
+EXAMPLES = """\
+  each case once (10 minutes)
+    .venv/bin/python bench/stalls.py
+  six times the stalls of a second in six
+    .venv/bin/python bench/stalls.py --cases 'closed 1 s per 6 s' --rounds 6
+  only the table of what is there
+    .venv/bin/python bench/stalls.py --rounds 0
+"""
+
+RESULTS = Path("bench/results/stalls.jsonl")
+LATER = ("stalls", "drift", "memory-growth")
+"""Findings that say what was seen later."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two servers, and what the second does later."""
+
+    settings: tuple[str, ...] = ()
+    ratio: float | None = None
+    """Of the deciding metric, of the second server and the first; None where it isn't computed."""
+    p99_us: float | None = None
+    """Of the second server over a long time."""
+    finding: str | None = None
+    """What should be seen; None for nothing."""
+    flags: tuple[str, ...] = ("--budget=60s",)
+
+
+def _stalls(length_s: float, every_s: float) -> tuple[str, ...]:
+    return (
+        "arms.base.knobs.cost_us=200",
+        "arms.other.knobs.cost_us=200",
+        f"arms.other.knobs.stall_ms={length_s * 1e3:g}",
+        f"arms.other.knobs.stall_every_s={every_s:g}",
+    )
+
+
+OPEN = ("load.loop=open", "load.rate_per_s=500", "load.connections=64", "load.arrivals=constant")
+EQUAL = ("arms.base.knobs.cost_us=200", "arms.other.knobs.cost_us=200")
+
+CASES = {
+    "closed 1 s per 6 s": Case(_stalls(1, 6), ratio=5 / 6, finding="stalls"),
+    "closed 50 ms per 2 s": Case(_stalls(0.05, 2), ratio=1 - 0.025, finding="stalls"),
+    "closed 3 s per 60 s": Case(
+        _stalls(3, 60), ratio=0.95, finding="stalls", flags=("--budget=60s", "--soak=150s")
+    ),
+    "open 1 s per 6 s": Case(
+        (*_stalls(1, 6), *OPEN, "measure.decide_on=response_p99_us"),
+        p99_us=0.94e6,
+        finding="stalls",
+    ),
+    "leak 10 kB a request": Case(
+        (*EQUAL, "arms.other.knobs.leak_bytes=10000"), ratio=1.0, finding="memory-growth"
+    ),
+    "equal": Case(EQUAL, ratio=1.0),
+    "equal open": Case((*EQUAL, *OPEN, "measure.decide_on=response_p99_us"), ratio=1.0),
+}
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--cases", list(CASES))
+    made.add_growing(RESULTS)
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what was asked for, then show all that is known."""
+    if options.rounds:
+        with own_program() as program:
+            for _ in range(options.rounds):
+                for name in options.cases:
+                    found = lab.run_lab(name, arguments(name), program.parent)
+                    lab.append(options.results, found)
+                    progress.print(line(found), markup=False)
+    console.print(table(lab.read(options.results)))
+
+
+def arguments(name: str) -> list[str]:
+    """Give what webdyno is asked."""
+    case = CASES[name]
+    flags = ["--yes", f"--catalog={CATALOGUE}", *case.flags]
+    return ["run", "dialled", *flags, *(f"--set={each}" for each in case.settings)]
+
+
+def seen(found: Outcome) -> list[str]:
+    """Name what was seen later, of any server."""
+    rules = [it.partition(" ")[0] for it in found.findings]
+    return [rule for rule in rules if rule in LATER]
+
+
+def holds(found: Outcome) -> bool | None:
+    """Whether the interval that the verdict rests on holds the truth; None where it isn't known."""
+    case = CASES[found.case]
+    if case.ratio is not None and found.sure is not None:
+        return found.sure.low <= case.ratio <= found.sure.high
+    if case.p99_us is not None and (value := found.values.get("other")) is not None:
+        return value.low <= case.p99_us <= value.high
+    return None
+
+
+def line(found: Outcome) -> str:
+    """Tell one run."""
+    if found.verdict is None:
+        return f"{found.case}: no judgement: {found.problem}"
+    held = {True: "holds the truth", False: "misses the truth", None: ""}[holds(found)]
+    later = ", ".join(seen(found)) or "nothing seen later"
+    return f"{found.case}: {found.headline}; {held}; {later}; {found.took_s:.0f} s"
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """Show what came of all runs, case by case."""
+    made = Table(title="what happens later", caption=machine.describe(), width=lab.TABLE_WIDTH)
+    made.add_column("server")
+    headings = ("runs", "holding\nthe truth", "seen", "wrongly\nseen", "wrongly\nequivalent", "s")
+    for heading in headings:
+        made.add_column(heading, justify="right")
+    for name, case in CASES.items():
+        runs = list(lab.of_case(outcomes, name))
+        if not runs:
+            continue
+        held = [it for found in runs if (it := holds(found)) is not None]
+        rightly = sum(case.finding in seen(found) for found in runs)
+        wrongly = sum(any(it != case.finding for it in seen(found)) for found in runs)
+        differs = case.ratio != 1.0
+        equal = sum(found.verdict is Verdict.EQUIVALENT for found in runs) if differs else None
+        made.add_row(
+            name,
+            str(len(runs)),
+            f"{sum(held)} of {len(held)}",
+            str(rightly) if case.finding else "–",
+            str(wrongly),
+            "–" if equal is None else str(equal),
+            f"{sum(found.took_s for found in runs) / len(runs):.0f}",
+        )
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))
