@@ -187,7 +187,7 @@ class LongLookRecord(Model):
     point: Count = 0
     block: None = None
     arm: str
-    started_at: datetime
+    started_at: AwareDatetime
     took_s: Amount
     window_s: Amount
     responses: list[Count]
