@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from builders import SimulatedRun, run_head
 from judge.searches import Arm, searched
+from judge.stretches import Truth, stretch
 from webdyno.judge import decide, judge
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Experiment
@@ -124,3 +125,33 @@ def test_a_capacity_needs_objectives() -> None:
 
 def _of(run: SimulatedRun) -> tuple[RunHead, list[Record]]:
     return run.head, run.records
+
+
+def confirmed(run: SimulatedRun, truth: Truth, beyond: int) -> SimulatedRun:
+    """Add a stretch of load just below the second arm's capacity, of which so many were late."""
+    trial = next(it.trial for it in run.records if isinstance(it, SlotRecord) and it.trial)
+    asked = 10_000
+    held = trial.model_copy(update={"asked": asked, "beyond": [beyond] * len(trial.beyond)})
+    record = stretch(truth, arm="nginx").model_copy(update={"trial": held})
+    return SimulatedRun(run.head, [*run.records, record])
+
+
+def test_a_server_whose_stalls_break_the_objective_has_no_capacity() -> None:
+    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    stalling = Truth(every_s=6.0, stall_s=1.0, looked_s=30.0)
+    judged = judge(*_of(confirmed(run, stalling, beyond=1_600)))
+    assert judged.verdict is Verdict.INVALID
+    (found,) = (it for it in judged.findings if it.rule == "no-capacity")
+    assert "stalls of" in found.what
+
+
+def test_a_capacity_that_doesnt_hold_for_longer_is_no_verdict() -> None:
+    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    judged = judge(*_of(confirmed(run, Truth(looked_s=30.0), beyond=300)))
+    assert judged.verdict is Verdict.UNDECIDED
+    assert rules(confirmed(run, Truth(looked_s=30.0), beyond=300))["not-confirmed"] == "note"
+
+
+def test_a_confirmed_capacity_stands() -> None:
+    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    assert judge(*_of(confirmed(run, Truth(looked_s=30.0), 5))).verdict is Verdict.FASTER

@@ -27,7 +27,7 @@ from webdyno.judge.bounds import (
     rate_when_slowed,
     when_settling,
 )
-from webdyno.judge.later import drift_bounds
+from webdyno.judge.later import later_bounds
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.judge.validity.client import (
@@ -254,7 +254,7 @@ def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> lis
             found = side.cpu() + _turned(_settling(measured, arm))
         case "memory":
             found = side.memory()
-    found += drift_bounds(measured, arm, rule)
+    found += later_bounds(measured, arm, rule)
     return [bound for bound in found if bound.down or bound.up]
 
 

@@ -5,7 +5,7 @@ share of the time that stalls take, and an open loop's percentiles are those of 
 What drifts has no one value: how far it moved bounds how far what was measured may be off.
 """
 
-from math import hypot, log, log1p
+from math import hypot, inf, log, log1p
 from typing import NamedTuple
 
 from webdyno.judge.bounds import Bound
@@ -97,10 +97,18 @@ def _percentile_shift(measured: Measured, look: LongLook, rule: MetricRule) -> S
     return Shift(*ends)
 
 
-def drift_bounds(measured: Measured, arm: str, rule: MetricRule) -> list[Bound]:
-    """Bound a metric by what drifted in the long look: it may come to stay at either level."""
+def later_bounds(measured: Measured, arm: str, rule: MetricRule) -> list[Bound]:
+    """Bound a metric by what the long look saw.
+
+    What drifted may come to stay at either level; a capacity at which the objectives don't hold for
+    longer lies nobody knows how far below.
+    """
     look = look_of(measured, arm)
-    return [_bound(it) for it in (look.drifts if look else []) if _concerns(it, rule)]
+    if look is None:
+        return []
+    if rule.kind == "capacity" and look.trial and not look.trial.holds:
+        return [Bound("not-confirmed", up=inf)]
+    return [_bound(it) for it in look.drifts if _concerns(it, rule)]
 
 
 def _concerns(drift: Drift, rule: MetricRule) -> bool:

@@ -25,6 +25,8 @@ LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
 """A long look takes so long at each variant, or this share of the budget, all of them together; not
 where that is too short to tell more than slots do."""
 WITHOUT_ANSWER: tuple[StopReason, ...] = ("nothing-valid", "different-answers")
+CONFIRMED_S = 30.0
+"""So long the objectives have to hold just below a capacity that was found."""
 SEEN_STALLS = 4
 """A look goes on until so many were seen, where there was one."""
 QUIET_SHARE = 0.1
@@ -64,7 +66,8 @@ def long_look_s(experiment: Experiment) -> float:
     if experiment.gate is not None:
         return 0.0
     share_s = LOOK_SHARE * measure.budget_s / len(experiment.arms)
-    return min(LOOK_S, share_s) if share_s >= LEAST_LOOK_S else 0.0
+    most_s = LOOK_S if experiment.capacity is None else CONFIRMED_S
+    return min(most_s, share_s) if share_s >= LEAST_LOOK_S else 0.0
 
 
 def wants_long_looks(records: Sequence[Record], experiment: Experiment) -> bool:
@@ -84,7 +87,7 @@ def reserved_s(experiment: Experiment) -> float:
 
 def _can_look(experiment: Experiment) -> bool:
     """Whether an experiment compares variants under a load that goes on."""
-    others = (experiment.race, experiment.capacity, experiment.interventions, experiment.advice)
+    others = (experiment.race, experiment.interventions, experiment.advice)
     searches = any(others) or experiment.design is not None or experiment.profile
     counted = any(experiment.load_of(arm).requests for arm in experiment.arms)
     return not searches and not counted and experiment.generator == OWN_GENERATOR
@@ -119,6 +122,7 @@ def look_at(record: LongLookRecord) -> LongLook:
         drifts=list(_drifts(record, counts, window_s, found)),
         growth=_growth(record),
         longest_response_s=longest_us / 1e6 if longest_us is not None else None,
+        trial=record.trial,
         times=record.load.response_time_us.histogram,
     )
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from webdyno.model.base import Amount, Count, Model
+from webdyno.model.capacity import Trial
 from webdyno.model.interval import Interval
 
 StallCause = Literal["client", "hypervisor", "stopped", "other-programs"]
@@ -84,5 +85,7 @@ class LongLook(Model):
     drifts: list[Drift] = []
     growth: Growth | None = None
     longest_response_s: Amount | None = None
+    trial: Trial | None = None
+    """Just below the capacity that was found: whether the objectives hold for as long."""
     times: Annotated[str | None, Field(exclude=True)] = None
     """Response times of the whole stretch: an HDR histogram, encoded."""

@@ -200,6 +200,8 @@ class LongLookRecord(Model):
     """How many CPUs the servers may use."""
     load: LoadResult
     """Of the whole stretch, without its windows."""
+    trial: Trial | None = None
+    """What it tells of the objectives, where the capacity that was found is confirmed."""
     servers: ServerUse
     readings: Readings | None = None
 

@@ -85,14 +85,14 @@ def _warm_up(
     warmup_s = times.warmup_s[arm.name]
     if not warmup_s:
         return 0
-    gentle = _at(arm, settings, closed_rps * FIRST_SHARE)
+    gentle = at_rate(arm, settings, closed_rps * FIRST_SHARE)
     name = f"block {running.number} slot {position}"
     order = running.order(gentle, name, warmup_s)
     running.measure(position, arm, "warmup", order)
     return 1
 
 
-def _at(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> PlannedArm:
+def at_rate(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> PlannedArm:
     """Give an arm with the load of a trial at a rate."""
     update = {**settings.of_load, "rate_per_s": rate_rps}
     return replace(arm, load=arm.load.model_copy(update=update))
@@ -110,7 +110,7 @@ def _try(
 ) -> Trial:
     """Load an arm at the rate that is asked for, and count what is beyond the objectives."""
     order = running.order(
-        _at(arm, settings, ask.rate_rps),
+        at_rate(arm, settings, ask.rate_rps),
         f"block {running.number} slot {position}",
         ask.length_s,
         lead_in_s=max(times.lead_in_s[arm.name], LEAD_IN_SHARE * ask.length_s),

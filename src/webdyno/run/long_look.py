@@ -6,14 +6,19 @@ Nothing is restarted in it, so that it shows what servers do only later: stalls,
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from statistics import geometric_mean
 
 from webdyno.generator import GeneratorError
 from webdyno.judge.long_look import SEEN_STALLS, long_look_s, stalls_of
+from webdyno.judge.measured import Measured
 from webdyno.judge.settings import slot_settings
+from webdyno.model.capacity import trial_of
 from webdyno.model.load_result import LoadResult
 from webdyno.model.long_look import ServerSample, Stall
+from webdyno.model.metrics import CAPACITY, metric_rule
 from webdyno.model.records import LongLookRecord
 from webdyno.run.arm import RunningBlock
+from webdyno.run.capacity import at_rate
 from webdyno.run.host import Course
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
@@ -21,6 +26,9 @@ from webdyno.run.roles import Slot
 from webdyno.stack import StackDied
 
 SHORTEST_WINDOW_S, MOST_WINDOWS = 0.025, 2_400
+CONFIRMED_SHARE = 0.95
+"""Of a capacity that was found: intervals of it are some per cent wide."""
+CLIENT_LATE_SHARE = 0.5
 SAMPLED_WINDOWS = 2
 """The servers are read every so many windows."""
 
@@ -33,6 +41,8 @@ def run_long_looks(at: MeasuredPoint) -> None:
     look_s = long_look_s(at.experiment)
     looked_at = {it.arm for it in at.records if isinstance(it, LongLookRecord)}
     left = [arm for arm in at.racing() if arm.name not in looked_at]
+    if at.experiment.capacity:
+        left = [arm for arm in left if _nearly_capacity_rps(at, arm.name)]
     if not look_s or not left:
         return
     order = rng_of(at.experiment.measure.seed, at.point.number, "long look")
@@ -77,6 +87,10 @@ def _stretch(
 ) -> LongLookRecord:
     at = running.at
     times = slot_settings(at.records, at.experiment)
+    searched = at.experiment.capacity
+    rate_rps = _nearly_capacity_rps(at, arm.name) if searched else None
+    if searched and rate_rps:
+        arm = at_rate(arm, searched, rate_rps)
     window_s = max(SHORTEST_WINDOW_S, look_s / MOST_WINDOWS)
     lead_in_s = max(times.warmup_s[arm.name], times.lead_in_s[arm.name], window_s)
     order = running.order(
@@ -84,7 +98,26 @@ def _stretch(
     )
     slot = at.roles.slot(arm.name, order, Course(SAMPLED_WINDOWS * window_s))
     at.roles.servers.check_alive(arm.name)
-    return _recorded(slot, arm, began_at, window_s, lead_in_s)
+    record = _recorded(slot, arm, began_at, window_s, lead_in_s)
+    if not searched or not rate_rps:
+        return record
+    trial = trial_of(
+        slot.load, rate_rps, searched.objectives, client_limited=_client_was_late(slot.load)
+    )
+    return record.model_copy(update={"trial": trial})
+
+
+def _nearly_capacity_rps(at: MeasuredPoint, arm: str) -> float | None:
+    """Give a rate just below the capacity that the blocks found of an arm, if they found one."""
+    measured = Measured.of(at.records)
+    found = measured.values(arm, metric_rule(CAPACITY)).values()
+    return CONFIRMED_SHARE * geometric_mean(found) if found else None
+
+
+def _client_was_late(load: LoadResult) -> bool:
+    """Whether the load generator's own lag may have made what was late late."""
+    lag_us, response_us = load.send_lag_us.p99, load.response_time_us.p99
+    return bool(lag_us and response_us and lag_us > CLIENT_LATE_SHARE * response_us)
 
 
 def _recorded(

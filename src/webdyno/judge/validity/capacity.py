@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable
 
+from webdyno.judge.later import stall_words
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import keepalive
 from webdyno.judge.validity.answers import NON_2XX, WRONG_BODY
 from webdyno.judge.validity.rule import RunRule, note
-from webdyno.model.capacity import is_at_least
-from webdyno.model.format import count, number
+from webdyno.model.capacity import Level, Objective, is_at_least
+from webdyno.model.format import count, duration, number, percent
 from webdyno.model.judgement import Finding
+from webdyno.model.long_look import LongLook
 from webdyno.model.metrics import CAPACITY, capacity_rps
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import RunHead
@@ -67,6 +69,52 @@ def _nothing_holds(measured: Measured, head: RunHead) -> Iterable[Finding]:
             f"down to {number(lowest.rate_rps)} requests per second{CLIENT_LATE if late else ''}",
             remedy=REMEDY_OF_LATE if late else REMEDY_OF_NONE,
         )
+
+
+def _not_confirmed(measured: Measured, head: RunHead) -> Iterable[Finding]:
+    """An arm whose objectives don't hold for longer has less capacity than found, or none.
+
+    A stall makes all late that come in it, but those that it ends soon enough for: the same share
+    at any rate. Where that is more than an objective allows, there is no capacity.
+    """
+    asked = head.experiment.capacity
+    for look in measured.looks:
+        trial = look.trial
+        if asked is None or trial is None or trial.holds or trial.client_limited:
+            continue
+        late = [it for it in asked.objectives if it.within_s and _stalls_break(look, it)]
+        at = f"{number(round(trial.rate_rps))} requests per second"
+        if late:
+            yield Finding(
+                rule="no-capacity",
+                severity="invalid",
+                arm=look.arm,
+                what=f"arm {look.arm}: {late[0].text} can't hold at any rate: {stall_words(look)} "
+                f"make what comes in them late, seen in {duration(look.looked_s)} at {at}; short "
+                "trials lie between them",
+                remedy="Look in the server's log for what it does then: garbage collection, "
+                "compaction, rotation of logs, a lock.",
+                metrics=[CAPACITY],
+            )
+            continue
+        beyond = max(beyond / max(of, 1) for beyond, of, _ in Level(0.0, (trial,)).seen)
+        yield note(
+            "not-confirmed",
+            look.arm,
+            f"at {at} for {duration(look.looked_s)}, just below what shorter trials found, "
+            f"{percent(beyond)} of the requests were beyond the objective: the capacity is lower",
+            "Let trials be longer: --set capacity.longest_trial_s=20.",
+            [CAPACITY],
+        )
+
+
+def _stalls_break(look: LongLook, objective: Objective) -> bool:
+    """Whether the servers' own stalls alone make more late than an objective allows."""
+    stalls, within_s = look.stalls, objective.within_s
+    if stalls is None or within_s is None or not stalls.length_s:
+        return False
+    late_share = stalls.share.low * max(stalls.length_s - within_s, 0.0) / stalls.length_s
+    return late_share > objective.allowed
 
 
 def _client_ends_it(measured: Measured, head: RunHead) -> Iterable[Finding]:
@@ -138,6 +186,7 @@ RULES = tuple(
     for name, look in (
         ("keep-alive", _kept_alike),
         ("no-capacity", _nothing_holds),
+        ("not-confirmed", _not_confirmed),
         ("client-bound", _client_ends_it),
         ("wrong-answers", _wrong_answers),
         ("does-not-come-back", _collapses),
