@@ -28,7 +28,7 @@ from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.measured import Measured
 from webdyno.judge.question import RISK, OneSided, OneSidedAnswer, ask_within
 from webdyno.judge.sweep import PointRun, runs_by_point
-from webdyno.judge.validity import findings_of, left_out_slots, valid_for
+from webdyno.judge.validity import findings_of, left_out_slots, starts, valid_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import level, percent
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
@@ -239,7 +239,11 @@ def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
         base=gate.base,
         head=gate.head,
         claims=told,
-        notes=[*_differing(claims, among), *notes_on(causes, findings, in_headline)],
+        notes=[
+            *_differing(claims, among),
+            *notes_on(causes, findings, in_headline),
+            *_starts_that_differ(findings),
+        ],
         took_s=sum(it.took_s for it in records if isinstance(it, BlockRecord | PilotRecord)),
         machine=head.machine,
     )
@@ -291,6 +295,13 @@ def _why(answered: Answered, among: int) -> str:
     if differs > log(1 + claim.tolerance) / 2:
         return f"the base differs from itself by up to {percent(expm1(differs))}"
     return f"not known well enough after {len(claim.d)} blocks"
+
+
+def _starts_that_differ(findings: Sequence[FoundAt]) -> list[str]:
+    """Tell of arms whose starts differ, wherever it was seen first: it's why more of them help."""
+    rule = starts.RULES[0].name
+    seen = {it.finding.arm: it for it in reversed(findings) if it.finding.rule == rule}
+    return [f"{it.endpoint}: {it.finding.what}. {it.finding.remedy}" for it in seen.values()]
 
 
 def _differing(claims: Sequence[Claim], among: int) -> list[str]:

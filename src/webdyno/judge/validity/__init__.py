@@ -14,6 +14,7 @@ from webdyno.judge.validity import (
     network,
     run,
     servers,
+    starts,
     trend,
 )
 from webdyno.judge.validity.causes import without_consequences
@@ -47,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     network.LINK_BOUND,
     *trend.RULES,
     *servers.COUNT_RULES,
+    *starts.RULES,
     *later.RULES,
     run.FEW_SAMPLES,
     run.FEW_BLOCKS,

@@ -1,0 +1,94 @@
+"""Starts that differ: a server that is steady within each start, and another one in the next.
+
+Memory layout, huge pages, a hash seed or a just-in-time compiler may be drawn once at each start.
+Where that decides, longer slots tell nothing more, and more starts do.
+"""
+
+from collections.abc import Iterator
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+
+from webdyno.judge.interval import Logs
+from webdyno.judge.measured import Measured
+from webdyno.judge.validity.rule import RunRule, note
+from webdyno.model.format import number, percent
+from webdyno.model.judgement import Finding
+from webdyno.model.metrics import CPU_TIME, MetricRule, metric_rule
+from webdyno.model.run import RunHead
+
+FEWEST_STARTS = 6
+SMALLEST = 0.03
+"""Differences between starts (standard deviation of ln) that are worth a word."""
+BEYOND_SLOTS = 4.0
+"""Times the scatter of slots, so much starts have to scatter."""
+GAP_SDS = 6.0
+"""Between two states, in standard deviations within them: a normal sample seldom has such a gap."""
+
+
+class Starts(NamedTuple):
+    """How an arm's starts differ."""
+
+    between: float
+    """Standard deviation of ln(value) between starts; and `within` them, between slots."""
+    within: float
+    states: tuple[float, float] | None
+    """Geometric means of two groups of starts; None where they don't fall apart into two."""
+
+
+def starts_that_differ(measured: Measured, arm: str, rule: MetricRule) -> Starts | None:
+    """Give how an arm's starts differ; None where they don't, or there are too few to tell."""
+    groups = [logs for logs in measured.slot_logs(arm, rule).values() if len(logs) > 1]
+    if len(groups) < FEWEST_STARTS:
+        return None
+    means = np.array([float(logs.mean()) for logs in groups])
+    within = float(np.median([float(logs.std(ddof=1)) for logs in groups]))
+    between = float(means.std(ddof=1))
+    if between < max(SMALLEST, BEYOND_SLOTS * within):
+        return None
+    return Starts(between, within, _two_states(means, within))
+
+
+def _two_states(means: Logs, within: float) -> tuple[float, float] | None:
+    """Split starts at their largest gap, if both sides have two and are close to each other."""
+    ordered = np.sort(means)
+    at = int(np.argmax(np.diff(ordered))) + 1
+    low, high = ordered[:at], ordered[at:]
+    if min(len(low), len(high)) < 2:
+        return None
+    spread = max(float(low.std(ddof=1)), float(high.std(ddof=1)), within)
+    if high[0] - low[-1] < GAP_SDS * spread:
+        return None
+    return exp(float(low.mean())), exp(float(high.mean()))
+
+
+def _starts(measured: Measured, head: RunHead) -> Iterator[Finding]:
+    """Tell it by CPU time per request, which scatters least, or else by the deciding metric."""
+    for arm in head.experiment.arms:
+        for name in dict.fromkeys((CPU_TIME, head.experiment.measure.decide_on)):
+            found = starts_that_differ(measured, arm, metric_rule(name))
+            if found is None:
+                continue
+            yield note("starts-differ", arm, _words(found, metric_rule(name)), REMEDY)
+            break
+
+
+def _words(found: Starts, rule: MetricRule) -> str:
+    label = rule.metric.label
+    within = f"within a start its {label} varies by {percent(found.within)}"
+    if found.states is None:
+        return f"its starts differ: {within}, from start to start by {percent(found.between)}"
+    low, high = found.states
+    return (
+        f"each of its starts is in one of two states, 1.00 and {number(high / low, 2)} times the "
+        f"{label}: {within}"
+    )
+
+
+REMEDY = (
+    "More starts help, longer slots don't: give it more time. What is drawn at a start decides: "
+    "memory layout, huge pages, a hash seed, a compiler. `webdyno why --profile` shows where."
+)
+
+RULES = (RunRule("starts-differ", _starts),)
