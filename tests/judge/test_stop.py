@@ -94,9 +94,15 @@ def test_the_most_blocks_stop() -> None:
 
 
 def test_a_block_that_would_not_fit_into_the_budget_is_not_begun() -> None:
-    made = run(APART, 8, 0.14, Measure(budget_s=60))
+    made = run(APART, 8, 0.14, Measure(budget_s=60, soak_s=0))
     assert stop(made, elapsed_s=50) is None
     assert reason(stop(made, elapsed_s=55)) == "budget"
+
+
+def test_a_long_look_has_its_share_of_the_budget() -> None:
+    made = run(APART, 8, 0.14, Measure(budget_s=60))
+    assert stop(made, elapsed_s=35) is None
+    assert reason(stop(made, elapsed_s=50)) == "budget"
 
 
 def test_a_ratio_that_is_hard_to_tell_gets_more_time() -> None:

@@ -77,9 +77,9 @@ def with_windows(*completed: int, median_us: float = 1_500.0) -> dict[str, Findi
 
 
 def test_a_stretch_without_answers_in_a_closed_loop_is_told() -> None:
-    finding = with_windows(9_112, 0, 0, 0)["stood-still"]
+    finding = with_windows(9_112, 0, 0, 0)["stalls"]
     assert "for 3 s of a slot next to nothing was answered" in finding.what
-    assert "server_cpu_us" not in finding.metrics
+    assert finding.severity == "note"
 
 
 def test_answers_in_slow_bursts_are_no_standstill() -> None:
@@ -195,3 +195,12 @@ def test_rates_near_a_ceiling(ceiling_rps: float, limit: Limit, rule: str | None
 def test_without_a_calibration_nothing_is_said() -> None:
     by_rule = found_in(run_with(readings_with()))
     assert not by_rule.keys() & {"client-ceiling", "link-bound"}
+
+
+def test_a_standstill_that_the_load_generator_explains_isnt_the_servers() -> None:
+    windows = [Window(at_s=float(at), length_s=1.0, completed=9_000 * (at > 0)) for at in range(4)]
+    client = {"stood_still_s": 0.9}
+    change = load_with(windows=windows, response_time_us={"p50": 1_500.0}, client=client)
+    found = found_in(run_with(change))
+    assert "stood-still" in found
+    assert "stalls" not in found

@@ -4,14 +4,21 @@ from collections.abc import Iterator
 
 from webdyno.judge.later import drift_words, stall_words
 from webdyno.judge.measured import Measured
+from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
 from webdyno.model.format import duration, number, percent
 from webdyno.model.judgement import Finding
 from webdyno.model.quantities import memory_words
 from webdyno.model.run import RunHead
 
+LOG_REMEDY = (
+    "Look in the server's log for what it does then: garbage collection, compaction, rotation of "
+    "logs, a lock. `webdyno why --profile` shows where the time goes."
+)
 
-def _stalls(measured: Measured, _: RunHead) -> Iterator[Finding]:
+
+def _stalls(measured: Measured, head: RunHead) -> Iterator[Finding]:
+    yield from _in_slots(measured, head)
     for look in measured.looks:
         if look.stalls is None:
             continue
@@ -23,8 +30,23 @@ def _stalls(measured: Measured, _: RunHead) -> Iterator[Finding]:
             f"({percent(share.low)} to {percent(share.high)}): {stall_words(look)}, seen in "
             f"{duration(look.looked_s)} without a restart; nothing else on this machine explains "
             "that, so it counts",
-            "Look in the server's log for what it does then: garbage collection, compaction, "
-            "rotation of logs, a lock. webdyno explain --profile shows where the time goes.",
+            LOG_REMEDY,
+        )
+
+
+def _in_slots(measured: Measured, head: RunHead) -> Iterator[Finding]:
+    """Tell of stalls in slots, where no long look tells more of them."""
+    known = {look.arm for look in measured.looks if look.stalls}
+    for arm in head.experiment.arms:
+        stalled = [own_stall_s(slot) for slot in measured.of_arm(arm) if slot.trial is None]
+        if arm in known or not any(stalled):
+            continue
+        yield note(
+            "stalls",
+            arm,
+            f"for {duration(max(stalled))} of a slot next to nothing was answered, though all was "
+            "well before or after; nothing else on this machine explains that, so it counts",
+            LOG_REMEDY,
         )
 
 
