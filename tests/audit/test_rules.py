@@ -106,6 +106,17 @@ def test_few_requests_per_connection() -> None:
     assert finding.what.endswith("5 each")
     assert found(ab(requests=4000, concurrency=200), "few-requests-per-connection") == []
     assert found(ab(requests=5, concurrency=1), "few-requests-per-connection") == []
+    offered = """oha -c 50 -z 30s {}http://x/
+Summary:
+  Success rate: 1.0000
+  Total:        30.0009 secs
+  Requests/sec: 20.0327
+
+Status code distribution:
+  [200] 601 responses
+"""
+    assert found(offered.format(""), "few-requests-per-connection")
+    assert found(offered.format("-q 20 "), "few-requests-per-connection") == []
     (finding,) = found("Then ab -n 1000 -c 200 http://x/ it was.\n", "few-requests-per-connection")
     assert finding.line == 1
 
@@ -164,6 +175,23 @@ def test_an_offered_rate_that_was_missed() -> None:
     sweep = recorded("autobench.csv").replace("4000,4006.0", "4000,2500.0")
     (finding,) = found(sweep, "rate-missed")
     assert (finding.severity, finding.line) == ("note", 9)
+
+
+@pytest.mark.parametrize(
+    ("latencies", "grew"),
+    [
+        ("0.5s, 0.64s, 0.45s, 1.7s, 2.13s, 2.64s", False),  # a few slow answers
+        ("0.1s, 1.3s, 1.3s, 2.5s, 2.6s, 2.7s", True),
+    ],
+)
+def test_slow_answers_are_no_growing_queue(latencies: str, grew: bool) -> None:
+    report = f"""Requests      [total, rate]            200, 19.35
+Duration      [total, attack, wait]    11.97s, 10.34s, 1.64s
+Latencies     [min, mean, 50, 95, 99, max]  {latencies}
+Success       [ratio]                  100.00%
+Status Codes  [code:count]             200:200
+"""
+    assert bool(found(report, "rate-missed")) is grew
 
 
 def test_errors_in_a_sweep() -> None:

@@ -36,6 +36,8 @@ def _few_per_connection(requests: int, connections: int, what: str) -> str | Non
 
 
 def _few(output: Output) -> Iterator[Seen]:
+    if output.demanded_rps:
+        return  # connections that wait for their turn are no start and no end
     if output.requests and output.concurrency:
         what = _few_per_connection(output.requests, output.concurrency, "only")
         if what:

@@ -32,6 +32,10 @@ DROPPED = 0.01
 QUEUE = 0.05
 """Mean lateness as a share of the run from which the queue must have grown all the time."""
 
+GROWN = 0.3
+"""Mean as a share of the longest from which a queue may have grown: lateness that grows from nothing
+makes a half, and more where a tool leaves out the start. A few slow answers make less."""
+
 LINKS_MBIT = (10, 100, 1000, 2500, 10_000, 25_000)
 LINK_FULL = (0.92, 0.955)
 """Share of a link's bits that can be an answer's bytes: 1448 (with timestamps) of 1538 on the
@@ -138,6 +142,8 @@ def _dropped(output: Output) -> Iterator[Seen]:
 def _queue_grew(output: Output) -> Iterator[Seen]:
     mean, took_s = output.mean_ms, output.duration_s
     if output.loop != "open" or mean is None or not took_s:
+        return
+    if output.max_ms is not None and mean < GROWN * output.max_ms:
         return
     if mean / 1000 > QUEUE * took_s:
         what = (
