@@ -33,8 +33,8 @@ QUEUE = 0.05
 """Mean lateness as a share of the run from which the queue must have grown all the time."""
 
 GROWN = 0.3
-"""Mean as a share of the longest from which a queue may have grown: lateness that grows from nothing
-makes a half, and more where a tool leaves out the start. A few slow answers make less."""
+"""Mean as a share of the longest from which a queue may have grown: lateness that grows from
+nothing makes a half, more where a tool leaves out the start, and a few slow answers make less."""
 
 LINKS_MBIT = (10, 100, 1000, 2500, 10_000, 25_000)
 LINK_FULL = (0.92, 0.955)
