@@ -1,6 +1,7 @@
 """What distributions give as the configurations of their servers is measured as it is."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,46 @@ SSLSessionCache shmcb:/run/httpd/sslcache(512000)
 </VirtualHost>
 """,
 }
+RED_HATS_NGINX = {
+    "nginx.conf": """
+user nginx;
+worker_processes auto;
+error_log /var/log/nginx/error.log notice;
+pid /run/nginx.pid;
+events { worker_connections 1024; }
+http {
+    log_format main '$remote_addr - "$request" $status';
+    access_log /var/log/nginx/access.log main;
+    sendfile on;
+    keepalive_timeout 65;
+    include mime.types;
+    include conf.d/*.conf;
+    server {
+        listen 80;
+        listen [::]:80;
+        server_name _;
+        root /usr/share/nginx/html;
+        include default.d/*.conf;
+    }
+}
+""",
+    "mime.types": "types { text/html html; }",
+    "conf.d/php-fpm.conf": "upstream php { server unix:/run/php-fpm/www.sock; }",
+    "default.d/php.conf": "index index.php index.html;",
+}
+FRONTEND = """
+frontend web
+    bind :8080
+    http-request return status 200 content-type text/html string "<p>hello</p>"
+"""
+
+
+def laid(home: Path, files: dict[str, str]) -> str:
+    """Write files into a folder; give the first one's name."""
+    for name, text in files.items():
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_text(text)
+    return next(iter(files))
 
 
 def debians_apache(home: Path) -> str:
@@ -96,12 +137,9 @@ def debians_apache(home: Path) -> str:
     return "apache2/apache2.conf"
 
 
-def red_hats_apache(home: Path) -> str:
-    """Set Red Hat's layout of Apache up in a folder."""
-    for name, text in RED_HATS_APACHE.items():
-        (home / name).parent.mkdir(exist_ok=True)
-        (home / name).write_text(text)
-    return "conf/httpd.conf"
+def haproxy() -> str:
+    """Give Debian's configuration of HAProxy, which has no frontend."""
+    return Path("/etc/haproxy/haproxy.cfg").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -110,6 +148,10 @@ def red_hats_apache(home: Path) -> str:
         ("debians-apache", "http"),
         ("red-hats-apache", "http"),
         ("red-hats-apache", "https"),
+        ("debians-nginx", "http"),
+        ("debians-site-of-nginx", "http"),
+        ("red-hats-nginx", "http"),
+        ("haproxy", "http"),
         ("lighttpd", "http"),
         ("caddy", "http"),
     ],
@@ -120,16 +162,19 @@ def test_what_a_distribution_gives_is_measured(
     home = open_folder
     (home / "public").mkdir()
     (home / "public/index.html").write_text("<p>hello</p>")
-    match server:
-        case "debians-apache":
-            file = debians_apache(home)
-        case "red-hats-apache":
-            file = red_hats_apache(home)
-        case "lighttpd":
-            file = "/etc/lighttpd/lighttpd.conf"
-        case _:
-            file = "/etc/caddy/Caddyfile"
-    words = ("duel", f"conf:{file}", f"conf:{file}", "--root=public", *FEW)
+    files: dict[str, Callable[[], str]] = {
+        "debians-apache": lambda: debians_apache(home),
+        "red-hats-apache": lambda: laid(home, RED_HATS_APACHE),
+        "debians-nginx": lambda: "/etc/nginx/nginx.conf",
+        "debians-site-of-nginx": lambda: "/etc/nginx/sites-available/default",
+        "red-hats-nginx": lambda: laid(home, RED_HATS_NGINX),
+        "haproxy": lambda: laid(home, {"haproxy.cfg": haproxy() + FRONTEND}),
+        "lighttpd": lambda: "/etc/lighttpd/lighttpd.conf",
+        "caddy": lambda: "/etc/caddy/Caddyfile",
+    }
+    file = files[server]()
+    root = () if server == "haproxy" else ("--root=public",)
+    words = ("duel", f"conf:{file}", f"conf:{file}", *root, *FEW)
     run_blocks(1, *words, f"--set=load.protocol={protocol}", folder=home)
     assert statuses(home) == {"200"}
 
