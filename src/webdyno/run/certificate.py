@@ -14,7 +14,7 @@ from webdyno.run.unlike import without_ignored
 from webdyno.stack.ports import NewSocket
 from webdyno.stack.speaking import Conversation, NoAnswer
 
-SHOWN_BYTES = 200
+SHOWN_BYTES = 500
 """How much of a body is kept as text: enough to recognise an error page."""
 
 COMPARED_BYTES = 1 << 16

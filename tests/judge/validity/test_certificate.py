@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from builders import SimulatedArm, answer, run_head, simulated_run
 from webdyno.judge.judgement import judge
 from webdyno.judge.validity import findings
@@ -11,6 +13,9 @@ from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
 from webdyno.model.run import RunHead
 
+FORBIDDEN = """<?xml version="1.0"?>
+<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN"><html><head><title>403 Forbidden</title>
+<style>h1 { color: red }</style></head><p>It&apos;s so<p cla"""
 HEAD = run_head({"nginx": "nginx", "apache": "apache-event"})
 
 
@@ -38,6 +43,19 @@ def test_a_wrong_status_names_arm_path_and_code() -> None:
     assert finding.what == (
         "arm apache answered 404 to /missing.txt, 200 was expected; it says 'Hello, World!'"
     )
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        (FORBIDDEN, """; it says "403 Forbidden It's so\""""),
+        ("<!DOCTYPE html><html><head><script>if (a < b) {", ""),
+        ('{"error": "<none>"}', """; it says '{"error": "<none>"}'"""),
+    ],
+)
+def test_a_wrong_page_is_shown_without_its_markup(page: str, words: str) -> None:
+    (finding,) = found((answered(), answered(status=403, body_start=page)))
+    assert finding.what.endswith(f"200 was expected{words}")
 
 
 def test_no_answer_tells_why() -> None:

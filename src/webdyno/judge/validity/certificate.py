@@ -1,5 +1,7 @@
 """Whether all arms answered the same before the load: different pages can't be compared."""
 
+import html
+import re
 from collections.abc import Iterator, Sequence
 
 from webdyno.judge.measured import Measured
@@ -21,6 +23,7 @@ DIFFERENT = (
     "--ignore '$.items[*].id'."
 )
 
+MARKUP = re.compile(r"<(script|style)\b.*?(</\1>|$)|<[^>]*(>|$)", re.DOTALL | re.IGNORECASE)
 SOURCE = ("<?php", "<?=")
 """How files begin that a server should run, not send."""
 
@@ -315,8 +318,15 @@ def _alike(one: Answer, other: Answer) -> bool:
 
 
 def _begins(answer: Answer) -> str:
-    start = " ".join(answer.body_start.split())
+    start = " ".join(_in_words(answer.body_start).split())
     return f"; it says {start!r:.160}" if start else ""
+
+
+def _in_words(body: str) -> str:
+    """Give a page's words without its markup, and anything else as it is."""
+    if not body.lstrip().startswith("<"):
+        return body
+    return html.unescape(MARKUP.sub(" ", body))
 
 
 def _diff(baseline: str, ours: Answer, arm: str, theirs: Answer) -> str:
