@@ -8,6 +8,7 @@ import pytest
 from webdyno.bench.users import ServerUser
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
+from webdyno.own.moved import Wanted
 from webdyno.own.reading import DEEPEST, MOST_FILES, ConfigFiles
 
 HERE = Origin("a.conf", 3)
@@ -54,6 +55,14 @@ def test_there_are_limits_of_size_number_and_depth(tmp_path: Path) -> None:
         files.text(file, HERE)
     with pytest.raises(Mistake, match="in a circle"):
         ConfigFiles().text(file, HERE, DEEPEST + 1)
+
+
+def test_includes_without_files_are_known_afterwards(tmp_path: Path) -> None:
+    files = ConfigFiles()
+    assert files.included("conf.d/*.conf", [tmp_path], HERE) == []
+    assert files.found_nothing == ["a.conf:3 includes conf.d/*.conf, and there is no such file"]
+    wanted = Wanted(Path("a.conf"), files=files)
+    assert str(wanted.listens_nowhere()).startswith("a.conf listens nowhere for HTTP: a.conf:3 inc")
 
 
 def test_includes_are_looked_for_in_each_folder(tmp_path: Path) -> None:

@@ -88,6 +88,11 @@ class Wanted:
                 f'"{self.protocol}" asks for; give it such a listener, or ask without TLS: '
                 "--set load.protocol=http"
             )
+        if self.files.found_nothing:
+            return Mistake(
+                f"{self.file} listens nowhere for HTTP: {'; '.join(self.files.found_nothing)}. Put "
+                "the files with its servers there, or give the configuration of one of them"
+            )
         return Mistake(
             f"{self.file} listens nowhere for HTTP without TLS, which is what is asked for; give "
             "it such a listener, or ask with TLS: --set load.protocol=https"

@@ -29,6 +29,8 @@ class ConfigFiles:
     """Who has to be allowed to read what is included; None for ourselves."""
     caller: ServerUser | None = None
     """Who has to be allowed to read the file that he named himself."""
+    found_nothing: list[str] = field(default_factory=list, init=False)
+    """Includes with wildcards for which there is no file."""
     _count: int = field(default=0, init=False)
     _bytes: int = field(default=0, init=False)
 
@@ -79,6 +81,7 @@ class ConfigFiles:
             if found:
                 return found
         if parts:
+            self.found_nothing.append(f"{named} includes {pattern}, and there is no such file")
             return []
         looked = " and no ".join(map(str, dict.fromkeys(places)))
         raise Mistake(
