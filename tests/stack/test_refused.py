@@ -37,3 +37,14 @@ def test_origins_are_kept_beside_the_service_and_remedies_follow(tmp_path: Path)
     assert "/etc/hosts" in fourth
     (tmp_path / ORIGINS).write_text("{")
     assert "nginx.conf:2" in refused(said, tmp_path, Path("/run/x"), "nginx, version 1")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "AH00526: Syntax error\nDocumentRoot '/app' is not a directory, or is not readable",
+        "(configfile.c.2593) server.document-root is not set",
+    ],
+)
+def test_a_missing_document_root_can_be_named(said: str, tmp_path: Path) -> None:
+    assert "--root DIR" in refused(said, tmp_path, Path("/run/x"), "a server")

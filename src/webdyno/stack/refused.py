@@ -12,6 +12,7 @@ UNKNOWN_WORDS = (
     r"unknown (option|parameter)|Cannot load"
 )
 UNKNOWN_NAMES = r"host not found|could not resolve|DNS lookup failure"
+NO_ROOT = r"DocumentRoot '.*' is not a directory|document-root is not set"
 NOTHING_MORE = re.compile(
     r"configuration file \S+ test failed|Error\(s\) found in|errors found in configuration|"
     r"haproxy version is|path to executable is"
@@ -22,6 +23,7 @@ REMEDIES = {
     "the module, take the line out, or measure the image that has it (image:NAME)",
     UNKNOWN_NAMES: "each name has to be known on this machine: add it to /etc/hosts, or measure it "
     "together with the containers it names (image:compose.yaml#SERVICE)",
+    NO_ROOT: "name a folder with pages by --root DIR",
 }
 """By what is said: what to do."""
 
