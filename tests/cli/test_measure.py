@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from webdyno.cli import measure
+from webdyno.cli.duel import AskedFlags, arranged
+from webdyno.cli.experiment_flags import ExperimentFlags, TrafficFlags
 from webdyno.cli.flags import RunFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
@@ -37,3 +39,14 @@ def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPat
     with pytest.raises(Mistake, match="nobody agreed, yes=False"):
         measure.measure("name", experiment, catalogue, None, RunFlags())
     assert asked == [{"nginx", "lighttpd", "nginx-phpfpm", "caddy"}, {"static", "hello-php"}]
+
+
+def test_the_question_of_a_duel_names_what_asks() -> None:
+    traffic = TrafficFlags(curl=["curl http://127.0.0.1/hello.txt"])
+    asked = AskedFlags(flags=ExperimentFlags(traffic=traffic))
+    _, experiment, _ = arranged(["nginx", "apache-event"], asked, RunFlags())
+    assert (
+        experiment.question == "How does apache-event compare with nginx at what --curl asks for?"
+    )
+    _, experiment, _ = arranged(["nginx", "apache-event"], AskedFlags(), RunFlags())
+    assert experiment.question.endswith("at /hello.txt of static?")

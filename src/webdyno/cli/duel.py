@@ -119,7 +119,9 @@ def arranged(
             f"none of {', '.join(systems)} is one"
         )
     served = catalogue.site(site) if site else common_site(catalogue, *systems)
-    spoken = _experiment(served, arms, path, names or arm_names(systems), own.load)
+    spoken = _experiment(
+        served, arms, path, names or arm_names(systems), own.load, flags.traffic.words
+    )
     spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
     of_revisions = any(map(is_revision, systems))
     project = Project.around((own.dir or Path.cwd()).absolute()) if of_revisions else None
@@ -135,9 +137,12 @@ def _experiment(
     path: str | None,
     names: Sequence[str],
     load: Mapping[str, object],
+    traffic: str,
 ) -> CommandLine:
     of_site = f"{path or served.ready_path} of {served.name}"
     where = f" at {of_site if served.paths else path}" if served.paths or path else ""
+    if traffic:
+        where = f" at what {traffic} asks for"
     flags: dict[KeyPath, str] = {("site",): f"--site {served.name}"}
     load = {**load, **({"paths": [path]} if path else {})}
     if "headers" in load:

@@ -112,22 +112,26 @@ class TrafficFlags:
         """Whether there are any."""
         return bool(self.curl or self.har or self.requests)
 
+    @property
+    def words(self) -> str:
+        """The flags as they were given, but for curl's commands."""
+        flags = {"--curl": bool(self.curl), f"--har {self.har}": self.har is not None}
+        flags[f"--requests {self.requests}"] = self.requests is not None
+        return " ".join(flag for flag, is_given in flags.items() if is_given)
+
     def overrides(self) -> list[Override]:
         """Give the requests as a setting of the experiment."""
         if not self.given:
             return []
         entries = [read_curl(command) for command in self.curl]
-        flags = ["--curl"] if self.curl else []
         beside: list[Override] = []
         if self.har is not None:
             recorded, told = read_har(self.har)
             entries += recorded
-            flags.append(f"--har {self.har}")
             if told:
                 tell(told)
         if self.requests is not None:
             flag = f"--requests {self.requests}"
-            flags.append(flag)
             if self.requests.suffix == ".toml":
                 traffic = read_workload_file(self.requests)
                 entries += traffic["requests"]
@@ -139,7 +143,7 @@ class TrafficFlags:
                 f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
                 "place, filled from the environment, keeps it out"
             )
-        return [Override(("requests",), entries, " ".join(flags)), *beside]
+        return [Override(("requests",), entries, self.words), *beside]
 
 
 def _beside_requests(traffic: dict[str, Any], flag: str) -> list[Override]:
