@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, RootModel
 
 from webdyno.definitions.near import nearest
+from webdyno.definitions.refusal import build
 from webdyno.model.mistake import Mistake
 from webdyno.own.compose_file import (
     SEVERAL,
@@ -74,8 +75,11 @@ class _ServiceForm(BaseModel):
     init: bool = False
 
 
+class _OptionsForm(RootModel[dict[str, Several]]):
+    """Those that are passed on."""
+
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_OPTION: TypeAdapter[dict[str, Several]] = TypeAdapter(dict[str, Several])
 
 
 @dataclass(frozen=True)
@@ -176,14 +180,10 @@ def _rights(services: Mapping[str, Any], folder: Path) -> Iterator[str]:
 
 
 def _check(service: Mapping[str, Any], where: str) -> None:
-    try:
-        _ServiceForm.model_validate(service)
-        for key in service.keys() & OPTIONS:
-            _OPTION.validate_python({key: service[key]})
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = next((it for it in first["loc"] if isinstance(it, str)), "")
-        raise Mistake(f"{where}.{key}: {first['msg']}") from None
+    form = dict(service)
+    build(_ServiceForm, form, lambda _: where)
+    options = {key: form[key] for key in OPTIONS if key in form}
+    build(_OptionsForm, options, lambda _: where)
 
 
 def _asked(services: Mapping[str, Any], wanted: str, where: str) -> str:
