@@ -9,6 +9,7 @@ from webdyno.stack.ready import (
     FirstRequest,
     Starting,
     wait_for_answer,
+    why_silent,
 )
 
 LONG_S = 60.0
@@ -97,3 +98,13 @@ def test_a_server_that_listens_elsewhere_is_not_waited_for() -> None:
 def test_an_address_of_ipv6_is_written_in_brackets() -> None:
     assert Address("::1", 9100, None, 0).netloc == "[::1]:9100"
     assert Address("::1", 9100, None, 0).text == "[::1]:9100"
+
+
+def test_why_there_is_no_answer_is_known_where_somebody_listens() -> None:
+    request = FirstRequest("/", lambda *_: True)
+    with serving(saying(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")) as port:
+        why = why_silent(Address("127.0.0.1", port, None, 0), request)
+    assert "another protocol (101)" in why
+    assert why_silent(Address("127.0.0.1", 9, None, 0), request) == ""
+    with serving(saying(HELLO)) as port:
+        assert why_silent(Address("127.0.0.1", port, None, 0), request) == ""

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from webdyno.model.service import BAD_REQUEST
 from webdyno.stack.ports import NewSocket, tcp
-from webdyno.stack.speaking import Conversation, NoAnswer
+from webdyno.stack.speaking import Conversation, NoAnswer, Said
 
 POLL_S = 0.005
 START_WITHIN_S = 20.0
@@ -159,6 +159,17 @@ def spoken_instead(
     return None
 
 
+def why_silent(
+    address: Address, request: FirstRequest, new_socket: NewSocket = socket.socket
+) -> str:
+    """Ask once more; give what is wrong with the answer, nothing where nobody listens."""
+    try:
+        _said(address, request, new_socket)
+    except NoAnswer as none:
+        return str(none) if none.connected else ""
+    return ""
+
+
 def connect(
     address: Address, new_socket: NewSocket = socket.socket, within_s: float = ANSWER_WITHIN_S
 ) -> socket.socket:
@@ -209,12 +220,15 @@ def _ask(address: Address, request: FirstRequest, new_socket: NewSocket) -> _Ans
             connect(address).close()  # whoever is behind it is who should be
         except OSError:
             return None
+    try:
+        said = _said(address, request, new_socket)
+    except NoAnswer as none:
+        return _Answer(time.monotonic()) if none.refused else None
+    return _Answer(time.monotonic(), said.status, said.body)
+
+
+def _said(address: Address, request: FirstRequest, new_socket: NewSocket) -> Said:
     with Conversation(
         address.netloc, address.protocol, ANSWER_WITHIN_S, new_socket
     ) as conversation:
-        try:
-            headers = {**address.headers, **request.headers}
-            said = conversation.ask("GET", request.path, headers)
-        except NoAnswer as none:
-            return _Answer(time.monotonic()) if none.refused else None
-        return _Answer(time.monotonic(), said.status, said.body)
+        return conversation.ask("GET", request.path, {**address.headers, **request.headers})

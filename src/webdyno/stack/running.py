@@ -33,6 +33,7 @@ from webdyno.stack.ready import (
     Starting,
     spoken_instead,
     wait_for_answer,
+    why_silent,
 )
 from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService, StackDied
@@ -182,7 +183,9 @@ class RunningStack:
         where = f"{self.url}{request.path}"
         if answered is None:
             late = f"has not answered {where} in time"
-            if self.stack.runs_already:
+            if why := why_silent(front.address, request, self._bench.client_socket):
+                late = f"{late}: {why}"
+            elif self.stack.runs_already:
                 late = f"doesn't answer {where}: start it first, or give another port"
             raise front.died((front.elsewhere() if own else None) or late)
         if answered.status is None:

@@ -44,9 +44,10 @@ SOCKET_PATH = "%2F"
 class NoAnswer(Exception):  # noqa: N818 (it becomes a line of the certificate)
     """There was no answer that can be understood; the message says why."""
 
-    def __init__(self, why: str, *, refused: bool = False) -> None:
-        """Say why; `refused`: it had accepted the connection and ended it without an answer."""
+    def __init__(self, why: str, *, connected: bool = False, refused: bool = False) -> None:
+        """Say why; whether it had accepted the connection, and ended it without an answer."""
         super().__init__(why)
+        self.connected = connected
         self.refused = refused
 
 
@@ -112,7 +113,7 @@ class Conversation:
         except (OSError, http.client.HTTPException, ProtocolError, TooMuch, ValueError) as error:
             self.close()
             refused = self._is_connected and not isinstance(error, TimeoutError | TooMuch)
-            raise NoAnswer(_words(error), refused=refused) from None
+            raise NoAnswer(_words(error), connected=self._is_connected, refused=refused) from None
 
     @property
     def _is_unix(self) -> bool:
