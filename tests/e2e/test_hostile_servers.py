@@ -1,0 +1,138 @@
+"""Servers that answer without end, or hardly, and disks that are full: each one clear message."""
+
+import itertools
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import FEW, WEBDYNO, environment, left_behind, scratch, webdyno
+from manners import HELLO, Manners, saying, serving
+
+OK = b"HTTP/1.1 200 OK\r\n"
+HINT = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
+
+
+def endless(connection: socket.socket) -> None:
+    """Answer with a body that has no end."""
+    connection.recv(65_536)
+    connection.sendall(OK + b"\r\n")
+    while True:
+        connection.sendall(bytes(2**20))
+
+
+def many_headers(connection: socket.socket) -> None:
+    """Answer with headers that have no end."""
+    connection.recv(65_536)
+    connection.sendall(OK)
+    for number in itertools.count():
+        connection.sendall(b"X-%d: %s\r\n" % (number, b"a" * 1000))
+
+
+def trickled(connection: socket.socket) -> None:
+    """Answer with a byte at a time."""
+    connection.recv(65_536)
+    connection.sendall(OK + b"Content-Length: 99999\r\n\r\n")
+    while True:
+        connection.sendall(b"1")
+        time.sleep(0.05)
+
+
+def only_hints(connection: socket.socket) -> None:
+    """Answer with hints of an answer, and never with one."""
+    connection.recv(65_536)
+    while True:
+        connection.sendall(HINT)
+
+
+HOSTILE: dict[str, tuple[Manners, str]] = {
+    "endless": (endless, "in time: "),
+    "many-headers": (many_headers, "without an answer"),
+    "trickled": (trickled, "complete within"),
+    "only-hints": (only_hints, "in time: "),
+    "another-protocol": (saying(b"HTTP/1.1 101 Switching Protocols\r\n\r\n"), "without an answer"),
+    "huge": (saying(OK + b"Content-Length: 99999999999999999999999\r\n\r\nx"), "complete within"),
+    "huge-chunk": (
+        saying(OK + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffffff\r\nx"),
+        "complete within",
+    ),
+    "bytes": (saying(b"\0\xff" * 5000), "complete within"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_server_is_told_and_not_waited_for(name: str, open_folder: Path) -> None:
+    manners, says = HOSTILE[name]
+    with serving(manners) as port, serving(saying(HELLO)) as other:
+        arms = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
+        done = webdyno("duel", *arms, "--yes", "--out=out", *FEW, folder=open_folder)
+    assert done.returncode == 3, done
+    (message,) = [line for line in done.stderr.splitlines() if line.startswith("webdyno: ")]
+    assert f"127.0.0.1:{port}" in message
+    assert says in message
+    assert "Traceback" not in done.stderr
+    assert "defect" not in done.stderr
+
+
+def test_a_server_with_early_hints_is_measured(open_folder: Path) -> None:
+    with serving(saying(HINT + HELLO)) as port, serving(saying(HELLO)) as other:
+        arms = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
+        done = webdyno("duel", *arms, "--yes", "--out=out", *FEW, folder=open_folder)
+    assert (open_folder / "out/slots.jsonl").stat().st_size
+    assert "103" not in done.stderr
+    assert "webdyno: " not in done.stderr
+
+
+DEEP = """
+import glob, http.server, os, sys
+places = [it for it in glob.glob(sys.argv[2] + "/webdyno-*/live/*/*") if os.path.isdir(it)]
+for place in [it for it in places if os.access(it, os.W_OK) and not os.listdir(it)]:
+    print("deep", flush=True)
+    fd = os.open(place, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=fd)
+        fd, old = os.open("d", os.O_RDONLY, dir_fd=fd), fd
+        os.close(old)
+http.server.test(http.server.SimpleHTTPRequestHandler, port=int(sys.argv[1]), bind="127.0.0.1")
+"""
+
+
+def test_folders_of_a_server_that_are_very_deep_are_removed(open_folder: Path) -> None:
+    (open_folder / "deep.py").write_text(DEEP)
+    arm = f"cmd:{sys.executable} {open_folder}/deep.py $PORT {scratch(open_folder)}"
+    done = webdyno("duel", arm, "nginx", "--yes", "--out=out", *FEW, folder=open_folder)
+    assert "Traceback" not in done.stderr
+    assert "defect" not in done.stderr
+    assert any(
+        "deep" in log.read_text(errors="replace") for log in open_folder.glob("out/**/*.log")
+    )
+    assert not list(scratch(open_folder).glob("webdyno-*/live/*"))
+    assert left_behind(open_folder) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_full_disk_ends_a_run_with_one_message(open_folder: Path) -> None:
+    small = open_folder / "small"
+    small.mkdir()
+    with serving(saying(HELLO)) as one, serving(saying(HELLO)) as other:
+        arms = [f"url:http://127.0.0.1:{port}" for port in (one, other)]
+        words = ["duel", *arms, "--yes", "--out", "small/out", "--no-report", *FEW]
+        mounted = 'mount -t tmpfs -o size=48k tmpfs small && exec "$@"'
+        done = subprocess.run(
+            ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", mounted, "sh", WEBDYNO, *words],
+            cwd=open_folder,
+            env=environment(open_folder),
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        )
+    assert done.returncode == 3, done
+    (message,) = [line for line in done.stderr.splitlines() if line.startswith("webdyno: ")]
+    assert "No space left" in message
+    assert "small" in message
