@@ -1,9 +1,10 @@
 """Runs webdyno in this process, up to where something would be started, and watches over it."""
 
 import io
+import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +17,37 @@ from webdyno.definitions import catalogue
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.model.experiment import Experiment
 
-HANGS_AFTER_S = 60
-"""Far beyond what any case takes, on a machine that others use as well."""
+BUSY_S, HANGS_AFTER_S = 20, 120
+"""CPU time, and time by the clock, that no case takes; other programs use the machine as well."""
+DEFECT = "this is a defect of webdyno"
+"""How an exception is reported that nobody foresaw."""
 
 
-class Accepted(Exception):  # noqa: N818 (what would have been started was accepted)
+def seeds() -> range:
+    """Give the seeds of this sweep: WEBDYNO_FUZZ_SEED is one of them, or the first and last."""
+    first, _, last = os.environ.get("WEBDYNO_FUZZ_SEED", "1").partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def sweep(quick: int, whole: int) -> pytest.MarkDecorator:
+    """Give a test its `seed` and its `cases`: a quick share, and a `long` one with the others."""
+    shares = {"quick": range(quick), "long": range(quick, whole)}
+    return pytest.mark.parametrize(
+        ("seed", "cases"),
+        [
+            pytest.param(
+                seed,
+                cases,
+                id=f"{share}-{seed}",
+                marks=[pytest.mark.long] if share == "long" else [],
+            )
+            for seed in seeds()
+            for share, cases in shares.items()
+        ],
+    )
+
+
+class Accepted(BaseException):
     """Everything was read and checked; servers and load would start now."""
 
 
@@ -100,18 +127,35 @@ def no_hang() -> Iterator[None]:
     def give_up(*_: object) -> None:
         raise Hangs
 
-    before: Any = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(HANGS_AFTER_S)
+    clocks = {
+        signal.SIGALRM: (signal.ITIMER_REAL, HANGS_AFTER_S),
+        signal.SIGPROF: (signal.ITIMER_PROF, BUSY_S),
+    }
+    before: dict[signal.Signals, Any] = {it: signal.signal(it, give_up) for it in clocks}
+    for clock, seconds in clocks.values():
+        signal.setitimer(clock, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for which, (clock, _) in clocks.items():
+            signal.setitimer(clock, 0)
+            signal.signal(which, before[which])
 
 
-def each_case(seed: int, cases: int, one: Callable[[int], None]) -> None:
+def check_end(said: Said) -> None:
+    """What holds of every end: a known exit code, a message for people if it is a mistake."""
+    assert said.code in set(Exit), said
+    assert "Traceback" not in said.printed, said
+    assert DEFECT not in said.printed, said
+    if said.code in {Exit.MISTAKE, Exit.FAILED}:
+        assert "webdyno: " in said.printed or "Error" in said.printed, said
+    for words in ("Input should", "value_error", "<class", "pydantic", "object at 0x"):
+        assert words not in said.printed, said
+
+
+def each_case(seed: int, cases: Iterable[int], one: Callable[[int], None]) -> None:
     """Run cases; one that fails is named with the seed that makes it again."""
-    for case in range(cases):
+    for case in cases:
         try:
             one(case)
         except (Exception, Hangs) as error:  # noqa: BLE001 (any is a finding)

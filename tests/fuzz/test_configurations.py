@@ -1,6 +1,5 @@
 """Damaged configurations of nginx and HAProxy: moved or refused, and what is moved stays here."""
 
-import os
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -9,14 +8,11 @@ from random import Random
 import jinja2
 import pytest
 
-from fuzz.driver import each_case, no_hang
+from fuzz.driver import each_case, no_hang, sweep
 from fuzz.moving import HERE, damaged, moved
 from webdyno.model.origin import ORIGINS, Origins
 from webdyno.own.kind import OwnKeys
 
-SEED = int(os.environ.get("WEBDYNO_FUZZ_SEED", "1"))
-CASES = 150
-"""Of each server."""
 NGINX = """
 user nginx;
 load_module modules/x.so;
@@ -101,13 +97,20 @@ PIECES = [
 ]
 
 
+@sweep(quick=25, whole=150)
 @pytest.mark.parametrize(
     ("server", "name", "text"),
     [("nginx", "nginx.conf", NGINX), ("haproxy", "haproxy.cfg", HAPROXY)],
     ids=["nginx", "haproxy"],
 )
 def test_a_damaged_configuration_is_moved_or_refused(
-    open_folder: Path, monkeypatch: pytest.MonkeyPatch, server: str, name: str, text: str
+    open_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    server: str,
+    name: str,
+    text: str,
+    seed: int,
+    cases: range,
 ) -> None:
     monkeypatch.setattr("webdyno.own.names._addresses", lambda _: ["127.0.0.1"])
     (open_folder / "mime.types").write_text("types { text/html html; }")
@@ -115,7 +118,7 @@ def test_a_damaged_configuration_is_moved_or_refused(
 
     def check(case: int) -> None:
         nonlocal accepted
-        random = Random(SEED * 1_000_003 + case)
+        random = Random(seed * 1_000_003 + case)
         (open_folder / name).write_text(damaged(random, text, PIECES, 3), encoding="utf-8")
         (open_folder / "part.conf").write_text(
             damaged(random, "add_header X y;\n", PIECES, 3), encoding="utf-8"
@@ -129,8 +132,8 @@ def test_a_damaged_configuration_is_moved_or_refused(
             text_there = jinja2.Template(files[name]).render(there)
             stays_here(server, text_there, Origins.model_validate_json(files[ORIGINS]))
 
-    each_case(SEED, CASES, check)
-    assert accepted > CASES / 10
+    each_case(seed, cases, check)
+    assert accepted > len(cases) / 10
 
 
 def stays_here(server: str, text: str, origins: Origins) -> None:

@@ -1,12 +1,11 @@
 """Damaged logs and HAR files: each is read or refused, and every line of it is counted."""
 
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from fuzz.driver import each_case, no_hang
+from fuzz.driver import each_case, no_hang, sweep
 from webdyno.model.mistake import Mistake
 from webdyno.workload import Manner, Privacy, Wanted, read_logs, traffic_of
 from workload.test_formats import (
@@ -23,8 +22,6 @@ from workload.test_formats import (
     TRAEFIK,
 )
 
-SEED = int(os.environ.get("WEBDYNO_FUZZ_SEED", "1"))
-CASES = 500
 LINES = [
     *(COMBINED, f"{COMBINED} {MAIN_EXT}", HAPROXY, ALB, ENVOY, ISTIO, IIS, CLOUDFRONT_FIELDS),
     *(CLOUDFRONT.format("Hit"), json.dumps(CADDY), json.dumps(TRAEFIK)),
@@ -65,9 +62,10 @@ def damaged(random: Random, content: bytes) -> bytes:
     return content
 
 
-def test_damaged_logs_are_read_or_refused(tmp_path: Path) -> None:
+@sweep(quick=60, whole=500)
+def test_damaged_logs_are_read_or_refused(tmp_path: Path, seed: int, cases: range) -> None:
     def one(case: int) -> None:
-        random = Random(f"{SEED}-{case}")
+        random = Random(f"{seed}-{case}")
         if case % 4 == 0:
             content = json.dumps(HAR).encode()
         else:
@@ -84,7 +82,7 @@ def test_damaged_logs_are_read_or_refused(tmp_path: Path) -> None:
                 assert len(log) + left_out <= log.lines
                 assert len(log) + left_out >= log.lines - not_counted(path)
 
-    each_case(SEED, CASES, one)
+    each_case(seed, cases, one)
 
 
 def not_counted(path: Path) -> int:

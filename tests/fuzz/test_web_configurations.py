@@ -1,7 +1,6 @@
 """Damaged configurations of Apache, Caddy and lighttpd: refused, or moved and all stays here."""
 
 import json
-import os
 import re
 from pathlib import Path
 from random import Random
@@ -9,11 +8,10 @@ from random import Random
 import jinja2
 import pytest
 
-from fuzz.driver import each_case, no_hang
+from fuzz.driver import each_case, no_hang, sweep
 from fuzz.moving import HERE, damaged, moved
 from webdyno.own.kind import OwnKeys
 
-SEED = int(os.environ.get("WEBDYNO_FUZZ_SEED", "1"))
 APACHE = """
 Define PORT 8080
 ServerRoot "/usr/local/apache2"
@@ -109,8 +107,6 @@ fastcgi.server = ( ".php" => (( "bin-path" => "/usr/bin/php-cgi", "socket" => "/
 """
 PARTS = {"apache": "Timeout 5\n", "caddy": "encode gzip\n", "lighttpd": 'server.tag = "a#b"\n'}
 TEXTS = {"apache": APACHE, "caddy": CADDY, "lighttpd": LIGHTTPD}
-CASES = {"apache": 200, "caddy": 50, "lighttpd": 50}
-"""Caddy and lighttpd read theirs themselves, which takes a process each."""
 PIECES = [
     *("{", "}", "(", ")", "\n", "\r\n", " ", '"', "'", "\\", "\\\n", "#", "$", "${", "${A}", "\0"),
     *(
@@ -162,13 +158,16 @@ PIECES = [
 ]
 
 
+@sweep(quick=10, whole=80)
 @pytest.mark.parametrize("server", TEXTS)
-def test_a_damaged_configuration_is_moved_or_refused(open_folder: Path, server: str) -> None:
+def test_a_damaged_configuration_is_moved_or_refused(
+    open_folder: Path, server: str, seed: int, cases: range
+) -> None:
     accepted = 0
 
     def check(case: int) -> None:
         nonlocal accepted
-        random = Random(SEED * 1_000_003 + case)
+        random = Random(seed * 1_000_003 + case)
         mine, part = damaged(random, TEXTS[server], PIECES, 2), PARTS[server]
         (open_folder / "mine.conf").write_text(mine, encoding="utf-8")
         part = part if random.randrange(4) else damaged(random, part, PIECES, 2)
@@ -186,8 +185,8 @@ def test_a_damaged_configuration_is_moved_or_refused(open_folder: Path, server: 
         there = {"port": "18000", "folder": "/run-of-mine"}
         stays_here(server, jinja2.Template(files[name]).render(server=there, needs={}))
 
-    each_case(SEED, CASES[server], check)
-    assert accepted > CASES[server] / 20
+    each_case(seed, cases, check)
+    assert accepted > len(cases) / 20
 
 
 def stays_here(server: str, text: str) -> None:
