@@ -40,3 +40,9 @@ def test_a_limit_that_refuses_requests_is_found_in_the_log(tmp_path: Path) -> No
     assert refusal_in(tmp_path) == said
     (tmp_path / "web.log").write_text(WHY)
     assert refusal_in(tmp_path) == ""
+
+
+def test_errors_of_caddy_differ_in_their_names_alone() -> None:
+    error = '{{"ts":17.{}1,"msg":"no such host","status":502,"err_id":"{}"}}'
+    shown = folded([error.format(1, "gtwi1g2ir"), error.format(22, "qzyuqdhqr")])
+    assert shown == [f"{error.format(1, 'gtwi1g2ir')} (and 1 more like it)"]

@@ -11,8 +11,8 @@ SHOWN_LINES, FIRST_LINES = 15, 3
 MOST_LETTERS = 400
 LIMITING = re.compile(r"limiting (requests|connections)\b")
 """What limit_req and limit_conn write."""
-UNLIKE = re.compile(r"0x[0-9a-fA-F]+|[0-9]+")
-"""What differs in lines that say the same: times and numbers."""
+UNLIKE = re.compile(r'(?<="err_id":")\w+|0x[0-9a-fA-F]+|[0-9]+')
+"""What differs in lines that say the same: times, numbers, and Caddy's names of errors."""
 
 
 def shown_lines(log: Path) -> list[str]:
