@@ -1,6 +1,7 @@
 """From a log to a load that `run` and `duel` take."""
 
 import io
+import re
 import tomllib
 from pathlib import Path
 
@@ -173,6 +174,18 @@ def test_notes_on_the_log_and_several_files_reach_the_terminal(
     out, err = capfd.readouterr()
     assert "requests     30 in" in out
     assert "note: all 30 requests come from one address" in err
+
+
+def test_a_load_of_few_requests_names_the_speed_of_more(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log, load = tmp_path / "a.log", tmp_path / "t.toml"
+    log.write_text("".join(line(time_s=BEGIN_S + 10 * each) for each in range(31)))
+    assert webdyno("workload", log, "-o", load) == 0
+    (proposed,) = re.findall(r"--speed (\d+) asks for 100", capfd.readouterr().err)
+    assert webdyno("workload", log, "-o", load, "--force", "--speed", proposed) == 0
+    assert "--speed" not in capfd.readouterr().err
+    assert 95 < tomllib.loads(load.read_text())["load"]["rate_per_s"] < 105
 
 
 def test_standard_input_is_a_log_and_an_unknown_flag_is_none(

@@ -18,6 +18,8 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.workload import Pages, Workload
 
 SLOWEST, FASTEST = 1e-6, 1e6
+FEW_RPS, ENOUGH_RPS = 10.0, 100.0
+"""Below the first many slots of a run have no request; the second is proposed."""
 
 
 def workload(
@@ -160,6 +162,8 @@ def workload(
     _print(traffic.workload)
     for note in read.notes:
         tell(f"note: {note}")
+    if loop == "open":
+        _tell_few(traffic.workload.arrivals.rate_per_s, speed)
     duel = command("duel", "A", "B", *served, "--requests", str(output))
     tell(f"{output} has the load: {duel}")
     if traffic.workload.pages:
@@ -206,6 +210,15 @@ def _moment(flag: str, given: str | None, unless: float) -> float:
         raise Mistake(
             f"{flag} {given}: is no time such as 2026-11-22T18:00 or 2026-11-22T18:00+01:00"
         ) from None
+
+
+def _tell_few(rate_rps: float, speed: float) -> None:
+    """Say how a run gets enough requests where the load has too few."""
+    if 0 < rate_rps * speed < FEW_RPS and (enough := ENOUGH_RPS / rate_rps) <= FASTEST:
+        tell(
+            f"note: the load asks for {text.significant(rate_rps * speed)} requests a second, too "
+            f"few for a run of minutes. --speed {enough:.0f} asks for {ENOUGH_RPS:.0f}"
+        )
 
 
 def _print(found: Workload) -> None:
