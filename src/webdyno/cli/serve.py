@@ -1,7 +1,9 @@
 """`webdyno serve`: the runs of a folder as a local page."""
 
+import os
 import socket
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_urlsafe
@@ -17,6 +19,8 @@ from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake, Trouble
 
 HIGHEST_PORT = 65_535
+ANSWERED_WITHIN_S = 3
+"""So long answers are waited for when it is to end."""
 
 
 def serve(
@@ -56,17 +60,32 @@ def serve(
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(("127.0.0.1", port))
+            listening.listen()  # who reads the address may ask at once
         except OSError as error:
             raise Trouble(f"--port {port}: can't be listened on: {error.strerror}") from None
         port = listening.getsockname()[1]
         app = make_app(runs, Catalogue.load(catalog), starter, token, port, _defect)
         plain_console().print(f"http://127.0.0.1:{port}/{token}/", soft_wrap=True)
-        config = uvicorn.Config(app, log_level="warning", http=ImpatientProtocol, ws="none")
+        config = uvicorn.Config(
+            app,
+            log_level="critical",
+            http=ImpatientProtocol,
+            ws="none",
+            timeout_graceful_shutdown=ANSWERED_WITHIN_S,
+        )
         try:
             uvicorn.Server(config).run(sockets=[listening])
         finally:
             starter.end()
+            _leave_threads()
     return Exit.OK
+
+
+def _leave_threads() -> None:
+    """End at once where a thread still judges a run: Python would wait for it, however long."""
+    if any(it is not threading.main_thread() and not it.daemon for it in threading.enumerate()):
+        sys.stdout.flush()
+        os._exit(Exit.INTERRUPTED)
 
 
 def _defect(error: Exception) -> str:
