@@ -161,6 +161,10 @@ TWO = '[arms.a]\nstack = "nginx"\n[arms.b]\nstack = "nginx"\n'
         (HEAD + "factors = 5\n" + TWO, "factors should be a table, not 5"),
         ("x = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         ("x = " + "{a=" * 5000 + "1" + "}" * 5000, "nested too deeply"),
+        (
+            HEAD + "".join(f'[arms.a{it}]\nstack = "nginx"\n' for it in range(101)),
+            "an experiment has 100 arms at most, and this one 101",
+        ),
         ("arms = 5\n" + HEAD, "arms should be a table, not 5"),
         ("x = '" + "y" * 5_000_000 + "'", "no file of settings"),
     ],

@@ -1,5 +1,6 @@
 """What differs in the files that two arms' servers were started with."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,11 @@ def test_a_long_difference_is_cut() -> None:
     (found,) = between("a", {"f": "a\n" * 3_000}, "b", {"f": "b\n" * 3_000})
     assert found.diff.endswith("…")
     assert found.diff.count("\n") <= 400
+
+
+@pytest.mark.timeout(60)
+def test_blocks_that_are_not_there_are_not_looked_for(folder: Path) -> None:
+    point = runs.seen(runs.decided()).points[0]
+    late = {"block": 10**12}
+    records = [it.model_copy(update=late) if it.block else it for it in point.records]
+    assert files_of(folder, replace(point, records=records), "nginx") == {}

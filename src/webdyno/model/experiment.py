@@ -97,6 +97,7 @@ GeneratorName = str
 """Name of a program that makes load: webdyno's own, or an instrument of older studies."""
 
 OWN_GENERATOR = "loadgen"
+MOST_ARMS = 100
 TOO_FEW = (
     "an experiment compares arms and needs two at least, [arms.A] and [arms.B], the first one "
     "being the baseline; `webdyno up`, `webdyno load` and `webdyno capacity` look at one alone"
@@ -106,9 +107,11 @@ Level = KnobValue | list[str]
 """One value of a factor; a list where the setting is one, such as `load.paths`."""
 
 
-def _one_at_least(arms: dict[str, Arm]) -> dict[str, Arm]:
+def _fit_to_compare(arms: dict[str, Arm]) -> dict[str, Arm]:
     if not arms:
         raise ValueError(TOO_FEW)
+    if len(arms) > MOST_ARMS:
+        raise ValueError(f"an experiment has {MOST_ARMS} arms at most, and this one {len(arms):,}")
     return arms
 
 
@@ -166,7 +169,7 @@ class Experiment(Model):
     """Where it runs."""
     state: State = State()
     """What puts everything back between blocks."""
-    arms: Annotated[dict[Name, Arm], AfterValidator(_one_at_least)]
+    arms: Annotated[dict[Name, Arm], AfterValidator(_fit_to_compare)]
     """By name, in the order in which they are shown; the first one is the baseline."""
     factors: Annotated[
         dict[str, Annotated[list[Level], Field(min_length=1, max_length=MOST_POINTS)]],

@@ -57,8 +57,7 @@ def _pairs(experiment: Experiment) -> Iterator[tuple[str, str]]:
 
 def files_of(folder: Path, point: PointView, arm: str) -> dict[str, str]:
     """Give an arm's files by `role/file`, as of the last block that it was started in."""
-    last = max((it.block for it in point.records if it.block), default=0)
-    for block in range(last, 0, -1):
+    for block in sorted({it.block for it in point.records if it.block}, reverse=True):
         root = block_path(folder, point.number, block) / arm_folder(arm)
         if root.is_dir():
             return dict(_readable(root))
