@@ -1,6 +1,7 @@
 """Asks a server by hand: HTTP/1.1 and HTTP/2, with and without TLS."""
 
 import http.client
+import io
 import re
 import socket
 import ssl
@@ -224,12 +225,12 @@ def _final_response(wire: Wire, method: str) -> http.client.HTTPResponse:
 
 def _body(response: http.client.HTTPResponse) -> bytes:
     """Read a body piece by piece: who trusts its length makes room for what never comes."""
-    pieces = []
+    body = io.BytesIO()  # hands out what it holds without a copy
     while piece := response.read(READ_BYTES):
-        pieces.append(piece)
+        body.write(piece)
     if response.length:  # what is still missing
         raise http.client.IncompleteRead(b"", response.length)
-    return b"".join(pieces)
+    return body.getvalue()
 
 
 class _Stream:
@@ -239,7 +240,7 @@ class _Stream:
         self._wire = connection
         self._http2 = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
         self._headers: list[tuple[str, str]] = []
-        self._body = b""
+        self._body = io.BytesIO()
         self._ended = False
 
     def ask(self, head: list[tuple[str, str]], body: bytes | None) -> Said:
@@ -258,7 +259,7 @@ class _Stream:
         headers = [(name, value) for name, value in self._headers if not name.startswith(":")]
         status = int(fields.get(":status", "0"))
         length = _head_bytes([f":status: {status}"], headers)
-        return Said(status, "HTTP/2", headers, self._body, length)
+        return Said(status, "HTTP/2", headers, self._body.getvalue(), length)
 
     def _send(self, left: bytes) -> bytes | None:
         """Send what the server takes now; give the rest, None at the end."""
@@ -275,7 +276,7 @@ class _Stream:
                 case ResponseReceived():
                     self._headers = [(str(name), str(value)) for name, value in event.headers]
                 case DataReceived():
-                    self._body += event.data
+                    self._body.write(event.data)
                     self._http2.acknowledge_received_data(
                         event.flow_controlled_length, event.stream_id
                     )
