@@ -1,5 +1,6 @@
 """`webdyno gate`: what is tolerated, what needs no measurement, and what CI finds afterwards."""
 
+import os
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -147,6 +148,16 @@ def test_a_file_that_is_no_baseline_is_refused(
     (repository / "old.json").write_text('{"format": 1}')
     assert run_command(["gate", "--base", "main", "--baseline", "old.json"]) == Exit.MISTAKE
     assert "old.json: is no baseline that webdyno kept" in capsys.readouterr().err
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_or_folder_is_no_baseline(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(repository / "pipe")
+    for name in ("pipe", "."):
+        assert run_command(["gate", "--base", "main", "--baseline", name]) == Exit.MISTAKE
+        assert "is not a regular file" in capsys.readouterr().err
 
 
 def test_a_baseline_that_is_not_there_yet_is_told(

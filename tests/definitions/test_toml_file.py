@@ -1,5 +1,6 @@
 """Positions in TOML files."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,10 @@ def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"nowhere\.toml: there is no such file"):
         TomlFile(tmp_path / "nowhere.toml")
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "service.toml")
+    with pytest.raises(Mistake, match="is not a regular file"):
+        TomlFile(tmp_path / "service.toml")

@@ -1,5 +1,7 @@
 """A log's own timetable: kept as it was, and played in stretches."""
 
+import os
+import tracemalloc
 from itertools import accumulate
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webdyno.model.mistake import Mistake
 from webdyno.model.replay import Replay
 
 GAPS_S = st.floats(0, 5_000).map(lambda gap_s: round(gap_s, 6))
@@ -106,3 +109,23 @@ def test_what_is_no_timetable_is_told(tmp_path: Path, text: str, said: str) -> N
 def test_what_was_not_packed_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not what webdyno makes|fewer than two"):
         Replay.unpacked(text)
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_is_no_timetable_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "traffic.replay")
+    with pytest.raises(Mistake, match="is not a regular file"):
+        Replay.read(tmp_path / "traffic.replay")
+
+
+def test_of_a_line_without_an_end_a_part_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "traffic.replay"
+    with path.open("wb") as file:
+        file.truncate(200_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="line 1: should be a time"):
+            Replay.read(path)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tracemalloc
 from contextlib import chdir
 from pathlib import Path
 from random import Random
@@ -262,3 +263,17 @@ def test_arm_folders_stay_inside_the_run(
 def test_arms_have_folders_of_their_own(folder: RunFolder) -> None:
     names = ["a", "a/b", ".", "..", "%2E", ".a"]
     assert len({folder.block_folder(0, 1, name) for name in names}) == len(names)
+
+
+def test_blank_lines_cost_no_more_than_their_bytes(folder: RunFolder) -> None:
+    folder.append(RUN.records[0])
+    blank = 10_000_000
+    with (folder.path / "slots.jsonl").open("ab") as file:
+        file.write(b"\n" * blank)
+        file.write(RUN.records[0].model_dump_json(by_alias=True).encode() + b"\n")
+    tracemalloc.start()
+    try:
+        assert folder.records() == [RUN.records[0]] * 2
+        assert tracemalloc.get_traced_memory()[1] < 5 * blank
+    finally:
+        tracemalloc.stop()

@@ -191,3 +191,11 @@ def test_a_sweep_is_finished_when_all_of_its_points_are() -> None:
     there = [record.model_copy(update={"point": 1}) for record in run.records]
     assert not is_finished(head, run.records)
     assert is_finished(head, [*run.records, *there])
+
+
+def test_a_catalogue_of_any_size_that_was_kept_is_refused(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run")
+    with (folder.path / "catalog/large").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(Mistake, match="the most that is read"):
+        kept_catalogue(folder.path)

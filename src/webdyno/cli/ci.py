@@ -13,10 +13,13 @@ from pydantic import ValidationError
 from webdyno.cli.console import tell
 from webdyno.definitions.refusal import first_fault
 from webdyno.model.baseline import Baseline
+from webdyno.model.files import MIB, read_given
 from webdyno.model.gate import GateJudgement
 from webdyno.model.mistake import Mistake
 
 FILES = ("gate.md", "gate.json", "junit.xml", "bencher.json", "load-performance.json")
+
+MOST_BASELINE_BYTES = 4 * MIB
 
 
 @Parameter(name="*")
@@ -76,13 +79,14 @@ def read_baseline(path: Path) -> Baseline | None:
     Raise Mistake for what is no baseline.
     """
     try:
-        return Baseline.model_validate_json(path.read_text(encoding="utf-8"))
+        return Baseline.model_validate_json(read_given(path, MOST_BASELINE_BYTES, follow=True))
     except FileNotFoundError:
         tell(
             f"--baseline {path}: there is no such file yet (--keep-baseline writes one), so that "
             "nothing is told beside the answer"
         )
         return None
-    except (ValidationError, UnicodeDecodeError) as error:
-        why = first_fault(error) if isinstance(error, ValidationError) else "it isn't UTF-8"
-        raise Mistake(f"{path}: is no baseline that webdyno kept: {why}") from None
+    except OSError as error:
+        raise Mistake(f"--baseline {path}: can't be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise Mistake(f"{path}: is no baseline that webdyno kept: {first_fault(error)}") from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.model.experiment import State
-from webdyno.model.files import checked_files
+from webdyno.model.files import checked_files, digest_of
 from webdyno.model.service import Arguments, Need, Service, Version
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
@@ -121,6 +121,6 @@ def _fingerprint(folder: Path, templates: Iterable[str]) -> str:
     neighbours = {name: path for name, path in beside.items() if path.is_file()}
     files = [*checked_files(folder).items(), *neighbours.items()]
     for name, path in files:
-        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        content = digest_of(path).hex() if path.is_file() else ""
         digest.update(f"{name}\0{content}\0".encode())
     return digest.hexdigest()

@@ -1,5 +1,6 @@
 """A TOML file that knows on which line each of its keys stands."""
 
+import io
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import tree_sitter
 import tree_sitter_toml
 
+from webdyno.model.files import opened
 from webdyno.model.mistake import Mistake
 
 KeyPath = tuple[str | int, ...]
@@ -43,7 +45,7 @@ class TomlFile:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with io.BufferedReader(opened(path, follow=True)) as file:
             content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise Mistake(f"{path}: there is no such file") from None

@@ -1,6 +1,8 @@
 """Names and files that others made: nothing leads out of a folder, nothing is but a file."""
 
 import errno
+import hashlib
+import io
 import os
 import re
 import stat
@@ -16,30 +18,45 @@ from webdyno.model.mistake import Mistake
 MIB = 2**20
 
 
-def read_given(file: Path, most_bytes: int) -> bytes:
-    """Read a file that somebody else may have made, such as one of a run's folder.
+def opened(file: Path, *, follow: bool = False) -> io.FileIO:
+    """Open a file that somebody else may have made; a symbolic link only with `follow`.
 
-    It never waits for a pipe, reads no device and follows no symbolic link. Raise Mistake for what
-    isn't a regular file of at most `most_bytes`, OSError for what can't be read.
+    It never waits for a pipe and reads no device. Raise Mistake for what isn't a regular file,
+    OSError for what can't be opened.
     """
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(file, flags)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise Mistake(f"{file} is a symbolic link; put the file itself there") from None
         if error.errno == errno.ENXIO:  # a socket
-            raise Mistake(f"{file} is not a regular file; remove it") from None
+            raise Mistake(f"{file} is not a regular file; put one there") from None
         raise
-    with os.fdopen(descriptor, "rb", buffering=0) as opened:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Mistake(f"{file} is not a regular file; remove it")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Mistake(f"{file} is not a regular file; put one there")
+    return io.FileIO(descriptor)
+
+
+def read_given(file: Path, most_bytes: int, *, follow: bool = False) -> bytes:
+    """Read a file that somebody else may have made, such as one of a run's folder.
+
+    As `opened` has it; raise Mistake for a file of more than `most_bytes` as well.
+    """
+    with opened(file, follow=follow) as given:
         content = bytearray()
-        while part := opened.read(min(MIB, most_bytes + 1 - len(content))):
+        while part := given.read(min(MIB, most_bytes + 1 - len(content))):
             content += part
     if len(content) > most_bytes:
         raise Mistake(f"{file} is larger than {most_bytes // MIB} MiB, the most that is read")
     return bytes(content)
+
+
+def digest_of(file: Path) -> bytes:
+    """Give the SHA-256 of a file of any size."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").digest()
 
 
 def everything_below(folder: Path) -> Iterator[Path]:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import io
 import zlib
 from array import array
 from bisect import bisect_left
@@ -13,6 +14,10 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from webdyno.model.files import opened
+
+MOST_LINE_BYTES = 10_000
+"""A longer one is read as several, none of which is right."""
 FEWEST_REPLAYED, MOST_REPLAYED = 2, 2_000_000
 MICRO = 1_000_000
 _GAP, _NUMBER = "Q", "I"
@@ -129,8 +134,9 @@ class Replay:
         Raise ValueError, with the line, where one is something else.
         """
         times_s, numbers = list[float](), list[int]()
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for line, text in enumerate(islice(file, MOST_REPLAYED + 2), 1):
+        with io.BufferedReader(opened(path, follow=True)) as file:
+            lines = iter(lambda: file.readline(MOST_LINE_BYTES).decode(errors="replace"), "")
+            for line, text in enumerate(islice(lines, MOST_REPLAYED + 2), 1):
                 if text.startswith("#"):
                     continue
                 try:

@@ -6,6 +6,7 @@ whatever ends webdyno leaves every finished slot behind. Format: docs/run-folder
 
 import errno
 import fcntl
+import io
 import json
 import os
 from collections import Counter
@@ -167,7 +168,7 @@ class RunFolder:
             return []
         except OSError as error:
             raise Mistake(f"{file}: can't be read: {_cause(error)}") from error
-        lines = enumerate(_whole_lines(text).split(b"\n"), 1)
+        lines = enumerate(io.BytesIO(_whole_lines(text)), 1)  # `split` makes an object of each
         return [_parse_record(file, number, line) for number, line in lines if line.strip(BLANK)]
 
     def block_log(self, point: int, block: int, name: str) -> Path:

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
-from webdyno.model.files import checked_files
+from webdyno.model.files import MIB, checked_files
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.model.service import Service
 from webdyno.run.planned import PlannedArm, arms_of_all_points
+
+MOST_KEPT_BYTES = 5 * 2**30
+"""Of a catalogue that somebody else may have made: more than any twin of a site has."""
 
 
 def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogue) -> None:
@@ -49,7 +52,9 @@ def kept_catalogue(folder: Path) -> Catalogue:
         return Catalogue.load()
     if not (folder / EXPERIMENT_FILE).is_file():
         raise Mistake(f"{folder}: this run was ended before it began; remove it and begin anew")
-    checked_files(kept)
+    size = sum(path.stat().st_size for path in checked_files(kept).values())
+    if size > MOST_KEPT_BYTES:
+        raise Mistake(f"{kept} has more than {MOST_KEPT_BYTES // MIB} MiB, the most that is read")
     return Catalogue.load([kept])
 
 

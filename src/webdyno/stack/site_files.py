@@ -16,7 +16,7 @@ from webdyno.bench.copies import copy_readable, take_back
 from webdyno.bench.removal import remove_tree
 from webdyno.bench.users import OPEN, hand_over, make_private
 from webdyno.bench.workspace import Workspace, home_folder, open_folder, open_lock
-from webdyno.model.files import checked_files, everything_below
+from webdyno.model.files import checked_files, digest_of, everything_below
 from webdyno.model.mistake import Trouble
 from webdyno.model.site import MadeFile, Site
 from webdyno.stack.commands import CommandError, run_command
@@ -249,7 +249,7 @@ def _fingerprint(site: Site) -> str:
         for name, path in checked_files(top).items():
             if path.is_file():
                 digest.update(f"{name}\0".encode())
-                digest.update(hashlib.sha256(path.read_bytes()).digest())
+                digest.update(digest_of(path))
     needs = [
         *site.requires.values(),
         *(need for part in site.services.values() for need in part.service.needs.values()),
