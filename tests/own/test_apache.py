@@ -70,6 +70,7 @@ def test_apache_has_its_includes_inside(tmp_path: Path) -> None:
     moved = whole(tmp_path, "Include more/*.conf\nIncludeOptional none/*.conf\nTimeout \\\n  5\n")
     assert f"LoadModule dir_module {MODULES}/mod_dir.so" in moved.text
     assert "ErrorLog /dev/stderr" in moved.text
+    assert "ErrorLog /dev/stderr, not ErrorLog RUN/e" in moved.changes
     assert loaded(moved.text) == {"dir_module"}
     lines = moved.text.splitlines()
     origins = {text: origin for text, origin in zip(lines, moved.origins, strict=True) if origin}

@@ -49,7 +49,7 @@ def moved(wanted: Wanted) -> Moved:
     return Moved(
         name="httpd.conf",
         text="\n".join(line.text for line in whole) + "\n",
-        changes=changes,
+        changes=[shown(it) for it in changes],
         start=[words[0], "-DFOREGROUND", *words[1:]],
         check=[words[0], "-t", *words[1:]],
         folders=mover.folders,
