@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own import apache_file, apache_load, apache_modules
+from webdyno.own import apache_file, apache_hosts, apache_load, apache_modules
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, MODULES, PORT, Moved, Wanted
 
 HERE = f"{HOST}:{PORT}"
@@ -340,3 +340,26 @@ def test_a_port_whose_hosts_only_redirect_is_not_the_one_measured(tmp_path: Path
     notes: list[str] = []
     assert "DocumentRoot /a" in apache_file.moved(Wanted(file, notes=notes)).text
     assert notes[0].startswith("measured is port 8080, of 80 and 8080")
+
+
+def test_thousands_of_hosts_are_looked_at_a_few_times_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = []
+    port_of = apache_hosts.port_of
+
+    def counted(address: str) -> int | None:
+        looked.append(address)
+        return port_of(address)
+
+    monkeypatch.setattr(apache_hosts, "port_of", counted)
+    hosts = 500
+    apache(
+        tmp_path,
+        "Listen 80\n"
+        + "".join(
+            f"<VirtualHost *:{[80, 81][it % 2]}>\nServerName a{it}\n</VirtualHost>\n"
+            for it in range(hosts)
+        ),
+    )
+    assert len(looked) < 10 * hosts

@@ -91,23 +91,36 @@ def measured_port(wanted: Wanted, lines: Sequence[Line]) -> int:
     if not wanted.is_secure and (not ports or None in ports):
         ports.append(HTTP)
     fitting = [it for it in ports if it is not None and (it in secure) == wanted.is_secure]
+    return wanted.measured(fitting, _against(hosts, fitting))
+
+
+def _against(hosts: Sequence[Host], ports: Sequence[int]) -> dict[int, str]:
+    """Give what speaks against ports: each of their hosts refuses, or only redirects.
+
+    There may be thousands of hosts, with a port each.
+    """
+    on_port: dict[int | None, list[int]] = {}
+    for at, host in enumerate(hosts):
+        for port in set(host.ports):
+            on_port.setdefault(port, []).append(at)
+    on_any = on_port.get(None, [])
+    why_not = [it.why_not for it in hosts]
     against = {}
-    for port in fitting:
-        there = [it for it in hosts if port in it.ports or None in it.ports]
-        if there and all(it.why_not for it in there):
-            against[port] = there[0].why_not
-    return wanted.measured(fitting, against)
+    for port in dict.fromkeys(ports):
+        there = sorted({*on_port.get(port, []), *on_any})
+        if there and all(why_not[at] for at in there):
+            against[port] = why_not[there[0]]
+    return against
 
 
 def asked_for(wanted: Wanted, lines: Sequence[Line], port: int, changes: list[str]) -> list[Line]:
     """Leave hosts out that are on other ports, and have the one come first that is to answer."""
     hosts = hosts_of(lines)
-    kept = [it for it in hosts if {port, None} & set(it.ports)]
-    changes += [
-        f"left out: <VirtualHost {it.addresses}>, which isn't asked for"
-        for it in hosts
-        if it not in kept
-    ]
+    kept: list[Host] = []
+    left_out: list[Host] = []
+    for it in hosts:
+        (kept if {port, None} & set(it.ports) else left_out).append(it)
+    changes += [f"left out: <VirtualHost {it.addresses}>, which isn't asked for" for it in left_out]
     first = _first(wanted, kept, changes)
     in_order = sorted(kept, key=lambda it: it is not first)
     moved = [line for host in in_order for line in host.lines]
