@@ -59,7 +59,10 @@ def places(data: Any, here: Path = ()) -> Iterator[Path]:  # noqa: ANN401
 
 def changed(data: Any, random: Random, keys: list[str]) -> Path:  # noqa: ANN401
     """Change one thing of a document in place; give where."""
-    where = random.choice(list(places(data)))
+    everywhere = list(places(data))
+    if not everywhere:  # nothing is left of it
+        return ()
+    where = random.choice(everywhere)
     around = data
     for part in where[:-1]:
         around = around[part]

@@ -90,7 +90,7 @@ def check_sense(experiment: Experiment) -> None:
     measure = experiment.measure
     assert 6 <= measure.min_blocks <= measure.max_blocks <= 100_000
     assert (measure.slots_per_arm or 2) <= 10_000
-    assert len(experiment.arms) >= 2
+    assert len(experiment.arms) >= (1 if experiment.capacity else 2)
     for name in (*experiment.arms, experiment.title, experiment.question):
         assert name.isprintable()
     assert all(name.strip() for name in experiment.arms)
