@@ -43,6 +43,17 @@ def test_a_server_with_a_usual_limit_is_measured_and_told() -> None:
     assert "one in 1" in told.what
 
 
+def test_connections_that_reach_a_limit_together_are_no_early_closing() -> None:
+    bunched = run_with(load_with(keepalive={"asked": "always", "server_closed": 600}))
+    usual = run_with(load_with(keepalive={"asked": "always", "server_closed": 60})).records
+    odd = [
+        theirs if isinstance(theirs, SlotRecord) and number % 2 else ours
+        for number, (ours, theirs) in enumerate(zip(bunched.records, usual, strict=True))
+    ]
+    (told,) = [it for it in findings(bunched.head, odd) if it.rule == "keep-alive"]
+    assert (told.severity, told.arm) == ("note", "apache")
+
+
 @pytest.mark.parametrize(("other", "alike"), [(2_000, True), (1_700, True), (1_000, False)])
 def test_arms_that_close_equally_often_are_alike(other: int, alike: bool) -> None:
     records = run_with(load_with(keepalive={"asked": "always", "server_closed": 2_000})).records

@@ -100,27 +100,34 @@ def _fewest_held(slots: Sequence[SlotRecord]) -> str:
 class _KeptAlike(SlotRule):
     """Servers that close connections equally often are alike: what it costs is in all figures.
 
-    So do two revisions of a program, or two servers that are set up alike.
+    So do two revisions of a program, or two servers that are set up alike. Whether an arm closes
+    too many is told by all its slots: connections that were opened together reach a server's limit
+    together, which is more than usual in one slot and less in the others.
     """
 
     def left_out(self, slots: Sequence[SlotRecord]) -> list[LeftOutSlot]:
         """List the slots that break the rule, unless the arms are alike."""
-        return [] if _are_alike(slots) else super().left_out(slots)
+        if _are_alike(slots):
+            return []
+        closing = _closing(slots)
+        return super().left_out([slot for slot in slots if slot.arm in closing])
 
     def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
         """Tell of arms that close connections; notes where they are alike, or close few."""
         if _are_alike(measured.slots):
             return [self._alike(list(_by_arm(measured.slots).values()))]
+        closing = _closing(measured.slots)
         shares = {
             arm: share
             for arm, slots in _by_arm(measured.slots).items()
-            if (share := _closed_share(slots)) > TOLD_LIMIT and not any(map(self.broken, slots))
+            if arm not in closing and (share := _closed_share(slots)) > TOLD_LIMIT
         }
         notes = [
             note(self.name, arm, f"{_closed(measured.of_arm(arm))}; its figures include that", SAME)
             for arm in shares
         ]
-        return [*super().findings(measured, head), *notes]
+        told = [it for it in super().findings(measured, head) if it.arm in closing]
+        return [*told, *notes]
 
     def _alike(self, arms: Sequence[Sequence[SlotRecord]]) -> Finding:
         shares = sorted({_one_in(_closed_share(slots)) for slots in arms})
@@ -144,6 +151,11 @@ def _by_arm(slots: Sequence[SlotRecord]) -> dict[str, list[SlotRecord]]:
     for slot in slots:
         by_arm.setdefault(slot.arm, []).append(slot)
     return by_arm
+
+
+def _closing(slots: Sequence[SlotRecord]) -> set[str]:
+    """Name the arms that close too many connections."""
+    return {arm for arm, mine in _by_arm(slots).items() if _closed_share(mine) > CLOSED_LIMIT}
 
 
 def _are_alike(slots: Sequence[SlotRecord]) -> bool:
