@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.bench.orphans import no_orphans
 from webdyno.bench.users import hand_over
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.own.moved import Wanted
@@ -68,7 +69,11 @@ def ask(wanted: Wanted, words: Sequence[str | Path], environment: Mapping[str, s
     """
     user = wanted.user
     most = (f"--data={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={MOST_CPU_S}")
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complained:
+    with (
+        tempfile.TemporaryFile() as printed,
+        tempfile.TemporaryFile() as complained,
+        no_orphans(),
+    ):
         process = subprocess.Popen(
             [program("prlimit", "util-linux"), *most, "--", *map(str, words)],
             stdin=subprocess.DEVNULL,
