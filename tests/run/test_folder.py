@@ -277,3 +277,15 @@ def test_blank_lines_cost_no_more_than_their_bytes(folder: RunFolder) -> None:
         assert tracemalloc.get_traced_memory()[1] < 5 * blank
     finally:
         tracemalloc.stop()
+
+
+def test_a_file_that_has_another_name_is_not_written_to(folder: RunFolder, tmp_path: Path) -> None:
+    folder.close()
+    theirs = tmp_path / "theirs"
+    theirs.write_text("no record")
+    records = folder.path / "slots.jsonl"
+    records.unlink()
+    records.hardlink_to(theirs)
+    with pytest.raises(Trouble, match="hard link"):
+        RunFolder.open(folder.path).hold()
+    assert theirs.read_text() == "no record"

@@ -225,6 +225,12 @@ def _opened_for_appending(file: Path) -> int:
         descriptor = os.open(file, flags, 0o644)
     except OSError as error:
         raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
+    if os.fstat(descriptor).st_nlink > 1:
+        os.close(descriptor)
+        raise Trouble(
+            f"{file} has another name as well (a hard link), under which it would be changed, too; "
+            "put a copy in its place"
+        )
     try:
         _mend_end(descriptor)
     except OSError as error:
