@@ -31,7 +31,7 @@ def catalogue() -> Catalogue:
         ("load.paths=['/a b']", "no spaces"),
         ("load.paths=['/{1..99999999}']", "100000 paths at most"),
         ("load.paths=['/{1..90000}', '/b/{1..90000}']", "more than 100000 in all"),
-        ("load.headers.Host=x", "leave it out of headers"),
+        ("load.headers.Upgrade=h2c", "leave it out of headers"),
         ("load.headers.Accept-Encoding=br", "can't look into bodies in the encoding br"),
         ("measure.slot_s=1e9", "at most 1 h"),
         ("measure.warmup_s=inf", "not inf"),
