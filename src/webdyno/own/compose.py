@@ -13,6 +13,7 @@ from pydantic import BaseModel, RootModel
 
 from webdyno.definitions.near import nearest
 from webdyno.definitions.refusal import build
+from webdyno.definitions.value import shown_value
 from webdyno.model.mistake import Mistake
 from webdyno.own.compose_file import (
     SEVERAL,
@@ -311,6 +312,8 @@ def _ports(said: Mapping[str, Any], where: str) -> Iterator[int]:
         port, _, kind = text.rpartition(":")[2].partition("/")
         if kind == "udp":
             continue
-        if not port.isdecimal():
-            raise Mistake(f"{where}: {text} is no single port")
+        if not (port.isascii() and port.isdecimal() and len(port) <= 5):
+            raise Mistake(f"{where}: {shown_value(text)} is no single port")
+        if not 1 <= int(port) <= 65_535:
+            raise Mistake(f"{where}: {text} is no port; they go from 1 to 65535")
         yield int(port)
