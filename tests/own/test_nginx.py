@@ -278,6 +278,7 @@ def test_all_hosts_that_nobody_knows_are_named_at_once(
         ("server { listen 80; root 'x; }", r"nginx\.conf:1: unexpected end of file"),
         ("}", r"nginx\.conf:1: unexpected \"}\""),
         ("a {" * 150 + "}" * 150, r"nginx\.conf:1: more than 100 blocks"),
+        ("a {" * 20_000 + "}" * 20_000, "blocks are nested too deep"),
         ("include nginx.conf;", "in a circle"),
         ("include /dev/zero;", "nginx.conf:1 includes /dev/zero, which is no regular file"),
     ],

@@ -171,6 +171,8 @@ def _parsed(text: str, file: Path) -> list[Directive]:
         fault = payload["errors"][0]
         line = fault["line"] or text.count("\n") + 1
         why = fault["error"].rpartition(" in ")[0] or fault["error"] or "unexpected end of file"
+        if "recursion" in why:
+            why = "blocks are nested too deep"
         raise Mistake(f"{file}:{line}: {why}")
     directives: list[Directive] = payload["config"][0]["parsed"]
     return directives
