@@ -90,6 +90,11 @@ def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Pa
         ("services: {a: {}}", "", "services.a has neither image nor build"),
         ("services: {a: {image: x, ports: 80}}", "", "services.a: ports should be a list, not 80"),
         ("services: {a: {image: x, environment: {A: [1]}}}", "", "environment.A should be text"),
+        (
+            "services: {a: {image: x, depends_on: {b: {condition: [1]}}}, b: {image: x}}",
+            "a",
+            "depends_on.b",
+        ),
         ("services: {a: {image: x, expose: [0]}}", "", "0 is no port; they go from 1 to 65535"),
         ("services: {a: {image: x, ports: ['80:65536']}}", "", "80:65536 is no port"),
         (f"services: {{a: {{image: x, ports: ['80:{'9' * 5000}']}}}}", "", "is no single port"),

@@ -44,7 +44,7 @@ def awaits(services: Mapping[str, Any], asked: str, where: str) -> dict[str, Awa
         depends = service.get("depends_on")
         for other, how in depends.items() if isinstance(depends, dict) else ():
             condition = how.get("condition", "service_started")
-            if condition not in CONDITIONS:
+            if not isinstance(condition, str) or condition not in CONDITIONS:
                 raise Mistake(
                     f"{where}: services.{name}.depends_on.{other}: {condition} is no condition; "
                     f"there are {', '.join(CONDITIONS)}"
