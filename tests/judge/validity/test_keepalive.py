@@ -70,6 +70,27 @@ def test_arms_that_close_equally_often_are_alike(other: int, alike: bool) -> Non
         assert "close kept connections alike" in told[0].what
 
 
+@pytest.mark.parametrize(("varies", "alike"), [(True, True), (False, False)])
+def test_arms_whose_shares_vary_are_alike_unless_they_surely_differ(
+    varies: bool, alike: bool
+) -> None:
+    """As Apache's event MPM, which closes idle connections whenever its threads are busy."""
+    few, many = (3_000, 100) if varies else (1_550, 1_550)
+    most = run_with(load_with(keepalive={"asked": "always", "server_closed": 2_000})).records
+    theirs = [
+        run_with(load_with(keepalive={"asked": "always", "server_closed": closed}), arm="nginx")
+        for closed in (few, many)
+    ]
+    records = [
+        theirs[number % 2].records[number]
+        if isinstance(it, SlotRecord) and it.arm == "nginx"
+        else it
+        for number, it in enumerate(most)
+    ]
+    told = [it for it in findings(theirs[0].head, records) if it.rule == "keep-alive"]
+    assert {it.severity for it in told} == ({"note"} if alike else {"invalid"})
+
+
 def test_requests_that_were_sent_once_more_are_told_and_measured() -> None:
     told = found_in(run_with(load_with(requests={"retried": 3})))["retried"]
     assert (told.severity, told.arm) == ("note", "apache")
