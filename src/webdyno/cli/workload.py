@@ -122,6 +122,7 @@ def workload(
         Manner,
         Privacy,
         Wanted,
+        check_is_file,
         read_logs,
         traffic_of,
         write_twin,
@@ -130,6 +131,7 @@ def workload(
     for log in logs:
         if str(log).startswith("-") and str(log) != "-":
             raise Mistake(f"Unknown option: {log}; webdyno workload --help has them all")
+        check_is_file(log)
     for written in (output, replay):
         if written is not None and written.exists() and not force:
             raise Mistake(f"{written} is there already; --force writes over it")

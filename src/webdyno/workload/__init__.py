@@ -15,6 +15,7 @@ from webdyno.workload.privacy import Privacy, Treatment
 from webdyno.workload.read import read_logs
 from webdyno.workload.replayed import replay_of
 from webdyno.workload.rhythm import arrivals, sessions, spread
+from webdyno.workload.source import check_is_file
 from webdyno.workload.traffic import (
     Manner,
     connections,
@@ -33,6 +34,7 @@ __all__ = [
     "Traffic",
     "Treatment",
     "Wanted",
+    "check_is_file",
     "moment_of",
     "read_logs",
     "traffic_of",

@@ -39,13 +39,19 @@ def opened(path: Path) -> Iterator[Any]:
         if path == STDIN:
             file = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
             stack.callback(file.detach)  # it stays open: it isn't ours
-        elif path.is_file():
-            file = stack.enter_context(path.open("rb"))
-        elif path.exists():
-            raise Mistake(f"{path}: is no regular file; `webdyno workload -` reads standard input")
         else:
-            raise Mistake(f"{path}: there is no such file")
+            check_is_file(path)
+            file = stack.enter_context(path.open("rb"))
         yield stack.enter_context(_unpacked(file, path))
+
+
+def check_is_file(path: Path) -> None:
+    """Raise Mistake where a log is no regular file and not standard input either."""
+    if path == STDIN or path.is_file():
+        return
+    if path.exists():
+        raise Mistake(f"{path}: is no regular file; `webdyno workload -` reads standard input")
+    raise Mistake(f"{path}: there is no such file")
 
 
 def _unpacked(file: Any, path: Path) -> AbstractContextManager[Any]:  # noqa: ANN401
