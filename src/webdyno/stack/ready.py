@@ -17,6 +17,8 @@ POLL_S = 0.005
 START_WITHIN_S = 20.0
 SAME_WRONG_ANSWER_FOR_S = 1.0
 ANSWER_WITHIN_S = 5.0
+ONCE_MORE_WITHIN_S = 1.5
+"""So long a server is asked in another way that has given no answer in the time to get ready."""
 ELSEWHERE_AFTER_S = 1.0
 """So often it is seen whether it listens at another address."""
 PROTOCOLS = ("http", "https", "h2", "h2c")
@@ -153,7 +155,9 @@ def spoken_instead(
     """Give what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
     for protocol in PROTOCOLS:
         other = replace(address, protocol=protocol)
-        answer = _ask(other, request, new_socket) if protocol != address.protocol else None
+        if protocol == address.protocol:
+            continue
+        answer = _ask(other, request, new_socket, ONCE_MORE_WITHIN_S)
         if answer is not None and answer.status not in {None, BAD_REQUEST}:
             return protocol
     return None
@@ -164,7 +168,7 @@ def why_silent(
 ) -> str:
     """Ask once more; give what is wrong with the answer, nothing where nobody listens."""
     try:
-        _said(address, request, new_socket)
+        _said(address, request, new_socket, ONCE_MORE_WITHIN_S)
     except NoAnswer as none:
         return str(none) if none.connected else ""
     return ""
@@ -213,7 +217,12 @@ class _Answer(NamedTuple):
     body: bytes = b""
 
 
-def _ask(address: Address, request: FirstRequest, new_socket: NewSocket) -> _Answer | None:
+def _ask(
+    address: Address,
+    request: FirstRequest,
+    new_socket: NewSocket,
+    within_s: float = ANSWER_WITHIN_S,
+) -> _Answer | None:
     """Give the answer to a request; None where there is none that tells anything."""
     if address.socket:
         try:
@@ -221,14 +230,12 @@ def _ask(address: Address, request: FirstRequest, new_socket: NewSocket) -> _Ans
         except OSError:
             return None
     try:
-        said = _said(address, request, new_socket)
+        said = _said(address, request, new_socket, within_s)
     except NoAnswer as none:
         return _Answer(time.monotonic()) if none.refused else None
     return _Answer(time.monotonic(), said.status, said.body)
 
 
-def _said(address: Address, request: FirstRequest, new_socket: NewSocket) -> Said:
-    with Conversation(
-        address.netloc, address.protocol, ANSWER_WITHIN_S, new_socket
-    ) as conversation:
+def _said(address: Address, request: FirstRequest, new_socket: NewSocket, within_s: float) -> Said:
+    with Conversation(address.netloc, address.protocol, within_s, new_socket) as conversation:
         return conversation.ask("GET", request.path, {**address.headers, **request.headers})
