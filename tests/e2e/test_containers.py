@@ -244,7 +244,7 @@ def test_what_goes_wrong_among_services_is_told(
 def test_nothing_is_left_however_webdyno_ends(home: Path, ends_by: signal.Signals) -> None:
     with started_webdyno("up", "image:.", "--env=PORT=81", folder=home) as process:
         assert process.stdout
-        line = next((it for it in process.stdout if "serves" in it), "")
+        line = next((it for it in process.stdout if "http://" in it), "")
         host = re.search(r"http://([\d.]+):81", line)
         assert host, line
         names = [path.name for path in scratch(home).glob("webdyno-*/live/*")]

@@ -79,8 +79,9 @@ def _waited_s(pids: list[int]) -> float:
     total_ns = 0
     for pid in pids:
         with suppress(OSError, ValueError, IndexError):
-            for thread in islice(os.scandir(f"/proc/{pid}/task"), MOST_LOOKED_AT):
-                total_ns += int(read_quickly(f"{thread.path}/schedstat").split()[1])
+            with os.scandir(f"/proc/{pid}/task") as threads:
+                for thread in islice(threads, MOST_LOOKED_AT):
+                    total_ns += int(read_quickly(f"{thread.path}/schedstat").split()[1])
     return total_ns / 1e9
 
 
