@@ -73,7 +73,8 @@ def _child(act: Callable[[], Said], result: int, printed: int) -> None:
         os.dup2(printed, 1)
         os.dup2(printed, 2)
         resource.setrlimit(resource.RLIMIT_CPU, (BUSY_S + 5, BUSY_S + 6))
-        resource.setrlimit(resource.RLIMIT_DATA, (STOPPED_AFTER_BYTES, STOPPED_AFTER_BYTES))
+        most = _data_bytes() + STOPPED_AFTER_BYTES
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         os.write(result, pickle.dumps(act()))
         status = 0
     except BaseException:  # noqa: BLE001 (the process ends here, and says why)
@@ -96,6 +97,12 @@ def _ended(child: int) -> tuple[int, int]:
         os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
     return status, used.ru_maxrss * 1024
+
+
+def _data_bytes() -> int:
+    """Give what this process has as data already: what the test's own process had."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[5])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _resident_bytes() -> int:

@@ -215,7 +215,7 @@ def _perhaps_no_file(path: Path, random: Random, *, pipes: bool = True) -> None:
             os.truncate(path, 2**42)
 
 
-@sweep(quick=6, whole=80)
+@sweep(quick=0, whole=80)
 @pytest.mark.parametrize("make", [conf, har, log, audit, project])
 def test_a_file_is_read_or_refused(
     tmp_path: Path,

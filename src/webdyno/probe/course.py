@@ -78,10 +78,9 @@ def _waited_s(pids: list[int]) -> float:
     """Add up for how long threads waited for a CPU; 0 where the kernel doesn't tell."""
     total_ns = 0
     for pid in pids:
-        with suppress(OSError, ValueError, IndexError):
-            with os.scandir(f"/proc/{pid}/task") as threads:
-                for thread in islice(threads, MOST_LOOKED_AT):
-                    total_ns += int(read_quickly(f"{thread.path}/schedstat").split()[1])
+        with suppress(OSError, ValueError, IndexError), os.scandir(f"/proc/{pid}/task") as threads:
+            for thread in islice(threads, MOST_LOOKED_AT):
+                total_ns += int(read_quickly(f"{thread.path}/schedstat").split()[1])
     return total_ns / 1e9
 
 
