@@ -49,7 +49,7 @@ SMALLEST_DRIFT = log1p(0.05)
 DRIFT_SDS = 4.0
 DRIFT_PENALTY = 8.0
 """Of a change point, in units of variance · ln n: twice the penalty of pilots."""
-MEMORY_PARTS = 8
+MEMORY_PARTS = 6
 SMALLEST_GROWTH = 512 * 1024
 """Bytes over the stretch: allocators and page tables take as much by chance."""
 SMALLEST_GROWTH_SHARE = 0.01
