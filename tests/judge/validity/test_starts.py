@@ -48,3 +48,16 @@ def test_the_finding_names_both_states_and_helps() -> None:
     assert found.arm == "nginx"
     assert "two states, 1.00 and 1.3" in found.what
     assert "More starts help" in found.remedy
+
+
+def test_what_weighs_on_all_arms_of_a_block_is_the_machines() -> None:
+    run = bimodal(3)
+    dear = {it.block for it in run.records if isinstance(it, SlotRecord) and it.arm == "nginx"}
+    for n, it in enumerate(run.records):
+        if isinstance(it, SlotRecord):
+            factor = 1.3 if it.block % 2 and it.block in dear else 1.0
+            use = it.servers.model_copy(
+                update={"cpu_user_s": factor * 0.01, "cpu_sys_s": factor * 0.02}
+            )
+            run.records[n] = it.model_copy(update={"servers": use})
+    assert starts_that_differ(Measured.of(run.records), "nginx", RULE) is None

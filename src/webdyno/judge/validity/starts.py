@@ -4,7 +4,7 @@ Memory layout, huge pages, a hash seed or a just-in-time compiler may be drawn o
 Where that decides, longer slots tell nothing more, and more starts do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import exp
 from typing import NamedTuple
 
@@ -38,16 +38,35 @@ class Starts(NamedTuple):
 
 
 def starts_that_differ(measured: Measured, arm: str, rule: MetricRule) -> Starts | None:
-    """Give how an arm's starts differ; None where they don't, or there are too few to tell."""
-    groups = [logs for logs in measured.slot_logs(arm, rule).values() if len(logs) > 1]
+    """Give how an arm's starts differ; None where they don't, or there are too few to tell.
+
+    What weighs on all arms of a block alike is the machine's: the arm has to differ from start to
+    start beside the others as well.
+    """
+    groups = {n: it for n, it in measured.slot_logs(arm, rule).items() if len(it) > 1}
     if len(groups) < FEWEST_STARTS:
         return None
-    means = np.array([float(logs.mean()) for logs in groups])
-    within = float(np.median([float(logs.std(ddof=1)) for logs in groups]))
+    means = np.array([float(logs.mean()) for logs in groups.values()])
+    within = float(np.sqrt(np.mean([float(logs.var(ddof=1)) for logs in groups.values()])))
     between = float(means.std(ddof=1))
-    if between < max(SMALLEST, BEYOND_SLOTS * within):
+    beside = _beside_others(measured, arm, rule, groups)
+    if min(between, beside) < max(SMALLEST, BEYOND_SLOTS * within):
         return None
     return Starts(between, within, _two_states(means, within))
+
+
+def _beside_others(
+    measured: Measured, arm: str, rule: MetricRule, groups: Mapping[int, Logs]
+) -> float:
+    """Give the scatter from start to start of an arm's value against each other's: the least."""
+    others = {slot.arm for slot in measured.slots} - {arm}
+    scatter = []
+    for other in others:
+        theirs = measured.slot_logs(other, rule)
+        both = [float(groups[n].mean() - theirs[n].mean()) for n in groups if n in theirs]
+        if len(both) >= FEWEST_STARTS:
+            scatter.append(float(np.std(both, ddof=1)))
+    return min(scatter, default=0.0)
 
 
 def _two_states(means: Logs, within: float) -> tuple[float, float] | None:
