@@ -95,20 +95,13 @@ def _can_look(experiment: Experiment) -> bool:
 
 def stalls_of(record: LongLookRecord) -> list[Stall]:
     """Give the stalls in a stretch, those that the servers didn't cause left out."""
-    joined = _joined(record)
-    found = stalls_in(_sums(record.responses, joined), record.window_s * joined)
-    return [stall for stall in found if _cause_of(stall, record) is None]
+    return [stall for stall in _with_causes(record) if stall.cause is None]
 
 
 def look_at(record: LongLookRecord) -> LongLook:
     """Analyse the stretch of a variant."""
-    joined = _joined(record)
-    window_s = record.window_s * joined
-    counts = _sums(record.responses, joined)
-    found = [
-        stall.model_copy(update={"cause": _cause_of(stall, record)})
-        for stall in stalls_in(counts, window_s)
-    ]
+    counts, window_s = _windows(record)
+    found = _with_causes(record)
     own = [stall for stall in found if stall.cause is None]
     excused = [stall for stall in found if stall.cause is not None]
     looked_s = len(counts) * window_s - sum(stall.length_s for stall in excused)
@@ -125,6 +118,20 @@ def look_at(record: LongLookRecord) -> LongLook:
         trial=record.trial,
         times=record.load.response_time_us.histogram,
     )
+
+
+def _with_causes(record: LongLookRecord) -> list[Stall]:
+    """Find all stalls in a stretch, and who caused each."""
+    return [
+        stall.model_copy(update={"cause": _cause_of(stall, record)})
+        for stall in stalls_in(*_windows(record))
+    ]
+
+
+def _windows(record: LongLookRecord) -> tuple[Logs, float]:
+    """Give the responses of windows that are long enough to tell quiet from slow, and how long."""
+    joined = _joined(record)
+    return _sums(record.responses, joined), record.window_s * joined
 
 
 def _joined(record: LongLookRecord) -> int:
