@@ -2,8 +2,8 @@
 
 webdyno runs as a user runs it, on real processes and sockets. The second server stands still for a
 known time in each period, or keeps memory for each request; the first one doesn't. From that follow
-the ratio of throughputs in a closed loop, the 99th percentile in an open one, and the slope of the
-memory. Equal steady servers show how often something is seen that isn't there. Each run adds a line
+the ratio of throughputs in a closed loop, the 99th percentile in an open one, that there is no
+capacity where stalls make more late than the objective allows, and the slope of the memory. Equal steady servers show how often something is seen that isn't there. Each run adds a line
 to the file of results; the table is made of all of them.
 """
 
@@ -32,8 +32,8 @@ EXAMPLES = """\
 """
 
 RESULTS = Path("bench/results/stalls.jsonl")
-LATER = ("stalls", "drift", "memory-growth")
-"""Findings that say what was seen later."""
+LATER = ("stalls", "drift", "memory-growth", "no-capacity")
+"""Findings that say what was seen later. Where stalls leave no capacity, they are told with that."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,10 @@ def _stalls(length_s: float, every_s: float) -> tuple[str, ...]:
     )
 
 
+def _capacity(slo: str) -> tuple[str, ...]:
+    return (f"capacity.slo={slo}", "measure.decide_on=capacity_rps")
+
+
 OPEN = ("load.loop=open", "load.rate_per_s=500", "load.connections=64", "load.arrivals=constant")
 EQUAL = ("arms.base.knobs.cost_us=200", "arms.other.knobs.cost_us=200")
 
@@ -72,6 +76,12 @@ CASES = {
         (*_stalls(1, 6), *OPEN, "measure.decide_on=response_p99_us"),
         p99_us=0.94e6,
         finding="stalls",
+    ),
+    "capacity 1 s per 6 s": Case(
+        (*_stalls(1, 6), *_capacity("p99<50ms")), finding="no-capacity", flags=("--budget=120s",)
+    ),
+    "capacity 50 ms per 2 s": Case(
+        (*_stalls(0.05, 2), *_capacity("p99<20ms")), finding="no-capacity", flags=("--budget=120s",)
     ),
     "leak 10 kB a request": Case(
         (*EQUAL, "arms.other.knobs.leak_bytes=10000"), ratio=1.0, finding="memory-growth"

@@ -1,0 +1,56 @@
+"""What the benchmarks of stalls and of the first answer make of their results."""
+
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console
+
+import first_answer
+import stalls
+from first_answer import FirstAnswer
+from rig.lab import Outcome
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Verdict
+
+
+def outcome(case: str, verdict: Verdict, findings: tuple[str, ...] = ()) -> Outcome:
+    return Outcome(
+        case=case,
+        at=datetime.now(UTC),
+        machine="a machine",
+        commit="abc",
+        verdict=verdict,
+        metric="rate_rps",
+        ratios={"rate_rps": Interval(low=0.8, estimate=0.83, high=0.85)},
+        findings=list(findings),
+        took_s=60,
+    )
+
+
+def rows(table: object) -> list[list[str]]:
+    console = Console(width=200, record=True)
+    console.print(table)
+    lines = console.export_text().splitlines()
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("case", "held"), [("closed 1 s per 6 s", True), ("closed 50 ms per 2 s", False)]
+)
+def test_an_interval_is_held_against_the_truth(case: str, held: bool) -> None:
+    assert stalls.holds(outcome(case, Verdict.SLOWER)) is held
+
+
+def test_what_was_seen_rightly_and_wrongly_is_counted() -> None:
+    case = "capacity 1 s per 6 s"
+    seen = "no-capacity (invalid): arm other: p99<50ms can't hold"
+    told = outcome(case, Verdict.INVALID, (seen,))
+    wrong = outcome(case, Verdict.EQUIVALENT, ("drift (note): arm base: slower",))
+    assert [case, "2", "0 of 0", "1", "1", "1", "60"] in rows(stalls.table([told, wrong]))
+
+
+def test_answers_are_counted_commit_by_commit() -> None:
+    kept = {"case": "first comparison", "at": datetime.now(UTC), "machine": "m", "commit": "abc"}
+    runs = [FirstAnswer(**kept, answer_s=answer, took_s=40) for answer in (21.0, 24.0, 26.5, None)]
+    counted = ["abc", "4", "24.0", "21.0", "26.5", "2 of 4", "40.0"]
+    assert counted in rows(first_answer.table(runs))
