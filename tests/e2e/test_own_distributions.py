@@ -1,7 +1,9 @@
 """What distributions give as the configurations of their servers is measured as it is."""
 
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,112 @@ http {
     "conf.d/php-fpm.conf": "upstream php { server unix:/run/php-fpm/www.sock; }",
     "default.d/php.conf": "index index.php index.html;",
 }
+FEDORAS_HAPROXY = {
+    "haproxy.cfg": """
+global
+    log         127.0.0.1 local2
+    chroot      /var/lib/haproxy
+    pidfile     /var/run/haproxy.pid
+    maxconn     4000
+    user        haproxy
+    group       haproxy
+    daemon
+    stats socket /var/lib/haproxy/stats
+    ssl-default-bind-ciphers PROFILE=SYSTEM
+    ssl-default-server-ciphers PROFILE=SYSTEM
+defaults
+    mode                    http
+    log                     global
+    option                  httplog
+    option                  dontlognull
+    option http-server-close
+    option forwardfor       except 127.0.0.0/8
+    option                  redispatch
+    retries                 3
+    timeout connect         10s
+    timeout client          1m
+    timeout server          1m
+    maxconn                 3000
+frontend main
+    bind *:5000
+    acl url_static path_end -i .jpg .gif .png .css .js
+    use_backend static if url_static
+    default_backend app
+backend static
+    balance roundrobin
+    server static 127.0.0.1:@port@ check
+backend app
+    balance roundrobin
+    server app1 127.0.0.1:@port@ check
+    server app2 127.0.0.1:@port@ check
+""",
+    "conf.d/site.cfg": """
+frontend site
+    bind :443 ssl crt /etc/pki/tls/private/site.pem
+    default_backend app
+""",
+}
+"""Its unit starts HAProxy with the file, then the folder beside it."""
+FEDORAS_LIGHTTPD = {
+    "lighttpd.conf": """
+var.log_root    = "/var/log/lighttpd"
+var.server_root = "/var/www"
+var.state_dir   = "/run"
+var.home_dir    = "/var/lib/lighttpd"
+var.conf_dir    = "/etc/lighttpd"
+var.vhosts_dir  = server_root + "/vhosts"
+var.cache_dir   = "/var/cache/lighttpd"
+var.socket_dir  = state_dir + "/sockets"
+include conf_dir + "/modules.conf"
+server.port = 80
+server.username  = "lighttpd"
+server.groupname = "lighttpd"
+server.document-root = server_root + "/lighttpd"
+server.pid-file = state_dir + "/lighttpd.pid"
+server.errorlog = log_root + "/error.log"
+include conf_dir + "/conf.d/access_log.conf"
+include conf_dir + "/conf.d/debug.conf"
+index-file.names += ( "index.xhtml", "index.html", "index.php" )
+url.access-deny = ( "~", ".inc" )
+static-file.exclude-extensions = ( ".php", ".pl", ".fcgi", ".scgi" )
+include conf_dir + "/conf.d/mime.conf"
+include conf_dir + "/conf.d/dirlisting.conf"
+include conf_dir + "/vhosts.d/*.conf"
+""",
+    "modules.conf": """
+server.modules = ( "mod_access", )
+include conf_dir + "/conf.d/ssl.conf"
+""",
+    "conf.d/access_log.conf": """
+server.modules += ( "mod_accesslog" )
+accesslog.filename = log_root + "/access.log"
+""",
+    "conf.d/debug.conf": '#debug.log-request-header = "enable"\n',
+    "conf.d/dirlisting.conf": """
+dir-listing.activate = "disable"
+dir-listing.exclude = ( "~$" )
+""",
+    "conf.d/mime.conf": """
+mimetype.assign = ( ".html" => "text/html", ".css" => "text/css; charset=utf-8" )
+mimetype.assign += ( "" => "application/octet-stream" )
+""",
+    "conf.d/ssl.conf": """
+server.modules += ( "mod_openssl" )
+ssl.pemfile = "/etc/pki/tls/certs/localhost.pem"
+ssl.cipher-list = "PROFILE=SYSTEM"
+$SERVER["socket"] == "*:443" { ssl.engine = "enable" }
+""",
+}
+FEDORAS_CADDY = {
+    "Caddyfile": """
+http:// {
+\troot * /usr/share/caddy
+\tfile_server
+}
+import Caddyfile.d/*.caddyfile
+""",
+    "Caddyfile.d/site.caddyfile": "example.org {\n\troot * /var/www/html\n\tfile_server\n}\n",
+}
 FRONTEND = """
 frontend web
     bind :8080
@@ -142,6 +250,39 @@ def haproxy() -> str:
     return Path("/etc/haproxy/haproxy.cfg").read_text(encoding="utf-8")
 
 
+def behind(files: dict[str, str], port: int) -> dict[str, str]:
+    """Give files with the port of what a proxy passes requests on to."""
+    return {name: text.replace("@port@", str(port)) for name, text in files.items()}
+
+
+@pytest.fixture
+def backend() -> Iterator[int]:
+    """The port of a server that a proxy can pass requests on to."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hello) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+class Hello(BaseHTTPRequestHandler):
+    """Answers every request alike."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
 @pytest.mark.parametrize(
     ("server", "protocol"),
     [
@@ -154,10 +295,16 @@ def haproxy() -> str:
         ("haproxy", "http"),
         ("lighttpd", "http"),
         ("caddy", "http"),
+        ("fedoras-haproxy", "http"),
+        ("fedoras-haproxy", "https"),
+        ("fedoras-lighttpd", "http"),
+        ("fedoras-lighttpd", "https"),
+        ("fedoras-caddy", "http"),
+        ("fedoras-caddy", "https"),
     ],
 )
 def test_what_a_distribution_gives_is_measured(
-    open_folder: Path, server: str, protocol: str
+    open_folder: Path, backend: int, server: str, protocol: str
 ) -> None:
     home = open_folder
     (home / "public").mkdir()
@@ -171,9 +318,12 @@ def test_what_a_distribution_gives_is_measured(
         "haproxy": lambda: laid(home, {"haproxy.cfg": haproxy() + FRONTEND}),
         "lighttpd": lambda: "/etc/lighttpd/lighttpd.conf",
         "caddy": lambda: "/etc/caddy/Caddyfile",
+        "fedoras-haproxy": lambda: laid(home, behind(FEDORAS_HAPROXY, backend)),
+        "fedoras-lighttpd": lambda: laid(home, FEDORAS_LIGHTTPD),
+        "fedoras-caddy": lambda: laid(home, FEDORAS_CADDY),
     }
     file = files[server]()
-    root = () if server == "haproxy" else ("--root=public",)
+    root = () if "haproxy" in server else ("--root=public",)
     words = ("duel", f"conf:{file}", f"conf:{file}", *root, *FEW)
     run_blocks(1, *words, f"--set=load.protocol={protocol}", folder=home)
     assert statuses(home) == {"200"}

@@ -10,7 +10,15 @@ import pytest
 
 from webdyno.model.mistake import Mistake
 from webdyno.own.haproxy_file import moved
-from webdyno.own.moved import FOLDER, HOST, KEY_AND_CERTIFICATE, PORT, Moved, Wanted
+from webdyno.own.moved import (
+    CRYPTO_POLICIES,
+    FOLDER,
+    HOST,
+    KEY_AND_CERTIFICATE,
+    PORT,
+    Moved,
+    Wanted,
+)
 from webdyno.stack.certificates import certificate
 
 HERE = f"{HOST}:{PORT}"
@@ -254,6 +262,20 @@ def test_red_hats_own_file_is_right(tmp_path: Path) -> None:
     found = accepted(tmp_path, moved(wanted(tmp_path, RED_HAT)), {})
     assert f"bind {HERE}" in found
     assert "log ring@webdyno local2" in found
+
+
+def test_the_folder_beside_it_is_read_as_red_hats_unit_does(tmp_path: Path) -> None:
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d/b.cfg").write_text(WEB)
+    (tmp_path / "conf.d/a.cfg").write_text(
+        f"global\n ssl-default-bind-ciphers PROFILE=SYSTEM\n{BACKEND}"
+    )
+    (tmp_path / "conf.d/c.cfg.rpmnew").write_text("nonsense\n")
+    asked = wanted(tmp_path, DEFAULTS)
+    text = accepted(tmp_path, moved(asked), {})
+    assert text.index("backend b") < text.index("frontend web")
+    assert [Path(it.split()[1]).name for it in asked.notes[:2]] == ["a.cfg", "b.cfg"]
+    assert CRYPTO_POLICIES.is_dir() == ("PROFILE" in text)
 
 
 def test_debians_own_file_with_a_frontend_is_right(tmp_path: Path) -> None:

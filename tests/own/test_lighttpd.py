@@ -7,7 +7,15 @@ import pytest
 
 from webdyno.model.mistake import Mistake
 from webdyno.own import lighttpd_file
-from webdyno.own.moved import FOLDER, HOST, KEY_AND_CERTIFICATE, PORT, Moved, Wanted
+from webdyno.own.moved import (
+    CRYPTO_POLICIES,
+    FOLDER,
+    HOST,
+    KEY_AND_CERTIFICATE,
+    PORT,
+    Moved,
+    Wanted,
+)
 
 HERE = f"{HOST}:{PORT}"
 
@@ -123,6 +131,21 @@ def test_variables_are_filled_and_secrets_are_not(tmp_path: Path) -> None:
 def test_what_lighttpd_refuses_is_told_in_its_words(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(Mistake, match=says):
         moved(tmp_path, text)
+
+
+def test_a_folder_that_was_copied_includes_what_lies_in_it(tmp_path: Path) -> None:
+    (tmp_path / "modules.conf").write_text('server.modules = ( "mod_access" )\n')
+    gone = f'var.conf_dir = "{tmp_path}/gone"\ninclude conf_dir + "/modules.conf"\n'
+    found = moved(tmp_path, gone)
+    assert '"mod_access"' in found.text
+    assert any(it.startswith(f'var.conf_dir = "{tmp_path}", not') for it in found.changes)
+    stays = moved(tmp_path, gone.replace("/gone", ""))
+    assert not any("conf_dir" in it for it in stays.changes)
+
+
+def test_a_profile_of_red_hats_openssl_is_left_out(tmp_path: Path) -> None:
+    found = moved(tmp_path, 'ssl.cipher-list = "PROFILE=SYSTEM"\n')
+    assert CRYPTO_POLICIES.is_dir() == ("PROFILE" in found.text)
 
 
 def test_a_relative_root_begins_where_webdyno_is_called(tmp_path: Path) -> None:

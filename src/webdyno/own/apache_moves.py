@@ -6,7 +6,7 @@ from pathlib import Path
 
 from webdyno.model.origin import Line
 from webdyno.own.apache_lines import ApacheLines
-from webdyno.own.moved import FOLDER
+from webdyno.own.moved import FOLDER, why_no_ciphers
 
 NO_OTHER_USER = "an ordinary user has no other"
 OUTSIDE = "it would ask other machines"
@@ -58,7 +58,6 @@ PATH_AT = {
 }
 """Directives with paths that may be relative, and which of their words that is."""
 CIPHERS = {"sslciphersuite", "sslproxyciphersuite"}
-CRYPTO_POLICIES = Path("/etc/crypto-policies")
 TYPES, MAGIC = Path("/etc/mime.types"), Path("/etc/apache2/magic")
 
 _WORD = re.compile(r'("(?:[^"\\]|\\.)*"|\S+)\s*')
@@ -73,8 +72,8 @@ def first_word(words: str) -> tuple[str, str]:
 
 def why_left_out(lower: str, words: str) -> str | None:
     """Say why a directive is left out; None where it stays."""
-    if lower in CIPHERS and words.startswith("PROFILE=") and not CRYPTO_POLICIES.is_dir():
-        return "only Red Hat's OpenSSL knows such a profile"
+    if lower in CIPHERS and (why := why_no_ciphers(words)):
+        return why
     return None if words.lower() == "off" else LEFT_OUT.get(lower)
 
 

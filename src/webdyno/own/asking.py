@@ -42,13 +42,13 @@ def program(name: str, package: str = "") -> str:
 
 
 @contextmanager
-def readable(wanted: Wanted, text: str) -> Iterator[Path]:
+def readable(wanted: Wanted, text: str, *, differs: bool = False) -> Iterator[Path]:
     """Give the configuration where its user can read it: the file, or a copy with this text.
 
-    The file itself may be private to who calls webdyno.
+    The file itself may be private to who calls webdyno, or have been changed (`differs`).
     """
     user = wanted.user
-    if user is None or user.may_read(wanted.file):
+    if not differs and (user is None or user.may_read(wanted.file)):
         yield wanted.file
         return
     with tempfile.TemporaryDirectory() as above:

@@ -9,7 +9,15 @@ from webdyno.model.origin import Line, Origin
 from webdyno.own import names
 from webdyno.own.haproxy_lines import ConfigLine, Section, Word, sections
 from webdyno.own.haproxy_listen import LISTENING, choose
-from webdyno.own.moved import HOST, KEY_AND_CERTIFICATE, PORT, Moved, Wanted, shown
+from webdyno.own.moved import (
+    HOST,
+    KEY_AND_CERTIFICATE,
+    PORT,
+    Moved,
+    Wanted,
+    shown,
+    why_no_ciphers,
+)
 
 NOT_HERE = {
     "user": "an ordinary user has no other",
@@ -45,6 +53,7 @@ PAIRS_NOT_HERE = {"interface", "user", "group", "uid", "gid", "mode", "process",
 """Likewise, with a value."""
 AUTHORITIES = {"ca-file", "crl-file", "ca-verify-file", "ca-sign-file"}
 CERTIFICATES = {"crt", "crt-list"}
+CIPHERS = {"ssl-default-bind-ciphers", "ssl-default-server-ciphers"}
 
 
 def moved(wanted: Wanted) -> Moved:
@@ -136,6 +145,8 @@ class _Mover:
             return NOT_HERE[name]
         if values[:2] == ["stats", "socket"] or name == "server-state-file":
             return "it is nobody's but the run's"
+        if name in CIPHERS and (why := why_no_ciphers(values[-1])):
+            return why
         if name == "email-alert":
             return "it would send mail"
         if name in {"errorfile", "ssl-dh-param-file"} and not self._can_read(values[-1]):

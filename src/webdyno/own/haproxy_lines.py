@@ -68,10 +68,15 @@ class Section:
 
 
 def sections(wanted: Wanted) -> list[Section]:
-    """Read all sections; raise Mistake where a variable has no value."""
+    """Read all sections; raise Mistake where a variable has no value.
+
+    Red Hat's unit starts HAProxy with the file and all that lie in the folder `conf.d` beside it.
+    """
     reader = _Reader(wanted)
     found = [Section("", "")]
-    for line in wanted.files.lines(wanted.file):
+    more = sorted(wanted.file.parent.glob("conf.d/[!.]*.cfg"))
+    wanted.notes.extend(f"reads {it} as well, as Red Hat's HAProxy does" for it in more)
+    for line in (line for file in (wanted.file, *more) for line in wanted.files.lines(file)):
         read = reader.line(line)
         if read.name in SECTIONS:
             found.append(Section(read.name, next(iter(read.values[1:]), "")))

@@ -14,6 +14,7 @@ from webdyno.own.moved import (
     Moved,
     Wanted,
     shown,
+    why_no_ciphers,
 )
 
 ANEW = {"server.bind": f'"{HOST}"', "server.port": PORT}
@@ -104,6 +105,9 @@ class _Mover:
             return []
         if key in LEFT_OUT:
             self._changes.append(f"left out: {key} = {value} ({LEFT_OUT[key]})")
+            return []
+        if key == "ssl.cipher-list" and (why := why_no_ciphers(statement.text)):
+            self._changes.append(f"left out: {key} = {value} ({why})")
             return []
         if self._own_pair and key in OF_ANOTHER_PAIR:
             self._changes.append(f"left out: {key} = {value} (it is of another certificate)")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.secret import SECRET
@@ -14,6 +15,9 @@ _CONDITION = re.compile(r'^(\s*(?:else )?\$\w+\["[^"]*"\] \S+ )"(.*)" \{$')
 _BLOCK_NUMBER = re.compile(r"^\s*# block \d+$")
 _SETS = re.compile(r"^(\s*)([a-z][\w.-]*)\s*=\s(.*)$")
 _INCLUDE = re.compile(r'(?m)^([ \t]*include[ \t]+")(?!/)')
+_FOLDER = re.compile(r'(?m)^([ \t]*var\.conf_dir[ \t]*=)[ \t]*"(/[^"\n]*)"')
+_IN_FOLDER = re.compile(r'(?m)^[ \t]*include[ \t]+(?:var\.)?conf_dir[ \t]*\+[ \t]*"/([^"*?\n]+)"')
+"""By the configuration that comes with lighttpd, which Red Hat's is made of."""
 _SHELL = re.compile(r"(?m)^[ \t]*include_shell[ \t]+(.*)$")
 _TIME = re.compile(r"(?m)^[\d-]+ [\d:]+: (?:\([\w.]+\) )?")
 _GIVEN = {"var.CWD", "var.PID"}
@@ -59,8 +63,9 @@ def statements(wanted: Wanted, changes: list[str]) -> list[Statement]:
     text = wanted.files.text(wanted.file)
     changes += [f"runs {it.strip()}, as include_shell says" for it in _SHELL.findall(text)]
     marks = {name: f"@webdyno-{name}@" for name, it in wanted.given.items() if SECRET.search(it)}
-    whole = _INCLUDE.sub(rf"\g<1>{wanted.file.parent}/", text)
-    with readable(wanted, whole) as file:
+    ours = _with_includes_beside(wanted, text, changes)
+    whole = _INCLUDE.sub(rf"\g<1>{wanted.file.parent}/", ours)
+    with readable(wanted, whole, differs=ours != text) as file:
         told = ask(wanted, [program("lighttpd"), "-p", "-f", file], {**wanted.environment, **marks})
         complained = told.complained.replace(str(file), str(wanted.file))
     said = [it for it in _TIME.sub("", complained).splitlines() if "WARNING" not in it]
@@ -70,6 +75,16 @@ def statements(wanted: Wanted, changes: list[str]) -> list[Statement]:
     for name, mark in marks.items():
         printed = printed.replace(mark, f'" + env.{name} + "')
     return list(_statements(printed.splitlines()))
+
+
+def _with_includes_beside(wanted: Wanted, text: str, changes: list[str]) -> str:
+    """Give the text of a folder that was copied with what it includes from where it was."""
+    here = wanted.file.parent
+    named = _FOLDER.search(text)
+    if not named or any(Path(named[2], it).exists() for it in _IN_FOLDER.findall(text)):
+        return text
+    changes.append(f'{named[1].strip()} "{here}", not "{named[2]}", where it includes nothing')
+    return f"{text[: named.start(2)]}{here}{text[named.end(2) :]}"
 
 
 def _statements(lines: list[str]) -> Iterator[Statement]:

@@ -19,6 +19,7 @@ KEY_AND_CERTIFICATE = "@webdyno-key-and-certificate@"
 """Stand for the files of the run's own certificate."""
 HOST = "127.0.0.1"
 HTTP, HTTPS = 80, 443
+CRYPTO_POLICIES = Path("/etc/crypto-policies")
 SHOWN = {
     FOLDER: "RUN",
     PORT: "$PORT",
@@ -26,6 +27,13 @@ SHOWN = {
     KEY: "RUN/key.pem",
     KEY_AND_CERTIFICATE: "RUN/key-and-certificate.pem",
 }
+
+
+def why_no_ciphers(ciphers: str) -> str:
+    """Say why a list of ciphers is left out; empty where it stays."""
+    if ciphers.startswith("PROFILE=") and not CRYPTO_POLICIES.is_dir():
+        return "only Red Hat's OpenSSL knows such a profile"
+    return ""
 
 
 @dataclass(frozen=True)
