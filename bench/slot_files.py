@@ -71,6 +71,9 @@ class Steps(CalledFiles):
     def long_look_begins(self, *_: object) -> None:
         """Nothing of interest."""
 
+    def long_look_goes_on(self, *_: object) -> None:
+        """Nobody watches."""
+
     def long_look_ends(self, *_: object) -> None:
         """Nothing of interest."""
 

@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from builders import SimulatedArm, run_head, simulated_run
+from builders import SimulatedArm, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.judge.judgement import judge
-from webdyno.judge.long_look import long_look_s, look_at, wants_long_looks
-from webdyno.model.experiment import Experiment
+from webdyno.judge.long_look import look_at
 from webdyno.model.judgement import Verdict
-from webdyno.model.measure import Measure
 from webdyno.model.records import Record
 
 RUNS = 30
@@ -92,23 +90,6 @@ def test_a_step_is_a_drift() -> None:
     assert rates[0].change.low < 0.8 < rates[0].change.high
     assert rates[0].at_s is not None
     assert abs(rates[0].at_s - 6.0) < 1.0
-
-
-def _experiment(budget_s: float, soak_s: float | None = None) -> Experiment:
-    measure = Measure(seed=1, budget_s=budget_s, soak_s=soak_s)
-    return run_head({"nginx": "nginx", "apache": "apache-event"}, measure=measure).experiment
-
-
-def test_a_long_look_takes_a_share_of_the_budget() -> None:
-    assert long_look_s(_experiment(90.0)) == 10.0
-    assert long_look_s(_experiment(50.0)) == pytest.approx(6.25)
-    assert long_look_s(_experiment(20.0)) == 0.0
-    assert long_look_s(_experiment(20.0, soak_s=60.0)) == 60.0
-    assert long_look_s(_experiment(90.0, soak_s=0.0)) == 0.0
-
-
-def test_nothing_is_looked_at_before_the_rounds_are_over() -> None:
-    assert not wants_long_looks([], _experiment(90.0))
 
 
 def test_stalls_of_one_variant_are_counted_in() -> None:

@@ -181,8 +181,10 @@ def _measure_in(
     afterwards: Afterwards | None = None,
 ) -> Exit:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
-    from webdyno.run.session import is_finished
+    from webdyno.run.session import is_finished, rounds_are_over
     from webdyno.run.session import measure as measure_blocks
+
+    is_over = is_finished if blocks is None else rounds_are_over
 
     with where as (place, there), opened(place, there) as folder:
         if more_s is None and blocks is None and is_finished(folder.head, folder.records()):
@@ -199,7 +201,7 @@ def _measure_in(
         except Trouble as trouble:
             raise Trouble(f"{trouble}\n{_what_is_kept(folder)}") from trouble
         code = show(folder)
-        if not is_finished(folder.head, folder.records()):
+        if not is_over(folder.head, folder.records()):
             tell(f"a server died; {_what_is_kept(folder)}")
             return code
     if afterwards is not None and (end := afterwards(folder.path)) is Exit.INTERRUPTED:

@@ -105,11 +105,15 @@ class RunProgress:
         if self._telling.verbose:
             self.notice(f"  {slot_words(record)}")
 
-    def answers(self, experiment: Experiment, records: list[Record]) -> None:
-        """Give the answer of the rounds, before the long look."""
+    def answers(
+        self, experiment: Experiment, records: list[Record], looks_s: Sequence[float]
+    ) -> None:
+        """Give the answer of the rounds, before the long looks, and how long those take."""
         if self._telling.quiet:
             return
-        self.notice(f"{so_far_words(experiment, records)}; now a longer look, for stalls and leaks")
+        so_far, in_all = so_far_words(experiment, records), duration(sum(looks_s))
+        turns = f"one arm after the other, {in_all} in all" if len(looks_s) > 1 else in_all
+        self.notice(f"{so_far}; now a longer look, for stalls and leaks ({turns})")
 
     def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:
         """Show which variant is under load, and for how long."""
@@ -117,13 +121,17 @@ class RunProgress:
         self._view.point = ", ".join(map(level, point.levels.values()))
         self._view.doing = f"{arm}, for {duration(look_s)} without a break"
 
-    def long_look_ends(self, record: LongLookRecord) -> None:
+    def long_look_goes_on(self, part: LongLookRecord) -> None:
+        """Say how far it is."""
+
+    def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
         """Say what was seen."""
         if not self._telling.quiet:
             from webdyno.judge.later import findings_words
             from webdyno.judge.long_look import look_at
 
-            self.notice(f"long look at {record.arm}: {findings_words(look_at(record))}")
+            look = look_at(*parts)
+            self.notice(f"long look at {look.arm}: {findings_words(look)}")
 
     def notice(self, text: str) -> None:
         """Tell what the user should read."""

@@ -225,12 +225,12 @@ def _tell_time(planned: Sequence[_Plan], budget_s: float) -> None:
 def _plans(study: Study, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
     """Give the study's experiments that aren't measured to their end yet."""
     from webdyno.run.budget import blocks_needed, need_s
-    from webdyno.run.session import is_finished
+    from webdyno.run.session import rounds_are_over
 
     for name in study.experiments:
         run = folder / name
         begun = (run / HEAD_FILE).exists()
-        if begun and is_finished((opened := RunFolder.open(run)).head, opened.records()):
+        if begun and rounds_are_over((opened := RunFolder.open(run)).head, opened.records()):
             continue
         experiment = catalogue.experiment(name)
         first = levels_first(study, name, experiment)

@@ -138,12 +138,12 @@ def _search(sides: Sequence["Side"], each_s: float, run: RunFlags) -> bool:
 
 def _round(side: "Side", run: RunFlags) -> Exit | None:
     """Measure a side's next round, or the rest of an interrupted one; None when there is none."""
-    from webdyno.run.session import is_finished
+    from webdyno.run.session import rounds_are_over
 
     last = side.rounds[-1] if side.rounds else None
-    if last is not None and not is_finished(last.head, last.records()):
+    if last is not None and not rounds_are_over(last.head, last.records()):
         code = measure_on(last.path, run, None, MOST_BLOCKS, show=_nothing)
-        if code is not Exit.INTERRUPTED and not is_finished(last.head, last.records()):
+        if code is not Exit.INTERRUPTED and not rounds_are_over(last.head, last.records()):
             raise Trouble(f"{last.path} came to no end: its default doesn't run through a block")
         return code
     experiment, path = side.next_round(), side.next_folder

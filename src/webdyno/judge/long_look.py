@@ -8,6 +8,7 @@ One variant at a time: nothing here sees a difference between variants.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import exp, log, log1p
 
@@ -15,20 +16,12 @@ import numpy as np
 from scipy.special import chdtri, stdtrit
 
 from webdyno.judge.interval import LARGEST_LOG, Logs
+from webdyno.judge.look_parts import all_times, breaks, length_s, moved, stretches, trial_of_all
 from webdyno.judge.steady import MAD_TO_SD, SMALLEST_NOISE, change_points, windows_to_join
-from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.interval import Interval
 from webdyno.model.long_look import Drift, Growth, LongLook, ServerSample, Stall, StallCause, Stalls
-from webdyno.model.records import LongLookRecord, Record, StopReason, StopRecord
+from webdyno.model.records import LongLookRecord
 
-LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
-"""A long look takes so long at each variant, or this share of the budget, all of them together; not
-where that is too short to tell more than slots do."""
-WITHOUT_ANSWER: tuple[StopReason, ...] = ("nothing-valid", "different-answers")
-CONFIRMED_S = 30.0
-"""So long the objectives have to hold just below a capacity that was found."""
-SEEN_STALLS = 4
-"""A look goes on until so many were seen, where there was one."""
 QUIET_SHARE = 0.1
 """A window is quiet that has less than this share of the usual number of responses."""
 QUIET_RESPONSES = 5
@@ -56,76 +49,68 @@ SMALLEST_GROWTH_SHARE = 0.01
 GROWTH_ALPHA = 0.01
 
 
-def long_look_s(experiment: Experiment) -> float:
-    """Give the length of each variant's long look; 0 for none."""
-    measure = experiment.measure
-    if not _can_look(experiment):
-        return 0.0
-    if measure.soak_s is not None:
-        return measure.soak_s
-    if experiment.gate is not None:
-        return 0.0
-    share_s = LOOK_SHARE * measure.budget_s / len(experiment.arms)
-    most_s = LOOK_S if experiment.capacity is None else CONFIRMED_S
-    return min(most_s, share_s) if share_s >= LEAST_LOOK_S else 0.0
+def stalls_of(*parts: LongLookRecord) -> list[Stall]:
+    """Give the stalls in a look, those that the servers didn't cause left out."""
+    return [stall for stall in _with_causes(stretches(parts)) if stall.cause is None]
 
 
-def wants_long_looks(records: Sequence[Record], experiment: Experiment) -> bool:
-    """Whether the rounds are over, came to an answer, and a variant has had no long look."""
-    stops = [record for record in records if isinstance(record, StopRecord)]
-    if not stops or stops[-1].reason in WITHOUT_ANSWER or not long_look_s(experiment):
-        return False
-    looked_at = {record.arm for record in records if isinstance(record, LongLookRecord)}
-    return not looked_at.issuperset(experiment.arms)
+def look_at(*parts: LongLookRecord) -> LongLook:
+    """Analyse the look at a variant, whose parts are given in their order; it is remembered.
+
+    Drifts and growth are sought in the longest stretch: each has a fresh start of its own.
+    """
+    return _look_at(_Parts(parts))
 
 
-def reserved_s(experiment: Experiment) -> float:
-    """Give how much of the budget long looks take; none where their length is given."""
-    given = experiment.measure.soak_s is not None
-    return 0.0 if given else long_look_s(experiment) * len(experiment.arms)
+class _Parts(tuple[LongLookRecord, ...]):
+    """Records that are told apart by who they are: comparing all that they hold takes long."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Parts) and list(map(id, self)) == list(map(id, other))
 
 
-def _can_look(experiment: Experiment) -> bool:
-    """Whether an experiment compares variants under a load that goes on."""
-    others = (experiment.race, experiment.interventions, experiment.advice)
-    searches = any(others) or experiment.design is not None or experiment.profile
-    counted = any(experiment.load_of(arm).requests for arm in experiment.arms)
-    return not searches and not counted and experiment.generator == OWN_GENERATOR
-
-
-def stalls_of(record: LongLookRecord) -> list[Stall]:
-    """Give the stalls in a stretch, those that the servers didn't cause left out."""
-    return [stall for stall in _with_causes(record) if stall.cause is None]
-
-
-def look_at(record: LongLookRecord) -> LongLook:
-    """Analyse the stretch of a variant."""
-    counts, window_s = _windows(record)
-    found = _with_causes(record)
+@lru_cache(maxsize=64)
+def _look_at(parts: _Parts) -> LongLook:
+    joined = stretches(parts)
+    longest = max(joined, key=length_s)
+    found = _with_causes(joined)
     own = [stall for stall in found if stall.cause is None]
     excused = [stall for stall in found if stall.cause is not None]
-    looked_s = len(counts) * window_s - sum(stall.length_s for stall in excused)
-    longest_us = record.load.response_time_us.max
+    window_s = max(_windows(record)[1] for record in joined)
+    looked_s = sum(map(length_s, joined)) - sum(stall.length_s for stall in excused)
+    times = all_times(parts)
     return LongLook(
-        arm=record.arm,
+        arm=parts[0].arm,
         looked_s=max(looked_s, 0.0),
         shortest_s=2 * window_s,
+        ended_by=parts[-1].ended_by,
+        breaks=breaks(parts),
         stalls=sum_up(own, looked_s, window_s) if own else None,
         excused=excused,
-        drifts=list(_drifts(record, counts, window_s, found)),
-        growth=_growth(record),
-        longest_response_s=longest_us / 1e6 if longest_us is not None else None,
-        trial=record.trial,
-        times=record.load.response_time_us.histogram,
+        drifts=list(_drifts(longest, *_windows(longest), _with_causes([longest]))),
+        growth=_growth(longest),
+        longest_response_s=times.max / 1e6 if times.max is not None else None,
+        trial=trial_of_all(parts),
+        times=times.histogram,
     )
 
 
-def _with_causes(record: LongLookRecord) -> list[Stall]:
-    """Find all stalls in a stretch, and who caused each."""
-    return [
-        stall.model_copy(update={"cause": _cause_of(stall, record)})
-        for stall in stalls_in(*_windows(record))
-    ]
+def _with_causes(joined: Sequence[LongLookRecord]) -> list[Stall]:
+    """Find all stalls in some stretches, and who caused each."""
+    found, begin_s = list[Stall](), 0.0
+    for record in joined:
+        stalls = [
+            stall.model_copy(update={"cause": _cause_of(stall, record)})
+            for stall in stalls_in(*_windows(record))
+        ]
+        found += moved(stalls, begin_s)
+        begin_s += length_s(record)
+    return found
 
 
 def _windows(record: LongLookRecord) -> tuple[Logs, float]:

@@ -63,7 +63,7 @@ class Measured:
         certificates: dict[int, CertificateRecord] = {}
         incidents: list[IncidentRecord] = []
         sessions: list[SessionRecord] = []
-        looks: dict[str, LongLook] = {}
+        looks: dict[str, list[LongLookRecord]] = {}
         stop: StopRecord | None = None
         for record in records:
             match record:
@@ -80,7 +80,7 @@ class Measured:
                 case CertificateRecord():
                     certificates[record.block] = record
                 case LongLookRecord():
-                    looks[record.arm] = look_at(record)
+                    looks.setdefault(record.arm, []).append(record)
                 case IncidentRecord():
                     open_slots.pop(record.block, None)
                     incidents.append(record)
@@ -97,7 +97,7 @@ class Measured:
             certificates=tuple(certificates[number] for number in sorted(certificates)),
             incidents=tuple(incidents),
             sessions=tuple(sessions),
-            looks=tuple(looks.values()),
+            looks=tuple(look_at(*parts) for parts in looks.values()),
             stop=stop,
         )
 

@@ -18,7 +18,7 @@ from webdyno.judge.gate import answer_at
 from webdyno.judge.interval import estimate
 from webdyno.judge.league import blocks_to_a_look, is_look
 from webdyno.judge.log_ratios import LogRatios, log_ratios
-from webdyno.judge.long_look import reserved_s
+from webdyno.judge.look_length import reserved_s
 from webdyno.judge.measured import Measured
 from webdyno.judge.race import hopeless, still_racing
 from webdyno.judge.validity import left_out_slots, valid_for
@@ -83,8 +83,9 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
             what = "capacity" if experiment.capacity else "valid slot"
             why = f"arm {arm} has no {what} in {count(finished, 'block')}"
             return Stop("nothing-valid", why)
+    elapsed_for_all_s = elapsed_s + reserved_s(experiment, measured)
     if is_alone(experiment):
-        return _alone_over(valid, experiment, elapsed_s)
+        return _alone_over(valid, experiment, elapsed_for_all_s)
     if len(staying) < 2:
         return Stop("nothing-valid", f"nothing works that {staying[0]} could be compared with")
     experiment = _with_arms(experiment, staying)
@@ -101,11 +102,10 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
         known := _known(valid, experiment, fewest) or _prompt(valid, experiment, elapsed_s)
     ):
         return known
-    elapsed_s += reserved_s(experiment)
-    ended = _used_up(measured, measure, elapsed_s)
+    ended = _used_up(measured, measure, elapsed_for_all_s)
     if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
         return ended
-    return _used_up(measured, measure, elapsed_s, measure.patience)
+    return _used_up(measured, measure, elapsed_for_all_s, measure.patience)
 
 
 def _alone_over(valid: Measured, experiment: Experiment, elapsed_s: float) -> Stop | None:

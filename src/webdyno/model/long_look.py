@@ -13,6 +13,11 @@ StallCause = Literal["client", "hypervisor", "stopped", "other-programs"]
 that stopped the servers, or other programs on their CPUs."""
 
 
+LookEnd = Literal["time", "precision"]
+"""Why a long look was over: it was as long as asked for, or nothing can change by much any more in
+what was left of it."""
+
+
 class ServerSample(Model):
     """The servers and their CPUs at a moment; times are sums since the beginning of the stretch."""
 
@@ -71,6 +76,15 @@ class Drift(Model):
     """When it stepped; None where it went slowly."""
 
 
+class Break(Model):
+    """An interruption of a look; its servers were started anew after it."""
+
+    at_s: Amount
+    """Under load, since the look's beginning."""
+    pause_s: Amount
+    """How long nothing was measured."""
+
+
 class LongLook(Model):
     """What the long look at a variant found."""
 
@@ -79,6 +93,9 @@ class LongLook(Model):
     """Length of the stretch, without what was not the servers' own doing."""
     shortest_s: Amount
     """Stalls that are shorter can't be seen."""
+    ended_by: LookEnd | None = "time"
+    """None: it was interrupted, and can go on."""
+    breaks: list[Break] = []
     stalls: Stalls | None = None
     excused: list[Stall] = []
     """Stalls that the servers didn't cause."""

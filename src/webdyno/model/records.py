@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 from webdyno.model.base import Amount, Count, Model
 from webdyno.model.capacity import Trial
 from webdyno.model.load_result import LoadResult
-from webdyno.model.long_look import ServerSample, Stall
+from webdyno.model.long_look import LookEnd, ServerSample, Stall
 from webdyno.model.machine import Machine
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot, SlotSettings
 from webdyno.model.readings import Readings
@@ -181,12 +181,21 @@ class PilotRecord(Model):
 
 
 class LongLookRecord(Model):
-    """One long stretch of load on a variant, after its rounds: nothing was restarted meanwhile."""
+    """A part of the long load on a variant after its rounds; on record as soon as it was measured.
+
+    Short looks have one part. Nothing was restarted from one part of a stretch to the next.
+    """
 
     kind: Literal["long-look"] = "long-look"
     point: Count = 0
     block: None = None
     arm: str
+    stretch: Count = 0
+    """The servers were started anew before each: the look was interrupted, and went on later."""
+    part: Count = 0
+    """Position in the stretch."""
+    ended_by: LookEnd | None = "time"
+    """Why this was the last part of the look; None: another one was to follow."""
     started_at: AwareDatetime
     took_s: Amount
     window_s: Amount
@@ -195,11 +204,12 @@ class LongLookRecord(Model):
     client_pauses: list[Stall] = []
     """In which the load generator stood still."""
     samples: list[ServerSample] = []
-    """Of the servers, in the same time; empty where they can't be read that often."""
+    """Of the servers, in the same time; empty where they can't be read that often. Of long parts
+    there are fewer where nothing happened."""
     server_cpus: Count = 1
     """How many CPUs the servers may use."""
     load: LoadResult
-    """Of the whole stretch, without its windows."""
+    """Of the whole part, without its windows."""
     trial: Trial | None = None
     """What it tells of the objectives, where the capacity that was found is confirmed."""
     servers: ServerUse

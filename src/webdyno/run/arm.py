@@ -146,7 +146,7 @@ class RunningBlock:
                 started_at=started_at,
                 load=load,
                 servers=used.servers,
-                readings=used.readings.model_copy(update={"ceiling": _ceiling(at, arm)}),
+                readings=used.readings.model_copy(update={"ceiling": ceiling_of(at, arm)}),
                 profile=used.profile.cpu_s if used.profile else None,
                 system_calls=used.system_calls,
                 refusal=refusal_in(logs) if refused else "",
@@ -176,7 +176,7 @@ def _may_start_on_another_port(trouble: Trouble) -> bool:
     return IN_USE in str(trouble).lower() and not is_by_other
 
 
-def _ceiling(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
+def ceiling_of(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
     """Give what the client can do at most with answers like the arm's, where that is known."""
     load, calibration = arm.load, at.calibrations[arm.name]
     lengths = [asked.expect.body_bytes for asked in arm.asked]

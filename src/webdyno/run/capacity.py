@@ -119,7 +119,7 @@ def _try(
     order = replace(order, enough_late=enough_late(settings.objectives))
 
     def tell(record: SlotRecord) -> SlotRecord:
-        limited = any(rule.broken(record) for rule in CLIENT_RULES)
+        limited = is_client_limited(record)
         trial = trial_of(record.load, ask.rate_rps, settings.objectives, client_limited=limited)
         purpose = {"purpose": ask.purpose, "start": start}
         return record.model_copy(update={"trial": trial.model_copy(update=purpose)})
@@ -127,6 +127,11 @@ def _try(
     found = running.measure(position, arm, "trial", order, tell).trial
     assert found  # noqa: S101 (`tell` put it there)
     return found
+
+
+def is_client_limited(record: SlotRecord) -> bool:
+    """Whether a trial may have failed for the load generator's sake."""
+    return any(rule.broken(record) for rule in CLIENT_RULES)
 
 
 def enough_late(objectives: Sequence[Objective]) -> EnoughLate | None:

@@ -57,14 +57,19 @@ class Progress(Protocol):
     def block_ends(self, block: BlockRecord, experiment: Experiment, records: list[Record]) -> None:
         """A block is complete; experiment and records are those of its point."""
 
-    def answers(self, experiment: Experiment, records: list[Record]) -> None:
-        """The rounds of a point are over; a long look follows."""
+    def answers(
+        self, experiment: Experiment, records: list[Record], looks_s: Sequence[float]
+    ) -> None:
+        """The rounds of a point are over; so long looks follow, one after the other."""
 
     def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:
         """A variant comes under load for so long."""
 
-    def long_look_ends(self, record: LongLookRecord) -> None:
-        """It is over, and on disk."""
+    def long_look_goes_on(self, part: LongLookRecord) -> None:
+        """A part of it was measured, and is on disk."""
+
+    def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
+        """It is over; these are all its parts."""
 
     def notice(self, text: str) -> None:
         """Something happened that the user should read."""

@@ -15,7 +15,7 @@ from webdyno.definitions import Catalogue
 from webdyno.generator import GeneratorError
 from webdyno.judge import ELSEWHERE, Stop, decide, fails_gate
 from webdyno.judge.differences import surroundings
-from webdyno.judge.long_look import wants_long_looks
+from webdyno.judge.look_length import lacking_looks, left_s, look_parts_of
 from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble
@@ -126,13 +126,24 @@ def measure(
 def _look_longer(points: Sequence[MeasuredPoint]) -> None:
     """Look at each variant for longer, where the rounds came to an answer."""
     for at in points:
-        if wants_long_looks(at.records, at.experiment):
-            at.progress.answers(at.experiment, at.records)
-            run_long_looks(at)
+        lacking = lacking_looks(at.records, at.experiment)
+        if not lacking:
+            continue
+        left = [left_s(look_parts_of(at.records, arm), at.experiment) for arm in lacking]
+        at.progress.answers(at.experiment, at.records, left)
+        run_long_looks(at)
 
 
 def is_finished(head: RunHead, records: Sequence[Record]) -> bool:
     """Tell whether a run would measure nothing more if it were resumed."""
+    return rounds_are_over(head, records) and not any(
+        lacking_looks(_of_point(records, plan), plan.experiment)
+        for plan in plan_points(head.experiment)
+    )
+
+
+def rounds_are_over(head: RunHead, records: Sequence[Record]) -> bool:
+    """Tell whether a run would measure no further block."""
     return all(
         _has_stopped(of_point := _of_point(records, plan))
         or decide(of_point, plan.experiment, _used_s(of_point))

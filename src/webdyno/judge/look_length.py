@@ -1,0 +1,113 @@
+"""How long each variant is looked at after the rounds, and whether that was done."""
+
+from collections.abc import Sequence
+from statistics import geometric_mean
+
+from webdyno.judge.long_look import stalls_of
+from webdyno.judge.look_parts import length_s
+from webdyno.judge.measured import Measured
+from webdyno.judge.race import still_racing
+from webdyno.model.experiment import OWN_GENERATOR, Experiment
+from webdyno.model.long_look import LookEnd, Stall
+from webdyno.model.metrics import CAPACITY, metric_rule
+from webdyno.model.records import LongLookRecord, Record, StopReason
+
+LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
+"""A long look takes so long at each variant, or this share of the budget, all of them together; not
+where that is too short to tell more than slots do."""
+CONFIRMED_S = 30.0
+"""So long the objectives have to hold just below a capacity that was found."""
+CONFIRMED_SHARE = 0.95
+"""Of a capacity that was found: intervals of it are some per cent wide."""
+SEEN_STALLS = 4
+"""A look goes on until so many were seen, where there was one, unless its length was given."""
+PART_S, MOST_PARTS = 60.0, 20
+"""A look is put on record by the minute, or by the twentieth, if that is longer."""
+WITHOUT_ANSWER: tuple[StopReason, ...] = ("nothing-valid", "different-answers")
+ROUNDING = 0.98
+"""Windows at the edges of a part may be missing."""
+
+
+def long_look_s(experiment: Experiment) -> float:
+    """Give the length of each variant's long look; 0 for none."""
+    measure = experiment.measure
+    if not _can_look(experiment):
+        return 0.0
+    if measure.soak_s is not None:
+        return measure.soak_s
+    if experiment.gate is not None:
+        return 0.0
+    share_s = LOOK_SHARE * measure.budget_s / len(experiment.arms)
+    most_s = LOOK_S if experiment.capacity is None else CONFIRMED_S
+    return min(most_s, share_s) if share_s >= LEAST_LOOK_S else 0.0
+
+
+def _can_look(experiment: Experiment) -> bool:
+    """Whether an experiment compares variants under a load that goes on."""
+    others = (experiment.race, experiment.interventions, experiment.advice)
+    searches = any(others) or experiment.design is not None or experiment.profile
+    counted = any(experiment.load_of(arm).requests for arm in experiment.arms)
+    return not searches and not counted and experiment.generator == OWN_GENERATOR
+
+
+def reserved_s(experiment: Experiment, measured: Measured) -> float:
+    """Give how much of the budget looks will take; none where their length is given."""
+    if experiment.measure.soak_s is not None:
+        return 0.0
+    left = set(experiment.arms).difference(look.arm for look in measured.looks)
+    return long_look_s(experiment) * len(left)
+
+
+def lacking_looks(records: Sequence[Record], experiment: Experiment) -> list[str]:
+    """Name the variants that are still to be looked at: none before the rounds are over.
+
+    Nor where they came to no answer, or a server died since.
+    """
+    stop = Measured.of(records).stop
+    if stop is None or stop.reason in WITHOUT_ANSWER or not long_look_s(experiment):
+        return []
+    over = {it.arm for it in records if isinstance(it, LongLookRecord) and it.ended_by}
+    lacking = [arm for arm in still_racing(records, experiment) if arm not in over]
+    if experiment.capacity is None:
+        return lacking
+    return [arm for arm in lacking if nearly_capacity_rps(records, arm)]
+
+
+def nearly_capacity_rps(records: Sequence[Record], arm: str) -> float | None:
+    """Give a rate just below the capacity that the blocks found of an arm, if they found one."""
+    found = Measured.of(records).values(arm, metric_rule(CAPACITY)).values()
+    return CONFIRMED_SHARE * geometric_mean(found) if found else None
+
+
+def look_parts_of(records: Sequence[Record], arm: str) -> list[LongLookRecord]:
+    """Give what is on record of the long look at an arm."""
+    return [it for it in records if isinstance(it, LongLookRecord) and it.arm == arm]
+
+
+def part_s(look_s: float) -> float:
+    """Give how long the parts of a look are."""
+    return look_s / min(max(int(look_s / PART_S), 1), MOST_PARTS)
+
+
+def left_s(parts: Sequence[LongLookRecord], experiment: Experiment) -> float:
+    """Give how long a look still has to go on; 0 where it was long enough."""
+    look_s = long_look_s(experiment)
+    looked_s = sum(map(length_s, parts))
+    wanted_s = look_s
+    if looked_s >= ROUNDING * look_s and experiment.measure.soak_s is None:
+        wanted_s = min(_for_stalls_s(stalls_of(*parts), look_s), SEEN_STALLS * look_s)
+    return wanted_s - looked_s if looked_s < ROUNDING * wanted_s else 0.0
+
+
+def why_over(parts: Sequence[LongLookRecord], experiment: Experiment) -> LookEnd | None:
+    """Say why a look ends after these parts; None: it goes on."""
+    return None if left_s(parts, experiment) else "time"
+
+
+def _for_stalls_s(seen: Sequence[Stall], look_s: float) -> float:
+    """Give how long it takes to see stalls enough, by those that were seen."""
+    if not 0 < len(seen) < SEEN_STALLS:
+        return 0.0
+    first, last = seen[0].at_s, seen[-1].at_s
+    every_s = (last - first) / (len(seen) - 1) if len(seen) > 1 else look_s
+    return max((SEEN_STALLS + 0.5) * every_s, 2 * look_s)

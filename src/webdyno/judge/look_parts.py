@@ -1,0 +1,129 @@
+"""The parts of a long look put together: those of a stretch are as one that was never recorded.
+
+Time is counted under load: what lies between two parts, or between two stretches, is left out.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby, pairwise
+
+from webdyno.model.capacity import Trial
+from webdyno.model.histogram import add_encoded, merge_encoded
+from webdyno.model.load_result import Times
+from webdyno.model.long_look import Break, ServerSample, Stall
+from webdyno.model.records import LongLookRecord
+
+SUMS = ("cpu_s", "busy_s", "stolen_s", "waited_s", "client_waited_s")
+"""Of a sample: what is added up since its part began."""
+MOST_SAMPLES = 240
+"""Of a part that are kept where nothing happened."""
+NEAR_WINDOWS = 6
+"""So close to a stall all samples are kept: they tell who caused it."""
+
+
+def length_s(part: LongLookRecord) -> float:
+    """Give how long a part, or several that were joined, looked."""
+    return len(part.responses) * part.window_s
+
+
+def stretches(parts: Sequence[LongLookRecord]) -> list[LongLookRecord]:
+    """Join the parts of each stretch, in which the servers were never restarted."""
+    by_stretch = groupby(parts, lambda part: part.stretch)
+    return [_joined(list(of_stretch)) for _, of_stretch in by_stretch]
+
+
+def breaks(parts: Sequence[LongLookRecord]) -> list[Break]:
+    """Give where the look was interrupted, and for how long."""
+    found, at_s = list[Break](), 0.0
+    for before, after in pairwise(parts):
+        at_s += length_s(before)
+        if before.stretch != after.stretch:
+            pause_s = (after.started_at - before.started_at).total_seconds() - before.took_s
+            found.append(Break(at_s=at_s, pause_s=max(pause_s, 0.0)))
+    return found
+
+
+def trial_of_all(parts: Sequence[LongLookRecord]) -> Trial | None:
+    """Give what all parts together tell of the objectives of a capacity that was found."""
+    trials = [part.trial for part in parts if part.trial]
+    if not trials:
+        return None
+    together = trials[0]
+    for trial in trials[1:]:
+        beyond = zip(together.beyond, trial.beyond, strict=True)
+        together = together.model_copy(
+            update={
+                "length_s": together.length_s + trial.length_s,
+                "asked": together.asked + trial.asked,
+                "beyond": [None if None in (a, b) else (a or 0) + (b or 0) for a, b in beyond],
+                "client_limited": together.client_limited or trial.client_limited,
+            }
+        )
+    return together
+
+
+def thinned(part: LongLookRecord, stalls: Sequence[Stall]) -> LongLookRecord:
+    """Leave out samples of a long part where nothing happened; of memory the least stays."""
+    samples, kept = part.samples, list[ServerSample]()
+    size = -(-len(samples) // MOST_SAMPLES)
+    near_s = NEAR_WINDOWS * part.window_s
+    for first in range(0, len(samples), max(size, 1)):
+        group = samples[first : first + size]
+        held = [it.memory_bytes for it in group if it.memory_bytes is not None]
+        least = group[-1].model_copy(update={"memory_bytes": min(held, default=None)})
+        kept += [it for it in group[:-1] if _is_near(it.at_s, stalls, near_s)]
+        kept.append(least)
+    return part.model_copy(update={"samples": kept})
+
+
+def _is_near(at_s: float, stalls: Sequence[Stall], near_s: float) -> bool:
+    return any(it.at_s - near_s <= at_s <= it.at_s + it.length_s + near_s for it in stalls)
+
+
+def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
+    if len(parts) == 1:
+        return parts[0]
+    responses, samples, pauses = list[int](), list[ServerSample](), list[Stall]()
+    for part in parts:
+        begin_s = len(responses) * part.window_s
+        samples += _following(samples, part, begin_s)
+        pauses += moved(part.client_pauses, begin_s)
+        responses += part.responses
+    load = parts[0].load.model_copy(update={"response_time_us": all_times(parts)})
+    joined = {"responses": responses, "samples": samples, "client_pauses": pauses, "load": load}
+    return parts[0].model_copy(update=joined)
+
+
+def moved(stalls: Sequence[Stall], by_s: float) -> list[Stall]:
+    """Give stalls of a part at their time in the whole."""
+    return [stall.model_copy(update={"at_s": stall.at_s + by_s}) for stall in stalls]
+
+
+def _following(
+    before: Sequence[ServerSample], part: LongLookRecord, begin_s: float
+) -> list[ServerSample]:
+    """Give a part's samples with sums that go on from those before it."""
+    mine = [sample for sample in part.samples if sample.at_s <= length_s(part)]
+    if not before or not mine:
+        return mine
+    ahead = {name: getattr(before[-1], name) - getattr(mine[0], name) for name in SUMS}
+    return [
+        sample.model_copy(
+            update={
+                "at_s": sample.at_s + begin_s,
+                **{name: getattr(sample, name) + more for name, more in ahead.items()},
+            }
+        )
+        for sample in mine
+    ]
+
+
+def all_times(parts: Sequence[LongLookRecord]) -> Times:
+    """Give the response times of all parts together, as far as a look needs them."""
+    times = [part.load.response_time_us for part in parts]
+    encoded = [it.histogram for it in times if it.histogram]
+    longest = [it.max for it in times if it.max is not None]
+    return Times(
+        p50=merge_encoded(encoded).quantile(0.5),
+        max=max(longest, default=None),
+        histogram=add_encoded(encoded) if encoded else None,
+    )

@@ -1,0 +1,121 @@
+"""How long each variant is looked at, and whether a look that was interrupted is over."""
+
+from datetime import timedelta
+
+import pytest
+
+from builders import START, SimulatedArm, run_head, simulated_run
+from judge.stretches import Truth, stretch
+from webdyno.judge.long_look import look_at
+from webdyno.judge.look_length import lacking_looks, left_s, long_look_s, part_s, reserved_s
+from webdyno.judge.measured import Measured
+from webdyno.model.experiment import Experiment
+from webdyno.model.measure import Measure
+from webdyno.model.records import IncidentRecord, LongLookRecord, Record, StopRecord
+
+ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
+STOP = StopRecord(block=8, stopped_at=START, reason="precision", why="known")
+DIED = IncidentRecord(block=8, arm="nginx", happened_at=START, what="nginx died")
+
+
+def _experiment(budget_s: float, soak_s: float | None = None) -> Experiment:
+    measure = Measure(seed=1, budget_s=budget_s, soak_s=soak_s)
+    return run_head({"nginx": "nginx", "apache": "apache-event"}, measure=measure).experiment
+
+
+def test_a_long_look_takes_a_share_of_the_budget() -> None:
+    assert long_look_s(_experiment(90.0)) == 10.0
+    assert long_look_s(_experiment(50.0)) == pytest.approx(6.25)
+    assert long_look_s(_experiment(20.0)) == 0.0
+    assert long_look_s(_experiment(20.0, soak_s=60.0)) == 60.0
+    assert long_look_s(_experiment(90.0, soak_s=0.0)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("look_s", "expected_s"), [(10, 10), (119, 119), (150, 75), (600, 60), (3_600, 180)]
+)
+def test_parts_are_minutes_or_twentieths(look_s: float, expected_s: float) -> None:
+    assert part_s(look_s) == expected_s
+
+
+def test_nothing_is_looked_at_before_the_rounds_are_over_or_after_a_server_died() -> None:
+    run, experiment = simulated_run(ARMS), _experiment(90.0)
+    assert lacking_looks(run.records, experiment) == []
+    assert lacking_looks([*run.records, STOP], experiment) == ["nginx", "apache"]
+    assert lacking_looks([*run.records, STOP, DIED], experiment) == []
+
+
+def test_a_look_that_was_interrupted_is_lacking_for_the_rest_of_its_time() -> None:
+    run, experiment = simulated_run(ARMS), _experiment(90.0, soak_s=120.0)
+    over = stretch(Truth(looked_s=120.0), arm="nginx")
+    begun = _part(0, 0, 60.0)
+    records: list[Record] = [*run.records, STOP, over, begun]
+    assert lacking_looks(records, experiment) == ["apache"]
+    assert left_s([begun], experiment) == pytest.approx(60.0)
+    assert left_s([begun, _part(1, 0, 60.0)], experiment) == 0
+
+
+def test_a_look_goes_on_for_stalls_unless_its_length_was_given() -> None:
+    seen = stretch(Truth(every_s=6.0, stall_s=1.0, looked_s=10.0))
+    assert 10 <= left_s([seen], _experiment(90.0)) <= 30
+    assert left_s([seen], _experiment(90.0, soak_s=10.0)) == 0
+
+
+def test_no_time_is_kept_for_looks_that_are_on_record() -> None:
+    run, experiment = simulated_run(ARMS), _experiment(90.0)
+    looked = [*run.records, stretch(Truth(), arm="nginx")]
+    assert reserved_s(experiment, Measured.of(run.records)) == 20.0
+    assert reserved_s(experiment, Measured.of(looked)) == 10.0
+
+
+def test_parts_of_a_stretch_are_as_one() -> None:
+    """A stall across the edge of two parts is one; what is summed up goes on."""
+    whole = stretch(Truth(looked_s=24.0, every_s=6.0, stall_s=1.0, stolen=True), seed=3)
+    parts = _cut(whole, 8.0)
+    a, b = look_at(whole), look_at(*parts)
+    assert len(parts) == 3
+    assert [it.cause for it in a.excused] == [it.cause for it in b.excused]
+    assert [it.at_s for it in b.excused] == pytest.approx([it.at_s for it in a.excused], abs=0.05)
+    assert b.looked_s == pytest.approx(a.looked_s, abs=0.1)
+    assert b.breaks == []
+
+
+def test_an_interruption_is_told_and_a_fresh_start_is_no_drift() -> None:
+    before = _part(0, 0, 60.0).model_copy(update={"took_s": 70.0})
+    after = stretch(Truth(looked_s=60.0, rate_rps=30_000.0), arm="apache").model_copy(
+        update={"stretch": 1, "started_at": START + timedelta(seconds=370)}
+    )
+    look = look_at(before, after)
+    assert [(it.at_s, it.pause_s) for it in look.breaks] == [(60.0, 300.0)]
+    assert look.drifts == []
+    assert look.looked_s == pytest.approx(120.0)
+
+
+def _part(stretch_number: int, part: int, looked_s: float) -> LongLookRecord:
+    record = stretch(Truth(looked_s=looked_s), arm="apache", seed=stretch_number)
+    update = {"stretch": stretch_number, "part": part, "ended_by": None}
+    return record.model_copy(update=update)
+
+
+def _cut(whole: LongLookRecord, every_s: float) -> list[LongLookRecord]:
+    """Cut a stretch into parts, each with sums and times of its own."""
+    windows = round(every_s / whole.window_s)
+    parts = []
+    for number in range(len(whole.responses) // windows):
+        begin_s = number * every_s
+        own = [it for it in whole.samples if begin_s <= it.at_s <= begin_s + every_s]
+        samples = [
+            it.model_copy(
+                update={
+                    "at_s": it.at_s - begin_s,
+                    "cpu_s": it.cpu_s - own[0].cpu_s,
+                    "busy_s": it.busy_s - own[0].busy_s,
+                    "stolen_s": it.stolen_s - own[0].stolen_s,
+                }
+            )
+            for it in own
+        ]
+        responses = whole.responses[number * windows : (number + 1) * windows]
+        update = {"part": number, "samples": samples, "responses": responses}
+        parts.append(whole.model_copy(update=update))
+    return parts
