@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
+from judge.stretches import Truth, stretch
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.definitions.foreign import foreign_parts
@@ -19,7 +20,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.records import BlockRecord, SessionRecord, StopRecord
 from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import kept_catalogue
-from webdyno.run.session import begin_run, is_finished, resume_run
+from webdyno.run.session import begin_run, is_finished, resume_run, rounds_are_over
 
 DUEL = {
     "title": "t",
@@ -170,7 +171,11 @@ def test_a_run_is_finished_where_the_stop_rule_holds_or_held() -> None:
     seven = simulated_run(ARMS, blocks=7, measure=many)
     assert not finished(seven)
     stop = StopRecord(block=7, stopped_at=START, reason="budget", why="")
-    assert finished(SimulatedRun(seven.head, [*seven.records, stop]))
+    stopped = SimulatedRun(seven.head, [*seven.records, stop])
+    assert rounds_are_over(stopped.head, stopped.records)
+    assert not finished(stopped)  # long looks are to follow
+    looks = [stretch(Truth(), arm=arm) for arm in ARMS]
+    assert finished(SimulatedRun(seven.head, [*stopped.records, *looks]))
 
 
 def test_a_budget_is_used_up_by_the_blocks_on_record() -> None:
