@@ -60,7 +60,7 @@ def _stalls(length_s: float, every_s: float) -> tuple[str, ...]:
 
 
 def _capacity(slo: str) -> tuple[str, ...]:
-    return (f"capacity.slo={slo}", "measure.decide_on=capacity_rps")
+    return (f'capacity.slo=["{slo}"]', "load.connections=256")
 
 
 OPEN = ("load.loop=open", "load.rate_per_s=500", "load.connections=64", "load.arrivals=constant")
