@@ -1,6 +1,7 @@
 """What one long stretch of load shows: stalls, whose they are, drifts and growth."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -48,11 +49,11 @@ def test_a_steady_server_is_accused_of_nothing(noise: float) -> None:
     [
         ({"waited": True}, "other-programs"),
         ({"stolen": True}, "hypervisor"),
-        ({"stopped": True}, "stopped"),
+        ({"stopped": True, "every_s": 9.0}, "stopped"),
         ({"client_paused": True}, "client"),
     ],
 )
-def test_what_others_did_isnt_the_servers_own(evidence: dict[str, bool], cause: str) -> None:
+def test_what_others_did_isnt_the_servers_own(evidence: dict[str, Any], cause: str) -> None:
     look = look_at(stretch(replace(PERIODIC, **evidence)))
     assert look.stalls is None
     assert {stall.cause for stall in look.excused} == {cause}
@@ -62,6 +63,12 @@ def test_a_sleeping_server_isnt_excused_by_others_who_use_its_cpu() -> None:
     record = stretch(replace(PERIODIC, waited=True))
     asleep = [sample.model_copy(update={"waited_s": 0.0}) for sample in record.samples]
     assert look_at(record.model_copy(update={"samples": asleep})).stalls is not None
+
+
+def test_servers_that_are_stopped_again_and_again_are_how_they_work() -> None:
+    stalls = look_at(stretch(replace(PERIODIC, stopped=True))).stalls
+    assert stalls is not None
+    assert stalls.count == 2
 
 
 def test_a_leak_is_found_with_its_slope() -> None:

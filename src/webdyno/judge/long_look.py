@@ -30,6 +30,8 @@ BURST = 0.5
 """A window with so much more than usual works off the queue of an open loop."""
 EXCUSING_SHARE = 0.5
 """Of a stall's length, for which another cause has to be seen."""
+STOPS_OF_THEIRS = 2
+"""Stalls in which the servers were stopped, from which on the stops are their own."""
 LONG_GAP = 6
 """Windows between two readings of the servers, which are two windows apart as a rule."""
 CONFIDENCE = 0.95
@@ -101,7 +103,11 @@ def _look_at(parts: _Parts) -> LongLook:
 
 
 def _with_causes(joined: Sequence[LongLookRecord]) -> list[Stall]:
-    """Find all stalls in some stretches, and who caused each."""
+    """Find all stalls in some stretches, and who caused each.
+
+    Nobody can tell who stopped the servers by a signal: once it may be somebody's debugger, again
+    and again it is how they work.
+    """
     found, begin_s = list[Stall](), 0.0
     for record in joined:
         stalls = [
@@ -110,7 +116,10 @@ def _with_causes(joined: Sequence[LongLookRecord]) -> list[Stall]:
         ]
         found += moved(stalls, begin_s)
         begin_s += length_s(record)
-    return found
+    stopped = [stall for stall in found if stall.cause == "stopped"]
+    if len(stopped) < STOPS_OF_THEIRS:
+        return found
+    return [it.model_copy(update={"cause": None}) if it in stopped else it for it in found]
 
 
 def _windows(record: LongLookRecord) -> tuple[Logs, float]:
@@ -190,15 +199,18 @@ def _others(stall: Stall, record: LongLookRecord) -> dict[StallCause, float]:
     def during(of: Callable[[ServerSample], float]) -> float:
         return max(_during(samples, begin_s, end_s, of), 0.0)
 
+    def waited(of: Callable[[ServerSample], float]) -> float:
+        return _waited_during(samples, begin_s, end_s, of)
+
     cpus = max(record.server_cpus, 1)
     stopped = [it.stopped for it in samples if begin_s <= it.at_s <= end_s]
     others_s = during(lambda it: it.busy_s - it.cpu_s) / cpus
     return {
-        "client": max(paused_s, gap_s, during(lambda it: it.client_waited_s)),
+        "client": max(paused_s, gap_s, waited(lambda it: it.client_waited_s)),
         "stopped": stall.length_s * sum(stopped) / len(stopped) if stopped else 0.0,
         "hypervisor": during(lambda it: it.stolen_s) / cpus,
         # Servers that sleep don't mind who has their CPUs.
-        "other-programs": min(others_s, during(lambda it: it.waited_s)),
+        "other-programs": min(others_s, waited(lambda it: it.waited_s)),
     }
 
 
@@ -216,6 +228,27 @@ def _during(
     at_s = [it.at_s for it in samples]
     sums = [of(it) for it in samples]
     return float(np.interp(end_s, at_s, sums)) - float(np.interp(begin_s, at_s, sums))
+
+
+def _waited_during(
+    samples: Sequence[ServerSample],
+    begin_s: float,
+    end_s: float,
+    of: Callable[[ServerSample], float],
+) -> float:
+    """Give how much of a waiting for CPUs lies between two moments.
+
+    The kernel counts a wait when it ends: what is more than the time since the reading before has
+    begun before that.
+    """
+    total_s = 0.0
+    for a, b in pairwise(samples):
+        waited_s = max(of(b) - of(a), 0.0)
+        span_s = max(b.at_s - a.at_s, waited_s)
+        within_s = min(end_s, b.at_s) - max(begin_s, b.at_s - span_s)
+        if within_s > 0:
+            total_s += waited_s * within_s / span_s
+    return total_s
 
 
 def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:

@@ -111,7 +111,7 @@ def _part(running: RunningBlock, arm: PlannedArm, length_s: float, number: int) 
     )
     slot = at.roles.slot(arm.name, order, Course(SAMPLED_WINDOWS * window_s))
     at.roles.servers.check_alive(arm.name)
-    record = _recorded(slot, arm, window_s, lead_in_s)
+    record = recorded(slot, arm, window_s, lead_in_s)
     record = thinned(record, stalls_of(record))
     if not searched or not rate_rps:
         return record
@@ -136,7 +136,8 @@ def _confirmed(
     return trial_of(slot.load, rate_rps, searched.objectives, client_limited=limited)
 
 
-def _recorded(slot: Slot, arm: PlannedArm, window_s: float, lead_in_s: float) -> LongLookRecord:
+def recorded(slot: Slot, arm: PlannedArm, window_s: float, lead_in_s: float) -> LongLookRecord:
+    """Give what is kept of a stretch."""
     load, used = slot
     return LongLookRecord(
         arm=arm.name,

@@ -2,12 +2,13 @@
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedArm, service_use, simulated_run
 from judge.validity.broken import found_in, load_with, readings_with, run_with
 from webdyno.model.calibration import Ceiling, Limit
 from webdyno.model.judgement import Finding
 from webdyno.model.load_result import Window
-from webdyno.model.readings import StoppedUse
+from webdyno.model.readings import CpuUse, StoppedUse
+from webdyno.model.records import SlotRecord
 
 
 @pytest.mark.parametrize(("busy", "fires"), [(0.5, False), (0.85, False), (0.86, True)])
@@ -204,3 +205,19 @@ def test_a_standstill_that_the_load_generator_explains_isnt_the_servers() -> Non
     found = found_in(run_with(change))
     assert "stood-still" in found
     assert "stalls" not in found
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_servers_that_sleep_are_not_excused_by_others_who_have_their_cpus(*, asleep: bool) -> None:
+    windows = [Window(at_s=float(at), length_s=1.0, completed=9_000 * (at > 0)) for at in range(4)]
+    service = service_use(waited_for_cpu_s=0.0 if asleep else 0.9)
+
+    def change(slot: SlotRecord) -> SlotRecord:
+        loaded = load_with(windows=windows, response_time_us={"p50": 1_500.0})(slot)
+        cpus = CpuUse(user_s=4.0, system_s=0.0, interrupts_s=0.0, idle_s=0.0, steal_s=0.0)
+        host = {"servers": cpus, "took_s": 4.0}
+        return readings_with(host=host, services={"apache": service})(loaded)
+
+    found = found_in(run_with(change))
+    assert ("stalls" in found) == asleep
+    assert ("stood-still" in found) != asleep

@@ -1,7 +1,7 @@
 """Whether the client could do what was asked of it: one at its limit measures itself."""
 
 from collections.abc import Sequence
-from math import sqrt
+from math import inf, sqrt
 
 from webdyno.judge.validity.rule import (
     DISTURBANCES_TOLERATED,
@@ -14,6 +14,7 @@ from webdyno.model.calibration import Limit
 from webdyno.model.format import duration, number, percent
 from webdyno.model.load_result import LoadResult, Window
 from webdyno.model.metrics import rate_rps
+from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
 BUSY_LIMIT = 0.85
@@ -209,9 +210,19 @@ def _elsewhere_s(slot: SlotRecord) -> float:
     host = slot.readings.host
     servers = host.servers
     cpus = servers.total_s / host.took_s if host.took_s else 0.0
-    others_s = servers.steal_s, servers.busy_s - slot.servers.cpu_s
     stopped_s = slot.readings.stopped.servers_s if slot.readings.stopped else 0.0
-    return max(_still_s(slot), stopped_s, *(it / cpus for it in others_s if cpus))
+    causes_s = [_still_s(slot), stopped_s]
+    if cpus:
+        others_s = (servers.busy_s - slot.servers.cpu_s) / cpus
+        causes_s += [servers.steal_s / cpus, min(others_s, _waited_for_cpu_s(slot.readings))]
+    return max(causes_s)
+
+
+def _waited_for_cpu_s(readings: Readings) -> float:
+    """Give for how long servers wanted a CPU: those that sleep don't mind who has theirs."""
+    waited = [it.waited_for_cpu_s for it in readings.services.values()]
+    known = [it for it in waited if it is not None]
+    return sum(known) if known and len(known) == len(waited) else inf
 
 
 STOOD_STILL = SlotRule(

@@ -1,0 +1,108 @@
+"""A long look at a server that stands still as it is told, in a process that can be stopped whole.
+
+python -m e2e.pausing FOLDER SECONDS HOW
+"""
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
+from webdyno.model.load import Load
+from webdyno.model.records import SlotRecord
+from webdyno.own import resolve
+from webdyno.run.agent import Agent, ArmBench
+from webdyno.run.host import Course
+from webdyno.run.long_look import recorded
+from webdyno.run.planned import PlannedArm
+from webdyno.run.roles import Roles
+
+ARM = "a"
+LEAD_IN_S, WINDOW_S = 0.5, 0.025
+EVERY_S, STALL_S = 3, 1
+SERVER = f"""
+import asyncio, subprocess, sys, time
+
+ANSWER = b"HTTP/1.1 200 OK\\r\\nContent-Type: text/plain\\r\\nContent-Length: 5\\r\\n\\r\\nhello"
+
+class Hello(asyncio.Protocol):
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def data_received(self, data):
+        self.transport.write(ANSWER * data.count(b"\\r\\n\\r\\n"))
+
+def sleeps():
+    time.sleep({STALL_S})
+
+def burns():
+    end = time.monotonic() + {STALL_S}
+    while time.monotonic() < end: pass
+
+def stops():
+    subprocess.run(["sh", "-c", "kill -STOP $PPID; sleep {STALL_S}; kill -CONT $PPID"])
+
+async def main():
+    loop = asyncio.get_running_loop()
+    await loop.create_server(Hello, "127.0.0.1", int(sys.argv[1]))
+    while True:
+        await asyncio.sleep({EVERY_S - STALL_S})
+        if sys.argv[2] != "steady":
+            globals()[sys.argv[2]]()
+
+asyncio.run(main())
+"""
+
+
+def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
+    """Load a server without a break: tell when that begins, then its record, and one as a slot."""
+    (folder / "server.py").write_text(SERVER)
+    bench = Bench()
+    agent = Agent({ARM: ArmBench(bench, lambda: Loadgen(bench.split.client))})
+    arm, began_at = _arm(folder, how), datetime.now(UTC)
+    (folder / "kept").mkdir()
+    try:
+        url = agent.start(arm, folder / "kept").url
+        agent.get_ready(ARM)
+        order = LoadOrder(
+            id="long look",
+            requests=(Request(f"{url}/", Expectation(200)),),
+            load=arm.load,
+            duration_s=look_s,
+            lead_in_s=LEAD_IN_S,
+            part_s=WINDOW_S,
+        )
+        yield "begins"
+        slot = Roles(agent, agent).slot(ARM, order, Course(2 * WINDOW_S))
+        yield recorded(slot, arm, WINDOW_S, LEAD_IN_S).model_dump_json()
+        as_slot = SlotRecord(
+            block=1,
+            slot=0,
+            arm=ARM,
+            phase="measure",
+            started_at=began_at,
+            load=slot.load,
+            servers=slot.used.servers,
+            readings=slot.used.readings,
+        )
+        yield as_slot.model_dump_json()
+    finally:
+        agent.end()
+
+
+def _arm(folder: Path, how: str) -> PlannedArm:
+    table = {"stack": f"cmd:{sys.executable} server.py $PORT {how}"}
+    draft = Draft.of(CommandLine({"arms": {ARM: table}}, {}), [])
+    draft, catalogue = resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
+    stack, site = catalogue.stack(draft.data["arms"][ARM]["stack"]), catalogue.site("own")
+    return PlannedArm(ARM, stack, {}, site, Load(connections=4), (), frozenset(), None, None)
+
+
+if __name__ == "__main__":
+    folder, look_s, how = sys.argv[1:]
+    for line in look(Path(folder), float(look_s), how):
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
