@@ -16,7 +16,16 @@ import numpy as np
 from scipy.special import chdtri, stdtrit
 
 from webdyno.judge.interval import LARGEST_LOG, Logs
-from webdyno.judge.look_parts import all_times, breaks, length_s, moved, stretches, trial_of_all
+from webdyno.judge.look_course import course_of, slopes_of
+from webdyno.judge.look_parts import (
+    all_times,
+    breaks,
+    during,
+    length_s,
+    moved,
+    stretches,
+    trial_of_all,
+)
 from webdyno.judge.steady import MAD_TO_SD, SMALLEST_NOISE, change_points, windows_to_join
 from webdyno.model.interval import Interval
 from webdyno.model.long_look import Drift, Growth, LongLook, ServerSample, Stall, StallCause, Stalls
@@ -86,12 +95,15 @@ def _look_at(parts: _Parts) -> LongLook:
     window_s = max(_windows(record)[1] for record in joined)
     looked_s = sum(map(length_s, joined)) - sum(stall.length_s for stall in excused)
     times = all_times(parts)
+    course = course_of(parts, own) if len(parts) > 1 else []
     return LongLook(
         arm=parts[0].arm,
         looked_s=max(looked_s, 0.0),
         shortest_s=2 * window_s,
         ended_by=parts[-1].ended_by,
         breaks=breaks(parts),
+        parts=course,
+        slopes=slopes_of(course),
         stalls=sum_up(own, looked_s, window_s) if own else None,
         excused=excused,
         drifts=list(_drifts(longest, *_windows(longest), _with_causes([longest]))),
@@ -196,19 +208,19 @@ def _others(stall: Stall, record: LongLookRecord) -> dict[StallCause, float]:
     gap_s = max(gaps_s, default=0.0)
     gap_s = gap_s if gap_s > LONG_GAP * record.window_s else 0.0
 
-    def during(of: Callable[[ServerSample], float]) -> float:
-        return max(_during(samples, begin_s, end_s, of), 0.0)
+    def lasted_s(of: Callable[[ServerSample], float]) -> float:
+        return max(during(samples, begin_s, end_s, of), 0.0)
 
     def waited(of: Callable[[ServerSample], float]) -> float:
         return _waited_during(samples, begin_s, end_s, of)
 
     cpus = max(record.server_cpus, 1)
     stopped = [it.stopped for it in samples if begin_s <= it.at_s <= end_s]
-    others_s = during(lambda it: it.busy_s - it.cpu_s) / cpus
+    others_s = lasted_s(lambda it: it.busy_s - it.cpu_s) / cpus
     return {
         "client": max(paused_s, gap_s, waited(lambda it: it.client_waited_s)),
         "stopped": stall.length_s * sum(stopped) / len(stopped) if stopped else 0.0,
-        "hypervisor": during(lambda it: it.stolen_s) / cpus,
+        "hypervisor": lasted_s(lambda it: it.stolen_s) / cpus,
         # Servers that sleep don't mind who has their CPUs.
         "other-programs": min(others_s, waited(lambda it: it.waited_s)),
     }
@@ -216,18 +228,6 @@ def _others(stall: Stall, record: LongLookRecord) -> dict[StallCause, float]:
 
 def _meet(a: ServerSample, b: ServerSample, begin_s: float, end_s: float) -> bool:
     return a.at_s < end_s and b.at_s > begin_s
-
-
-def _during(
-    samples: Sequence[ServerSample],
-    begin_s: float,
-    end_s: float,
-    of: Callable[[ServerSample], float],
-) -> float:
-    """Give by how much a sum grew between two moments."""
-    at_s = [it.at_s for it in samples]
-    sums = [of(it) for it in samples]
-    return float(np.interp(end_s, at_s, sums)) - float(np.interp(begin_s, at_s, sums))
 
 
 def _waited_during(
@@ -337,7 +337,7 @@ def _drifts(
 def _during_windows(record: LongLookRecord, begin_s: float, end_s: float) -> float:
     if len(record.samples) < 2:
         return 0.0
-    return _during(record.samples, begin_s, end_s, lambda it: it.cpu_s)
+    return during(record.samples, begin_s, end_s, lambda it: it.cpu_s)
 
 
 def _change(metric: str, values: Sequence[float], part_s: float) -> Drift | None:

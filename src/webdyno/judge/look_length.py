@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from statistics import geometric_mean
 
-from webdyno.judge.long_look import stalls_of
+from webdyno.judge.long_look import look_at, stalls_of
+from webdyno.judge.look_course import changes_no_more
 from webdyno.judge.look_parts import length_s
 from webdyno.judge.measured import Measured
 from webdyno.judge.race import still_racing
@@ -100,8 +101,17 @@ def left_s(parts: Sequence[LongLookRecord], experiment: Experiment) -> float:
 
 
 def why_over(parts: Sequence[LongLookRecord], experiment: Experiment) -> LookEnd | None:
-    """Say why a look ends after these parts; None: it goes on."""
-    return None if left_s(parts, experiment) else "time"
+    """Say why a look ends after these parts; None: it goes on.
+
+    One whose length was given ends earlier where nothing was found, and where it is sure that in
+    all of that length nothing would change by much. So an early end never adds a finding.
+    """
+    if not left_s(parts, experiment):
+        return "time"
+    if experiment.measure.soak_s is None or not changes_no_more(parts, experiment.measure.soak_s):
+        return None
+    look = look_at(*parts)
+    return None if look.stalls or look.drifts or look.growth else "precision"
 
 
 def _for_stalls_s(seen: Sequence[Stall], look_s: float) -> float:

@@ -76,6 +76,45 @@ class Drift(Model):
     """When it stepped; None where it went slowly."""
 
 
+class Held(Model):
+    """Resident memory of the servers in a part, in bytes."""
+
+    least: Count
+    median: Count
+    most: Count
+
+
+class LookPart(Model):
+    """A part of a long look by itself."""
+
+    stretch: Count
+    """The servers were started anew before each."""
+    at_s: Amount
+    """Under load, since the look's beginning."""
+    length_s: Amount
+    rate_rps: Interval
+    p50_us: Interval | None
+    p99_us: Interval | None
+    """Percentiles of the response time; None where there are too few answers."""
+    server_cpu_us: Interval | None
+    """The servers' CPU time per response."""
+    memory: Held | None
+    stalls: Count
+    """The servers' own that began in it."""
+    stalled_s: Amount
+
+
+SlopeMetric = Literal["rate_rps", "server_cpu_us", "memory_bytes"]
+
+
+class Slope(Model):
+    """How fast something changes in the longest stretch of a look."""
+
+    metric: SlopeMetric
+    per_hour: Interval
+    """Share of its mean: 0.01 is 1 % more each hour."""
+
+
 class Break(Model):
     """An interruption of a look; its servers were started anew after it."""
 
@@ -96,6 +135,10 @@ class LongLook(Model):
     ended_by: LookEnd | None = "time"
     """None: it was interrupted, and can go on."""
     breaks: list[Break] = []
+    parts: list[LookPart] = []
+    """In the course of time; empty for short looks, which have one part."""
+    slopes: list[Slope] = []
+    """Empty where there are too few parts."""
     stalls: Stalls | None = None
     excused: list[Stall] = []
     """Stalls that the servers didn't cause."""
