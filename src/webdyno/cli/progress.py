@@ -122,7 +122,14 @@ class RunProgress:
         self._view.doing = f"{arm}, for {duration(look_s)} without a break"
 
     def long_look_goes_on(self, part: LongLookRecord) -> None:
-        """Say how far it is."""
+        """Tell of it in one line."""
+        if self._telling.verbose:
+            from webdyno.judge.long_look import stalls_of
+            from webdyno.judge.look_course import course_of
+            from webdyno.report.course import part_words
+
+            (figures,) = course_of([part], stalls_of(part))
+            self.notice(f"  {part.arm}, part {part.part + 1}: {part_words(figures)}")
 
     def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
         """Say what was seen."""

@@ -5,11 +5,13 @@ share of the time that stalls take, and an open loop's percentiles are those of 
 What drifts has no one value: how far it moved bounds how far what was measured may be off.
 """
 
+from collections.abc import Iterator
 from math import hypot, inf, log, log1p
 from typing import NamedTuple
 
 from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import LARGEST_LOG, Estimate
+from webdyno.judge.look_course import MOST_CHANGE
 from webdyno.judge.measured import Measured
 from webdyno.model.format import count, duration, percent
 from webdyno.model.histogram import merge_encoded
@@ -133,7 +135,25 @@ def later_words(measured: Measured, a: str, b: str, rule: MetricRule) -> str | N
 
 
 def findings_words(look: LongLook) -> str:
-    """Say what a long look found, and how far it looked."""
+    """Say what a long look found, how far it looked, and how it went."""
+    return "; ".join([_found_words(look), *_how_it_went(look)])
+
+
+def _how_it_went(look: LongLook) -> Iterator[str]:
+    for it in look.breaks:
+        yield (
+            f"interrupted after {duration(it.at_s)}, and begun anew {duration(it.pause_s)} later "
+            "with a fresh start"
+        )
+    if look.ended_by == "precision":
+        yield (
+            f"ended early: in all of the time asked for nothing changes by {percent(MOST_CHANGE)}"
+        )
+    if look.ended_by is None:
+        yield "not over: `webdyno resume` goes on"
+
+
+def _found_words(look: LongLook) -> str:
     found = [stall_words(look)] if look.stalls else []
     found += [drift_words(it) for it in look.drifts]
     if look.growth:

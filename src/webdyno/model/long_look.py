@@ -83,6 +83,10 @@ class Held(Model):
     median: Count
     most: Count
 
+    def span(self, unit: int = 1) -> Interval:
+        """Give the median between the least and the most, in a unit of so many bytes."""
+        return Interval(low=self.least / unit, estimate=self.median / unit, high=self.most / unit)
+
 
 class LookPart(Model):
     """A part of a long look by itself."""

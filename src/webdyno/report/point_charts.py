@@ -12,6 +12,7 @@ from webdyno.model.judgement import Judgement
 from webdyno.model.metrics import rate_rps
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report.capacity_chart import capacity_figure
+from webdyno.report.course_chart import course_figure
 from webdyno.report.drawing import (
     GROUPED,
     TOLD,
@@ -254,5 +255,6 @@ FIGURES: tuple[Callable[[PointView], Figure | None], ...] = (
     latency_figure,
     slots_figure,
     cpu_figure,
+    course_figure,
     host_figure,
 )

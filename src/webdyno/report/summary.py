@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from webdyno.model import format as shown
+from webdyno.model.files import MIB
 from webdyno.model.interval import ENDLESS, Interval
 from webdyno.model.judgement import ArmValue, Comparison
+from webdyno.model.long_look import LongLook
 from webdyno.report.pilots import pilot_records
 from webdyno.report.view import PointView, RunView
 
@@ -29,6 +31,7 @@ COLUMNS = (
     "confidence",
     "verdict",
     "endpoint",
+    "at_s",
 )
 Cell = str | int | float | None
 Line = dict[str, Cell]
@@ -50,6 +53,8 @@ def summary_csv(view: RunView) -> str:
             writer.writerow(about | line)
         for line in _lines(at.judgement.arms, at.judgement.comparisons):
             writer.writerow(about | {"unit": units[str(line["metric"])]} | line)
+        for line in _course_lines(at.judgement.looks):
+            writer.writerow(about | line)
         for judged in at.judgement.endpoints:
             there: Line = {"unit": judged.metric.unit, "endpoint": judged.endpoint}
             for line in _lines(judged.arms, judged.comparisons):
@@ -74,6 +79,23 @@ def _pilot_lines(point: PointView) -> Iterator[Line]:
             if value is not None:
                 about: Line = {"kind": "pilot", "metric": name, "unit": "s", "arm": pilot.arm}
                 yield about | {"estimate": _figure(value)}
+
+
+def _course_lines(looks: Sequence[LongLook]) -> Iterator[Line]:
+    """Give the figures of each part of long looks; `at_s` is when it began, under load."""
+    for look in looks:
+        for part in look.parts:
+            memory = part.memory.span(MIB) if part.memory else None
+            for metric, unit, found in (
+                ("rate_rps", "requests/s", part.rate_rps),
+                ("response_p50_us", "µs", part.p50_us),
+                ("response_p99_us", "µs", part.p99_us),
+                ("server_cpu_us", "µs", part.server_cpu_us),
+                ("memory_mib", "MiB", memory),
+            ):
+                about: Line = {"kind": "long-look", "metric": metric, "unit": unit}
+                if found is not None:
+                    yield about | {"arm": look.arm, "at_s": _figure(part.at_s)} | _interval(found)
 
 
 def _lines(arms: Sequence[ArmValue], comparisons: Sequence[Comparison]) -> Iterator[Line]:

@@ -11,6 +11,7 @@ from rich.text import Text
 from webdyno.model.judgement import Verdict
 from webdyno.report import bias
 from webdyno.report.advice import sentences as what_settings_are_worth
+from webdyno.report.course import sentences as how_it_changes
 from webdyno.report.effects import sentences as what_settings_do
 from webdyno.report.elasticity import sentences as what_limits
 from webdyno.report.explanation import sentence as because
@@ -198,6 +199,7 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
             what_limits(point.judgement.elasticities),
         ),
         ("What other settings are worth", what_settings_are_worth(point.judgement.gains)),
+        ("Under load for longer: how things change", how_it_changes(point.judgement.looks)),
         ("Why: where the time goes", what_waits(point.judgement)),
         ("Why: where the servers' CPU time goes", explained),
     ):

@@ -1,0 +1,141 @@
+"""The charts of long looks over time: throughput, response times, CPU time, memory; with stalls."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import altair as alt
+
+from webdyno.model import format as text
+from webdyno.model.files import MIB
+from webdyno.model.interval import Interval
+from webdyno.model.long_look import LongLook, LookPart
+from webdyno.report.course import part_words, sentences
+from webdyno.report.drawing import (
+    GROUPED,
+    TOLD,
+    Figure,
+    Layers,
+    Panel,
+    Rows,
+    arm_encodings,
+    drawn,
+    values,
+    variable,
+)
+from webdyno.report.view import PointView
+
+PANEL_PX = 220
+MINUTE_S = 60.0
+STALL_SIZE = 140
+
+
+def _held(part: LookPart) -> Interval | None:
+    return part.memory.span() if part.memory else None
+
+
+class _Shown(NamedTuple):
+    """What a panel shows of each part."""
+
+    name: str
+    heading: str
+    axis: str
+    of: Callable[[LookPart], Interval | None]
+    scale: float = 1.0
+    """What the value is divided by."""
+
+
+PANELS = (
+    _Shown("rate", "Throughput", "Requests per second", lambda it: it.rate_rps),
+    _Shown("p50", "Half of the responses within", "Response time, ms", lambda it: it.p50_us, 1e3),
+    _Shown("p99", "99 % of the responses within", "Response time, ms", lambda it: it.p99_us, 1e3),
+    _Shown("cpu", "Servers' CPU time per request", "µs", lambda it: it.server_cpu_us),
+    _Shown("memory", "Memory of the servers", "MiB", _held, MIB),
+)
+
+
+def course_figure(point: PointView) -> Figure | None:
+    """Draw what long looks that have several parts showed over time; None where none has."""
+    looks = [look for look in point.judgement.looks if look.parts]
+    panels = [_panel(shown, looks, list(point.head.experiment.arms)) for shown in PANELS]
+    drawn_panels = tuple(panel for panel in panels if panel)
+    if not drawn_panels:
+        return None
+    slopes = "".join(f" {line}." for line in sentences(looks))
+    return Figure(
+        name="course",
+        title="Under load for longer",
+        caption="After the blocks, each arm under load without a restart: a mark for each part, "
+        "with its 95 % interval (of memory the least and the most that was held). Crosses are "
+        "parts with stalls; a dashed line is an interruption, after which the servers were started "
+        f"anew.{slopes}",
+        panels=drawn_panels,
+        by_arm=True,
+    )
+
+
+def course_rows(looks: Sequence[LongLook], of: Callable[[LookPart], Interval | None]) -> Rows:
+    """Give a row for each part of each look in which something was measured."""
+    return [
+        {
+            "arm": look.arm,
+            "line": f"{look.arm} {part.stretch}",
+            "minute": round((part.at_s + part.length_s / 2) / MINUTE_S, 3),
+            "low": value.low,
+            "value": value.estimate,
+            "high": value.high,
+            "stalled": bool(part.stalls),
+            "told": f"{look.arm}, {_when(part)}: {part_words(part)}",
+        }
+        for look in looks
+        for part in look.parts
+        if (value := of(part)) is not None
+    ]
+
+
+def _panel(shown: _Shown, looks: Sequence[LongLook], arms: Sequence[str]) -> Panel | None:
+    rows = course_rows(looks, shown.of)
+    if not rows:
+        return None
+    for row in rows:
+        row |= {end: float(f"{row[end] / shown.scale:.4g}") for end in ("low", "value", "high")}
+    breaks = [{"minute": it.at_s / MINUTE_S} for look in looks for it in look.breaks]
+    return Panel(
+        name=f"course-{shown.name}",
+        alt=f"{shown.heading} over time. {'; '.join(_ranges(rows, shown.axis))}.",
+        svg=drawn(_chart(rows, breaks, shown.axis, arms), height=PANEL_PX),
+        heading=shown.heading,
+    )
+
+
+def _chart(rows: Rows, breaks: Rows, axis: str, arms: Sequence[str]) -> Layers:
+    color, shape, dash = arm_encodings(arms)
+    base = alt.Chart(values(rows)).encode(
+        x=alt.X("minute:Q", title="Minutes under load").axis(labelExpr=GROUPED, grid=False),
+        y=alt.Y("value:Q", title=axis)
+        .scale(zero=False, nice=True, padding=8)
+        .axis(labelExpr=GROUPED, tickCount=5),
+        color=color,
+    )
+    return alt.layer(
+        alt.Chart(values(breaks))
+        .mark_rule(strokeDash=[4, 4], color=variable("ink-soft"), aria=False)
+        .encode(x="minute:Q"),
+        base.mark_rule(strokeWidth=1.5, aria=False).encode(
+            y=alt.Y("low:Q", title=axis), y2="high:Q"
+        ),
+        base.mark_line(strokeWidth=1.5, aria=False).encode(strokeDash=dash, detail="line:N"),
+        base.mark_point(filled=True, size=50, opacity=1).encode(shape=shape, description=TOLD),
+        base.transform_filter("datum.stalled").mark_point(
+            shape="cross", size=STALL_SIZE, strokeWidth=2, color=variable("broken"), aria=False
+        ),
+    )
+
+
+def _when(part: LookPart) -> str:
+    return f"{text.duration(part.at_s)} to {text.duration(part.at_s + part.length_s)}"
+
+
+def _ranges(rows: Rows, unit: str) -> Iterator[str]:
+    for arm in dict.fromkeys(row["arm"] for row in rows):
+        mine = [row["value"] for row in rows if row["arm"] == arm]
+        yield f"{arm}: {text.significant(min(mine))} to {text.significant(max(mine))} ({unit})"
