@@ -12,6 +12,8 @@ WHAT = {
     "server_cpu_us": "server CPU time per request",
     "memory_bytes": "memory",
 }
+SHARE_DIGITS = 5
+"""Less than 0.001 % is told as none."""
 
 
 def sentences(looks: Sequence[LongLook]) -> list[str]:
@@ -29,7 +31,8 @@ def _slope_words(slope: Slope) -> str:
 
 
 def _signed(share: float) -> str:
-    return f"{'−' if share < 0 else '+'}{text.percent(abs(share))}"
+    shown = text.percent(round(abs(share), SHARE_DIGITS))
+    return shown if shown == "0 %" else f"{'−' if share < 0 else '+'}{shown}"
 
 
 def part_words(part: LookPart) -> str:

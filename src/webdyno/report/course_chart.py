@@ -11,6 +11,7 @@ from webdyno.model.interval import Interval
 from webdyno.model.long_look import LongLook, LookPart
 from webdyno.report.course import part_words, sentences
 from webdyno.report.drawing import (
+    CROSS,
     GROUPED,
     TOLD,
     Figure,
@@ -125,9 +126,9 @@ def _chart(rows: Rows, breaks: Rows, axis: str, arms: Sequence[str]) -> Layers:
         ),
         base.mark_line(strokeWidth=1.5, aria=False).encode(strokeDash=dash, detail="line:N"),
         base.mark_point(filled=True, size=50, opacity=1).encode(shape=shape, description=TOLD),
-        base.transform_filter("datum.stalled").mark_point(
-            shape="cross", size=STALL_SIZE, strokeWidth=2, color=variable("broken"), aria=False
-        ),
+        base.transform_filter("datum.stalled")
+        .mark_point(shape=CROSS, size=STALL_SIZE, strokeWidth=2.5, aria=False)
+        .encode(color=alt.value(variable("broken"))),
     )
 
 

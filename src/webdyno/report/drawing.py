@@ -79,6 +79,8 @@ SHAPES = (
     "M.95,0L-.75,.95V-.95Z",
 )
 """SVG paths within ±1, as Vega takes them for symbols: circle, square, triangle, diamond…"""
+CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
+"""Marks what is wrong, over a mark."""
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 2, 1, 2], [1, 3])
 FONT = (
     "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, "

@@ -14,6 +14,7 @@ from webdyno.model.records import Record, SlotRecord
 from webdyno.report.capacity_chart import capacity_figure
 from webdyno.report.course_chart import course_figure
 from webdyno.report.drawing import (
+    CROSS,
     GROUPED,
     TOLD,
     Figure,
@@ -28,7 +29,6 @@ from webdyno.report.latency_chart import latency_figure
 from webdyno.report.tuning_chart import tuning_figure
 from webdyno.report.view import PointView
 
-CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
 CEILING_SHOWN = 1.5
 """Beyond this many times the highest rate, the ceiling's line would only flatten the chart."""
 SIDES = {"servers": "Servers' CPUs", "client": "Client's CPUs"}
