@@ -1,10 +1,11 @@
 """Does webdyno see what a server does only later? Servers with stalls and leaks that are known.
 
 webdyno runs as a user runs it, on real processes and sockets. The second server stands still for a
-known time in each period, or keeps memory for each request; the first one doesn't. From that follow
-the ratio of throughputs in a closed loop, the 99th percentile in an open one, that there is no
-capacity where stalls make more late than the objective allows, and the slope of the memory. Equal steady servers show how often something is seen that isn't there. Each run adds a line
-to the file of results; the table is made of all of them.
+known time in each period, or keeps memory for each request or in each second; the first one
+doesn't. From that follow the ratio of throughputs in a closed loop, the 99th percentile in an open
+one, that there is no capacity where stalls make more late than the objective allows, and the slope
+of the memory. Equal steady servers show how often something is seen that isn't there. Each run adds
+a line to the file of results; the table is made of all of them.
 """
 
 import sys
@@ -12,6 +13,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
+from typing import Literal, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -20,6 +23,7 @@ from rig import lab, machine
 from rig.lab import Outcome
 from rig.script import Script, progress
 from truth import CATALOGUE, own_program
+from webdyno.model.interval import Interval
 from webdyno.model.judgement import Verdict
 
 EXAMPLES = """\
@@ -33,7 +37,18 @@ EXAMPLES = """\
 
 RESULTS = Path("bench/results/stalls.jsonl")
 LATER = ("stalls", "drift", "memory-growth", "no-capacity")
-"""Findings that say what was seen later. Where stalls leave no capacity, they are told with that."""
+"""Findings that say what was seen later. Where stalls leave no capacity, they are told with it."""
+LEAK_BYTES, LEAK_BYTES_PER_S = 10_000, 1e6 / 60
+LEAK_SOAK_S = 90
+"""The second half of a look has to show growth of 512 kB, which that leak takes 31 s for; half as
+long again leaves room for what scatters."""
+
+
+class Leak(NamedTuple):
+    """How the second server's memory grows."""
+
+    by: Literal["bytes_per_s", "bytes_per_request"]
+    truth: float
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,7 @@ class Case:
     """Of the second server over a long time."""
     finding: str | None = None
     """What should be seen; None for nothing."""
+    leak: Leak | None = None
     flags: tuple[str, ...] = ("--budget=60s",)
 
 
@@ -84,7 +100,17 @@ CASES = {
         (*_stalls(0.05, 2), *_capacity("p99<20ms")), finding="no-capacity", flags=("--budget=120s",)
     ),
     "leak 10 kB a request": Case(
-        (*EQUAL, "arms.other.knobs.leak_bytes=10000"), ratio=1.0, finding="memory-growth"
+        (*EQUAL, f"arms.other.knobs.leak_bytes={LEAK_BYTES}"),
+        ratio=1.0,
+        finding="memory-growth",
+        leak=Leak("bytes_per_request", LEAK_BYTES),
+    ),
+    "leak 1 MB a minute": Case(
+        (*EQUAL, f"arms.other.knobs.leak_bytes_per_s={LEAK_BYTES_PER_S}"),
+        ratio=1.0,
+        finding="memory-growth",
+        flags=("--budget=60s", f"--soak={LEAK_SOAK_S}s"),
+        leak=Leak("bytes_per_s", LEAK_BYTES_PER_S),
     ),
     "equal": Case(EQUAL, ratio=1.0),
     "equal open": Case((*EQUAL, *OPEN, "measure.decide_on=response_p99_us"), ratio=1.0),
@@ -134,21 +160,34 @@ def holds(found: Outcome) -> bool | None:
     return None
 
 
+def slope(found: Outcome) -> Interval | None:
+    """Give how fast the second server's memory grew, as a share of how fast it did in truth."""
+    leak, growth = CASES[found.case].leak, found.growths.get("other")
+    if leak is None or growth is None:
+        return None
+    of = growth.bytes_per_s if leak.by == "bytes_per_s" else growth.bytes_per_request
+    return Interval(
+        low=of.low / leak.truth, estimate=of.estimate / leak.truth, high=of.high / leak.truth
+    )
+
+
 def line(found: Outcome) -> str:
     """Tell one run."""
     if found.verdict is None:
         return f"{found.case}: no judgement: {found.problem}"
     held = {True: "holds the truth", False: "misses the truth", None: ""}[holds(found)]
     later = ", ".join(seen(found)) or "nothing seen later"
-    return f"{found.case}: {found.headline}; {held}; {later}; {found.took_s:.0f} s"
+    grew = slope(found)
+    slopes = f"; slope {grew.low:.3f} to {grew.high:.3f} of the true one" if grew else ""
+    return f"{found.case}: {found.headline}; {held}; {later}{slopes}; {found.took_s:.0f} s"
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
     """Show what came of all runs, case by case."""
     made = Table(title="what happens later", caption=machine.describe(), width=lab.TABLE_WIDTH)
     made.add_column("server")
-    headings = ("runs", "holding\nthe truth", "seen", "wrongly\nseen", "wrongly\nequivalent", "s")
-    for heading in headings:
+    headings = ("runs", "holding\nthe truth", "seen", "wrongly\nseen", "wrongly\nequivalent")
+    for heading in (*headings, "slope found,\nof the true one", "s"):
         made.add_column(heading, justify="right")
     for name, case in CASES.items():
         runs = list(lab.of_case(outcomes, name))
@@ -166,9 +205,18 @@ def table(outcomes: Sequence[Outcome]) -> Table:
             str(rightly) if case.finding else "–",
             str(wrongly),
             "–" if equal is None else str(equal),
+            _slopes([it for found in runs if (it := slope(found))]),
             f"{sum(found.took_s for found in runs) / len(runs):.0f}",
         )
     return made
+
+
+def _slopes(found: Sequence[Interval]) -> str:
+    """Give all slopes in one, and how many of their intervals hold the truth."""
+    if not found:
+        return "–"
+    held = sum(it.low <= 1 <= it.high for it in found)
+    return f"{fmean(it.estimate for it in found):.3f} ({held} of {len(found)})"
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from webdyno.judge import judge
 from webdyno.judge.judgement import decisive
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Comparison, Judgement, Verdict
+from webdyno.model.long_look import Growth
 from webdyno.run.folder import RunFolder
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
@@ -60,6 +61,8 @@ class Outcome(Kept):
     values: dict[str, Interval] = {}
     """By arm: the deciding metric itself."""
     findings: list[str] = []
+    growths: dict[str, Growth] = {}
+    """By arm: memory that grew all through its long look."""
 
     @property
     def ratio(self) -> Interval | None:
@@ -123,6 +126,7 @@ def _found(folder: Path, said: str) -> dict[str, object]:
         },
         "headline": judgement.headline,
         "findings": [f"{it.rule} ({it.severity}): {it.what}" for it in judgement.findings],
+        "growths": {it.arm: it.growth for it in judgement.looks if it.growth},
         "blocks": judgement.blocks,
     }
 

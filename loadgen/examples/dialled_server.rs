@@ -13,18 +13,20 @@
 //! `--collapse-rps` a worker to which more come (in a tenth of a second) serves ten times as slowly
 //! from then on.
 //! With `--stall-every-s` all workers stand still for `--stall-ms` at the end of each such period,
-//! counted from the start. `--leak-bytes` keeps so much memory for each request, for ever.
+//! counted from the start. `--leak-bytes` keeps so much memory for each request, for ever, and
+//! `--leak-bytes-per-s` so much in each second, whatever is asked.
 //! One request at a time per connection, without a body. `bench/truth.py` and `bench/capacity.py`
 //! use it.
 
 use std::collections::{HashMap, VecDeque};
 use std::error::Error;
 use std::io::{self, Read, Write};
+use std::mem;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -37,6 +39,9 @@ const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 const NS_PER_S: f64 = 1e9;
 /// Over which a worker sees how many requests come in.
 const SEEN_NS: f64 = 1e8;
+/// How often memory is taken that goes by time: often enough to look steady.
+const LEAK_EVERY: Duration = Duration::from_millis(100);
+const LEAK_BLOCK_BYTES: usize = 1 << 20;
 
 #[derive(Parser, Clone, Copy)]
 #[command(about = "A server whose requests cost a known CPU time")]
@@ -77,6 +82,9 @@ struct Options {
     /// Bytes of memory that each request takes and never gives back.
     #[arg(long, default_value_t = 0)]
     leak_bytes: usize,
+    /// Bytes of memory that are taken in each second and never given back, whatever is asked.
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    leak_bytes_per_s: f64,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq)]
@@ -293,8 +301,29 @@ impl Worker {
     }
 }
 
+/// Takes memory as time goes by, in blocks of which only what is taken is resident.
+fn leak(bytes_per_s: f64) {
+    let began = Instant::now();
+    let (mut taken, mut block) = (0, Vec::new());
+    loop {
+        thread::sleep(LEAK_EVERY);
+        let due = (bytes_per_s * began.elapsed().as_secs_f64()) as usize;
+        while taken < due {
+            if block.len() == block.capacity() {
+                mem::forget(mem::replace(&mut block, Vec::with_capacity(LEAK_BLOCK_BYTES)));
+            }
+            let more = (due - taken).min(block.capacity() - block.len());
+            block.resize(block.len() + more, 1_u8);
+            taken += more;
+        }
+    }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
+    if options.leak_bytes_per_s > 0.0 {
+        thread::spawn(move || leak(options.leak_bytes_per_s));
+    }
     let listener = TcpListener::bind(options.listen)?;
     let mut desks = Vec::new();
     for _ in 0..options.workers {

@@ -1,5 +1,6 @@
 """The server of dialled cost: what a request costs is what was dialled."""
 
+import os
 import socket
 import subprocess
 import time
@@ -56,6 +57,19 @@ def cpu_s(pid: int) -> float:
     """CPU time of all threads; the first figure of schedstat is in nanoseconds."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_memory_leaks_by_time_as_fast_as_was_dialled() -> None:
+    with serving("--cost-us=0", "--leak-bytes-per-s=10e6") as (pid, connection):
+        ask(connection, 1)
+        before_bytes, began_s = resident_bytes(pid), time.monotonic()
+        time.sleep(1)
+        taken_bytes, took_s = resident_bytes(pid) - before_bytes, time.monotonic() - began_s
+    assert taken_bytes == pytest.approx(10e6 * took_s, abs=2.5e6)
 
 
 @pytest.mark.parametrize("options", [[], ["--sleep-ms=1"], ["--workers=2"]])

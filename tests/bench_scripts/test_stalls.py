@@ -11,6 +11,7 @@ from first_answer import FirstAnswer
 from rig.lab import Outcome
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Verdict
+from webdyno.model.long_look import Growth
 
 
 def outcome(case: str, verdict: Verdict, findings: tuple[str, ...] = ()) -> Outcome:
@@ -46,7 +47,19 @@ def test_what_was_seen_rightly_and_wrongly_is_counted() -> None:
     seen = "no-capacity (invalid): arm other: p99<50ms can't hold"
     told = outcome(case, Verdict.INVALID, (seen,))
     wrong = outcome(case, Verdict.EQUIVALENT, ("drift (note): arm base: slower",))
-    assert [case, "2", "0 of 0", "1", "1", "1", "60"] in rows(stalls.table([told, wrong]))
+    assert [case, "2", "0 of 0", "1", "1", "1", "–", "60"] in rows(stalls.table([told, wrong]))
+
+
+def test_slopes_are_held_against_the_true_one() -> None:
+    case, true = "leak 1 MB a minute", stalls.LEAK_BYTES_PER_S
+    runs = []
+    for share in (0.99, 1.05):
+        grew = Interval(low=(share - 0.02) * true, estimate=share * true, high=1.07 * true)
+        growths = {"other": Growth(bytes_per_s=grew, bytes_per_request=grew)}
+        run = outcome(case, Verdict.EQUIVALENT, ("memory-growth (note): arm other: grew",))
+        runs.append(run.model_copy(update={"growths": growths}))
+    assert stalls.slope(runs[0]) is not None
+    assert any("1.020 (1 of 2)" in row for row in rows(stalls.table(runs)))
 
 
 def test_answers_are_counted_commit_by_commit() -> None:
