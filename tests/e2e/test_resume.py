@@ -88,6 +88,32 @@ def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(tmp_path: Pat
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.parametrize("looks", [0, 1])
+def test_a_long_look_that_was_killed_goes_on(tmp_path: Path, looks: int) -> None:
+    with started_webdyno("run", *SIX, "--soak=4s", "--out=run", folder=tmp_path) as process:
+        wait_for_kind(tmp_path, "stop", 1)
+        wait_for_kind(tmp_path, "long-look", looks)
+        os.kill(process.pid, signal.SIGKILL)
+    done = webdyno("resume", "run", folder=tmp_path)
+    assert done.returncode in {0, 1}, done.stderr
+    assert "come to its end" not in done.stderr + done.stdout
+    records = RunFolder.open(tmp_path / "run").records()
+    looked = [it for it in records if isinstance(it, LongLookRecord)]
+    arms = RunFolder.open(tmp_path / "run").head.experiment.arms
+    assert sorted(it.arm for it in looked) == sorted(arms)
+    assert {it.ended_by for it in looked} == {"time"}
+    assert "come to its end" in (again := webdyno("resume", "run", folder=tmp_path)).stderr, again
+    assert left_behind(tmp_path) == []
+
+
+def wait_for_kind(folder: Path, kind: str, count: int) -> None:
+    """Wait until so many records of a kind are in the run of a test's folder."""
+    file, deadline = folder / "run/slots.jsonl", time.monotonic() + 60
+    while not file.exists() or file.read_text().count(f'"kind":"{kind}"') < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def incidents(folder: Path) -> list[IncidentRecord]:
     """What went wrong in the run of a test's folder."""
     records = RunFolder.open(folder / "run").records()

@@ -8,6 +8,7 @@ from builders import START, SimulatedArm, run_head, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.judge.long_look import look_at
 from webdyno.judge.look_length import lacking_looks, left_s, long_look_s, part_s, reserved_s
+from webdyno.judge.look_parts import thinned
 from webdyno.judge.measured import Measured
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
@@ -78,6 +79,17 @@ def test_parts_of_a_stretch_are_as_one() -> None:
     assert [it.at_s for it in b.excused] == pytest.approx([it.at_s for it in a.excused], abs=0.05)
     assert b.looked_s == pytest.approx(a.looked_s, abs=0.1)
     assert b.breaks == []
+
+
+def test_a_long_part_keeps_what_tells_of_stalls_and_the_least_memory() -> None:
+    whole = stretch(Truth(looked_s=60.0, every_s=20.0, stall_s=1.0, stolen=True, pages=50_000.0))
+    found = look_at(whole).excused
+    part = thinned(whole, found)
+    assert len(part.samples) < len(whole.samples) / 4
+    assert look_at(part).excused == found
+    held = [it.memory_bytes for it in whole.samples if it.memory_bytes is not None]
+    kept = [it.memory_bytes for it in part.samples if it.memory_bytes is not None]
+    assert min(kept) == min(held)
 
 
 def test_an_interruption_is_told_and_a_fresh_start_is_no_drift() -> None:
