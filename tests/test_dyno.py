@@ -86,3 +86,39 @@ def test_nothing_is_installed_without_a_yes(checkout: Path, tmp_path: Path) -> N
     assert not (checkout / "called").exists()
     run(checkout, "up", "--yes", PATH=str(programs), SUDO="")
     assert "apt-get" in (checkout / "called").read_text()
+
+
+def for_tests(checkout: Path, installs: str) -> Path:
+    """Make a checkout whose programs only write down that they were called; give where."""
+    (checkout / ".venv/lib/python3.11/site-packages/_webdyno.pth").write_text(f"{checkout}/src")
+    says = '#!/bin/sh\necho "$0" "$@" >>"$PROJECT/called"\n'
+    installing = f'case "$1" in *test_packages.py) {installs};; esac\n'
+    for name, text in {
+        ".venv/bin/python": f"#!/bin/sh\n{installing}{says}",
+        "scripts/check": says,
+        "scripts/test": says,
+    }.items():
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).write_text(text)
+        (checkout / name).chmod(0o755)
+    return checkout / "called"
+
+
+def test_tests_begin_once_their_packages_are_there(checkout: Path) -> None:
+    """They are installed while the checks run, and all is compiled before by one process."""
+    called = for_tests(checkout, installs="sleep 0.3")
+    done = run(checkout, "test", "tests/model")
+    assert done.returncode == 0, done.stderr
+    first, *between, last = called.read_text().splitlines()
+    assert first.endswith("-m pytest --collect-only -q")
+    assert len(between) == 3
+    assert f"{checkout}/scripts/check" in between
+    assert last == f"{checkout}/scripts/test tests/model"
+
+
+def test_without_their_packages_no_tests_begin(checkout: Path) -> None:
+    called = for_tests(checkout, installs='echo "no such package" >&2; exit 3')
+    done = run(checkout, "test")
+    assert done.returncode == 3
+    assert "no such package" in done.stderr
+    assert "scripts/test\n" not in called.read_text()
