@@ -205,7 +205,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
             str(rightly) if case.finding else "–",
             str(wrongly),
             "–" if equal is None else str(equal),
-            _slopes([it for found in runs if (it := slope(found))]),
+            _slopes([grew for found in runs if (grew := slope(found))]),
             f"{sum(found.took_s for found in runs) / len(runs):.0f}",
         )
     return made
