@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from builders import SimulatedArm, simulated_run
@@ -79,6 +80,17 @@ def test_a_leak_is_found_with_its_slope() -> None:
         if growth is not None:
             found += growth.bytes_per_s.low <= 1e6 <= growth.bytes_per_s.high
     assert found >= 0.9 * RUNS
+
+
+def test_a_leak_has_its_slope_where_readings_come_now_and_then() -> None:
+    record, rng = stretch(Truth(leak_bytes_per_s=1e6)), np.random.default_rng(0)
+    seldom = [
+        it.model_copy(update={"memory_bytes": it.memory_bytes if rng.random() < 0.6 else None})
+        for it in record.samples
+    ]
+    growth = look_at(record.model_copy(update={"samples": seldom})).growth
+    assert growth is not None
+    assert growth.bytes_per_s.estimate == pytest.approx(1e6, rel=1e-4)
 
 
 def test_memory_that_falls_back_doesnt_leak() -> None:

@@ -377,9 +377,8 @@ def _growth(record: LongLookRecord) -> Growth | None:
     held = np.array([held for _, held in read], dtype=float)
     later = at_s >= at_s[-1] / 2
     parts = np.array_split(np.flatnonzero(later), MEMORY_PARTS)
-    least = np.array([held[part].min() for part in parts])
-    middle = np.array([at_s[part].mean() for part in parts])
-    away = middle - middle.mean()
+    lowest = [part[held[part].argmin()] for part in parts]
+    least, away = held[lowest], at_s[lowest] - at_s[lowest].mean()
     slope = float(away @ least) / float(away @ away)
     rest = least - least.mean() - slope * away
     freedom = MEMORY_PARTS - 2
