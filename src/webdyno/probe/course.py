@@ -1,8 +1,9 @@
 """The servers in the course of a stretch of load: what they used, held and lost."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Self
 
 from webdyno.bench import Bench
@@ -71,7 +72,12 @@ class Course:
 
     def _all_pids(self) -> list[int]:
         services = self._stack.services().items()
-        return [pid for role, it in services for pid in service_pids(self._stack.group, role, it)]
+        return in_turns([service_pids(self._stack.group, role, it) for role, it in services])
+
+
+def in_turns(of_services: Sequence[Sequence[int]]) -> list[int]:
+    """Give the first process of each service, then the second ones: each is among the first few."""
+    return [pid for turn in zip_longest(*of_services) for pid in turn if pid is not None]
 
 
 def _waited_s(pids: list[int]) -> float:
