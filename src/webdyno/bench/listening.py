@@ -11,6 +11,8 @@ import psutil
 LISTENING_TCP = "0A"
 """TCP_LISTEN in the column `st` of /proc/net/tcp."""
 IPV4 = 4
+MAPPED = bytes(10) + b"\xff\xff"
+"""Before the four bytes of an IPv4 address, where a socket has both kinds."""
 ACCEPTING_UNIX = 0x10000
 """__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
 
@@ -49,12 +51,15 @@ def addresses(pids: Collection[int]) -> list[str]:
 
 
 def _written(local: str) -> str:
-    """Write an address as people do: it is kept as words of four bytes in the machine's order."""
+    """Write an address as people do: it is kept as words of four bytes in the machine's order.
+
+    A socket for both kinds, as Java's are, has IPv4 addresses mapped to IPv6 ones.
+    """
     words, _, port = local.partition(":")
     swapped = b"".join(
         int(words[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(words), 8)
     )
-    host = ip_address(swapped)
+    host = ip_address(swapped.removeprefix(MAPPED))
     return f"{host if host.version == IPV4 else f'[{host}]'}:{int(port, 16)}"
 
 
