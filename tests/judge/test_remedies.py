@@ -106,6 +106,19 @@ def test_equal_arms_and_those_of_a_gate_get_what_the_one_needs_that_needs_most()
     assert slot_settings(PILOTS, gate).warmup_s == {"nginx": 0.7, "apache": 0.7}
 
 
+def test_bursts_are_for_those_whose_pilot_found_them_and_for_their_equals() -> None:
+    nginx = pilot("nginx", 0.1, 0.3, 0.5)
+    in_bursts = nginx.found.model_copy(update={"in_bursts": True})
+    looks = [nginx.model_copy(update={"found": in_bursts}), PILOTS[1]]
+    assert slot_settings(looks, measured().head.experiment).in_bursts == ["nginx"]
+    equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+    assert slot_settings(looks, equal.head.experiment).in_bursts == ["nginx", "apache"]
+    gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
+    assert slot_settings(looks, gate).in_bursts == ["nginx", "apache"]
+    asked = measured(Measure(warmup_bursts="on")).head.experiment
+    assert slot_settings(PILOTS, asked).in_bursts == ["nginx", "apache"]
+
+
 def test_settings_that_tuning_tries_are_measured_as_the_default_needs() -> None:
     tried = measured().head.experiment.model_copy(update={"race": HALVING})
     (of_default,) = pilots(PILOTS[:1]).values()

@@ -92,3 +92,21 @@ def test_a_warm_up_is_a_slot_of_its_own_only_where_the_lead_in_is_shorter() -> N
     counted = planned(Load(connections=4, requests=1000))  # such slots have no lead-in
     assert sorted(counted[:2]) == ["warmup apache-event", "warmup nginx"]
     assert counted[2:] == measured
+
+
+def test_a_warm_up_in_bursts_is_a_slot_and_a_pause_for_each() -> None:
+    catalogue = Catalogue.load()
+    arms = plan_arms(catalogue.experiment("static-hello"), catalogue)
+    times = SlotSettings(
+        warmup_s={"nginx": 0.9, "apache-event": 1.2},
+        lead_in_s={"nginx": 0.1, "apache-event": 2.0},
+        in_bursts=["apache-event"],
+        window_s=0.5,
+    )
+    slots = plan_slots(arms, ["nginx", "apache-event"], times, rng_of(1, 0, 1))
+    assert [slot.position for slot in slots] == list(range(6))
+    warmups = [(it.arm.name, it.warmup_s, it.pause_s) for it in slots if it.phase == "warmup"]
+    bursts = [("apache-event", pytest.approx(0.4), 0.5)] * 3
+    assert sorted(warmups) == [*bursts, ("nginx", 0.9, 0.0)]
+    assert times.warmup_takes_s("apache-event") == pytest.approx(1.2 + 3 * 0.5)
+    assert times.warmup_takes_s("nginx") == 0.9

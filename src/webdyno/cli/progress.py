@@ -81,6 +81,8 @@ class RunProgress:
     def pilot_ends(self, record: PilotRecord) -> None:
         """Tell what was found."""
         found = record.found
+        if record.bursts and record.bursts.told:
+            self.notice(f"{record.arm}: {record.bursts.told}")
         if not self._live and not self._telling.quiet:
             self.notice(
                 f"{record.arm} alone ({record.took_s:.1f} s): warm-up {duration(found.warmup_s)}, "

@@ -80,7 +80,10 @@ def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
             "phase_s": settings.phase_s,
         }.items()
     }
-    return settings.model_copy(update=evened)
+    in_bursts = [
+        arm for arm, others in alike.items() if not set(others).isdisjoint(settings.in_bursts)
+    ]
+    return settings.model_copy(update={**evened, "in_bursts": in_bursts})
 
 
 def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
@@ -104,6 +107,11 @@ def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSe
             arm: _given(measure.lead_in_s, [it.lead_in_s for it in of_arm], LEAD_IN_S)
             for arm, of_arm in by_arm.items()
         },
+        in_bursts=[
+            arm
+            for arm, of_arm in by_arm.items()
+            if measure.warmup_bursts == "on" or any(it.in_bursts for it in of_arm)
+        ],
         window_s=_given(measure.slot_s, [it.window_s for it in found.values()], WINDOW_S),
         phase_s=_phases(records) if measure.lead_in_s is None else {},
         slots_per_arm=measure.slots_per_arm,
@@ -119,7 +127,11 @@ def _quick(settings: SlotSettings, records: Sequence[Record]) -> SlotSettings:
     if not took_s or settings.window_s > SHORT_WINDOW_S:
         return settings
     warmup_s, lead_in_s = settings.warmup_s, settings.lead_in_s
-    apart_s = sum(it for arm, it in warmup_s.items() if it > lead_in_s[arm])
+    apart_s = sum(
+        settings.warmup_takes_s(arm)
+        for arm, it in warmup_s.items()
+        if it > lead_in_s[arm] or arm in settings.in_bursts
+    )
     arms = len(warmup_s)
     block_s = (QUICK_S * arms - sum(took_s)) / FEWEST_BLOCKS - START_S * arms - apart_s
     fitting_s = (block_s / FIRST_AFTER_PILOT - sum(lead_in_s.values())) / arms

@@ -3,7 +3,7 @@
 What is said of each key here is what `docs/experiment.md` says.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -55,6 +55,10 @@ class Measure(Model):
     warmup_s: Pause | None = None
     """Load on each arm after its start before anything counts. Unless given, a pilot finds it for
     each arm; 1 s with other load generators than webdyno's own."""
+    warmup_bursts: Literal["auto", "on", "off"] = "auto"
+    """Warm up in bursts of 0.5 s with pauses of 0.5 s, in which a JIT compiler gets the CPU time
+    that the load takes from it: `on` for all arms. `auto`: unless a warm-up is given, pilots try it
+    where servers go on working after the load, and do it where that makes them faster."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
     """Stop when the interval of the ratio is at most this far to each side of the estimate."""
     question: Annotated[str, AfterValidator(_question)] | None = None

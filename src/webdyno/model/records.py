@@ -9,7 +9,7 @@ from webdyno.model.capacity import Trial
 from webdyno.model.load_result import LoadResult
 from webdyno.model.long_look import LookEnd, ServerSample, Stall
 from webdyno.model.machine import Machine
-from webdyno.model.pilot import ColdFigures, FreshStart, Pilot, SlotSettings
+from webdyno.model.pilot import BurstsLook, ColdFigures, FreshStart, Pilot, SlotSettings
 from webdyno.model.readings import Readings
 
 StopReason = Literal[
@@ -176,6 +176,8 @@ class PilotRecord(Model):
     """The servers' CPU time in the same windows, as far as it was read."""
     response_s: Amount | None
     """Mean response time; None without an answer."""
+    bursts: BurstsLook | None = None
+    """What a warm-up in bursts showed, where that was tried."""
     found: Pilot
     cold: ColdFigures
 

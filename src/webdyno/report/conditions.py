@@ -96,7 +96,6 @@ def _blocks(counted: int, records: Sequence[Record], experiment: Experiment) -> 
     certificates = [record for record in records if isinstance(record, CertificateRecord)]
     ran_before = list(dict.fromkeys(arm for it in certificates for arm in it.ran_before))
     left_out = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
-    warmed_up = any(slot.phase == "warmup" for slot in measured)
     if experiment.capacity is not None:
         return (
             f"{text.count(counted, 'block')} counted, each a fresh start of every arm{left_out} "
@@ -107,14 +106,32 @@ def _blocks(counted: int, records: Sequence[Record], experiment: Experiment) -> 
         f"{text.count(counted, 'block')} counted, each a fresh start of every arm{left_out}; in "
         "each, "
         f"{slots} slots{chosen} of {_lengths(measured, 'measure')} per arm in balanced "
-        f"random order"
-        + (f", after {_lengths(measured, 'warmup')} of warm-up" if warmed_up else "")
+        f"random order" + _warmups(measured)
     )
+
+
+def _warmups(slots: Sequence[SlotRecord]) -> str:
+    """Say how long the load of warm-ups was, and whose came in bursts."""
+    warmups = [slot for slot in slots if slot.phase == "warmup"]
+    if not warmups:
+        return ""
+    loads = {(it.block, it.slot): it for it in warmups}
+    by_start: dict[tuple[int, str], list[SlotRecord]] = {}
+    for slot in loads.values():
+        by_start.setdefault((slot.block, slot.arm), []).append(slot)
+    lengths = _spread([sum(it.load.measured_s for it in each) for each in by_start.values()])
+    in_bursts = dict.fromkeys(arm for (_, arm), each in by_start.items() if len(each) > 1)
+    bursts = f" (in bursts, with pauses: {', '.join(in_bursts)})" if in_bursts else ""
+    return f", after {lengths} of warm-up{bursts}"
 
 
 def _lengths(slots: Sequence[SlotRecord], phase: str) -> str:
     """Say how long slots were, the shortest and the longest, as far as people care."""
-    lengths_s = [float(f"{slot.load.measured_s:.2g}") for slot in slots if slot.phase == phase]
+    return _spread([slot.load.measured_s for slot in slots if slot.phase == phase])
+
+
+def _spread(found_s: Sequence[float]) -> str:
+    lengths_s = [float(f"{it:.2g}") for it in found_s]
     found = sorted({min(lengths_s, default=0.0), max(lengths_s, default=0.0)})
     return " to ".join(map(text.duration, found))
 

@@ -1,5 +1,6 @@
 """The arms of a block while they are up: started, loaded, and what was measured put on record."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from statistics import fmean
@@ -10,6 +11,7 @@ from webdyno.model.calibration import Ceiling
 from webdyno.model.format import duration
 from webdyno.model.headers import may_be_compressed
 from webdyno.model.mistake import Trouble
+from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import RemedyRecord, SlotRecord
 from webdyno.run.host import LinkCut, Look, Up
 from webdyno.run.planned import PlannedArm
@@ -103,6 +105,13 @@ class RunningBlock:
             part_s=part_s,
             seed=rng.getrandbits(SEED_BITS),
         )
+
+    def warm_up_in_bursts(self, arm: PlannedArm, times: SlotSettings) -> None:
+        """Load an arm in bursts, with pauses, as each round does; nothing is kept of it."""
+        for burst, load_s in enumerate(times.warmup_loads_s(arm.name)):
+            order = self.order(arm, f"warm-up of {arm.name}, burst {burst}", load_s)
+            self.at.roles.load(arm.name, order)
+            time.sleep(times.pause_s(arm.name))
 
     def measure(
         self,

@@ -36,6 +36,10 @@ class PlannedSlot(NamedTuple):
     phase: Phase
     turn: int = 0
     """Which of its arm's slots that count, from 0."""
+    warmup_s: float = 0.0
+    """Length of a warm-up, or of a burst of it."""
+    pause_s: float = 0.0
+    """After it, before anything else is loaded."""
 
 
 def run_block(at: MeasuredPoint, number: int) -> None:
@@ -143,21 +147,20 @@ def plan_slots(
 
     A warm-up that is no longer than the arm's lead-in is that of its first slot. Longer ones are
     slots of their own, since costs per request are counted over lead-ins as well: those of an arm
-    that warms up aren't what is measured.
+    that warms up aren't what is measured. So are bursts, each of them.
     """
     by_name = {arm.name: arm for arm in arms}
-    phases: list[tuple[PlannedArm, Phase]] = [
-        (arm, "warmup")
-        for arm in rng.sample(arms, len(arms))
-        if times.warmup_s[arm.name] > _lead_in_s(arm, times)
-    ]
-    phases += [(by_name[name], "measure") for name in order]
-    turns = [0] * (len(phases) - len(order)) + [
-        order[:place].count(name) for place, name in enumerate(order)
-    ]
-    return [
-        PlannedSlot(place, arm, phase, turn)
-        for place, ((arm, phase), turn) in enumerate(zip(phases, turns, strict=True))
+    slots: list[PlannedSlot] = []
+    for arm in rng.sample(arms, len(arms)):
+        name = arm.name
+        if name in times.in_bursts or times.warmup_s[name] > _lead_in_s(arm, times):
+            slots += [
+                PlannedSlot(place, arm, "warmup", warmup_s=load_s, pause_s=times.pause_s(name))
+                for place, load_s in enumerate(times.warmup_loads_s(name), len(slots))
+            ]
+    return slots + [
+        PlannedSlot(place, by_name[name], "measure", order[: place - len(slots)].count(name))
+        for place, name in enumerate(order, len(slots))
     ]
 
 
@@ -187,6 +190,7 @@ def _measure(
             rest_s = 0.0  # what they do then isn't left of their load
         order = _slot_order(running, slot, times, rng)
         running.measure(slot.position, slot.arm, slot.phase, order)
+        time.sleep(slot.pause_s)
 
 
 def _slot_order(
@@ -195,7 +199,7 @@ def _slot_order(
     at, arm = running.at, slot.arm
     name = f"block {running.number} slot {slot.position}"
     if slot.phase == "warmup":
-        return running.order(arm, name, times.warmup_s[arm.name])
+        return running.order(arm, name, slot.warmup_s)
     if arm.load.requests is not None:
         longest_s = at.experiment.measure.slot_s or LONGEST_COUNT_S
         order = running.order(arm, name, longest_s, turn=slot.turn)

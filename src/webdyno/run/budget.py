@@ -11,6 +11,7 @@ from webdyno.judge.stop import blocks_for_an_answer
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.format import count, duration
 from webdyno.model.load import Load
+from webdyno.model.pilot import BURST_PAUSE_S, BURST_S
 from webdyno.model.point import plan_points
 from webdyno.model.service import Service
 from webdyno.run.pilot import looked_at, needs_pilot
@@ -66,6 +67,8 @@ def point_s(experiment: Experiment, catalogue: Catalogue, blocks: int | None = N
             (measure.lead_in_s, measure.slot_s, measure.warmup_s), usual, strict=True
         )
     )
+    if measure.warmup_bursts == "on":
+        warmup_s *= 1 + BURST_PAUSE_S / BURST_S
     if experiment.capacity is not None:
         searches_s = len(experiment.arms) * SEARCH_TRIALS * experiment.capacity.deciding_s
         return blocks * searches_s

@@ -1,5 +1,6 @@
 """The search for each arm's capacity in a block: the arms take turns, a trial each."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -82,14 +83,13 @@ def _warm_up(
 
     Not in a closed loop: that asks for all that a server can do, which some don't survive.
     """
-    warmup_s = times.warmup_s[arm.name]
-    if not warmup_s:
-        return 0
     gentle = at_rate(arm, settings, closed_rps * FIRST_SHARE)
-    name = f"block {running.number} slot {position}"
-    order = running.order(gentle, name, warmup_s)
-    running.measure(position, arm, "warmup", order)
-    return 1
+    loads_s = times.warmup_loads_s(arm.name)
+    for place, load_s in enumerate(loads_s, position):
+        name = f"block {running.number} slot {place}"
+        running.measure(place, arm, "warmup", running.order(gentle, name, load_s))
+        time.sleep(times.pause_s(arm.name))
+    return len(loads_s)
 
 
 def at_rate(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> PlannedArm:

@@ -19,7 +19,9 @@ WORKERS = {"workers", "children", "threads", "processes"}
 two."""
 FEWEST_CONNECTIONS = 5
 """Of fewer a third can't be taken."""
-KEPT = {"slot_s", "warmup_s", "lead_in_s", "slots_per_arm", "budget_s", "patience"}
+KEPT = {
+    *("slot_s", "warmup_s", "warmup_bursts", "lead_in_s", "slots_per_arm", "budget_s", "patience")
+}
 """Of how the run was measured, where that isn't the default: run.json says all."""
 ENOUGH = {"precision": 0.05, "patience": 2.0}
 """How well a ratio has to be known: 5 % of the rate is 0.14 of the elasticity with 70 % left, 0.22

@@ -73,11 +73,12 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> None:
         at.roles.clients.get_ready(arm.name)
         while not parts or parts[-1].ended_by is None:
             left = left_s(parts, at.experiment)
-            measured = _part(running, arm, min(longest_s, left), len(parts))
+            part = sum(it.stretch == stretch for it in parts)
+            measured = _part(running, arm, min(longest_s, left), len(parts), is_fresh=not part)
             placed = measured.model_copy(
                 update={
                     "stretch": stretch,
-                    "part": sum(it.stretch == stretch for it in parts),
+                    "part": part,
                     "started_at": began_at,
                     "took_s": time.monotonic() - began,
                 }
@@ -89,8 +90,13 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> None:
             at.progress.long_look_goes_on(parts[-1])
 
 
-def _part(running: RunningBlock, arm: PlannedArm, length_s: float, number: int) -> LongLookRecord:
-    """Load a variant for one part of its look; what is random is drawn anew for each."""
+def _part(
+    running: RunningBlock, arm: PlannedArm, length_s: float, number: int, *, is_fresh: bool
+) -> LongLookRecord:
+    """Load a variant for one part of its look; what is random is drawn anew for each.
+
+    One that was just started warms up before it, as in each round.
+    """
     at = running.at
     times = slot_settings(at.records, at.experiment)
     searched = at.experiment.capacity
@@ -99,7 +105,9 @@ def _part(running: RunningBlock, arm: PlannedArm, length_s: float, number: int) 
         arm = at_rate(arm, searched, rate_rps)
     window_s = max(SHORTEST_WINDOW_S, part_s(long_look_s(at.experiment)) / MOST_WINDOWS)
     lead_in_s = max(times.lead_in_s[arm.name], window_s)
-    if not number:
+    if is_fresh and arm.name in times.in_bursts:
+        running.warm_up_in_bursts(arm, times)
+    elif is_fresh:
         lead_in_s = max(times.warmup_s[arm.name], lead_in_s)
     order = running.order(
         arm,

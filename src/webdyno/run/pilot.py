@@ -5,73 +5,36 @@ that a resumed run goes on alike.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import accumulate
 
 import numpy as np
 
 from webdyno.generator import GeneratorError, program
-from webdyno.judge.pilot import Needs, Step, next_step, settle
+from webdyno.judge.bursts import in_bursts
+from webdyno.judge.pilot import Needs, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots, slot_settings
-from webdyno.judge.steady import Series, windows_to_join
 from webdyno.model.experiment import HALVING, Experiment
-from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
 from webdyno.run.arm import RunningBlock
+from webdyno.run.bursts import REST_S, look_in_bursts, series_after
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
+from webdyno.run.seen import PIECE_S, WINDOW_S, Loaded, Seen, asked_for, series_of
 from webdyno.stack import StackDied
 
-WINDOW_S = 0.025
-PIECE_S = 1.0
-"""The load after a fresh start goes on by so much until it is seen to be steady,"""
 LONGEST_SHARE = 1 / 30
-"""… for this share of the budget at most, after all fresh starts together, or one piece."""
+"""The load after fresh starts takes this share of the budget at most, or one piece."""
 FRESH_STARTS = 2
 """So many at most: another one where a change was seen late. docs/method.md: what it is worth."""
-LOAD_STARTS = 2
-LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
-PAUSE_S = 0.05
 PLANNED_SHARE = 1 / 4
 """The fewest blocks should fit into this share of the budget: windows are no longer than that lets
 them be, unless answers take so long that they must be."""
 WINDOW_RESPONSES = 22
 """Window and lead-in that slow answers need, in response times."""
 FULL_RATE = 0.9
-
-
-@dataclass
-class _Seen:
-    """What was seen of an arm under load, by window of `WINDOW_S`."""
-
-    answers: list[int] = field(default_factory=list)
-    cpu_s: list[float] = field(default_factory=list)
-    """Empty where the machine has no control groups: walking the tree of processes so often would
-    disturb."""
-    response_s: float | None = None
-    failed: bool = False
-    """Whether there were failures instead of answers."""
-
-    @property
-    def joined(self) -> int:
-        """How many windows have answers enough together to tell a rate."""
-        return windows_to_join(self.answers)
-
-    def series(self, joined: int | None = None) -> list[Series]:
-        """Give ln of the rate, and of CPU time per answer where that is known."""
-        joined = joined or self.joined
-        rate = Series.of_counts(self.answers, WINDOW_S, joined)
-        whole = len(rate.logs) * joined
-        if not whole or len(self.cpu_s) < whole or not sum(self.cpu_s):
-            return [rate]
-        sums = np.array(self.cpu_s[:whole]).reshape(-1, joined).sum(axis=1)
-        least = max(sums.mean() / 100, 1e-9)
-        answers = np.exp(rate.logs) * rate.window_s
-        return [rate, Series(rate.window_s, np.log(np.maximum(sums, least) / answers))]
 
 
 def needs_pilot(experiment: Experiment) -> bool:
@@ -152,23 +115,28 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     at.progress.pilot_begins(at.point, arm.name)
     longest_s = LONGEST_SHARE * at.experiment.measure.budget_s
-    looks, starts = list[_Seen](), list[_Seen]()
+    looks, starts, works_on = list[Seen](), list[Seen](), False
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
         with prepared(at, 0), RunningBlock(at, 0) as running:
             up = running.start(arm)
             at.roles.clients.get_ready(arm.name)
             start_s = time.monotonic() - start_began
-            load = _Loaded(running, arm)
+            load = Loaded(running, arm)
             left_s = longest_s - sum(len(each.answers) for each in looks) * WINDOW_S
             step = load.until_steady(looks, starts, max(left_s, PIECE_S), is_last_start=not left)
             seen = looks[-1]
             needs = _needs(at.experiment, start_s, seen.response_s)
             if not starts and not seen.failed:
+                works_on = not running.waits_for_rest(REST_S)
                 starts = load.starts(seen, needs.most_slot_s)
-            if step != "anew" or _next_step(looks, starts, is_last_start=not left) != "anew":
+            if step != "anew" or asked_for(looks, starts, is_last_start=not left) != "anew":
                 break
-    found = settle(*_series(looks, starts), needs)
+    found = settle(*series_of(looks, starts), needs)
+    cold = _cold(seen, found, up.ready_s, up.cpu_s)
+    bursts = look_in_bursts(at, arm, needs, looks, works_on=works_on)
+    if bursts and bursts.told:
+        found = in_bursts(found, len(bursts.bursts), series_after(bursts), bursts.told)
     return PilotRecord(
         arm=arm.name,
         started_at=began_at,
@@ -180,8 +148,9 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
         load_starts=[each.answers for each in starts],
         load_starts_cpu_s=[each.cpu_s for each in starts],
         response_s=seen.response_s,
+        bursts=bursts,
         found=found,
-        cold=_cold(seen, found, up.ready_s, up.cpu_s),
+        cold=cold,
     )
 
 
@@ -204,7 +173,7 @@ def _needs(experiment: Experiment, start_s: float, response_s: float | None) -> 
     return replace(wide, most_slot_s=most_slot_s)
 
 
-def _cold(seen: _Seen, found: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
+def _cold(seen: Seen, found: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
     """Find where the rate first reached its steady one, nearly; windows of 25 answers or more."""
     rate = seen.series()[0]
     begin = min(round(found.warmup_s / rate.window_s), len(rate.logs) - 1)
@@ -217,94 +186,3 @@ def _cold(seen: _Seen, found: Pilot, ready_s: float, until_ready_s: float) -> Co
     return ColdFigures(
         first_answer_s=ready_s, full_rate_s=ready_s + windows * WINDOW_S, cpu_s=cpu_s
     )
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    """An arm that is up, and what loads it."""
-
-    running: RunningBlock
-    arm: PlannedArm
-
-    def until_steady(
-        self, looks: list[_Seen], starts: Sequence[_Seen], most_s: float, is_last_start: bool
-    ) -> Step:
-        """Load the fresh servers until they are steady or have to be started anew to tell.
-
-        For so long at most. What is seen is added to `looks`, those at earlier fresh starts;
-        `starts` are starts of load that were seen before.
-        """
-        seen, loaded_s = _Seen(), 0.0
-        step: Step = "longer"
-        looks.append(seen)
-        while step == "longer" and loaded_s < most_s:
-            piece_s = min(PIECE_S if loaded_s == 0 else loaded_s, max(most_s - loaded_s, WINDOW_S))
-            self._watch(seen, piece_s)
-            loaded_s += piece_s
-            if seen.failed:
-                return "enough"
-            step = _next_step(looks, starts, is_last_start)
-        return step
-
-    def starts(self, seen: _Seen, most_s: float) -> list[_Seen]:
-        """Begin the load some more times, each after a pause."""
-        response_s = seen.response_s or 0.0
-        wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * response_s, 4 * seen.joined * WINDOW_S)
-        length_s = min(wanted_s, most_s)
-        found = [_Seen() for _ in range(LOAD_STARTS)]
-        for begun in found:
-            time.sleep(PAUSE_S)
-            self._watch(begun, length_s)
-        return found
-
-    def _watch(self, seen: _Seen, load_s: float) -> None:
-        sampled: Sequence[tuple[float, float]] = ()
-        if self.running.up[self.arm.name].is_counted:
-            servers = self.running.at.roles.servers
-            servers.sampling_begins(self.arm.name, WINDOW_S)
-            try:
-                result = self._load(load_s)
-            finally:
-                sampled = servers.sampling_ends()
-        else:
-            result = self._load(load_s)
-        answers = _answers(result)
-        seen.answers += answers
-        seen.cpu_s += _by_window(sampled, len(answers))
-        mean_us = result.response_time_us.mean
-        seen.response_s = mean_us / 1e6 if mean_us is not None else seen.response_s
-        seen.failed = result.failures.total > result.requests.completed
-
-    def _load(self, load_s: float) -> LoadResult:
-        name = f"pilot of {self.arm.name}"
-        order = self.running.order(self.arm, name, load_s, part_s=WINDOW_S)
-        roles = self.running.at.roles
-        result = roles.load(self.arm.name, order)
-        roles.servers.check_alive(self.arm.name)
-        return result
-
-
-def _next_step(looks: Sequence[_Seen], starts: Sequence[_Seen], is_last_start: bool) -> Step:
-    return next_step(*_series(looks, starts), is_last_start=is_last_start)
-
-
-def _series(
-    looks: Sequence[_Seen], starts: Sequence[_Seen]
-) -> tuple[list[list[Series]], list[list[Series]]]:
-    """Give the series of fresh starts, and of starts of load in windows as long as the last's."""
-    joined = looks[-1].joined
-    return [each.series() for each in looks], [each.series(joined) for each in starts]
-
-
-def _answers(result: LoadResult) -> list[int]:
-    """Give the answers in each whole window."""
-    return [it.completed for it in result.windows if it.length_s > WINDOW_S * 0.9]
-
-
-def _by_window(sampled: Sequence[tuple[float, float]], windows: int) -> list[float]:
-    """Turn CPU time used up to some moments into what each window used; none unless sampled."""
-    if len(sampled) < 2:
-        return []
-    at_s, used_s = zip(*sampled, strict=True)
-    edges_s = list(accumulate([WINDOW_S] * windows, initial=0.0))
-    return [float(used) for used in np.diff(np.interp(edges_s, at_s, used_s))]

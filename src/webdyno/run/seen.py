@@ -1,0 +1,144 @@
+"""An arm alone under load, and what is seen of it, window by window."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+import numpy as np
+
+from webdyno.judge.pilot import Step, next_step
+from webdyno.judge.steady import Series, windows_to_join
+from webdyno.model.load_result import LoadResult
+from webdyno.run.arm import RunningBlock
+from webdyno.run.planned import PlannedArm
+
+WINDOW_S = 0.025
+PIECE_S = 1.0
+"""The load after a fresh start goes on by so much until it is seen to be steady."""
+LOAD_STARTS = 2
+LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
+PAUSE_S = 0.05
+
+
+@dataclass
+class Seen:
+    """What was seen of an arm under load, by window of `WINDOW_S`."""
+
+    answers: list[int] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+    """Empty where the machine has no control groups: walking the tree of processes so often would
+    disturb."""
+    response_s: float | None = None
+    failed: bool = False
+    """Whether there were failures instead of answers."""
+
+    @property
+    def joined(self) -> int:
+        """How many windows have answers enough together to tell a rate."""
+        return windows_to_join(self.answers)
+
+    def series(self, joined: int | None = None) -> list[Series]:
+        """Give ln of the rate, and of CPU time per answer where that is known."""
+        joined = joined or self.joined
+        rate = Series.of_counts(self.answers, WINDOW_S, joined)
+        whole = len(rate.logs) * joined
+        if not whole or len(self.cpu_s) < whole or not sum(self.cpu_s):
+            return [rate]
+        sums = np.array(self.cpu_s[:whole]).reshape(-1, joined).sum(axis=1)
+        least = max(sums.mean() / 100, 1e-9)
+        answers = np.exp(rate.logs) * rate.window_s
+        return [rate, Series(rate.window_s, np.log(np.maximum(sums, least) / answers))]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An arm that is up, and what loads it."""
+
+    running: RunningBlock
+    arm: PlannedArm
+
+    def until_steady(
+        self, looks: list[Seen], starts: Sequence[Seen], most_s: float, is_last_start: bool
+    ) -> Step:
+        """Load the fresh servers until they are steady or have to be started anew to tell.
+
+        For so long at most. What is seen is added to `looks`, those at earlier fresh starts;
+        `starts` are starts of load that were seen before.
+        """
+        seen, loaded_s = Seen(), 0.0
+        step: Step = "longer"
+        looks.append(seen)
+        while step == "longer" and loaded_s < most_s:
+            piece_s = min(PIECE_S if loaded_s == 0 else loaded_s, max(most_s - loaded_s, WINDOW_S))
+            self.watch(seen, piece_s)
+            loaded_s += piece_s
+            if seen.failed:
+                return "enough"
+            step = asked_for(looks, starts, is_last_start)
+        return step
+
+    def starts(self, seen: Seen, most_s: float) -> list[Seen]:
+        """Begin the load some more times, each after a pause."""
+        response_s = seen.response_s or 0.0
+        wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * response_s, 4 * seen.joined * WINDOW_S)
+        length_s = min(wanted_s, most_s)
+        found = [Seen() for _ in range(LOAD_STARTS)]
+        for begun in found:
+            time.sleep(PAUSE_S)
+            self.watch(begun, length_s)
+        return found
+
+    def watch(self, seen: Seen, load_s: float) -> None:
+        """Load it for so long, and add what is seen."""
+        sampled: Sequence[tuple[float, float]] = ()
+        if self.running.up[self.arm.name].is_counted:
+            servers = self.running.at.roles.servers
+            servers.sampling_begins(self.arm.name, WINDOW_S)
+            try:
+                result = self._load(load_s)
+            finally:
+                sampled = servers.sampling_ends()
+        else:
+            result = self._load(load_s)
+        answers = _answers(result)
+        seen.answers += answers
+        seen.cpu_s += _by_window(sampled, len(answers))
+        mean_us = result.response_time_us.mean
+        seen.response_s = mean_us / 1e6 if mean_us is not None else seen.response_s
+        seen.failed = result.failures.total > result.requests.completed
+
+    def _load(self, load_s: float) -> LoadResult:
+        name = f"pilot of {self.arm.name}"
+        order = self.running.order(self.arm, name, load_s, part_s=WINDOW_S)
+        roles = self.running.at.roles
+        result = roles.load(self.arm.name, order)
+        roles.servers.check_alive(self.arm.name)
+        return result
+
+
+def asked_for(looks: Sequence[Seen], starts: Sequence[Seen], is_last_start: bool) -> Step:
+    """Say what was seen at fresh starts, and at starts of load, asks for."""
+    return next_step(*series_of(looks, starts), is_last_start=is_last_start)
+
+
+def series_of(
+    looks: Sequence[Seen], starts: Sequence[Seen]
+) -> tuple[list[list[Series]], list[list[Series]]]:
+    """Give the series of fresh starts, and of starts of load in windows as long as the last's."""
+    joined = looks[-1].joined
+    return [each.series() for each in looks], [each.series(joined) for each in starts]
+
+
+def _answers(result: LoadResult) -> list[int]:
+    """Give the answers in each whole window."""
+    return [it.completed for it in result.windows if it.length_s > WINDOW_S * 0.9]
+
+
+def _by_window(sampled: Sequence[tuple[float, float]], windows: int) -> list[float]:
+    """Turn CPU time used up to some moments into what each window used; none unless sampled."""
+    if len(sampled) < 2:
+        return []
+    at_s, used_s = zip(*sampled, strict=True)
+    edges_s = list(accumulate([WINDOW_S] * windows, initial=0.0))
+    return [float(used) for used in np.diff(np.interp(edges_s, at_s, used_s))]

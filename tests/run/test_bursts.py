@@ -1,0 +1,111 @@
+"""The look at a warm-up in bursts, on a simulated server whose compiler works only in pauses."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from webdyno.judge.bursts import HOW
+from webdyno.judge.pilot import Needs
+from webdyno.model.measure import Measure
+from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
+from webdyno.run import bursts
+from webdyno.run.planned import PlannedArm
+from webdyno.run.point import MeasuredPoint
+from webdyno.run.seen import PIECE_S, WINDOW_S, Seen
+
+SLOW, FAST = (38, 40, 42, 40), (80, 78, 82, 80)
+"""Answers in windows."""
+Looking = Callable[..., BurstsLook | None]
+
+
+@dataclass
+class Server:
+    """Each start begins anew; compiled code is `FAST`."""
+
+    pauses_needed: int
+    starts: int = 0
+    had: int = 0
+    loads_s: list[float] = field(default_factory=list)
+
+    def start(self, *_: object) -> "Server":
+        """Forget what was compiled."""
+        self.starts, self.had = self.starts + 1, 0
+        return self
+
+    def pause(self, *_: object) -> bool:
+        """Compile."""
+        self.had += 1
+        return self.had >= self.pauses_needed
+
+    def watch(self, seen: Seen, load_s: float) -> None:
+        """Answer for so long."""
+        kind = FAST if self.had >= self.pauses_needed else SLOW
+        seen.answers += [*kind] * round(load_s / WINDOW_S / len(kind))
+        self.loads_s.append(load_s)
+
+
+@pytest.fixture
+def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
+    """Look at a server; continuous load showed `SLOW` answers."""
+    monkeypatch.setattr(bursts, "prepared", lambda *_: nullcontext())
+    monkeypatch.setattr(bursts, "RunningBlock", lambda *_: nullcontext())
+
+    def run(
+        server: Server, *, works_on: bool = True, most_s: float = 5.0, **asked: object
+    ) -> BurstsLook | None:
+        monkeypatch.setattr(bursts, "_started", server.start)
+        monkeypatch.setattr(bursts, "_pause", server.pause)
+        measure = Measure.model_validate(asked)
+        at = SimpleNamespace(experiment=SimpleNamespace(measure=measure))
+        needs = Needs(0.001, None, 2, most_warmup_s=most_s, most_slot_s=5.0)
+        before = [Seen(answers=[*SLOW] * 10)]
+        arm = cast("PlannedArm", None)
+        return bursts.look_in_bursts(
+            cast("MeasuredPoint", at), arm, needs, before, works_on=works_on
+        )
+
+    return run
+
+
+def test_bursts_go_on_until_the_compiler_has_done_its_work(look: Looking) -> None:
+    server = Server(pauses_needed=2)
+    found = look(server)
+    assert found
+    assert "faster than under continuous load" in found.told
+    assert len(found.bursts) == 2  # the second was no faster, and its pause ended at rest
+    assert server.starts == 2
+    as_long_s = 2 * (BURST_S + BURST_PAUSE_S) + PIECE_S
+    assert server.loads_s == [*[BURST_S] * 2, PIECE_S, as_long_s]
+    assert len(found.continuous) == round(as_long_s / WINDOW_S)
+
+
+def test_what_pauses_do_not_change_costs_a_start_and_the_longest_warm_up(look: Looking) -> None:
+    server = Server(pauses_needed=100)
+    found = look(server, most_s=3.5)
+    assert found
+    assert not found.told
+    assert not found.continuous
+    assert server.starts == 1
+    assert server.loads_s == [*[BURST_S] * 3, PIECE_S]
+
+
+@pytest.mark.parametrize("most_s", [0.0, 0.9])
+def test_bursts_that_do_not_fit_are_not_tried(look: Looking, most_s: float) -> None:
+    server = Server(pauses_needed=1)
+    assert look(server, most_s=most_s) is None
+    assert look(server, works_on=False) is None
+    assert look(server, warmup_bursts="off") is None
+    assert look(server, warmup_s=3.0) is None
+    assert not server.loads_s
+
+
+def test_who_asks_for_bursts_has_them(look: Looking) -> None:
+    server = Server(pauses_needed=100)
+    found = look(server, works_on=False, most_s=2.4, warmup_bursts="on")
+    assert found
+    assert found.told == HOW
+    assert server.starts == 1
