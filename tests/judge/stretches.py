@@ -18,6 +18,8 @@ class Truth:
     every_s: float | None = None
     """From one stall to the next; None for none."""
     stall_s: float = 0.0
+    slow_level: float = 0.0
+    """What of the usual throughput is left in a stall."""
     rate_rps: float = 20_000.0
     noise: float = 0.1
     """Standard deviation of ln(throughput) of a window."""
@@ -50,7 +52,7 @@ def stretch(truth: Truth, arm: str = "nginx", seed: int = 0) -> LongLookRecord:
         begin_s += truth.every_s
     level = np.where(at_s < truth.looked_s / 2, 1.0, truth.drifts_to)
     expected = truth.rate_rps * WINDOW_S * level * np.exp(rng.normal(0, truth.noise, windows))
-    responses = rng.poisson(expected * np.clip(1 - stalled, 0, 1))
+    responses = rng.poisson(expected * np.clip(1 - stalled * (1 - truth.slow_level), 0, 1))
     total = int(responses.sum())
     load = load_result(duration_s=truth.looked_s)
     times = response_times(total, 1_500.0, 0.3)

@@ -13,9 +13,9 @@ from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import LARGEST_LOG, Estimate
 from webdyno.judge.look_course import MOST_CHANGE
 from webdyno.judge.measured import Measured
-from webdyno.model.format import count, duration, percent
+from webdyno.model.format import count, duration, number, percent
 from webdyno.model.histogram import merge_encoded
-from webdyno.model.long_look import Drift, LongLook
+from webdyno.model.long_look import Drift, Failing, LongLook, Slow, Stalls
 from webdyno.model.metrics import CPU_TIME, RATE, MetricRule, metric_rule
 from webdyno.model.quantities import memory_words
 
@@ -29,6 +29,7 @@ class Shift(NamedTuple):
 
 
 NONE = Shift()
+MORE_OPEN = "open files and connections"
 
 
 def widened_by_later(
@@ -102,15 +103,19 @@ def _percentile_shift(measured: Measured, look: LongLook, rule: MetricRule) -> S
 def later_bounds(measured: Measured, arm: str, rule: MetricRule) -> list[Bound]:
     """Bound a metric by what the long look saw.
 
-    What drifted may come to stay at either level; a capacity at which the objectives don't hold for
-    longer lies nobody knows how far below.
+    What drifted may come to stay at either level; slots may have missed what was slow; a capacity
+    at which the objectives don't hold for longer lies nobody knows how far below.
     """
     look = look_of(measured, arm)
     if look is None:
         return []
     if rule.kind == "capacity" and look.trial and not look.trial.holds:
         return [Bound("not-confirmed", up=inf)]
-    return [_bound(it) for it in look.drifts if _concerns(it, rule)]
+    bounds = [_bound(it) for it in look.drifts if _concerns(it, rule)]
+    if look.slow and rule.name == RATE:
+        lost = look.slow.stretches.share.estimate * (1 - look.slow.level)
+        bounds.append(Bound("slow-stretches", up=-log1p(-lost)))
+    return bounds
 
 
 def _concerns(drift: Drift, rule: MetricRule) -> bool:
@@ -154,12 +159,17 @@ def _how_it_went(look: LongLook) -> Iterator[str]:
 
 
 def _found_words(look: LongLook) -> str:
-    found = [stall_words(look)] if look.stalls else []
+    found = [failing_words(it) for it in look.failing[:1]]
+    found += [look.died] if look.died else []
+    found += [stall_words(look)] if look.stalls else []
+    found += [slow_words(look.slow, look)] if look.slow else []
     found += [drift_words(it) for it in look.drifts]
     if look.growth:
         found.append(
             f"memory grows by {memory_words(round(look.growth.bytes_per_s.estimate))} a second"
         )
+    if look.more_open:
+        found.append(f"{MORE_OPEN} become more by {number(look.more_open.per_s.estimate)} a second")
     looked = duration(look.looked_s)
     if not found:
         return (
@@ -167,6 +177,14 @@ def _found_words(look: LongLook) -> str:
             "would not have been seen"
         )
     return f"{', '.join(found)} (seen in {looked})"
+
+
+def failing_words(failing: Failing) -> str:
+    """Say when requests failed, how many, and why: `after 14 s (70,000 answers) 100 % of …`."""
+    when = f"after {duration(failing.at_s)} ({count(failing.answered_before, 'answer')})"
+    until = "to the end" if failing.to_the_end else f"for {duration(failing.length_s)}"
+    why = f": {failing.said:.200}" if failing.said else ""
+    return f"{when} {percent(failing.share)} of the requests fail, {until}{why}"
 
 
 def drift_words(drift: Drift) -> str:
@@ -180,10 +198,17 @@ def drift_words(drift: Drift) -> str:
 
 def stall_words(look: LongLook) -> str:
     """Say how long stalls are, and how often they come: `stalls of 1 s every 6 s`."""
-    stalls = look.stalls
-    if stalls is None:
-        return "no stalls"
+    return _stretches(look.stalls, "stall", look) if look.stalls else "no stalls"
+
+
+def slow_words(slow: Slow, look: LongLook) -> str:
+    """Say how slow it gets, for how long and how often."""
+    seen = _stretches(slow.stretches, "slow time", look)
+    return f"{seen} at {percent(slow.level)} of the usual throughput"
+
+
+def _stretches(stalls: Stalls, noun: str, look: LongLook) -> str:
     length = duration(stalls.length_s)
     if stalls.every_s is not None:
-        return f"stalls of {length} every {duration(stalls.every_s.estimate)}"
-    return f"{count(stalls.count, 'stall')} of {length} in {duration(look.looked_s)}"
+        return f"{noun}s of {length} every {duration(stalls.every_s.estimate)}"
+    return f"{count(stalls.count, noun)} of {length} in {duration(look.looked_s)}"

@@ -15,6 +15,8 @@ from math import exp, log, log1p
 import numpy as np
 from scipy.special import chdtri, stdtrit
 
+from webdyno.judge.failing import failing_in, is_failing, while_it_served
+from webdyno.judge.growth import memory_growth, more_open
 from webdyno.judge.interval import LARGEST_LOG, Logs
 from webdyno.judge.look_course import course_of, slopes_of
 from webdyno.judge.look_parts import (
@@ -26,9 +28,19 @@ from webdyno.judge.look_parts import (
     stretches,
     trial_of_all,
 )
+from webdyno.judge.slow import SlowStretch, slow_stretches
 from webdyno.judge.steady import MAD_TO_SD, SMALLEST_NOISE, change_points, windows_to_join
 from webdyno.model.interval import Interval
-from webdyno.model.long_look import Drift, Growth, LongLook, ServerSample, Stall, StallCause, Stalls
+from webdyno.model.long_look import (
+    Drift,
+    Failing,
+    LongLook,
+    ServerSample,
+    Slow,
+    Stall,
+    StallCause,
+    Stalls,
+)
 from webdyno.model.records import LongLookRecord
 
 QUIET_SHARE = 0.1
@@ -53,16 +65,15 @@ SMALLEST_DRIFT = log1p(0.05)
 DRIFT_SDS = 4.0
 DRIFT_PENALTY = 8.0
 """Of a change point, in units of variance · ln n: twice the penalty of pilots."""
-MEMORY_PARTS = 6
-SMALLEST_GROWTH = 512 * 1024
-"""Bytes over the stretch: allocators and page tables take as much by chance."""
-SMALLEST_GROWTH_SHARE = 0.01
-GROWTH_ALPHA = 0.01
 
 
 def stalls_of(*parts: LongLookRecord) -> list[Stall]:
     """Give the stalls in a look, those that the servers didn't cause left out."""
-    return [stall for stall in _with_causes(stretches(parts)) if stall.cause is None]
+    return _own(stretches(parts))
+
+
+def _own(joined: Sequence[LongLookRecord]) -> list[Stall]:
+    return [stall for stall in _with_causes(joined) if stall.cause is None]
 
 
 def look_at(*parts: LongLookRecord) -> LongLook:
@@ -87,9 +98,10 @@ class _Parts(tuple[LongLookRecord, ...]):
 
 @lru_cache(maxsize=64)
 def _look_at(parts: _Parts) -> LongLook:
-    joined = stretches(parts)
+    whole = stretches(parts)
+    joined = [while_it_served(it) for it in whole]
     longest = max(joined, key=length_s)
-    found = _with_causes(joined)
+    found, slow = _with_causes(joined), slow_in(joined)
     own = [stall for stall in found if stall.cause is None]
     excused = [stall for stall in found if stall.cause is not None]
     window_s = max(_windows(record)[1] for record in joined)
@@ -106,12 +118,25 @@ def _look_at(parts: _Parts) -> LongLook:
         slopes=slopes_of(course),
         stalls=sum_up(own, looked_s, window_s) if own else None,
         excused=excused,
-        drifts=list(_drifts(longest, *_windows(longest), _with_causes([longest]))),
-        growth=_growth(longest),
+        slow=_slow(slow, looked_s, window_s),
+        drifts=list(_drifts(longest, *_windows(longest), _apart(longest))),
+        growth=memory_growth(longest),
+        more_open=more_open(longest),
+        failing=_failing(whole),
+        died=parts[-1].died,
         longest_response_s=times.max / 1e6 if times.max is not None else None,
         trial=trial_of_all(parts),
         times=times.histogram,
     )
+
+
+def _failing(whole: Sequence[LongLookRecord]) -> list[Failing]:
+    found, begin_s = list[Failing](), 0.0
+    for record in whole:
+        failing = failing_in(record)
+        found += [it.model_copy(update={"at_s": it.at_s + begin_s}) for it in failing]
+        begin_s += length_s(record)
+    return found
 
 
 def _with_causes(joined: Sequence[LongLookRecord]) -> list[Stall]:
@@ -122,9 +147,11 @@ def _with_causes(joined: Sequence[LongLookRecord]) -> list[Stall]:
     """
     found, begin_s = list[Stall](), 0.0
     for record in joined:
+        failing = failing_in(record)
         stalls = [
             stall.model_copy(update={"cause": _cause_of(stall, record)})
             for stall in stalls_in(*_windows(record))
+            if not is_failing(stall, failing)
         ]
         found += moved(stalls, begin_s)
         begin_s += length_s(record)
@@ -132,6 +159,57 @@ def _with_causes(joined: Sequence[LongLookRecord]) -> list[Stall]:
     if len(stopped) < STOPS_OF_THEIRS:
         return found
     return [it.model_copy(update={"cause": None}) if it in stopped else it for it in found]
+
+
+def _apart(record: LongLookRecord) -> list[Stall]:
+    """Give what has to be left out to see the levels between."""
+    return [*_with_causes([record]), *map(_as_stall, _slow_of(record))]
+
+
+def slow_in(joined: Sequence[LongLookRecord]) -> list[SlowStretch]:
+    """Give when the servers were much slower than usual in some stretches, by their own doing."""
+    found, begin_s = list[SlowStretch](), 0.0
+    for record in joined:
+        found += [it._replace(at_s=it.at_s + begin_s) for it in _slow_of(record)]
+        begin_s += length_s(record)
+    return found
+
+
+def _slow_of(record: LongLookRecord) -> list[SlowStretch]:
+    if record.load.loop != "closed":
+        return []
+    apart = [*_with_causes([record]), *record.client_pauses]
+    found = slow_stretches(*_windows(record), apart)
+    return [it for it in found if not _slowed_by_others(it, record)]
+
+
+def _slowed_by_others(slow: SlowStretch, record: LongLookRecord) -> bool:
+    """Whether half of what was lost was taken by others, beyond what they always took."""
+    whole_s = len(record.responses) * record.window_s
+    always = _others(Stall(at_s=0.0, length_s=whole_s, cause=None), record)
+    then = _others(_as_stall(slow), record)
+    share = slow.length_s / whole_s
+    more_s = sum(max(took_s - always[cause] * share, 0.0) for cause, took_s in then.items())
+    return more_s >= EXCUSING_SHARE * (1 - slow.level) * slow.length_s
+
+
+def _as_stall(slow: SlowStretch) -> Stall:
+    return Stall(at_s=slow.at_s, length_s=slow.length_s, cause=None)
+
+
+def _slow(found: Sequence[SlowStretch], looked_s: float, window_s: float) -> Slow | None:
+    if not found:
+        return None
+    return Slow(
+        level=sum(it.level for it in found) / len(found),
+        stretches=sum_up([_as_stall(it) for it in found], looked_s, window_s),
+    )
+
+
+def seen_in(*parts: LongLookRecord) -> list[Stall]:
+    """Give what a look goes on for, to see how often it comes: stalls, or slow stretches."""
+    joined = [while_it_served(it) for it in stretches(parts)]
+    return _own(joined) or [_as_stall(it) for it in slow_in(joined)]
 
 
 def _windows(record: LongLookRecord) -> tuple[Logs, float]:
@@ -362,37 +440,3 @@ def _change(metric: str, values: Sequence[float], part_s: float) -> Drift | None
         change=Interval(low=exp(change - half), estimate=exp(change), high=exp(change + half)),
         at_s=at[0] * part_s if len(at) == 1 else None,
     )
-
-
-def _growth(record: LongLookRecord) -> Growth | None:
-    """Tell whether memory goes on growing, by the least that was held in each part.
-
-    Collected heaps rise and fall; what they fall back to is what leaks. The first half is left out:
-    there buffers, caches and just-in-time compilers take what they need once.
-    """
-    read = [(it.at_s, it.memory_bytes) for it in record.samples if it.memory_bytes is not None]
-    if len(read) < 4 * MEMORY_PARTS:
-        return None
-    at_s = np.array([at for at, _ in read])
-    held = np.array([held for _, held in read], dtype=float)
-    later = at_s >= at_s[-1] / 2
-    parts = np.array_split(np.flatnonzero(later), MEMORY_PARTS)
-    lowest = [part[held[part].argmin()] for part in parts]
-    least, away = held[lowest], at_s[lowest] - at_s[lowest].mean()
-    slope = float(away @ least) / float(away @ away)
-    rest = least - least.mean() - slope * away
-    freedom = MEMORY_PARTS - 2
-    error = (float(rest @ rest) / freedom / float(away @ away)) ** 0.5
-    quantile = float(stdtrit(freedom, 1 - GROWTH_ALPHA / 2))
-    grown = slope * (at_s[-1] - at_s[0]) / 2
-    if slope - quantile * error <= 0 or np.any(np.diff(least) < 0):
-        return None
-    if grown < max(SMALLEST_GROWTH, SMALLEST_GROWTH_SHARE * float(least[0])):
-        return None
-    half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
-    rate = sum(record.responses) / (len(record.responses) * record.window_s)
-    per_s = Interval(low=slope - half, estimate=slope, high=slope + half)
-    per_request = Interval(
-        low=per_s.low / rate, estimate=per_s.estimate / rate, high=per_s.high / rate
-    )
-    return Growth(bytes_per_s=per_s, bytes_per_request=per_request)

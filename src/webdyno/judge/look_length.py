@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import geometric_mean
 
-from webdyno.judge.long_look import look_at, stalls_of
+from webdyno.judge.long_look import look_at, seen_in
 from webdyno.judge.look_course import changes_no_more
 from webdyno.judge.look_parts import length_s
 from webdyno.judge.measured import Measured
@@ -96,7 +96,7 @@ def left_s(parts: Sequence[LongLookRecord], experiment: Experiment) -> float:
     looked_s = sum(map(length_s, parts))
     wanted_s = look_s
     if looked_s >= ROUNDING * look_s and experiment.measure.soak_s is None:
-        wanted_s = min(_for_stalls_s(stalls_of(*parts), look_s), SEEN_STALLS * look_s)
+        wanted_s = min(_for_stalls_s(seen_in(*parts), look_s), SEEN_STALLS * look_s)
     return wanted_s - looked_s if looked_s < ROUNDING * wanted_s else 0.0
 
 
@@ -106,12 +106,15 @@ def why_over(parts: Sequence[LongLookRecord], experiment: Experiment) -> LookEnd
     One whose length was given ends earlier where nothing was found, and where it is sure that in
     all of that length nothing would change by much. So an early end never adds a finding.
     """
+    if parts[-1].died:
+        return "died"
     if not left_s(parts, experiment):
         return "time"
     if experiment.measure.soak_s is None or not changes_no_more(parts, experiment.measure.soak_s):
         return None
     look = look_at(*parts)
-    return None if look.stalls or look.drifts or look.growth else "precision"
+    found = look.stalls, look.slow, look.drifts, look.growth, look.more_open, look.failing
+    return None if any(found) else "precision"
 
 
 def _for_stalls_s(seen: Sequence[Stall], look_s: float) -> float:

@@ -64,14 +64,20 @@ def trial_of_all(parts: Sequence[LongLookRecord]) -> Trial | None:
 
 
 def thinned(part: LongLookRecord, stalls: Sequence[Stall]) -> LongLookRecord:
-    """Leave out samples of a long part where nothing happened; of memory the least stays."""
+    """Leave out samples of a long part where nothing happened; the least held stays."""
     samples, kept = part.samples, list[ServerSample]()
     size = -(-len(samples) // MOST_SAMPLES)
     near_s = NEAR_WINDOWS * part.window_s
     for first in range(0, len(samples), max(size, 1)):
         group = samples[first : first + size]
         held = [it.memory_bytes for it in group if it.memory_bytes is not None]
-        least = group[-1].model_copy(update={"memory_bytes": min(held, default=None)})
+        opened = [it.descriptors for it in group if it.descriptors is not None]
+        least = group[-1].model_copy(
+            update={
+                "memory_bytes": min(held, default=None),
+                "descriptors": min(opened, default=None),
+            }
+        )
         kept += [it for it in group[:-1] if _is_near(it.at_s, stalls, near_s)]
         kept.append(least)
     return part.model_copy(update={"samples": kept})
@@ -85,13 +91,22 @@ def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
     if len(parts) == 1:
         return parts[0]
     responses, samples, pauses = list[int](), list[ServerSample](), list[Stall]()
+    failed = list[int]()
     for part in parts:
         begin_s = len(responses) * part.window_s
         samples += _following(samples, part, begin_s)
         pauses += moved(part.client_pauses, begin_s)
         responses += part.responses
-    load = parts[0].load.model_copy(update={"response_time_us": all_times(parts)})
-    joined = {"responses": responses, "samples": samples, "client_pauses": pauses, "load": load}
+        failed += part.failed or [0] * len(part.responses)
+    first_failing = next((it for it in parts if any(it.failed)), parts[0])
+    joined = {
+        "responses": responses,
+        "failed": failed,
+        "samples": samples,
+        "client_pauses": pauses,
+        "load": first_failing.load.model_copy(update={"response_time_us": all_times(parts)}),
+        "said": first_failing.said,
+    }
     return parts[0].model_copy(update=joined)
 
 

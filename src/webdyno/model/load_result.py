@@ -133,6 +133,8 @@ class Window(Foreign):
     length_s: Amount
     completed: Count
     """Answered in time and validly."""
+    failed: Count = 0
+    """Connections that couldn't be opened included."""
     lead_in: bool = False
     """Before the window that rate and times are about."""
     cpu_s: Amount | None = None

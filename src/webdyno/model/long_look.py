@@ -13,9 +13,9 @@ StallCause = Literal["client", "hypervisor", "stopped", "other-programs"]
 that stopped the servers, or other programs on their CPUs."""
 
 
-LookEnd = Literal["time", "precision"]
-"""Why a long look was over: it was as long as asked for, or nothing can change by much any more in
-what was left of it."""
+LookEnd = Literal["time", "precision", "died"]
+"""Why a long look was over: it was as long as asked for, nothing can change by much any more in
+what was left of it, or the servers died."""
 
 
 class ServerSample(Model):
@@ -36,6 +36,8 @@ class ServerSample(Model):
     """Whether one of their processes was stopped by a signal."""
     memory_bytes: Count | None = None
     """Resident memory of all their processes; None where it wasn't read."""
+    descriptors: Count | None = None
+    """Open files and connections of all their processes; None where they weren't read."""
 
 
 class Stall(Model):
@@ -64,6 +66,39 @@ class Growth(Model):
 
     bytes_per_s: Interval
     bytes_per_request: Interval
+
+
+class MoreOpen(Model):
+    """Open files and connections, which became more all through the stretch."""
+
+    per_s: Interval
+    per_request: Interval
+
+
+class Failing(Model):
+    """A stretch of time in which requests failed."""
+
+    at_s: Amount
+    length_s: Amount
+    failed: Count
+    share: Amount
+    """Of the requests in that time."""
+    answered_before: Count
+    """Valid answers, since the stretch of load began."""
+    to_the_end: bool
+    """Whether they still failed when the load ended."""
+    by_client: bool = False
+    """Whether the load generator itself couldn't open connections."""
+    said: str = ""
+    """Why, in the words of the servers' log or of who saw it."""
+
+
+class Slow(Model):
+    """Stretches of time in which a variant answered much slower than usual, and still answered."""
+
+    level: Amount
+    """Throughput in them, as a share of the usual one."""
+    stretches: Stalls
 
 
 class Drift(Model):
@@ -146,8 +181,13 @@ class LongLook(Model):
     stalls: Stalls | None = None
     excused: list[Stall] = []
     """Stalls that the servers didn't cause."""
+    slow: Slow | None = None
     drifts: list[Drift] = []
     growth: Growth | None = None
+    more_open: MoreOpen | None = None
+    failing: list[Failing] = []
+    died: str = ""
+    """How the servers ended meanwhile; empty where they lived."""
     longest_response_s: Amount | None = None
     trial: Trial | None = None
     """Just below the capacity that was found: whether the objectives hold for as long."""

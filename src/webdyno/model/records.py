@@ -203,6 +203,12 @@ class LongLookRecord(Model):
     window_s: Amount
     responses: list[Count]
     """Valid ones, by window, after the warm-up."""
+    failed: list[Count] = []
+    """Requests and connections that failed, in the same windows."""
+    said: str = ""
+    """What the servers' log says of why they failed."""
+    died: str = ""
+    """How a server ended meanwhile; empty where all lived."""
     client_pauses: list[Stall] = []
     """In which the load generator stood still."""
     samples: list[ServerSample] = []

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice, zip_longest
+from pathlib import Path
 from typing import Self
 
 from webdyno.bench import Bench
@@ -51,11 +52,12 @@ class Course:
         self._sampler.stop()
 
     def _look(self, at_s: float) -> None:
-        memory_bytes = None
+        memory_bytes = descriptors = None
         if at_s >= self._memory_due_s:
             self._pids = self._all_pids()
             self._memory_due_s = at_s + MEMORY_EVERY_S
             memory_bytes = _resident_bytes(self._pids)
+            descriptors = _descriptors(self._pids)
         used = Stat.read().use_since(self._stat, self._cpus)
         self.samples.append(
             ServerSample(
@@ -67,6 +69,7 @@ class Course:
                 client_waited_s=ClientReading.read(self._client_pid).waited_since(self._client),
                 stopped=any(is_stopped(pid) for pid in self._pids[:MOST_LOOKED_AT]),
                 memory_bytes=memory_bytes,
+                descriptors=descriptors,
             )
         )
 
@@ -99,3 +102,14 @@ def _resident_bytes(pids: list[int]) -> int | None:
         with suppress(OSError, ValueError, IndexError):
             total += int(read_quickly(f"/proc/{pid}/statm").split()[1]) * PAGE_BYTES
     return total
+
+
+def _descriptors(pids: list[int]) -> int | None:
+    """Add up open files and connections; None where the kernel (before 6.2) doesn't count them."""
+    if not 0 < len(pids) <= MOST_PROCESSES:
+        return None
+    total = 0
+    for pid in pids:
+        with suppress(OSError):
+            total += Path(f"/proc/{pid}/fd").stat().st_size
+    return total or None

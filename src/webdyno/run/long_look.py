@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from webdyno.generator import GeneratorError
-from webdyno.judge.long_look import stalls_of
+from webdyno.judge.long_look import seen_in
 from webdyno.judge.look_length import (
     lacking_looks,
     left_s,
@@ -32,6 +32,7 @@ from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
 from webdyno.run.roles import Slot
 from webdyno.stack import StackDied
+from webdyno.stack.log import exhaustion_in
 
 SHORTEST_WINDOW_S, MOST_WINDOWS = 0.025, 2_400
 """Of a part."""
@@ -42,7 +43,8 @@ SAMPLED_WINDOWS = 2
 def run_long_looks(at: MeasuredPoint) -> None:
     """Look at each variant whose long look isn't over, in an order drawn once.
 
-    A server that dies then is on record, and ends the looks; so is a load generator that fails.
+    How a server died meanwhile is a part of its record. One that doesn't start is on record, and
+    ends the looks; so is a load generator that fails.
     """
     order = rng_of(at.experiment.measure.seed, at.point.number, "long look")
     lacking = lacking_looks(at.records, at.experiment)
@@ -118,9 +120,8 @@ def _part(
         turn=number,
     )
     slot = at.roles.slot(arm.name, order, Course(SAMPLED_WINDOWS * window_s))
-    at.roles.servers.check_alive(arm.name)
-    record = recorded(slot, arm, window_s, lead_in_s)
-    record = thinned(record, stalls_of(record))
+    record = _with_failures(running, recorded(slot, arm, window_s, lead_in_s))
+    record = thinned(record, seen_in(record))
     if not searched or not rate_rps:
         return record
     return record.model_copy(update={"trial": _confirmed(at, arm, slot, searched, rate_rps)})
@@ -147,12 +148,14 @@ def _confirmed(
 def recorded(slot: Slot, arm: PlannedArm, window_s: float, lead_in_s: float) -> LongLookRecord:
     """Give what is kept of a stretch."""
     load, used = slot
+    windows = [it for it in load.counted_windows if it.length_s > 0.9 * window_s]
     return LongLookRecord(
         arm=arm.name,
         started_at=datetime.now(UTC),
         took_s=0.0,
         window_s=window_s,
-        responses=[it.completed for it in load.counted_windows if it.length_s > 0.9 * window_s],
+        responses=[it.completed for it in windows],
+        failed=[it.failed for it in windows],
         client_pauses=_client_pauses(load),
         samples=_after(used.course, lead_in_s),
         server_cpus=used.server_cpus,
@@ -162,6 +165,20 @@ def recorded(slot: Slot, arm: PlannedArm, window_s: float, lead_in_s: float) -> 
             update={"host": used.readings.host.model_copy(update={"samples": []})}
         ),
     )
+
+
+def _with_failures(running: RunningBlock, record: LongLookRecord) -> LongLookRecord:
+    """Say how a server died, and what its log has of failures."""
+    died = ""
+    try:
+        running.at.roles.servers.check_alive(record.arm)
+    except StackDied as death:
+        died = death.what
+    if not died and not any(record.failed):
+        return record
+    at = running.at
+    logs = at.folder.block_folder(at.point.number, running.number, record.arm)
+    return record.model_copy(update={"died": died, "said": exhaustion_in(logs)})
 
 
 def _client_pauses(load: LoadResult) -> list[Stall]:

@@ -11,6 +11,12 @@ SHOWN_LINES, FIRST_LINES = 15, 3
 MOST_LETTERS = 400
 LIMITING = re.compile(r"limiting (requests|connections)\b")
 """What limit_req and limit_conn write."""
+EXHAUSTED = re.compile(
+    r"too many open files|EMFILE|ENFILE|assign requested address|EADDRNOTAVAIL|out of memory|ENOMEM"
+    r"|cannot allocate memory|no space left|ENOSPC|connections are not enough|resource temporarily",
+    re.IGNORECASE,
+)
+"""What servers and the C library say when they have no more of something."""
 UNLIKE = re.compile(r'(?<="err_id":")\w+|0x[0-9a-fA-F]+|[0-9]+')
 """What differs in lines that say the same: times, numbers, and Caddy's names of errors."""
 
@@ -30,6 +36,15 @@ def shown_lines(log: Path) -> list[str]:
 
 def refusal_in(folder: Path) -> str:
     """Give the last line of a folder's logs by which nginx says that a limit refuses requests."""
+    return _last_line(folder, LIMITING)
+
+
+def exhaustion_in(folder: Path) -> str:
+    """Give the last line of a folder's logs that says that a server has no more of something."""
+    return _last_line(folder, EXHAUSTED)
+
+
+def _last_line(folder: Path, saying: re.Pattern[str]) -> str:
     for log in sorted(folder.glob("*.log")):
         try:
             with log.open("rb") as file:
@@ -37,7 +52,7 @@ def refusal_in(folder: Path) -> str:
                 lines = _lines(file.read())
         except OSError:
             continue
-        if found := next((line for line in reversed(lines) if LIMITING.search(line)), ""):
+        if found := next((line for line in reversed(lines) if saying.search(line)), ""):
             return found.strip()
     return ""
 

@@ -1,19 +1,27 @@
-"""What the long looks saw that the servers do only later. Nothing here makes a run invalid."""
+"""What the long looks saw that the servers do only later.
+
+What stalls or drifts can still be measured; only who serves no more makes a run invalid.
+"""
 
 from collections.abc import Iterator
 
-from webdyno.judge.later import drift_words, stall_words
+from webdyno.judge.failing import gone
+from webdyno.judge.later import MORE_OPEN, drift_words, failing_words, slow_words, stall_words
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
-from webdyno.model.format import duration, number, percent
+from webdyno.model.format import count, duration, number, percent
 from webdyno.model.judgement import Finding
+from webdyno.model.long_look import Failing, LongLook
 from webdyno.model.quantities import memory_words
 from webdyno.model.run import RunHead
 
+FAILS_SHARE = 0.01
+"""Who fails so many requests to the end isn't what was measured before."""
+LOG = "`webdyno why --profile` shows where the time goes."
 LOG_REMEDY = (
     "Look in the server's log for what it does then: garbage collection, compaction, rotation of "
-    "logs, a lock. `webdyno why --profile` shows where the time goes."
+    f"logs, a lock. {LOG}"
 )
 
 
@@ -32,6 +40,19 @@ def _stalls(measured: Measured, head: RunHead) -> Iterator[Finding]:
             "that, so it counts",
             LOG_REMEDY,
         )
+
+
+def _slow(measured: Measured, _: RunHead) -> Iterator[Finding]:
+    for look in measured.looks:
+        if look.slow:
+            yield note(
+                "slow-stretches",
+                look.arm,
+                f"{slow_words(look.slow, look)}, seen in {duration(look.looked_s)} without a "
+                "restart; nothing else on this machine explains that, so what it costs counts "
+                "against the verdict",
+                f"A cache that expires all at once, a checkpoint, work in the background? {LOG}",
+            )
 
 
 def _in_slots(measured: Measured, head: RunHead) -> Iterator[Finding]:
@@ -79,8 +100,66 @@ def _growth(measured: Measured, _: RunHead) -> Iterator[Finding]:
         )
 
 
+def _more_open(measured: Measured, _: RunHead) -> Iterator[Finding]:
+    for look in measured.looks:
+        if look.more_open is None:
+            continue
+        every = 1 / look.more_open.per_request.estimate
+        yield note(
+            "more-open",
+            look.arm,
+            f"its {MORE_OPEN} became more all through {duration(look.looked_s)} of load, by "
+            f"{number(look.more_open.per_s.estimate)} a second: one for every "
+            f"{number(round(every))} requests",
+            "What is opened and not closed ends at the limit on open files (ulimit -n): look at "
+            "what the descriptors are (ls -l /proc/PID/fd).",
+        )
+
+
+def _failing(measured: Measured, _: RunHead) -> Iterator[Finding]:
+    for look in measured.looks:
+        end = gone(look.failing)
+        if look.failing:
+            yield _of_failures(look, end or max(look.failing, key=lambda it: it.failed))
+        if look.died:
+            died = note(
+                "died-later",
+                look.arm,
+                f"{look.died}, after {duration(end.at_s if end else look.looked_s)} of load "
+                "without a restart",
+                "What was measured before is kept. The whole log is in the run's folder; look for "
+                "a crash, and give it more memory where it was killed for that.",
+            )
+            yield died.model_copy(update={"severity": "invalid"})
+
+
+def _of_failures(look: LongLook, worst: Failing) -> Finding:
+    more = f" (and {count(len(look.failing) - 1, 'time')} more)" if len(look.failing) > 1 else ""
+    if worst.by_client:
+        return note(
+            "client-out-of-ports",
+            look.arm,
+            f"{failing_words(worst)}{more}; it is the load generator that could open no more "
+            "connections, so that says nothing of the servers, and nothing after it is counted",
+            "Use keep-alive or a lower rate, widen net.ipv4.ip_local_port_range, or allow "
+            "net.ipv4.tcp_tw_reuse.",
+        )
+    found = note(
+        "fails-later",
+        look.arm,
+        f"{failing_words(worst)}{more}",
+        "What was measured before is kept. Look in the server's log, in the run's folder, "
+        "for what it has no more of then: open files, ports, memory, connections to others.",
+    )
+    spoils = worst.to_the_end and worst.share >= FAILS_SHARE
+    return found.model_copy(update={"severity": "invalid"}) if spoils else found
+
+
 RULES = (
+    RunRule("fails-later", _failing),
     RunRule("stalls", _stalls),
+    RunRule("slow-stretches", _slow),
     RunRule("drift", _drifts),
     RunRule("memory-growth", _growth),
+    RunRule("more-open", _more_open),
 )

@@ -1,0 +1,96 @@
+"""When requests failed in a long look, why, and what of it still counts."""
+
+import pytest
+
+from builders import SimulatedArm, simulated_run
+from judge.stretches import WINDOW_S, Truth, stretch
+from webdyno.judge.failing import failing_in
+from webdyno.judge.judgement import judge
+from webdyno.judge.long_look import look_at
+from webdyno.model.judgement import Judgement, Verdict
+from webdyno.model.records import LongLookRecord
+
+LOOKED = Truth(looked_s=20.0)
+
+
+def failing(begin_s: float, end_s: float, share: float = 1.0, **said: object) -> LongLookRecord:
+    """Give a look in which so many requests fail for a while."""
+    record = stretch(LOOKED, arm="apache")
+    begin, end = round(begin_s / WINDOW_S), round(end_s / WINDOW_S)
+    during = [begin <= window < end for window in range(len(record.responses))]
+    counts = list(zip(record.responses, during, strict=True))
+    failed = [round(n * share) if fails else 0 for n, fails in counts]
+    answered = [n - bad for n, bad in zip(record.responses, failed, strict=True)]
+    return record.model_copy(update={"responses": answered, "failed": failed, **said})
+
+
+def judged(look: LongLookRecord) -> Judgement:
+    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
+    return judge(run.head, [*run.records, look])
+
+
+def test_it_is_told_when_all_requests_began_to_fail() -> None:
+    record = failing(14.0, 20.0, said="accept: Too many open files")
+    (found,) = failing_in(record)
+    assert (found.at_s, found.share, found.to_the_end) == (14.0, 1.0, True)
+    assert found.answered_before == sum(record.responses)
+    answer = judged(record)
+    assert answer.comparisons[0].verdict is Verdict.INVALID
+    (said,) = [it for it in answer.findings if it.rule == "fails-later"]
+    assert "after 14 s" in said.what
+    assert "100 % of the requests fail, to the end: accept: Too many open files" in said.what
+
+
+def test_what_was_seen_before_still_counts() -> None:
+    look = look_at(failing(14.0, 20.0))
+    assert (look.looked_s, look.stalls, look.drifts) == (14.0, None, [])
+
+
+def test_failures_for_a_while_are_no_stall_and_spoil_nothing() -> None:
+    record = failing(5.0, 7.0)
+    assert look_at(record).stalls is None
+    answer = judged(record)
+    assert answer.comparisons[0].verdict is not Verdict.INVALID
+    assert [it.severity for it in answer.findings if it.rule == "fails-later"] == ["note"]
+
+
+def test_failures_far_apart_are_told_apart() -> None:
+    record = failing(5.0, 6.0, share=0.1)
+    later = failing(12.0, 13.0, share=0.5).failed
+    both = [a + b for a, b in zip(record.failed, later, strict=True)]
+    found = failing_in(record.model_copy(update={"failed": both}))
+    assert [it.at_s for it in found] == [5.0, 12.0]
+
+
+@pytest.mark.parametrize("words", ["Cannot assign requested address", "Too many open files"])
+def test_a_client_without_ports_is_blamed_itself(words: str) -> None:
+    record = failing(14.0, 20.0)
+    sample = f"connect to 127.0.0.1:80: {words} (os error 99)"
+    load = record.load.model_copy(update={"failure_samples": [sample]})
+    answer = judged(record.model_copy(update={"load": load}))
+    assert answer.comparisons[0].verdict is not Verdict.INVALID
+    (said,) = [it for it in answer.findings if it.rule == "client-out-of-ports"]
+    assert "after 14 s" in said.what
+    assert not [it for it in answer.findings if it.rule == "fails-later"]
+
+
+def test_how_servers_died_is_told_with_its_time() -> None:
+    answer = judged(failing(14.0, 20.0, died="app ended by itself with signal 9"))
+    (said,) = [it for it in answer.findings if it.rule == "died-later"]
+    assert "signal 9, after 14 s of load" in said.what
+    assert answer.comparisons[0].verdict is Verdict.INVALID
+
+
+def test_descriptors_that_become_more_are_found_with_their_number_per_request() -> None:
+    record = stretch(LOOKED)
+    leaking = [
+        it.model_copy(update={"descriptors": 40 + int(it.at_s * 20) + n % 7})
+        for n, it in enumerate(record.samples)
+    ]
+    steady = [
+        it.model_copy(update={"descriptors": 40 + n % 7}) for n, it in enumerate(record.samples)
+    ]
+    found = look_at(record.model_copy(update={"samples": leaking})).more_open
+    assert found is not None
+    assert found.per_request.low <= 1e-3 <= found.per_request.high
+    assert look_at(record.model_copy(update={"samples": steady})).more_open is None
