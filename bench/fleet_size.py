@@ -39,7 +39,8 @@ from webdyno.model.cluster import Ended, Piece
 from webdyno.model.machine import Machine
 from webdyno.model.run import RunHead
 from webdyno.report.fleet import fleet_page
-from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder
+from webdyno.run.folder import HEAD_FILE, RunFolder
+from webdyno.run.records_file import RECORDS_FILE
 
 EXAMPLES = """\
   of the blocks of a run of some minutes

@@ -50,17 +50,17 @@ def only_hints(connection: socket.socket) -> None:
 
 
 HOSTILE: dict[str, tuple[Manners, str]] = {
-    "endless": (endless, "in time: "),
+    "endless": (endless, "doesn't end: "),
     "many-headers": (many_headers, "without an answer"),
-    "trickled": (trickled, "complete within"),
-    "only-hints": (only_hints, "in time: "),
+    "trickled": (trickled, "doesn't end: "),
+    "only-hints": (only_hints, "doesn't end: "),
     "another-protocol": (saying(b"HTTP/1.1 101 Switching Protocols\r\n\r\n"), "without an answer"),
-    "huge": (saying(OK + b"Content-Length: 99999999999999999999999\r\n\r\nx"), "complete within"),
+    "huge": (saying(OK + b"Content-Length: 99999999999999999999999\r\n\r\nx"), "doesn't end: "),
     "huge-chunk": (
         saying(OK + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffffff\r\nx"),
-        "complete within",
+        "doesn't end: ",
     ),
-    "bytes": (saying(b"\0\xff" * 5000), "complete within"),
+    "bytes": (saying(b"\0\xff" * 5000), "doesn't end: "),
 }
 
 

@@ -66,6 +66,17 @@ def test_what_is_included_is_moved_as_well(tmp_path: Path) -> None:
     assert any(it.startswith('runs "echo server') for it in found.changes)
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_command_without_an_end_is_named_with_its_line(tmp_path: Path, nested: bool) -> None:
+    endless, place = 'include_shell "yes"\n', "lighttpd.conf:2"
+    if nested:
+        (tmp_path / "more.conf").write_text(endless)
+        endless, place = 'include "more.conf"\n', "more.conf:1"
+    with pytest.raises(Mistake, match=rf'/{place}: include_shell "yes": .*too much') as told:
+        moved(tmp_path, endless)
+    assert "\n" not in str(told.value)
+
+
 @pytest.mark.parametrize(
     ("protocol", "port", "is_socket"),
     [("http", None, False), ("http", 81, True), ("https", None, True), ("http", 80, False)],

@@ -1,6 +1,10 @@
 """When a server is ready, and how soon it is known that it won't be."""
 
+import re
 import socket
+import time
+
+import pytest
 
 from manners import HELLO, Manners, page, saying, serving
 from webdyno.stack.ready import (
@@ -89,6 +93,32 @@ def test_a_wrong_answer_is_known_though_the_last_request_had_none() -> None:
     found = wait(say, is_patient=True, within_s=1.0)
     assert found is not None
     assert found.status == 502
+
+
+def trickling(connection: socket.socket) -> None:
+    """Answer with a byte at a time."""
+    connection.recv(65_536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n")
+    while True:
+        connection.sendall(b"1")
+        time.sleep(0.01)
+
+
+def test_an_answer_without_an_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webdyno.stack.ready.ANSWER_WITHIN_S", 0.2)
+    monkeypatch.setattr("webdyno.stack.ready.ENDS_WITHIN_S", 0.4)
+    found = wait(trickling)
+    assert found is not None
+    assert not found.is_right
+    assert re.fullmatch(r"\d+ bytes after 0\.4\d* s", found.unfinished)
+
+
+def test_an_answer_that_takes_longer_once_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webdyno.stack.ready.ANSWER_WITHIN_S", 0.2)
+    manners = iter([trickling])
+    found = wait(lambda connection: next(manners, saying(HELLO))(connection))
+    assert found is not None
+    assert found.is_right
 
 
 def test_a_server_that_listens_elsewhere_is_not_waited_for() -> None:

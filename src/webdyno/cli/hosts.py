@@ -20,7 +20,8 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.files import read_given
 from webdyno.model.format import count
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.run.folder import MOST_HEAD_BYTES, RECORDS_FILE, RunFolder
+from webdyno.run.folder import MOST_HEAD_BYTES, RunFolder
+from webdyno.run.records_file import RECORDS_FILE
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.cluster.host import Host

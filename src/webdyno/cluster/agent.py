@@ -25,7 +25,8 @@ from webdyno.model.cluster import Ended, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 from webdyno.model.run import BLOCKS_FOLDER, CATALOGUE_FOLDER, EXPERIMENT_FILE
-from webdyno.run.folder import HEAD_FILE, LOCK_FILE, RECORDS_FILE, RunFolder
+from webdyno.run.folder import HEAD_FILE, LOCK_FILE, RunFolder
+from webdyno.run.records_file import RECORDS_FILE
 
 RUN = "run"
 """The run's folder in a parcel, and where an agent unpacks it."""

@@ -13,7 +13,8 @@ from webdyno.cluster.host import HostLost, Runner
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.point import plan_points
 from webdyno.model.records import RECORD
-from webdyno.run.folder import RECORDS_FILE, RunFolder
+from webdyno.run.folder import RunFolder
+from webdyno.run.records_file import RECORDS_FILE
 from webdyno.run.session import is_finished
 
 News = Callable[[str, Path], None]

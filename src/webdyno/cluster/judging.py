@@ -16,7 +16,8 @@ from threading import Thread
 
 from webdyno.judge.fleet import Machine, judge_machine
 from webdyno.model.mistake import Trouble
-from webdyno.run.folder import RECORDS_FILE, RunFolder
+from webdyno.run.folder import RunFolder
+from webdyno.run.records_file import RECORDS_FILE
 
 WORTH_PROCESSES_BYTES = 64 * 2**20
 """Records of so many bytes take longer to judge than processes take to start."""

@@ -49,8 +49,28 @@ def read_given(file: Path, most_bytes: int, *, follow: bool = False) -> bytes:
         while part := given.read(min(MIB, most_bytes + 1 - len(content))):
             content += part
     if len(content) > most_bytes:
-        raise Mistake(f"{file} is larger than {most_bytes // MIB} MiB, the most that is read")
+        raise _too_large(file, most_bytes)
     return bytes(content)
+
+
+def given_lines(given: io.FileIO, file: Path, most_bytes: int) -> Iterator[bytes]:
+    """Read an open file that somebody else may have made line by line; close it at the end.
+
+    Raise Mistake for a file of more than `most_bytes`, before anything is read if it has them now.
+    """
+    with io.BufferedReader(given) as lines:
+        if os.fstat(lines.fileno()).st_size > most_bytes:
+            raise _too_large(file, most_bytes)
+        left = most_bytes
+        while line := lines.readline(left + 1):
+            left -= len(line)
+            if left < 0:
+                raise _too_large(file, most_bytes)
+            yield line
+
+
+def _too_large(file: Path, most_bytes: int) -> Mistake:
+    return Mistake(f"{file} is larger than {most_bytes // MIB} MiB, the most that is read")
 
 
 def digest_of(file: Path) -> bytes:

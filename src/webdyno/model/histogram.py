@@ -10,6 +10,7 @@ from binascii import Error as Base64Error
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from webdyno.model.mistake import Mistake
 
+MERGED_AT_ONCE = 64
 V2_PLAIN = 0x1C849303
 V2_COMPRESSED = 0x1C849304
 COOKIE_MASK = 0xFFFFFF0F
@@ -87,10 +89,18 @@ class Histogram:
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:
-    """Give the distribution of all times together. Percentiles are never averaged."""
-    parts = list(histograms)
-    if not parts:
-        return Histogram.decode("")
+    """Give the distribution of all times together. Percentiles are never averaged.
+
+    Some at a time: there may be thousands, with thousands of buckets each.
+    """
+    left = iter(histograms)
+    merged = Histogram.decode("")
+    while some := list(islice(left, MERGED_AT_ONCE)):
+        merged = _merge([merged, *some])
+    return merged
+
+
+def _merge(parts: Sequence[Histogram]) -> Histogram:
     buckets = np.concatenate([np.stack([part.low, part.width]) for part in parts], axis=1)
     counts = np.concatenate([part.counts for part in parts])
     # A complex number for each bucket: whole columns take np.unique ten times as long.

@@ -19,7 +19,7 @@ WITHIN_S = 15
 MOST_BYTES = 32_000_000
 """Of what it prints."""
 MOST_CPU_S = 10
-MOST_MEMORY_BYTES = 1_500_000_000
+MOST_MEMORY_BYTES = 256_000_000
 FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -62,10 +62,15 @@ def readable(wanted: Wanted, text: str, *, differs: bool = False) -> Iterator[Pa
         yield copy
 
 
-def ask(wanted: Wanted, words: Sequence[str | Path], environment: Mapping[str, str]) -> Told:
+def ask(
+    wanted: Wanted,
+    words: Sequence[str | Path],
+    environment: Mapping[str, str],
+    runs: Sequence[str] = (),
+) -> Told:
     """Run a program that reads the configuration; raise Mistake where it comes to no end.
 
-    What the configuration has it run, runs as that user as well.
+    What the configuration has it run, runs as that user as well; `runs` says where it does so.
     """
     user = wanted.user
     most = (f"--data={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={MOST_CPU_S}")
@@ -89,7 +94,7 @@ def ask(wanted: Wanted, words: Sequence[str | Path], environment: Mapping[str, s
         try:
             code = process.wait(WITHIN_S)
         except subprocess.TimeoutExpired:
-            raise _too_much(wanted, words) from None
+            raise _too_much(wanted, words, runs) from None
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -99,12 +104,15 @@ def ask(wanted: Wanted, words: Sequence[str | Path], environment: Mapping[str, s
             file.seek(0)
             texts.append(file.read(MOST_BYTES).decode(errors="replace"))
     if code < 0:
-        raise _too_much(wanted, words)
+        raise _too_much(wanted, words, runs)
     return Told(code, *texts)
 
 
-def _too_much(wanted: Wanted, words: Sequence[str | Path]) -> Mistake:
-    return Mistake(
-        f"{wanted.file}: {Path(words[0]).name} needs too much time or memory to read it; include "
-        "less, and run no program that takes long"
-    )
+def _too_much(wanted: Wanted, words: Sequence[str | Path], runs: Sequence[str]) -> Mistake:
+    name = Path(words[0]).name
+    if runs:
+        return Mistake(
+            f"{'; '.join(runs)}: {name} needs too much time or memory for that; have it run what "
+            "ends soon and prints little"
+        )
+    return Mistake(f"{wanted.file}: {name} needs too much time or memory to read it; include less")

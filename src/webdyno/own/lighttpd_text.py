@@ -1,11 +1,14 @@
 """A whole configuration of lighttpd as lighttpd prints it, includes and variables filled in."""
 
+import glob
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
+from webdyno.model.origin import Origin
 from webdyno.model.secret import SECRET
 from webdyno.own.asking import ask, program, readable
 from webdyno.own.moved import Wanted
@@ -18,7 +21,8 @@ _INCLUDE = re.compile(r'(?m)^([ \t]*include[ \t]+")(?!/)')
 _FOLDER = re.compile(r'(?m)^([ \t]*var\.conf_dir[ \t]*=)[ \t]*"(/[^"\n]*)"')
 _IN_FOLDER = re.compile(r'(?m)^[ \t]*include[ \t]+(?:var\.)?conf_dir[ \t]*\+[ \t]*"/([^"*?\n]+)"')
 """By the configuration that comes with lighttpd, which Red Hat's is made of."""
-_SHELL = re.compile(r"(?m)^[ \t]*include_shell[ \t]+(.*)$")
+_INCLUDED = re.compile(r'[ \t]*include[ \t]+"([^"]+)"')
+_SHELL = re.compile(r"[ \t]*include_shell[ \t]+(.*)")
 _TIME = re.compile(r"(?m)^[\d-]+ [\d:]+: (?:\([\w.]+\) )?")
 _GIVEN = {"var.CWD", "var.PID"}
 """Variables that lighttpd makes itself."""
@@ -60,13 +64,16 @@ def statements(wanted: Wanted, changes: list[str]) -> list[Statement]:
 
     What `include_shell` names is run for that, as the user as whom the server runs.
     """
+    shells = list(_shells(wanted, wanted.file))
+    changes += [f"runs {command}, as include_shell says" for _, command in shells]
+    runs = [f"{place}: include_shell {command}" for place, command in shells]
     text = wanted.files.text(wanted.file)
-    changes += [f"runs {it.strip()}, as include_shell says" for it in _SHELL.findall(text)]
     marks = {name: f"@webdyno-{name}@" for name, it in wanted.given.items() if SECRET.search(it)}
     ours = _with_includes_beside(wanted, text, changes)
     whole = _INCLUDE.sub(rf"\g<1>{wanted.file.parent}/", ours)
     with readable(wanted, whole, differs=ours != text) as file:
-        told = ask(wanted, [program("lighttpd"), "-p", "-f", file], {**wanted.environment, **marks})
+        words: list[str | Path] = [program("lighttpd"), "-p", "-f", file]
+        told = ask(wanted, words, {**wanted.environment, **marks}, runs)
         complained = told.complained.replace(str(file), str(wanted.file))
     said = [it for it in _TIME.sub("", complained).splitlines() if "WARNING" not in it]
     if told.code:
@@ -85,6 +92,21 @@ def _with_includes_beside(wanted: Wanted, text: str, changes: list[str]) -> str:
         return text
     changes.append(f'{named[1].strip()} "{here}", not "{named[2]}", where it includes nothing')
     return f"{text[: named.start(2)]}{here}{text[named.end(2) :]}"
+
+
+def _shells(
+    wanted: Wanted, file: Path, named: Origin | None = None, depth: int = 0
+) -> Iterator[tuple[Origin | None, str]]:
+    """Give the commands of `include_shell`, and where each stands."""
+    for line in wanted.files.lines(file, named, depth):
+        if found := _SHELL.match(line.text):
+            yield line.origin, found[1].strip()
+        elif (found := _INCLUDED.match(line.text)) and line.origin:
+            there = os.path.lexists(wanted.file.parent / found[1])
+            if not there and not glob.has_magic(found[1]):
+                continue  # lighttpd says so
+            for each in wanted.files.included(found[1], [wanted.file.parent], line.origin):
+                yield from _shells(wanted, each, line.origin, depth + 1)
 
 
 def _statements(lines: list[str]) -> Iterator[Statement]:

@@ -9,6 +9,7 @@ import fcntl
 import io
 import json
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -16,25 +17,21 @@ from types import TracebackType
 from typing import Self
 
 from pydantic import ValidationError
-from pydantic_core import from_json
 
 from webdyno.bench.workspace import locks_held, open_lock
 from webdyno.definitions.refusal import first_fault
 from webdyno.model.files import MIB, read_given
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.records import RECORD, BlockRecord, Record
+from webdyno.model.records import BlockRecord, Record
 from webdyno.model.run import FORMAT, READABLE, RunHead, arm_folder, block_path
 from webdyno.model.stacks import read_stacks, stacks_file, written_stacks
 from webdyno.run.hidden import line_of
+from webdyno.run.records_file import MOST_RECORDS_BYTES, RECORDS_FILE, records_of, whole_lines
 
 HEAD_FILE = "run.json"
-RECORDS_FILE = "slots.jsonl"
 LOCK_FILE = ".lock"
 """Held by the process that appends. Nobody but its owner can open it, and so hold it."""
 MOST_HEAD_BYTES = 16 * MIB
-MOST_RECORDS_BYTES = 256 * MIB
-"""Of a folder that somebody else may have made: far more than any run had."""
-BLANK = b" \t\r\n\0"
 
 Write = Callable[[int, bytes], int]
 
@@ -143,6 +140,11 @@ class RunFolder:
         assert self._file is not None  # noqa: S101 (hold took it)
         line = line_of(record, self.secrets)
         size = os.fstat(self._file).st_size
+        if size + len(line) > MOST_RECORDS_BYTES:
+            raise Trouble(
+                f"{self.path / RECORDS_FILE}: full: a run keeps {MOST_RECORDS_BYTES // MIB} MiB of "
+                "records at most. `webdyno report` shows what was measured; go on in another run."
+            )
         try:
             written = 0
             while written < len(line):
@@ -163,13 +165,11 @@ class RunFolder:
         """
         file = self.path / RECORDS_FILE
         try:
-            text = read_given(file, MOST_RECORDS_BYTES)
+            return list(records_of(file))
         except FileNotFoundError:
             return []
         except OSError as error:
             raise Mistake(f"{file}: can't be read: {_cause(error)}") from error
-        lines = enumerate(io.BytesIO(_whole_lines(text)), 1)  # `split` makes an object of each
-        return [_parse_record(file, number, line) for number, line in lines if line.strip(BLANK)]
 
     def block_log(self, point: int, block: int, name: str) -> Path:
         """Give the path of something that a block keeps beside its arms.
@@ -225,14 +225,18 @@ def _opened_for_appending(file: Path) -> int:
         descriptor = os.open(file, flags, 0o644)
     except OSError as error:
         raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
-    if os.fstat(descriptor).st_nlink > 1:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise Trouble(f"{file}: can't be written: it is not a regular file")
+    if status.st_nlink > 1:
         os.close(descriptor)
         raise Trouble(
             f"{file} has another name as well (a hard link), under which it would be changed, too; "
             "put a copy in its place"
         )
     try:
-        _mend_end(descriptor)
+        _mend_end(descriptor, file)
     except OSError as error:
         os.close(descriptor)
         raise Trouble(f"{file}: can't be continued: {_cause(error)}") from error
@@ -253,39 +257,15 @@ def _parse_head(file: Path, text: str) -> RunHead:
         raise Mistake(f"{file}: not the head of a run: {_first_problem(error)}") from error
 
 
-def _parse_record(file: Path, number: int, line: bytes) -> Record:
-    try:
-        return RECORD.validate_json(line)
-    except ValidationError as error:
-        raise Mistake(
-            f"{file}:{number}: not a record of a run: {_first_problem(error)}. The file was "
-            "changed or damaged; restore it from a copy, or remove this line if it can be spared."
-        ) from error
-
-
-def _whole_lines(text: bytes) -> bytes:
-    """Leave out of a file what ends it without being JSON: a line torn by a kill, or blanks.
-
-    A power cut can leave zero bytes in the place of what was not on the disk yet.
-    """
-    whole = text.rstrip(BLANK)
-    last_line = whole.rfind(b"\n") + 1
-    try:
-        from_json(whole[last_line:])
-    except ValueError:
-        return whole[:last_line].rstrip(BLANK)
-    return whole
-
-
-def _mend_end(descriptor: int) -> None:
+def _mend_end(descriptor: int, file: Path) -> None:
     """Cut off what is torn, so that the next record begins a line of its own."""
-    text = os.pread(descriptor, min(os.fstat(descriptor).st_size, MOST_RECORDS_BYTES + 1), 0)
-    if len(text) > MOST_RECORDS_BYTES:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-    whole = _whole_lines(text)
-    if text not in (b"", whole + b"\n"):
-        os.ftruncate(descriptor, len(whole))
-        if whole:
+    size = os.fstat(descriptor).st_size
+    ends_at = 0
+    for line in whole_lines(io.FileIO(descriptor, closefd=False), file):
+        ends_at = line.ends_at
+    if size and (size != ends_at + 1 or os.pread(descriptor, 1, ends_at) != b"\n"):
+        os.ftruncate(descriptor, ends_at)
+        if ends_at:
             os.write(descriptor, b"\n")
 
 

@@ -15,7 +15,8 @@ from webdyno.judge.sweep import PointRun, runs_by_point
 from webdyno.judge.validity import left_out_slots
 from webdyno.model.format import duration, percent, ratio_range, times
 from webdyno.model.records import SlotRecord
-from webdyno.run.folder import RECORDS_FILE, RunFolder
+from webdyno.run.folder import RunFolder
+from webdyno.run.records_file import RECORDS_FILE
 from webdyno.serve.runs import state_of
 
 LOOKED_AT_S = 1.0

@@ -14,7 +14,8 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.point import SweepJudgement
 from webdyno.report.page import html_page
 from webdyno.report.view import RunView, run_view
-from webdyno.run.folder import HEAD_FILE, RECORDS_FILE, RunFolder, is_held
+from webdyno.run.folder import HEAD_FILE, RunFolder, is_held
+from webdyno.run.records_file import RECORDS_FILE
 
 DEEPEST = 3
 """Folders below the one that is served: studies and searches have runs in folders of their own."""

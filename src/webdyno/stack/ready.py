@@ -17,6 +17,8 @@ POLL_S = 0.005
 START_WITHIN_S = 20.0
 SAME_WRONG_ANSWER_FOR_S = 1.0
 ANSWER_WITHIN_S = 5.0
+ENDS_WITHIN_S = 10.0
+"""An answer that has begun, and isn't complete then, has no end."""
 ONCE_MORE_WITHIN_S = 1.5
 """So long a server is asked in another way that has given no answer in the time to get ready."""
 ELSEWHERE_AFTER_S = 1.0
@@ -87,6 +89,8 @@ class FirstAnswer(NamedTuple):
     status: int | None
     """None where it ends each connection without an answer."""
     is_right: bool
+    unfinished: str = ""
+    """How much came in which time of an answer that doesn't end."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +126,21 @@ def wait_for_answer(server: Starting, request: FirstRequest) -> FirstAnswer | No
 
     A server that gives the same wrong answer for a second, or ends each connection without one,
     has started too: what is wrong with the answer is for others to say. Not so where the request
-    is patient. One that listens at another address isn't waited for any longer.
+    is patient. One that listens at another address isn't waited for any longer, nor one whose
+    answer doesn't end.
     """
     deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
     wrong = last = _Answer(0.0)
     look_at = time.monotonic() + ELSEWHERE_AFTER_S
     while time.monotonic() < deadline:
         server.check_alive()
-        answer = _ask(server.address, request, server.new_socket)
+        answer = _ask(server.address, request, server.new_socket, ANSWER_WITHIN_S)
         if answer is not None and not server.is_own():
             answer = None
+        if answer is not None and answer.unfinished:
+            answer = _ask(server.address, request, server.new_socket, ENDS_WITHIN_S)
+            if answer is not None and answer.unfinished:
+                return FirstAnswer(answer.at_s, None, False, answer.unfinished)
         if answer is not None and answer.status is not None:
             if request.is_right(answer.status, answer.body):
                 return FirstAnswer(answer.at_s, answer.status, is_right=True)
@@ -215,13 +224,14 @@ class _Answer(NamedTuple):
     status: int | None = None
     """None where the connection was ended instead."""
     body: bytes = b""
+    unfinished: str = ""
 
 
 def _ask(
     address: Address,
     request: FirstRequest,
     new_socket: NewSocket,
-    within_s: float = ANSWER_WITHIN_S,
+    within_s: float,
 ) -> _Answer | None:
     """Give the answer to a request; None where there is none that tells anything."""
     if address.socket:
@@ -232,7 +242,8 @@ def _ask(
     try:
         said = _said(address, request, new_socket, within_s)
     except NoAnswer as none:
-        return _Answer(time.monotonic()) if none.refused else None
+        told = none.refused or none.unfinished
+        return _Answer(time.monotonic(), unfinished=none.unfinished) if told else None
     return _Answer(time.monotonic(), said.status, said.body)
 
 

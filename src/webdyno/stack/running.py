@@ -44,6 +44,7 @@ CLOSED = (
     "what is measured has to be on this port, under this protocol; servers end connections so for "
     "hosts that they don't know (`return 444` of nginx), and where they expect the PROXY protocol"
 )
+ENDLESS = "what is measured has to be answered as a whole; name another path by --path"
 UNREADY = "correct that, or name by --ready a path that shows when it is ready, which is waited for"
 
 
@@ -188,6 +189,8 @@ class RunningStack:
             elif self.stack.runs_already:
                 late = f"doesn't answer {where}: start it first, or give another port"
             raise front.died((front.elsewhere() if own else None) or late)
+        if answered.unfinished:
+            raise front.died(f"GET {where} doesn't end: {answered.unfinished}; {ENDLESS}")
         if answered.status is None:
             raise front.died(f"ends connections without an answer to {where}: {CLOSED}")
         if own and not answered.is_right and (own.ready or self._asked):

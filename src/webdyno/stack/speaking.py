@@ -45,11 +45,17 @@ SOCKET_PATH = "%2F"
 class NoAnswer(Exception):  # noqa: N818 (it becomes a line of the certificate)
     """There was no answer that can be understood; the message says why."""
 
-    def __init__(self, why: str, *, connected: bool = False, refused: bool = False) -> None:
-        """Say why; whether it had accepted the connection, and ended it without an answer."""
+    def __init__(
+        self, why: str, *, connected: bool = False, refused: bool = False, unfinished: str = ""
+    ) -> None:
+        """Say why; whether it had accepted the connection, and ended it without an answer.
+
+        `unfinished` says how much came in which time of an answer that has no end.
+        """
         super().__init__(why)
         self.connected = connected
         self.refused = refused
+        self.unfinished = unfinished
 
 
 @dataclass(frozen=True)
@@ -112,9 +118,14 @@ class Conversation:
                 return self._ask_2(method, path, headers, body)
             return self._ask_1(method, path, headers, body)
         except (OSError, http.client.HTTPException, ProtocolError, TooMuch, ValueError) as error:
+            so_far = self._wire.so_far if self._wire and isinstance(error, TooMuch) else ""
             self.close()
-            refused = self._is_connected and not isinstance(error, TimeoutError | TooMuch)
-            raise NoAnswer(_words(error), connected=self._is_connected, refused=refused) from None
+            raise NoAnswer(
+                _words(error),
+                connected=self._is_connected,
+                refused=self._is_connected and not isinstance(error, TimeoutError | TooMuch),
+                unfinished=so_far,
+            ) from None
 
     @property
     def _is_unix(self) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from webdyno.model.format import size
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
@@ -35,8 +37,15 @@ class Wire(io.RawIOBase):
 
     def begins(self) -> None:
         """Begin another request and its answer."""
-        self._deadline = time.monotonic() + self._within_s
+        self._began = time.monotonic()
+        self._deadline = self._began + self._within_s
         self._came = 0
+
+    @property
+    def so_far(self) -> str:
+        """Say how much has come of the answer, and in which time; empty before its first byte."""
+        took_s = time.monotonic() - self._began
+        return f"{size(self._came)} after {took_s:.3g} s" if self._came else ""
 
     def makefile(self, *_: object, **__: object) -> "_Kept":
         """Give what `http.client` reads from: always the same, as it reads ahead."""
