@@ -74,6 +74,7 @@ class Answered(lab.Kept):
 
     answer: GateAnswer | None
     """None where there was none; `problem` says why."""
+    notes: list[str] = []
 
 
 def script() -> Script:
@@ -107,8 +108,14 @@ def work(options: Namespace, console: Console) -> None:
 
 def run(case: Case, programs: Path, budget: str | None) -> Answered:
     """Run one gate."""
+    with _neighbour(case):
+        return run_gate(case.name, case.arguments, programs, budget)
+
+
+def run_gate(case: str, arguments: Sequence[str], programs: Path, budget: str | None) -> Answered:
+    """Run webdyno gate with a folder of own programs on its PATH; tell what it answers."""
     at, began_s = datetime.now(UTC), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch, _neighbour(case):
+    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         written = Path(scratch) / "ci"
         more = [
             f"--out={scratch}/run",
@@ -116,7 +123,7 @@ def run(case: Case, programs: Path, budget: str | None) -> Answered:
             *([f"--budget={budget}"] * bool(budget)),
         ]
         done = subprocess.run(
-            [str(lab.WEBDYNO), *case.arguments, *more],
+            [str(lab.WEBDYNO), *arguments, *more],
             env=lab.with_programs(programs),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -127,11 +134,12 @@ def run(case: Case, programs: Path, budget: str | None) -> Answered:
         file = written / "gate.json"
         gate = GateJudgement.model_validate_json(file.read_text()) if file.exists() else None
     return Answered(
-        case=case.name,
+        case=case,
         at=at,
         machine=machine.describe(),
         commit=lab.commit(),
         answer=gate.answer if gate else None,
+        notes=gate.notes if gate else [],
         headline=gate.headline if gate else "",
         blocks=max((claim.blocks for claim in gate.claims), default=0) if gate else 0,
         took_s=time.monotonic() - began_s,

@@ -15,6 +15,8 @@
 //! With `--stall-every-s` all workers stand still for `--stall-ms` at the end of each such period,
 //! counted from the start. `--leak-bytes` keeps so much memory for each request, for ever, and
 //! `--leak-bytes-per-s` so much in each second, whatever is asked.
+//! With `--dear-times` each start draws, with the chance `--dear-share`, whether all its requests
+//! cost that many times as much.
 //! One request at a time per connection, without a body. `bench/truth.py` and `bench/capacity.py`
 //! use it.
 
@@ -85,6 +87,12 @@ struct Options {
     /// Bytes of memory that are taken in each second and never given back, whatever is asked.
     #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
     leak_bytes_per_s: f64,
+    /// Requests of a dear start cost so many times as much.
+    #[arg(long, default_value_t = 1.0, value_parser = not_negative)]
+    dear_times: f64,
+    /// The share of starts that are dear.
+    #[arg(long, default_value_t = 0.5, value_parser = not_negative)]
+    dear_share: f64,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq)]
@@ -320,7 +328,10 @@ fn leak(bytes_per_s: f64) {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let options = Options::parse();
+    let mut options = Options::parse();
+    if fastrand::f64() < options.dear_share {
+        options.cost_us *= options.dear_times;
+    }
     if options.leak_bytes_per_s > 0.0 {
         thread::spawn(move || leak(options.leak_bytes_per_s));
     }

@@ -102,3 +102,11 @@ def test_a_request_may_come_in_pieces() -> None:
         for i in range(len(REQUEST)):
             connection.sendall(REQUEST[i : i + 1])
         assert connection.recv(4096).endswith(b"Hello, World!")
+
+
+def test_a_dear_start_costs_so_many_times_as_much() -> None:
+    for share, times in ((0, 1), (1, 3)):
+        dear = ("--dear-times=3", f"--dear-share={share}")
+        with serving("--cost-us=500", *dear) as (pid, connection):
+            ask(connection, REQUESTS)
+            assert cpu_s(pid) == pytest.approx(REQUESTS * 500e-6 * times, rel=0.1)

@@ -26,6 +26,7 @@ from webdyno.judge.gate_sentences import headline
 from webdyno.judge.interval import Estimate, Logs, estimate
 from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.measured import Measured
+from webdyno.judge.more_starts import most_blocks
 from webdyno.judge.question import RISK, OneSided, OneSidedAnswer, ask_within
 from webdyno.judge.sweep import PointRun, runs_by_point
 from webdyno.judge.validity import findings_of, left_out_slots, starts, valid_for
@@ -60,6 +61,8 @@ class Claim:
     base: float | None = None
     head: float | None = None
     """Geometric means over blocks."""
+    most_blocks: int | None = None
+    """That are planned there; None for those that were asked for."""
 
     def same_again(self, risk: float) -> Estimate | None:
         """Give the interval of the two bases' log ratio; None with fewer than two blocks."""
@@ -79,7 +82,7 @@ class Claim:
         differs = self.base_differs(RISK / claims)
         bound = replace(self.bound, up=self.bound.up + differs, down=self.bound.down + differs)
         better = self.rule.metric.better
-        most, fewest = measure.max_blocks, measure.min_blocks
+        most, fewest = self.most_blocks or measure.max_blocks, measure.min_blocks
         return ask_within(self.d, bound, OneSided(self.tolerance, better, most, fewest, risk))
 
 
@@ -158,7 +161,7 @@ def claims_of(measured: Measured, experiment: Experiment, endpoint: str) -> list
     left_out = left_out_slots(measured)
     arms = list(experiment.arms)
     limits = [limited_by(measured, arm, metric_rule(RATE)) for arm in arms]
-    return [
+    claims = [
         _claim(
             valid_for(measured, left_out, name),
             arms,
@@ -169,6 +172,8 @@ def claims_of(measured: Measured, experiment: Experiment, endpoint: str) -> list
         )
         for name, tolerance in experiment.gate.worse_than.items()
     ]
+    most = most_blocks(measured, experiment)
+    return [replace(claim, most_blocks=most) for claim in claims]
 
 
 def _claim(

@@ -19,6 +19,9 @@ from webdyno.model.long_look import Drift, Failing, LongLook, Slow, Stalls
 from webdyno.model.metrics import CPU_TIME, RATE, MetricRule, metric_rule
 from webdyno.model.quantities import memory_words
 
+SLOTS_BETWEEN = 3
+"""Stalls are rare where there is room for so many slots from one to the next: most hold none."""
+
 
 class Shift(NamedTuple):
     """ln of a metric over a long time, relative to what slots show; an estimate with its ends."""
@@ -61,7 +64,7 @@ def widened_by(found: Estimate, later: Shift) -> Estimate:
 def shift(measured: Measured, arm: str, rule: MetricRule) -> Shift:
     """Give how a metric of a variant differs over a long time from what its slots show."""
     look = look_of(measured, arm)
-    if look is None or look.stalls is None:
+    if look is None or look.stalls is None or not counts_apart(measured, look):
         return NONE
     loops = {slot.load.loop for slot in measured.of_arm(arm)}
     if rule.name == RATE and loops == {"closed"}:
@@ -70,6 +73,18 @@ def shift(measured: Measured, arm: str, rule: MetricRule) -> Shift:
     if rule.kind == "response time" and loops == {"open"} and rule.quantile is not None:
         return _percentile_shift(measured, look, rule)
     return NONE
+
+
+def counts_apart(measured: Measured, look: LongLook) -> bool:
+    """Whether stalls are rarer than slots, which then show the variant between them.
+
+    Slots have their share of what comes more often, and nothing is counted in beside them.
+    """
+    slots_s = [slot.load.measured_s for slot in measured.of_arm(look.arm)]
+    if look.stalls is None or not slots_s:
+        return False
+    every_s = look.stalls.length_s / look.stalls.share.estimate
+    return every_s >= SLOTS_BETWEEN * max(slots_s)
 
 
 def look_of(measured: Measured, arm: str) -> LongLook | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from webdyno.judge.measured import Measured
+from webdyno.judge.more_starts import short_window_s, starts_decide
 from webdyno.judge.pilot import FEWEST_BLOCKS
 from webdyno.judge.variance import PILOT_BLOCKS
 from webdyno.judge.variance import slots_per_arm as chosen_slots_per_arm
@@ -34,7 +35,7 @@ def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSett
     remedied = _remedied(records)
     settings = _evened(remedied or _found_settings(records, experiment), experiment)
     if remedied is None and experiment.measure.slot_s is None:
-        settings = _quick(settings, records)
+        settings = _for_starts(_quick(settings, records), records, experiment)
     return _with_time_to_count(settings) if experiment.profile else settings
 
 
@@ -137,6 +138,24 @@ def _quick(settings: SlotSettings, records: Sequence[Record]) -> SlotSettings:
     fitting_s = (block_s / FIRST_AFTER_PILOT - sum(lead_in_s.values())) / arms
     window_s = min(settings.window_s, max(fitting_s, LEAST_WINDOW_S))
     return settings.model_copy(update={"window_s": window_s})
+
+
+def _for_starts(
+    settings: SlotSettings, records: Sequence[Record], experiment: Experiment
+) -> SlotSettings:
+    """Shorten the slots of a gate whose servers differ from start to start, and have few of them.
+
+    Longer windows have a reason, such as slow answers, for which they are kept.
+    """
+    measured = Measured.of(records)
+    if settings.window_s > SHORT_WINDOW_S or not starts_decide(measured, experiment):
+        return settings
+    return settings.model_copy(
+        update={
+            "window_s": short_window_s(settings.window_s, measured),
+            "slots_per_arm": settings.slots_per_arm or FIRST_AFTER_PILOT,
+        }
+    )
 
 
 def _phases(records: Sequence[Record]) -> dict[str, float]:

@@ -20,6 +20,7 @@ from webdyno.judge.league import blocks_to_a_look, is_look
 from webdyno.judge.log_ratios import LogRatios, log_ratios
 from webdyno.judge.look_length import reserved_s
 from webdyno.judge.measured import Measured
+from webdyno.judge.more_starts import most_blocks
 from webdyno.judge.race import hopeless, still_racing
 from webdyno.judge.validity import left_out_slots, valid_for
 from webdyno.model.experiment import Experiment
@@ -102,6 +103,7 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
         known := _known(valid, experiment, fewest) or _prompt(valid, experiment, elapsed_s)
     ):
         return known
+    measure = measure.model_copy(update={"max_blocks": most_blocks(measured, experiment)})
     ended = _used_up(measured, measure, elapsed_for_all_s)
     if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
         return ended

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from webdyno.judge.later import counts_apart
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import (
     answers,
@@ -89,9 +90,9 @@ def left_out_slots(measured: Measured, rules: Iterable[SlotRule] = SLOT_RULES) -
             metrics=metrics_of_kind(TIMING),
         )
         for look in measured.looks
-        if look.stalls
+        if look.stalls and counts_apart(measured, look)
         for slot in measured.of_arm(look.arm)
-        if client.own_stall_s(slot) > 0
+        if client.holds_stall(slot, look.stalls.length_s)
     ]
 
 

@@ -1,7 +1,9 @@
 """Whether the client could do what was asked of it: one at its limit measures itself."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import inf, sqrt
+from statistics import median
 
 from webdyno.judge.validity.rule import (
     DISTURBANCES_TOLERATED,
@@ -47,6 +49,8 @@ STANDSTILL_SHARE, FEWEST_EXPECTED = 0.1, 20
 expect, where that is enough of them to tell."""
 EXCUSING_SHARE = 0.5
 """Of a standstill, for which another cause has to be seen, or else it is the servers' own."""
+FEWEST_WINDOWS = 3
+"""Of a slot, whose median tells what is usual."""
 STANDSTILL_RESPONSE_TIMES = 5
 """How many response times a window must last for that: answers may come in bursts that far apart.
 """
@@ -201,6 +205,22 @@ def own_stall_s(slot: SlotRecord) -> float:
     """
     quiet_s = stood_still_s(slot)
     return quiet_s if _elsewhere_s(slot) < EXCUSING_SHARE * quiet_s else 0.0
+
+
+def holds_stall(slot: SlotRecord, stall_s: float) -> bool:
+    """Whether a slot lacks at least half of what one stall of this length takes, and not elsewhere.
+
+    Stalls may be shorter than windows, and lie in two of them.
+    """
+    if own_stall_s(slot) > 0:
+        return True
+    windows = slot.load.counted_windows
+    if len(windows) < FEWEST_WINDOWS:
+        return False
+    usual = median(window.completed / window.length_s for window in windows)
+    lacks_s = [it.length_s - it.completed / usual for it in windows] if usual else [0.0]
+    most_s = max(sum(pair) for pair in pairwise([*lacks_s, 0.0]))
+    return most_s >= stall_s / 2 and _elsewhere_s(slot) < EXCUSING_SHARE * most_s
 
 
 def _elsewhere_s(slot: SlotRecord) -> float:

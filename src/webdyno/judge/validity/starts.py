@@ -4,7 +4,7 @@ Memory layout, huge pages, a hash seed or a just-in-time compiler may be drawn o
 Where that decides, longer slots tell nothing more, and more starts do.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import exp
 from typing import NamedTuple
 
@@ -13,13 +13,14 @@ import numpy as np
 from webdyno.judge.interval import Logs
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity.rule import RunRule, note
+from webdyno.model.experiment import Experiment
 from webdyno.model.format import number, percent
 from webdyno.model.judgement import Finding
 from webdyno.model.metrics import CPU_TIME, MetricRule, metric_rule
 from webdyno.model.run import RunHead
 
 FEWEST_STARTS = 6
-SMALLEST = 0.03
+SMALLEST = 0.015
 """Differences between starts (standard deviation of ln) that are worth a word."""
 BEYOND_SLOTS = 4.0
 """Times the scatter of slots, so much starts have to scatter."""
@@ -38,35 +39,37 @@ class Starts(NamedTuple):
 
 
 def starts_that_differ(measured: Measured, arm: str, rule: MetricRule) -> Starts | None:
-    """Give how an arm's starts differ; None where they don't, or there are too few to tell.
+    """Give how an arm's starts differ; None where they don't, or there are too few to tell."""
+    others = {slot.arm for slot in measured.slots} - {arm}
+    return how_starts_differ(
+        measured.slot_logs(arm, rule), [measured.slot_logs(other, rule) for other in others]
+    )
+
+
+def how_starts_differ(
+    of_arm: Mapping[int, Logs], of_others: Sequence[Mapping[int, Logs]]
+) -> Starts | None:
+    """Give the same from ln(value) of each slot of the arm, and of each of the others, by block.
 
     What weighs on all arms of a block alike is the machine's: the arm has to differ from start to
-    start beside the others as well.
+    start beside each of the others as well.
     """
-    groups = {n: it for n, it in measured.slot_logs(arm, rule).items() if len(it) > 1}
+    groups = {n: it for n, it in of_arm.items() if len(it) > 1}
     if len(groups) < FEWEST_STARTS:
         return None
     means = np.array([float(logs.mean()) for logs in groups.values()])
     within = float(np.sqrt(np.mean([float(logs.var(ddof=1)) for logs in groups.values()])))
     between = float(means.std(ddof=1))
-    beside = _beside_others(measured, arm, rule, groups)
+    beside = min((_beside(groups, other) for other in of_others), default=0.0)
     if min(between, beside) < max(SMALLEST, BEYOND_SLOTS * within):
         return None
     return Starts(between, within, _two_states(means, within))
 
 
-def _beside_others(
-    measured: Measured, arm: str, rule: MetricRule, groups: Mapping[int, Logs]
-) -> float:
-    """Give the scatter from start to start of an arm's value against each other's: the least."""
-    others = {slot.arm for slot in measured.slots} - {arm}
-    scatter = []
-    for other in others:
-        theirs = measured.slot_logs(other, rule)
-        both = [float(groups[n].mean() - theirs[n].mean()) for n in groups if n in theirs]
-        if len(both) >= FEWEST_STARTS:
-            scatter.append(float(np.std(both, ddof=1)))
-    return min(scatter, default=0.0)
+def _beside(groups: Mapping[int, Logs], other: Mapping[int, Logs]) -> float:
+    """Give the scatter from start to start of an arm's value against another one's."""
+    both = [float(groups[n].mean() - other[n].mean()) for n in groups if n in other]
+    return float(np.std(both, ddof=1)) if len(both) >= FEWEST_STARTS else 0.0
 
 
 def _two_states(means: Logs, within: float) -> tuple[float, float] | None:
@@ -82,15 +85,21 @@ def _two_states(means: Logs, within: float) -> tuple[float, float] | None:
     return exp(float(low.mean())), exp(float(high.mean()))
 
 
+def arms_whose_starts_differ(
+    measured: Measured, experiment: Experiment
+) -> Iterator[tuple[str, MetricRule, Starts]]:
+    """Name them, by CPU time per request, which scatters least, or else by the deciding metric."""
+    names = dict.fromkeys((CPU_TIME, experiment.measure.decide_on))
+    for arm in experiment.arms:
+        rules = map(metric_rule, names)
+        seen = ((rule, starts_that_differ(measured, arm, rule)) for rule in rules)
+        if told := next(((rule, found) for rule, found in seen if found), None):
+            yield arm, *told
+
+
 def _starts(measured: Measured, head: RunHead) -> Iterator[Finding]:
-    """Tell it by CPU time per request, which scatters least, or else by the deciding metric."""
-    for arm in head.experiment.arms:
-        for name in dict.fromkeys((CPU_TIME, head.experiment.measure.decide_on)):
-            found = starts_that_differ(measured, arm, metric_rule(name))
-            if found is None:
-                continue
-            yield note("starts-differ", arm, _words(found, metric_rule(name)), REMEDY)
-            break
+    for arm, rule, found in arms_whose_starts_differ(measured, head.experiment):
+        yield note("starts-differ", arm, _words(found, rule), REMEDY)
 
 
 def _words(found: Starts, rule: MetricRule) -> str:

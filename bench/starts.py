@@ -1,0 +1,134 @@
+"""Gates of equal revisions each of whose starts is in one of two states.
+
+webdyno runs as a user runs it, `webdyno gate` with its defaults, on real processes and sockets:
+base and head are one server of dialled cost, and each start draws whether all its requests cost
+5, 12 or 20 per cent more. Such a gate must never fail, and has to say why it takes long. Each gate
+adds a line to the file of results; the table is made of all lines.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from rich.console import Console
+from rich.table import Table
+
+from gates import BASE_US, Answered, run_gate
+from rig import lab, machine
+from rig.script import Script, progress
+from truth import CATALOGUE, own_program
+from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer
+
+EXAMPLES = """\
+  each case once (some minutes)
+    .venv/bin/python bench/starts.py
+  twenty gates of states that lie 12 % apart
+    .venv/bin/python bench/starts.py --cases '12 % half' --rounds 20
+  only the table of what is there
+    .venv/bin/python bench/starts.py --rounds 0
+"""
+
+RESULTS = Path("bench/results/starts.jsonl")
+TOLD = ("its starts differ", "each of its starts is in one of two states")
+
+
+@dataclass(frozen=True)
+class Case:
+    """How far the states lie apart, and how many starts are in the dear one."""
+
+    times: float
+    share: float
+
+    @property
+    def arguments(self) -> list[str]:
+        """What webdyno is asked."""
+        knobs = {"cost_us": BASE_US, "dear_times": self.times, "dear_share": self.share}
+        return [
+            *("gate", "--base=dialled", "--head=dialled", f"--catalog={CATALOGUE}", "--yes"),
+            "--set=load.connections=16",
+            *(
+                f'--set=arms."{arm}".knobs.{knob}={value:g}'
+                for arm in (BASE, BASE_AGAIN, HEAD)
+                for knob, value in knobs.items()
+            ),
+        ]
+
+
+CASES = {
+    "5 % half": Case(1.05, 0.5),
+    "12 % half": Case(1.12, 0.5),
+    "12 % a fifth": Case(1.12, 0.2),
+    "20 % half": Case(1.2, 0.5),
+}
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--cases", list(CASES))
+    made.add_growing(RESULTS)
+    made.add_argument("--budget", help="webdyno's --budget (its own default)")
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what was asked for, then show all that is known."""
+    if options.rounds:
+        with own_program() as program:
+            for _ in range(options.rounds):
+                for name in options.cases:
+                    found = run_gate(name, CASES[name].arguments, program.parent, options.budget)
+                    lab.append(options.results, found)
+                    progress.print(line(found), markup=False)
+    console.print(table(lab.read_as(options.results, Answered)))
+
+
+def is_told(found: Answered) -> bool:
+    """Whether a gate says that starts differ."""
+    return any(words in note for note in found.notes for words in TOLD)
+
+
+def line(found: Answered) -> str:
+    """Tell one gate."""
+    told = "told" if is_told(found) else "not told"
+    said = found.headline or found.problem
+    return (
+        f"{found.case}: {found.answer}, starts {told}, {found.blocks} rounds, "
+        f"{found.took_s:.0f} s: {said}"
+    )
+
+
+def table(outcomes: Sequence[Answered]) -> Table:
+    """Show what came of all gates, case by case."""
+    made = Table(
+        title="gates of equal servers whose starts are in one of two states",
+        caption=machine.describe(),
+        width=lab.TABLE_WIDTH,
+    )
+    made.add_column("states apart,\ndear starts")
+    headings = ("gates", "pass", "fail", "can't tell", "no answer", "told why", "rounds", "s")
+    for heading in headings:
+        made.add_column(heading, justify="right")
+    answered = (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.CANT_TELL)
+    for name in CASES:
+        mine = [it for it in outcomes if it.case == name]
+        if not mine:
+            continue
+        answers = [it.answer for it in mine]
+        made.add_row(
+            name,
+            str(len(mine)),
+            *(str(answers.count(answer)) for answer in answered),
+            str(sum(answer not in answered for answer in answers)),
+            str(sum(map(is_told, mine))),
+            f"{fmean(it.blocks for it in mine):.1f}",
+            f"{fmean(it.took_s for it in mine):.0f}",
+        )
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))

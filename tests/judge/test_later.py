@@ -1,0 +1,77 @@
+"""What slots and a long look tell together of a variant that stalls."""
+
+from random import Random
+from statistics import fmean
+
+import pytest
+
+from builders import SimulatedArm, SimulatedRun, simulated_run
+from judge.stretches import Truth, stretch
+from webdyno.judge.judgement import judge
+from webdyno.model.load_result import Window
+from webdyno.model.records import SlotRecord
+
+RATE_RPS = 20_000
+WINDOW_S, WINDOWS = 0.1, 5
+
+
+def stalling(stall_s: float, every_s: float, seed: int) -> SimulatedRun:
+    """Slots of half a second, at random moments between an arm's stalls."""
+    arms = {"base": SimulatedArm(rate_rps=RATE_RPS), "other": SimulatedArm(rate_rps=RATE_RPS)}
+    run = simulated_run(arms, blocks=6, restart_sd=0.002, slot_sd=0.002, seed=seed)
+    random = Random(seed)
+    for n, it in enumerate(run.records):
+        if isinstance(it, SlotRecord) and it.phase == "measure":
+            at_s = random.uniform(0, every_s) if it.arm == "other" else 0.0
+            run.records[n] = _with_windows(it, at_s, stall_s, every_s, random)
+    return run
+
+
+def _with_windows(
+    slot: SlotRecord, at_s: float, stall_s: float, every_s: float, random: Random
+) -> SlotRecord:
+    windows = []
+    for n in range(WINDOWS):
+        begin_s = at_s + n * WINDOW_S
+        served_s = WINDOW_S
+        if slot.arm == "other":
+            period_s = begin_s // every_s * every_s
+            stalls_s = [period_s + every_s - stall_s, period_s + 2 * every_s - stall_s]
+            lost_s = (min(begin_s + WINDOW_S, it + stall_s) - max(begin_s, it) for it in stalls_s)
+            served_s -= sum(max(it, 0.0) for it in lost_s)
+        expected = slot.load.rate_rps * max(served_s, 0.0)
+        completed = max(round(random.gauss(expected, expected**0.5)), 0)
+        windows.append(Window(at_s=n * WINDOW_S, length_s=WINDOW_S, completed=completed))
+    total = sum(it.completed for it in windows)
+    load = slot.load.model_copy(
+        update={
+            "windows": windows,
+            "measured_s": WINDOWS * WINDOW_S,
+            "rate_rps": total / (WINDOWS * WINDOW_S),
+            "requests": slot.load.requests.model_copy(update={"completed": total, "drained": 0}),
+        }
+    )
+    return slot.model_copy(update={"load": load})
+
+
+@pytest.mark.parametrize(
+    ("stall_s", "every_s"), [(0.05, 2.0), (0.03, 2.0), (0.05, 0.5), (0.3, 4.0), (1.0, 6.0)]
+)
+def test_stalls_are_counted_once_whether_slots_hold_them_or_not(
+    stall_s: float, every_s: float
+) -> None:
+    """Stalls may be shorter than a slot's windows, or come more often than slots."""
+    truth = 1 - stall_s / every_s
+    estimates, held = [], 0
+    for seed in range(8):
+        run = stalling(stall_s, every_s, seed)
+        looked_s = max(10.0, 4.5 * every_s)
+        look = stretch(
+            Truth(every_s=every_s, stall_s=stall_s, looked_s=looked_s), arm="other", seed=seed
+        )
+        ratio = judge(run.head, [*run.records, look]).comparisons[0].ratio
+        assert ratio is not None
+        estimates.append(ratio.estimate)
+        held += ratio.low <= truth <= ratio.high
+    assert fmean(estimates) == pytest.approx(truth, rel=0.006)
+    assert held >= 7

@@ -1,0 +1,104 @@
+"""Gates of servers whose starts differ spend their time on starts; others go on as before."""
+
+from random import Random
+
+from builders import START, SimulatedArm, SimulatedRun, simulated_run
+from webdyno.judge.gate import judge_gate
+from webdyno.judge.long_look import long_look_s, reserved_s, wants_long_looks
+from webdyno.judge.measured import Measured
+from webdyno.judge.more_starts import WINDOW_S, most_blocks, short_window_s
+from webdyno.judge.settings import slot_settings, slots_per_arm
+from webdyno.judge.stop import decide
+from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateSettings
+from webdyno.model.measure import Measure
+from webdyno.model.records import SlotRecord, StopRecord
+
+ARMS = {BASE: SimulatedArm(), BASE_AGAIN: SimulatedArm(), HEAD: SimulatedArm()}
+MEASURE = Measure(seed=1, decide_on="server_cpu_us", budget_s=3600.0)
+
+
+def gate_run(
+    factor: float, *, blocks: int = 8, measure: Measure = MEASURE, seed: int = 1
+) -> SimulatedRun:
+    """Each start draws whether its requests cost so many times as much."""
+    run = simulated_run(
+        ARMS, blocks=blocks, measure=measure, restart_sd=0.004, slot_sd=0.006, seed=seed
+    )
+    random = Random(seed)
+    dear = {(n, arm): random.random() < 0.5 for n in range(blocks) for arm in ARMS}
+    for n, it in enumerate(run.records):
+        if isinstance(it, SlotRecord) and dear[it.block, it.arm]:
+            use = it.servers
+            more = {
+                "cpu_user_s": use.cpu_user_s * factor,
+                "cpu_sys_s": use.cpu_sys_s * factor,
+            }
+            run.records[n] = it.model_copy(update={"servers": use.model_copy(update=more)})
+    experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
+    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+
+
+def most(run: SimulatedRun) -> int:
+    return most_blocks(Measured.of(run.records), run.head.experiment)
+
+
+def test_more_rounds_are_planned_where_starts_decide() -> None:
+    assert most(gate_run(1.12)) == 60
+    assert most(gate_run(1.0)) == 30
+    assert most(gate_run(1.12, blocks=5)) == 30
+
+
+def test_the_most_rounds_that_the_user_gives_are_kept() -> None:
+    assert most(gate_run(1.12, measure=MEASURE.model_copy(update={"max_blocks": 12}))) == 12
+
+
+def test_runs_that_are_no_gates_go_on_as_before() -> None:
+    run = gate_run(1.12)
+    alone = run.head.experiment.model_copy(update={"gate": None})
+    assert most_blocks(Measured.of(run.records), alone) == 30
+    assert slot_settings(run.records, alone).window_s == 0.5
+
+
+def test_slots_are_short_and_few_once_starts_are_known_to_decide() -> None:
+    run = gate_run(1.12)
+    assert slot_settings(run.records, run.head.experiment).window_s == WINDOW_S
+    assert slots_per_arm(run.records, run.head.experiment) == 2
+    steady = gate_run(1.0)
+    assert slot_settings(steady.records, steady.head.experiment).window_s == 0.5
+
+
+def test_short_slots_have_answers_enough() -> None:
+    slow = {name: SimulatedArm(rate_rps=500) for name in ARMS}
+    measured = Measured.of(simulated_run(slow, blocks=6).records)
+    assert WINDOW_S < short_window_s(0.5, measured) <= 0.5
+
+
+def test_a_gate_goes_on_beyond_the_usual_rounds_for_its_starts() -> None:
+    """Thirty rounds that don't answer it: 40 % apart."""
+    run = gate_run(1.4, blocks=30, seed=4)
+    assert decide(run.records, run.head.experiment, elapsed_s=0.0) is None
+    found = judge_gate(run.head, run.records)
+    notes = [it for it in found.notes if "its starts is in one of two states, 1.00 and 1.4" in it]
+    assert notes
+    assert all("More starts help, longer slots don't" in it for it in notes)
+
+
+def test_gates_have_no_long_look_and_nothing_is_reserved_for_one() -> None:
+    """Whatever budget they have: they stop at the moments of before there were long looks."""
+    for budget_s in (60.0, 600.0, 3600.0):
+        measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=budget_s)
+        run = gate_run(1.0, measure=measure)
+        experiment = run.head.experiment
+        assert long_look_s(experiment) == reserved_s(experiment) == 0.0
+        stop = StopRecord(block=7, reason="question", why="it is answered", stopped_at=START)
+        assert not wants_long_looks([*run.records, stop], experiment)
+
+
+def test_a_gates_budget_is_used_up_to_the_last_round_that_fits() -> None:
+    measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=100.0)
+    run = gate_run(1.12, measure=measure)
+    block_s = Measured.of(run.records).block_s
+    assert decide(run.records, run.head.experiment, elapsed_s=100.0 - block_s - 0.1) is None
+    stop = decide(run.records, run.head.experiment, elapsed_s=100.0 - block_s + 0.1)
+    assert stop
+    assert stop.reason == "budget"
