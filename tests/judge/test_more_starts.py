@@ -4,7 +4,7 @@ from random import Random
 
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.gate import judge_gate
-from webdyno.judge.long_look import long_look_s, reserved_s, wants_long_looks
+from webdyno.judge.look_length import long_look_s, reserved_s, lacking_looks
 from webdyno.judge.measured import Measured
 from webdyno.judge.more_starts import WINDOW_S, most_blocks, short_window_s
 from webdyno.judge.settings import slot_settings, slots_per_arm
@@ -89,9 +89,10 @@ def test_gates_have_no_long_look_and_nothing_is_reserved_for_one() -> None:
         measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=budget_s)
         run = gate_run(1.0, measure=measure)
         experiment = run.head.experiment
-        assert long_look_s(experiment) == reserved_s(experiment) == 0.0
+        assert long_look_s(experiment) == 0.0
+        assert reserved_s(experiment, Measured.of(run.records)) == 0.0
         stop = StopRecord(block=7, reason="question", why="it is answered", stopped_at=START)
-        assert not wants_long_looks([*run.records, stop], experiment)
+        assert not lacking_looks([*run.records, stop], experiment)
 
 
 def test_a_gates_budget_is_used_up_to_the_last_round_that_fits() -> None:
