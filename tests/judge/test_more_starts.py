@@ -4,7 +4,7 @@ from random import Random
 
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.gate import judge_gate
-from webdyno.judge.look_length import long_look_s, reserved_s, lacking_looks
+from webdyno.judge.look_length import lacking_looks, long_look_s, reserved_s
 from webdyno.judge.measured import Measured
 from webdyno.judge.more_starts import WINDOW_S, most_blocks, short_window_s
 from webdyno.judge.settings import slot_settings, slots_per_arm
