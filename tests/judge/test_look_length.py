@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 
 from builders import START, SimulatedArm, run_head, simulated_run
+from judge.searches import Arm, searched
 from judge.stretches import Truth, stretch
+from webdyno.judge import decide
 from webdyno.judge.long_look import look_at
 from webdyno.judge.look_length import lacking_looks, left_s, long_look_s, part_s, reserved_s
 from webdyno.judge.look_parts import thinned
@@ -131,3 +133,17 @@ def _cut(whole: LongLookRecord, every_s: float) -> list[LongLookRecord]:
         update = {"part": number, "samples": samples, "responses": responses}
         parts.append(whole.model_copy(update=update))
     return parts
+
+
+def test_the_search_for_one_systems_capacity_leaves_time_for_its_look() -> None:
+    run = searched(nginx=Arm(capacity_rps=1_000.0))
+    experiment = run.head.experiment
+    noisy = experiment.measure.model_copy(update={"precision": 0.0001, "patience": 1.0})
+    experiment = experiment.model_copy(update={"measure": noisy})
+    block_s = Measured.of(run.records).block_s
+    used_s = noisy.budget_s - block_s - 1.0
+    stop = decide(run.records, experiment, used_s)
+    assert stop is not None
+    assert stop.reason == "budget"
+    looked = [*run.records, stretch(Truth(), arm="nginx")]
+    assert decide(looked, experiment, used_s) is None
