@@ -168,6 +168,7 @@ def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> Non
     assert run.head.versions["rev:."]["web"].endswith(" with changes")
 
 
+@pytest.mark.long
 def test_two_images_that_listen_on_the_same_port_and_one_of_a_compose_file(home: Path) -> None:
     (home / "compose.yaml").write_text(
         'services:\n  web:\n    build: .\n    ports: ["8000:81"]\n    depends_on: [data]\n'
@@ -203,7 +204,7 @@ services:
 """
 
 
-@pytest.mark.parametrize("by", ["compose file", "image"])
+@pytest.mark.parametrize("by", ["compose file", pytest.param("image", marks=pytest.mark.long)])
 def test_services_wait_for_those_that_end_or_become_healthy(home: Path, by: str) -> None:
     """With a volume that all of them have, which none may make a second time."""
     check = "    healthcheck: {test: [CMD, /server, is-there, /shared/done]}\n"

@@ -81,6 +81,7 @@ def test_what_both_arms_had_alike_below_a_limit_costs_no_coverage(world: World) 
     assert coverage(outcomes, world.ratio) >= 0.93
 
 
+@pytest.mark.long
 def test_going_on_until_a_verdict_survives_its_bounds_seldom_misleads() -> None:
     """Although a disturbance took all of its bound, which is the worst case."""
     runs = 500

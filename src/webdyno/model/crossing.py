@@ -1,6 +1,7 @@
 """Where the trials of a search say that the capacity is."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import exp, log, sqrt
 from typing import Protocol
 
@@ -33,6 +34,10 @@ class Tried(Protocol):
         """By objective: share of them that may be."""
 
 
+Point = tuple[float, float, int, int]
+"""Of a trial: its rate as a share of the middle of the bracket, the independent clusters in it,
+requests that were due, and those beyond the objective."""
+
 BELOW, ABOVE = 0.8, 1.1
 """Trials count for where the share beyond crosses what is allowed from so far below the middle of
 the bracket to so far above it,"""
@@ -62,24 +67,15 @@ def crossing_rps(trials: Sequence[Tried], passing_rps: float, failing_rps: float
         if BELOW * middle_rps <= it.rate_rps <= max(ABOVE * middle_rps, failing_rps)
     ] or [it for it in trials if it.rate_rps in {passing_rps, failing_rps}]
     low, high = log(passing_rps / middle_rps), log(failing_rps / middle_rps)
-    bounds = [(low - BEYOND_BRACKET, high + BEYOND_BRACKET), (0.0, log(STEEPEST))]
+    within = (low - BEYOND_BRACKET, high + BEYOND_BRACKET)
 
     def crossing(objective: int, allowed: float) -> float:
-        known = [(it, late) for it in near if (late := it.beyond[objective]) is not None]
-        x = np.log([it.rate_rps / middle_rps for it, _ in known])
-        asked = np.array([it.asked for it, _ in known], float)
-        beyond = np.array([late for _, late in known], float)
-        clusters = CLUSTERS * np.array([it.length_s for it, _ in known]) / longest_s
-
-        def unlikely(at: NDArray[np.float64]) -> float:
-            share = np.exp(np.minimum(log(allowed) + np.exp(at[1]) * (x - at[0]), 0.0))
-            mean = asked * share
-            likely = beyond * np.log(mean / (mean + clusters)) - clusters * np.log(mean + clusters)
-            return float(0.05 * (at[1] - log(USUAL_STEEPNESS)) ** 2 - likely.sum())
-
-        begins = [(0.0, log(steepness)) for steepness in (5, 50)]
-        found = [minimize(unlikely, at, bounds=bounds, method="L-BFGS-B") for at in begins]
-        return float(min(found, key=lambda it: float(it.fun)).x[0])
+        points = tuple(
+            (it.rate_rps / middle_rps, CLUSTERS * it.length_s / longest_s, it.asked, late)
+            for it in near
+            if (late := it.beyond[objective]) is not None
+        )
+        return _fitted(points, allowed, within)
 
     shares = list(enumerate(near[0].allowed))
     # One that held in all of them says no more than that it is hit somewhere above.
@@ -89,3 +85,22 @@ def crossing_rps(trials: Sequence[Tried], passing_rps: float, failing_rps: float
         if any((it.beyond[number] or 0) > allowed * it.asked for it in near)
     ]
     return middle_rps * exp(min(crossing(number, allowed) for number, allowed in hit or shares))
+
+
+# A judgement asks for a block's capacity in several places, and a run is judged after each block.
+@lru_cache(maxsize=4096)
+def _fitted(points: tuple[Point, ...], allowed: float, within: tuple[float, float]) -> float:
+    """Fit the crossing, as ln(rate), to the trials."""
+    x, clusters, asked, beyond = np.array(points, float).T
+    x = np.log(x)
+
+    def unlikely(at: NDArray[np.float64]) -> float:
+        share = np.exp(np.minimum(log(allowed) + np.exp(at[1]) * (x - at[0]), 0.0))
+        mean = asked * share
+        likely = beyond * np.log(mean / (mean + clusters)) - clusters * np.log(mean + clusters)
+        return float(0.05 * (at[1] - log(USUAL_STEEPNESS)) ** 2 - likely.sum())
+
+    bounds = [within, (0.0, log(STEEPEST))]
+    begins = [(0.0, log(steepness)) for steepness in (5, 50)]
+    found = [minimize(unlikely, at, bounds=bounds, method="L-BFGS-B") for at in begins]
+    return float(min(found, key=lambda it: float(it.fun)).x[0])

@@ -1,0 +1,19 @@
+"""Where the trials of a search say that the capacity is: what it costs to find."""
+
+from unittest.mock import Mock
+
+import pytest
+from scipy.optimize import minimize
+
+from judge.searches import BLOCKS, Arm, searched
+from webdyno.judge import judge
+
+BEGINS, ARMS = 2, 2
+
+
+def test_a_judgement_fits_each_search_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = searched(nginx=Arm(2_345), apache=Arm(6_789))  # of no other test
+    fit = Mock(wraps=minimize)
+    monkeypatch.setattr("webdyno.model.crossing.minimize", fit)
+    judge(run.head, run.records)
+    assert fit.call_count == BEGINS * BLOCKS * ARMS
