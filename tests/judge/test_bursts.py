@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from builders import pilot_record
-from webdyno.judge.bursts import HOW, bursts_may_end, gain, in_bursts, worth
+from webdyno.judge.bursts import HOW, bursts_may_end, gain, in_bursts, looked_s, worth
 from webdyno.judge.interval import Logs
 from webdyno.judge.steady import Series
 from webdyno.run.seen import WINDOW_S
@@ -47,6 +47,13 @@ def test_it_has_to_be_faster_than_after_every_load_without_a_break() -> None:
     assert gain(after, [slow, fast]) == 0
     assert gain(slow, [after]) == 0
     assert gain(after, []) == 0
+
+
+def test_who_answers_seldom_is_looked_at_for_longer() -> None:
+    """A second of 160 answers a second was too short to see that they had become twice as many."""
+    assert looked_s(8_000.0, 1.0) == 1.0
+    assert looked_s(160.0, 1.0) == pytest.approx(250 / 160)
+    assert looked_s(1.0, 1.0) == looked_s(0.0, 1.0) == 4.0
 
 
 def test_a_few_windows_tell_nothing() -> None:

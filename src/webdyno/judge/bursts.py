@@ -1,10 +1,10 @@
 """What a warm-up in bursts is worth to an arm. Never from a difference of arms."""
 
 from collections.abc import Sequence
-from math import exp, expm1, sqrt
+from math import exp, expm1, inf, sqrt
 
 from webdyno.judge.pilot import FEWEST_WINDOWS, latest_onset
-from webdyno.judge.steady import Series, autocorrelation_time
+from webdyno.judge.steady import FEWEST_ANSWERS, Series, autocorrelation_time
 from webdyno.model.format import percent
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, Pilot
 
@@ -12,6 +12,10 @@ GAIN = 0.03
 """ln: fresh starts of one server differ by as much now and then, whatever warmed them up."""
 STANDARD_ERRORS = 3.0
 HOW = f"warm-up in bursts of {BURST_S:g} s with pauses of {BURST_PAUSE_S:g} s"
+SLOW_TIMES = 4.0
+"""A look at an arm that answers seldom is longer, by so many times at most,"""
+SPARE = 0.25
+"""… and by so much more than its windows take: a rate isn't the same all the time."""
 LEVEL = 0.02
 """A burst that is no faster than the one before, by so much, found nothing left to win."""
 
@@ -23,6 +27,13 @@ def bursts_may_end(rates: Sequence[float], *, rests: bool) -> bool:
     the last pause.
     """
     return rests and len(rates) > 1 and rates[-1] <= rates[-2] * exp(LEVEL)
+
+
+def looked_s(rate_rps: float, least_s: float) -> float:
+    """Give how long a look after bursts takes, of an arm that had such a rate in them."""
+    answers = 2 * FEWEST_WINDOWS * FEWEST_ANSWERS
+    wanted_s = (1 + SPARE) * answers / rate_rps if rate_rps else inf
+    return min(max(wanted_s, least_s), SLOW_TIMES * least_s)
 
 
 def gain(after_bursts: Series, continuous: Sequence[Series]) -> float:

@@ -8,7 +8,7 @@ was never compiled looks as steady as any. It shows when the load is over: the s
 import time
 from collections.abc import Sequence
 
-from webdyno.judge.bursts import HOW, bursts_may_end, worth
+from webdyno.judge.bursts import HOW, bursts_may_end, looked_s, worth
 from webdyno.judge.pilot import Needs
 from webdyno.judge.steady import Series
 from webdyno.model.measure import Measure
@@ -47,7 +47,7 @@ def look_in_bursts(
         return _record(bursts, after, HOW)
     if not _worth(after, looks):
         return _record(bursts, after, "")
-    continuous = _continuous(at, arm, len(bursts) * PERIOD_S + PIECE_S)
+    continuous = _continuous(at, arm, len(bursts) * PERIOD_S + len(after.answers) * WINDOW_S)
     return _record(bursts, after, _worth(after, [*looks, continuous]), continuous)
 
 
@@ -73,7 +73,7 @@ def _in_bursts(at: MeasuredPoint, arm: PlannedArm, most: int) -> tuple[list[Seen
             bursts.append(Seen())
             load.watch(bursts[-1], BURST_S)
             rests = _pause(running)
-        load.watch(after, PIECE_S)
+        load.watch(after, looked_s(_rates(bursts)[-1], PIECE_S))
     return bursts, after
 
 
@@ -101,7 +101,7 @@ def _pause(running: RunningBlock) -> bool:
 
 
 def _rates(bursts: Sequence[Seen]) -> list[float]:
-    return [sum(it.answers) / (len(it.answers) * WINDOW_S) for it in bursts if it.answers]
+    return [sum(it.answers) / BURST_S for it in bursts]
 
 
 def _worth(after: Seen, continuous: Sequence[Seen]) -> str:
