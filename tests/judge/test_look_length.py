@@ -1,6 +1,7 @@
 """How long each variant is looked at, and whether a look that was interrupted is over."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from builders import START, SimulatedArm, run_head, simulated_run
 from judge.searches import Arm, searched
 from judge.stretches import Truth, stretch
 from webdyno.judge import decide
-from webdyno.judge.long_look import look_at
+from webdyno.judge.long_look import all_stalls_of, look_at
 from webdyno.judge.look_length import lacking_looks, left_s, long_look_s, part_s, reserved_s
 from webdyno.judge.look_parts import thinned
 from webdyno.judge.measured import Measured
@@ -92,6 +93,16 @@ def test_a_long_part_keeps_what_tells_of_stalls_and_the_least_memory() -> None:
     held = [it.memory_bytes for it in whole.samples if it.memory_bytes is not None]
     kept = [it.memory_bytes for it in part.samples if it.memory_bytes is not None]
     assert min(kept) == min(held)
+
+
+@pytest.mark.parametrize("evidence", [{"waited": True}, {"stolen": True}, {}])
+def test_causes_are_as_sure_when_a_long_part_is_on_record(evidence: dict[str, Any]) -> None:
+    whole = stretch(Truth(every_s=7.0, stall_s=0.2, looked_s=60.0, **evidence))
+    found = all_stalls_of(whole)
+    part = thinned(whole, found)
+    assert len(part.samples) < len(whole.samples) / 2
+    assert len(found) > 5
+    assert [it.cause for it in all_stalls_of(part)] == [it.cause for it in found]
 
 
 def test_an_interruption_is_told_and_a_fresh_start_is_no_drift() -> None:

@@ -72,6 +72,11 @@ def stalls_of(*parts: LongLookRecord) -> list[Stall]:
     return _own(stretches(parts))
 
 
+def all_stalls_of(*parts: LongLookRecord) -> list[Stall]:
+    """Give the stalls in a look, and who caused each."""
+    return _with_causes(stretches(parts))
+
+
 def _own(joined: Sequence[LongLookRecord]) -> list[Stall]:
     return [stall for stall in _with_causes(joined) if stall.cause is None]
 

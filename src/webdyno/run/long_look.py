@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from webdyno.generator import GeneratorError
-from webdyno.judge.long_look import seen_in
+from webdyno.judge.long_look import all_stalls_of, seen_in
 from webdyno.judge.look_length import (
     lacking_looks,
     left_s,
@@ -121,7 +121,7 @@ def _part(
     )
     slot = at.roles.slot(arm.name, order, Course(SAMPLED_WINDOWS * window_s))
     record = _with_failures(running, recorded(slot, arm, window_s, lead_in_s))
-    record = thinned(record, seen_in(record))
+    record = thinned(record, [*all_stalls_of(record), *seen_in(record)])
     if not searched or not rate_rps:
         return record
     return record.model_copy(update={"trial": _confirmed(at, arm, slot, searched, rate_rps)})
