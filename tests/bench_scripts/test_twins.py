@@ -33,6 +33,7 @@ def compared(original: Verdict | None, twin: Verdict | None) -> twins.Compared:
     )
 
 
+@pytest.mark.long
 def test_all_steps_run_on_a_log_of_a_real_stack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

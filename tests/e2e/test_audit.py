@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import WEBDYNO, environment, started_webdyno, webdyno
+from e2e.commands import WEBDYNO, environment, started_webdyno, webdyno, webdyno_here
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_bad_input_is_told_in_one_sentence(
     file = tmp_path / "what.txt"
     if content is not None:
         file.write_bytes(content)
-    done = webdyno("audit", str(file), folder=tmp_path)
+    done = webdyno_here("audit", str(file), folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(f"webdyno: {file}: ")
     assert said in done.stderr
@@ -128,7 +128,7 @@ def test_files_without_an_end_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_text(tmp_path: Path) -> None:
-    done = webdyno("audit", str(tmp_path), folder=tmp_path)
+    done = webdyno_here("audit", str(tmp_path), folder=tmp_path)
     assert (done.returncode, "is a directory" in done.stderr) == (2, True)
 
 

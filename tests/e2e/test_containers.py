@@ -23,6 +23,7 @@ from e2e.commands import (
     started_webdyno,
     statuses,
     webdyno,
+    webdyno_here,
 )
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import CertificateRecord, SlotRecord
@@ -270,7 +271,7 @@ def _groups(names: list[str]) -> list[Path]:
 
 
 def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:
-    done = webdyno("up", "image:.", "--port=8080", folder=home)
+    done = webdyno_here("up", "image:.", "--port=8080", folder=home)
     assert done.returncode == 2
     assert "listens on port 81 there; --env PORT=N" in done.stderr
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, run_blocks, webdyno
+from e2e.commands import QUICK, run_blocks, webdyno, webdyno_here
 from webdyno.cli.exits import Exit
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -17,7 +17,7 @@ def made(name: str, folder: Path) -> Path:
     """Make an example's repository, and its `webdyno.toml`."""
     app = folder / "app"
     subprocess.run(["sh", EXAMPLES / f"{name}.sh", app], check=True, capture_output=True)
-    done = webdyno("init", folder=app)
+    done = webdyno_here("init", folder=app)
     assert done.returncode == Exit.OK, done.stderr
     return app
 
@@ -27,7 +27,7 @@ def test_an_example_says_itself_how_it_is_measured(name: str, tmp_path: Path) ->
     app = made(name, tmp_path)
     written = (app / "webdyno.toml").read_text()
     assert all(f'path = "{path}"' in written for path in ("/", "/items", "/search"))
-    done = webdyno("gate", "--base=start", "--head=documentation", folder=app)
+    done = webdyno_here("gate", "--base=start", "--head=documentation", folder=app)
     assert done.returncode == Exit.OK, done.stderr
     assert "only documentation changed (README.md)" in done.stdout
 
@@ -38,5 +38,5 @@ def test_an_example_is_built_and_asked_everything(tmp_path: Path) -> None:
         pytest.skip("there is no puma here")
     app = made("rack", tmp_path)
     run_blocks(1, "duel", "rev:slower", "rev:start", "--set=load.connections=4", *QUICK, folder=app)
-    report = webdyno("report", "run", folder=app)
+    report = webdyno_here("report", "run", folder=app)
     assert "/search" in report.stdout

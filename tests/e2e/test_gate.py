@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, webdyno
+from e2e.commands import QUICK, left_behind, run_blocks, webdyno, webdyno_here
 from webdyno.cli.exits import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
@@ -97,7 +97,7 @@ def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
 
 
 def test_documentation_is_not_measured(repository: Path) -> None:
-    done = webdyno("gate", "--base=start", "--head=documentation", folder=repository)
+    done = webdyno_here("gate", "--base=start", "--head=documentation", folder=repository)
     assert done.returncode == Exit.OK, done.stderr
     assert "PASS  only documentation changed (README.md): nothing to measure" in done.stdout
     assert not (repository / "runs").exists()
@@ -120,14 +120,14 @@ def test_each_request_of_the_project_is_asked_by_itself(repository: Path) -> Non
     (repository / "webdyno.toml").write_text(
         '[app]\nstart = "true"\n[[requests]]\npath = "/"\nmetod = "POST"\n'
     )
-    done = webdyno(*asked, folder=repository)
+    done = webdyno_here(*asked, folder=repository)
     assert done.returncode == Exit.MISTAKE
     assert "webdyno.toml:5: unknown key" in done.stderr
 
 
 def test_what_is_not_committed_is_told_where_nothing_is_measured(repository: Path) -> None:
     (repository / "server.py").write_text("changed")
-    done = webdyno("gate", "--base=slower", "--head=HEAD", folder=repository)
+    done = webdyno_here("gate", "--base=slower", "--head=HEAD", folder=repository)
     assert "nothing changed" in done.stdout
     assert "--head HEAD leaves out the changes of the working tree" in done.stderr
 
