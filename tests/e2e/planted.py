@@ -1,7 +1,27 @@
-"""A small server that does later what it is told, for soaks."""
+"""A look at a small server that does later what it is told.
 
-PLANTED = '''
-import argparse, asyncio, os, resource, signal, sys, time
+python -m e2e.planted FOLDER SECONDS CONNECTIONS KEEPALIVE WORDS…
+"""
+
+import sys
+from pathlib import Path
+
+from webdyno.bench import Bench
+from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
+from webdyno.model.load import Load
+from webdyno.model.records import LongLookRecord
+from webdyno.own import resolve
+from webdyno.run.agent import Agent, ArmBench
+from webdyno.run.host import Course
+from webdyno.run.long_look import recorded, with_failures
+from webdyno.run.planned import PlannedArm
+from webdyno.run.roles import Roles
+
+ARM = "a"
+LEAD_IN_S, WINDOW_S = 0.25, 0.025
+SERVER = '''
+import argparse, asyncio, os, resource, signal, socket, struct, sys, time
 
 told = argparse.ArgumentParser()
 told.add_argument("port", type=int)
@@ -10,12 +30,14 @@ told.add_argument("--slow-every-s", type=float, default=0, help="a cache expires
 told.add_argument("--slow-s", type=float, default=1, help="and fills for so long")
 told.add_argument("--slow-factor", type=float, default=2.5)
 told.add_argument("--leak-every", type=int, default=0, help="requests per descriptor left open")
-told.add_argument("--files", type=int, default=1024)
+told.add_argument("--files", type=int, default=0)
 told.add_argument("--dies-after", type=int, default=0, help="requests until it is killed")
-told.add_argument("--upstream", default="", help="addresses of a server that is asked, anew")
+told.add_argument("--ports", type=int, default=0, help="for connections to what is behind it")
 told = told.parse_args()
 
-resource.setrlimit(resource.RLIMIT_NOFILE, (told.files, told.files))
+most = told.files or resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+IP_LOCAL_PORT_RANGE = 51
 began_s, served, kept = time.monotonic(), 0, []
 
 
@@ -38,18 +60,27 @@ async def works():
     await asyncio.sleep(takes_s)
 
 
+behind = socket.create_server(("127.0.0.1", 0), backlog=4096)
+
+
+def asks_behind():
+    """Open a connection to what is behind it, and never close that."""
+    one = socket.socket()
+    kept.append(one)
+    ports = struct.pack("HH", 61_000 - told.ports, 61_000)
+    one.setsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, ports)
+    one.connect(behind.getsockname())
+    kept.append(behind.accept()[0])
+
+
 async def answers(reader, writer):
     try:
         while await reader.readuntil(b"\\r\\n\\r\\n"):
             status, body = b"200 OK", b"hello" * 20
             try:
                 await works()
-                if told.upstream:
-                    host, _, port = told.upstream.partition(":")
-                    asked = await asyncio.open_connection(host, int(port))
-                    asked[1].write(b"GET / HTTP/1.0\\r\\nHost: a\\r\\n\\r\\n")
-                    await asked[0].read(64)
-                    asked[1].close()
+                if told.ports:
+                    asks_behind()
             except OSError as error:
                 print("error:", error, file=sys.stderr, flush=True)
                 status, body = b"500 Oops", b"oops!" * 20
@@ -65,3 +96,37 @@ async def serves():
 
 asyncio.run(serves())
 '''
+
+
+def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord:
+    """Load a server for so long without a break, and give what was seen."""
+    (folder / "server.py").write_text(SERVER)
+    (kept := folder / "kept").mkdir()
+    bench = Bench()
+    agent = Agent({ARM: ArmBench(bench, lambda: Loadgen(bench.split.client))})
+    table = {"stack": " ".join([f"cmd:{sys.executable} server.py $PORT", *words])}
+    draft = Draft.of(CommandLine({"arms": {ARM: table}}, {}), [])
+    draft, catalogue = resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
+    stack, site = catalogue.stack(draft.data["arms"][ARM]["stack"]), catalogue.site("own")
+    arm = PlannedArm(ARM, stack, {}, site, load, (), frozenset(), None, None)
+    try:
+        url = agent.start(arm, kept).url
+        agent.get_ready(ARM)
+        order = LoadOrder(
+            id="long look",
+            requests=(Request(f"{url}/", Expectation(200)),),
+            load=load,
+            duration_s=look_s,
+            lead_in_s=LEAD_IN_S,
+            part_s=WINDOW_S,
+        )
+        slot = Roles(agent, agent).slot(ARM, order, Course(2 * WINDOW_S))
+        return with_failures(recorded(slot, arm, WINDOW_S, LEAD_IN_S), agent, kept)
+    finally:
+        agent.end()
+
+
+if __name__ == "__main__":
+    place, seconds, connections, keepalive, *told = sys.argv[1:]
+    asked = Load.model_validate({"connections": int(connections), "keepalive": keepalive})
+    sys.stdout.write(look(Path(place), float(seconds), asked, *told).model_dump_json())

@@ -12,7 +12,7 @@ from webdyno.judge.long_look import look_at
 from webdyno.judge.slow import slow_stretches
 from webdyno.model.judgement import Verdict
 
-RUNS = 40
+RUNS = 15
 SLOW = Truth(every_s=6.0, stall_s=1.0, looked_s=27.0, slow_level=0.4)
 
 

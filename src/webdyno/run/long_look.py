@@ -7,6 +7,7 @@ is put on record by the part, so that one which is interrupted goes on later.
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from webdyno.generator import GeneratorError
 from webdyno.judge.long_look import all_stalls_of, seen_in
@@ -27,7 +28,7 @@ from webdyno.model.long_look import ServerSample, Stall
 from webdyno.model.records import LongLookRecord, SlotRecord
 from webdyno.run.arm import RunningBlock, ceiling_of
 from webdyno.run.capacity import at_rate, is_client_limited
-from webdyno.run.host import Course
+from webdyno.run.host import Course, ServersHost
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
 from webdyno.run.roles import Slot
@@ -120,7 +121,9 @@ def _part(
         turn=number,
     )
     slot = at.roles.slot(arm.name, order, Course(SAMPLED_WINDOWS * window_s))
-    record = _with_failures(running, recorded(slot, arm, window_s, lead_in_s))
+    record = recorded(slot, arm, window_s, lead_in_s)
+    logs = at.folder.block_folder(at.point.number, running.number, arm.name)
+    record = with_failures(record, at.roles.servers, logs)
     record = thinned(record, [*all_stalls_of(record), *seen_in(record)])
     if not searched or not rate_rps:
         return record
@@ -167,17 +170,15 @@ def recorded(slot: Slot, arm: PlannedArm, window_s: float, lead_in_s: float) -> 
     )
 
 
-def _with_failures(running: RunningBlock, record: LongLookRecord) -> LongLookRecord:
+def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> LongLookRecord:
     """Say how a server died, and what its log has of failures."""
     died = ""
     try:
-        running.at.roles.servers.check_alive(record.arm)
+        servers.check_alive(record.arm)
     except StackDied as death:
         died = death.what
     if not died and not any(record.failed):
         return record
-    at = running.at
-    logs = at.folder.block_folder(at.point.number, running.number, record.arm)
     return record.model_copy(update={"died": died, "said": exhaustion_in(logs)})
 
 
