@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, run_blocks, webdyno, webdyno_here
+from e2e.commands import QUICK, run_blocks, webdyno_here
 from webdyno.cli.exits import Exit
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
