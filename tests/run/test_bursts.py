@@ -1,6 +1,6 @@
 """The look at a warm-up in bursts, on a simulated server whose compiler works only in pauses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -24,9 +24,11 @@ Looking = Callable[..., BurstsLook | None]
 
 @dataclass
 class Server:
-    """Each start begins anew; compiled code is `FAST`."""
+    """Each start begins anew; compiled code is `fast`."""
 
     pauses_needed: int
+    slow: Sequence[int] = SLOW
+    fast: Sequence[int] = FAST
     starts: int = 0
     had: int = 0
     loads_s: list[float] = field(default_factory=list)
@@ -43,14 +45,14 @@ class Server:
 
     def watch(self, seen: Seen, load_s: float) -> None:
         """Answer for so long."""
-        kind = FAST if self.had >= self.pauses_needed else SLOW
+        kind = self.fast if self.had >= self.pauses_needed else self.slow
         seen.answers += [*kind] * round(load_s / WINDOW_S / len(kind))
         self.loads_s.append(load_s)
 
 
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
-    """Look at a server; continuous load showed `SLOW` answers."""
+    """Look at a server; continuous load showed `slow` answers."""
     monkeypatch.setattr(bursts, "prepared", lambda *_: nullcontext())
     monkeypatch.setattr(bursts, "RunningBlock", lambda *_: nullcontext())
 
@@ -62,7 +64,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
         measure = Measure.model_validate(asked)
         at = SimpleNamespace(experiment=SimpleNamespace(measure=measure))
         needs = Needs(0.001, None, 2, most_warmup_s=most_s, most_slot_s=5.0)
-        before = [Seen(answers=[*SLOW] * 10)]
+        before = [Seen(answers=[*server.slow] * 10)]
         arm = cast("PlannedArm", None)
         return bursts.look_in_bursts(
             cast("MeasuredPoint", at), arm, needs, before, works_on=works_on
@@ -81,6 +83,14 @@ def test_bursts_go_on_until_the_compiler_has_done_its_work(look: Looking) -> Non
     as_long_s = 2 * (BURST_S + BURST_PAUSE_S) + PIECE_S
     assert server.loads_s == [*[BURST_S] * 2, PIECE_S, as_long_s]
     assert len(found.continuous) == round(as_long_s / WINDOW_S)
+
+
+def test_who_was_slow_before_is_looked_at_for_longer(look: Looking) -> None:
+    """Windows are as long as the slower of both looks needs."""
+    found = look(Server(pauses_needed=1, slow=(3, 4, 4, 4), fast=(7, 8, 7, 8)))
+    assert found
+    assert len(found.after) * WINDOW_S == pytest.approx(250 / 150, abs=0.1)
+    assert "faster" in found.told
 
 
 def test_what_pauses_do_not_change_costs_a_start_and_the_longest_warm_up(look: Looking) -> None:

@@ -30,7 +30,7 @@ def bursts_may_end(rates: Sequence[float], *, rests: bool) -> bool:
 
 
 def looked_s(rate_rps: float, least_s: float) -> float:
-    """Give how long a look after bursts takes, of an arm that had such a rate in them."""
+    """Give how long a look after bursts takes, of an arm with such a rate, the slower of both."""
     answers = 2 * FEWEST_WINDOWS * FEWEST_ANSWERS
     wanted_s = (1 + SPARE) * answers / rate_rps if rate_rps else inf
     return min(max(wanted_s, least_s), SLOW_TIMES * least_s)

@@ -40,7 +40,7 @@ def look_in_bursts(
         most = max(most, 1)
     if not most:
         return None
-    bursts, after = _in_bursts(at, arm, most)
+    bursts, after = _in_bursts(at, arm, most, looks)
     if after.failed:
         return None
     if is_asked:
@@ -63,8 +63,13 @@ def series_after(look: BurstsLook) -> list[Series]:
     return Seen(answers=look.after).series()
 
 
-def _in_bursts(at: MeasuredPoint, arm: PlannedArm, most: int) -> tuple[list[Seen], Seen]:
-    """Start an arm, load it in bursts until more would be in vain, then without a break."""
+def _in_bursts(
+    at: MeasuredPoint, arm: PlannedArm, most: int, looks: Sequence[Seen]
+) -> tuple[list[Seen], Seen]:
+    """Start an arm, load it in bursts until more would be in vain, then without a break.
+
+    For long enough then to be held against `looks`.
+    """
     bursts, after = list[Seen](), Seen()
     with prepared(at, 0), RunningBlock(at, 0) as running:
         load = _started(running, arm)
@@ -73,7 +78,7 @@ def _in_bursts(at: MeasuredPoint, arm: PlannedArm, most: int) -> tuple[list[Seen
             bursts.append(Seen())
             load.watch(bursts[-1], BURST_S)
             rests = _pause(running)
-        load.watch(after, looked_s(_rates(bursts)[-1], PIECE_S))
+        load.watch(after, looked_s(min(_rates([*looks, bursts[-1]])), PIECE_S))
     return bursts, after
 
 
@@ -100,8 +105,8 @@ def _pause(running: RunningBlock) -> bool:
     return rests
 
 
-def _rates(bursts: Sequence[Seen]) -> list[float]:
-    return [sum(it.answers) / BURST_S for it in bursts]
+def _rates(looks: Sequence[Seen]) -> list[float]:
+    return [sum(it.answers) / (max(len(it.answers), 1) * WINDOW_S) for it in looks]
 
 
 def _worth(after: Seen, continuous: Sequence[Seen]) -> str:
