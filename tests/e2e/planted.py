@@ -21,7 +21,7 @@ from webdyno.run.roles import Roles
 ARM = "a"
 LEAD_IN_S, WINDOW_S = 0.25, 0.025
 SERVER = '''
-import argparse, asyncio, os, resource, signal, socket, struct, sys, time
+import argparse, asyncio, os, resource, signal, socket, struct, sys, time, zlib
 
 told = argparse.ArgumentParser()
 told.add_argument("port", type=int)
@@ -31,6 +31,7 @@ told.add_argument("--slow-s", type=float, default=1, help="and fills for so long
 told.add_argument("--slow-factor", type=float, default=2.5)
 told.add_argument("--leak-every", type=int, default=0, help="requests per descriptor left open")
 told.add_argument("--files", type=int, default=0)
+told.add_argument("--rotates-every-s", type=float, default=0, help="its log, and packs it")
 told.add_argument("--dies-after", type=int, default=0, help="requests until it is killed")
 told.add_argument("--ports", type=int, default=0, help="for connections to what is behind it")
 told = told.parse_args()
@@ -39,6 +40,17 @@ most = told.files or resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 IP_LOCAL_PORT_RANGE = 51
 began_s, served, kept = time.monotonic(), 0, []
+rotated_s = began_s
+
+
+def rotates(now_s):
+    """Pack the log and wait for a slow disk, a second in all, while nothing else goes on."""
+    global rotated_s
+    if now_s - rotated_s < told.rotates_every_s:
+        return
+    rotated_s = now_s
+    zlib.compress(b"a line of a log\\n" * 50_000)
+    time.sleep(max(now_s + 1 - time.monotonic(), 0))
 
 
 async def works():
@@ -55,6 +67,8 @@ async def works():
             kept.append(file)
         else:
             os.close(file)
+    if told.rotates_every_s:
+        rotates(now_s)
     if served == told.dies_after:
         os.kill(os.getpid(), signal.SIGKILL)
     await asyncio.sleep(takes_s)
@@ -97,6 +111,15 @@ async def serves():
 asyncio.run(serves())
 '''
 
+NGINX = """
+mkdir logs
+printf 'user root; daemon off; pid nginx.pid; error_log logs/error.txt; events {}
+http { access_log logs/access.txt; server { listen 127.0.0.1:%s; return 200 hello; } }
+' $1 >nginx.conf
+(while sleep 2; do mv logs/access.txt logs/$(date +%s%N).txt; kill -USR1 $(cat nginx.pid); done) &
+exec nginx -p $PWD/ -c nginx.conf
+"""
+
 
 def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord:
     """Load a server for so long without a break, and give what was seen."""
@@ -104,7 +127,9 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
     (kept := folder / "kept").mkdir()
     bench = Bench()
     agent = Agent({ARM: ArmBench(bench, lambda: Loadgen(bench.split.client))})
-    table = {"stack": " ".join([f"cmd:{sys.executable} server.py $PORT", *words])}
+    (folder / "rotated.sh").write_text(NGINX)
+    command = "sh rotated.sh $PORT" if words == ("nginx",) else f"{sys.executable} server.py $PORT"
+    table = {"stack": " ".join([f"cmd:{command}", *words])}
     draft = Draft.of(CommandLine({"arms": {ARM: table}}, {}), [])
     draft, catalogue = resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
     stack, site = catalogue.stack(draft.data["arms"][ARM]["stack"]), catalogue.site("own")

@@ -85,6 +85,24 @@ def test_a_client_whose_ports_run_out_is_blamed_itself(open_folder: Path) -> Non
     assert all(it.by_client for it in look.failing)
 
 
+def test_a_log_that_is_packed_in_the_way_of_requests_is_a_stall_each_time(
+    open_folder: Path,
+) -> None:
+    look = looked(open_folder, "--rotates-every-s=4", look_s=15)
+    assert look.stalls is not None
+    assert look.stalls.count >= 3
+    assert look.stalls.length_s == pytest.approx(1.0, abs=0.3)
+    assert not look.failing
+
+
+def test_nginx_takes_the_rotation_of_its_log_well(open_folder: Path) -> None:
+    look = looked(open_folder, "nginx", look_s=7)
+    assert len(list((open_folder / "logs").glob("[0-9]*.txt"))) >= 3
+    assert not look.failing
+    assert look.stalls is None or look.stalls.count < 3
+    assert look.more_open is None
+
+
 @pytest.mark.long
 def test_a_cache_that_expires_all_at_once_is_found_with_its_period(open_folder: Path) -> None:
     planted = ("--takes-ms=40", "--slow-every-s=6", "--slow-s=1.5", "--slow-factor=5")
