@@ -3,6 +3,7 @@
 import re
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
+from judge.validity.broken import readings_with
 from webdyno.judge.gate import judge_gate
 from webdyno.judge.gate_sentences import worse_range
 from webdyno.judge.stop import decide, fails_gate
@@ -11,8 +12,11 @@ from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.model.interval import Interval
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
+from webdyno.model.readings import CpuUse
+from webdyno.model.records import SlotRecord
 
 BLOCKS = 10
+STOLEN = CpuUse(user_s=0.5, system_s=0.0, interrupts_s=0.0, idle_s=0.0, steal_s=0.5)
 
 
 def gate_run(
@@ -95,6 +99,25 @@ def test_too_few_blocks_tell_nothing_and_the_run_goes_on() -> None:
     assert found.answer is GateAnswer.CANT_TELL
     assert all(claim.worse is None for claim in found.claims)
     assert decide(few, run.head.experiment, elapsed_s=0.0) is None
+
+
+def test_too_few_valid_blocks_name_the_rule_that_left_most_out_and_what_to_do() -> None:
+    run = gate_run(SimulatedArm())
+    stolen = readings_with(host={"servers": STOLEN})
+    records = [
+        stolen(record)
+        if isinstance(record, SlotRecord) and record.arm == HEAD and record.block < 4
+        else record
+        for record in run.records
+        if record.block is None or record.block < 8
+    ]
+    found = judge_gate(run.head, records)
+    open_ = found.of("can't tell")
+    assert open_, found
+    assert all("too few valid blocks" in claim.why for claim in open_), found
+    assert all("most slots broke the rule steal" in claim.why for claim in open_)
+    assert "Run at a quieter time" in found.notes[0], found.notes
+    assert "most slots broke the rule steal" in found.headline
 
 
 def test_errors_make_it_invalid_whatever_the_figures() -> None:

@@ -1,6 +1,5 @@
 """Progress of a run on standard error: a live view on a terminal, a line per block elsewhere."""
 
-from collections import Counter
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -221,11 +220,11 @@ def _race_words(experiment: Experiment, records: Sequence[Record]) -> str:
 def _why_none(records: Sequence[Record], valid: int) -> str:
     """Say that valid blocks are missing, and which rule most of the slots broke."""
     from webdyno.judge.measured import Measured
-    from webdyno.judge.validity import left_out_slots
+    from webdyno.judge.validity import left_out_slots, rule_of_most
 
     measured = Measured.of(records)
     if valid == len(measured.blocks):
         return "an interval needs a second block"
-    rules = Counter(slot.rule for slot in left_out_slots(measured)).most_common(1)
-    cause = f": most slots broke the rule {rules[0][0]}" if rules else ""
+    rule = rule_of_most(left_out_slots(measured))
+    cause = f": most slots broke the rule {rule}" if rule else ""
     return f"no ratio yet, {count(valid, 'valid block')} of {len(measured.blocks)}{cause}"

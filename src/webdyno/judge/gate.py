@@ -21,7 +21,7 @@ from webdyno.judge.bias import limited_by
 from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.comparison import floor_share
 from webdyno.judge.evidence import evidence_of
-from webdyno.judge.gate_findings import FoundAt, notes_on, spoiling
+from webdyno.judge.gate_findings import FoundAt, notes_on, remedies, spoiling
 from webdyno.judge.gate_sentences import headline
 from webdyno.judge.interval import Estimate, Logs, estimate
 from webdyno.judge.log_ratios import log_ratios
@@ -29,7 +29,7 @@ from webdyno.judge.measured import Measured
 from webdyno.judge.more_starts import most_blocks
 from webdyno.judge.question import RISK, OneSided, OneSidedAnswer, ask_within
 from webdyno.judge.sweep import PointRun, runs_by_point
-from webdyno.judge.validity import findings_of, left_out_slots, starts, valid_for
+from webdyno.judge.validity import findings_of, left_out_slots, rule_of_most, starts, valid_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import level, percent
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
@@ -63,6 +63,8 @@ class Claim:
     """Geometric means over blocks."""
     most_blocks: int | None = None
     """That are planned there; None for those that were asked for."""
+    left_out_by: str = ""
+    """The rule that left most of its slots out; empty where none was."""
 
     def same_again(self, risk: float) -> Estimate | None:
         """Give the interval of the two bases' log ratio; None with fewer than two blocks."""
@@ -173,7 +175,10 @@ def claims_of(measured: Measured, experiment: Experiment, endpoint: str) -> list
         for name, tolerance in experiment.gate.worse_than.items()
     ]
     most = most_blocks(measured, experiment)
-    return [replace(claim, most_blocks=most) for claim in claims]
+    return [
+        replace(claim, most_blocks=most, left_out_by=rule_of_most(left_out, claim.rule.name))
+        for claim in claims
+    ]
 
 
 def _claim(
@@ -247,6 +252,10 @@ def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
         notes=[
             *_differing(claims, among),
             *notes_on(causes, findings, in_headline),
+            *remedies(
+                {it.claim.left_out_by for it in answered if it.found is None},
+                [it for it in findings if it not in causes],
+            ),
             *_starts_that_differ(findings),
         ],
         took_s=sum(it.took_s for it in records if isinstance(it, BlockRecord | PilotRecord)),
@@ -289,7 +298,8 @@ def _worse(claim: Claim, found: OneSidedAnswer) -> Interval:
 def _why(answered: Answered, among: int) -> str:
     claim, found = answered.claim, answered.found
     if found is None:
-        return f"too few valid blocks to look at: {len(claim.d)}"
+        cause = f"; most slots broke the rule {claim.left_out_by}" if claim.left_out_by else ""
+        return f"too few valid blocks to look at: {len(claim.d)}{cause}"
     if answered.answer == "not asked":
         return "load generator or link were the limit of both revisions, so that it tells nothing"
     if answered.answer == "not worse":

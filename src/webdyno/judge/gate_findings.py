@@ -1,6 +1,6 @@
 """What spoils a gate's figures, told once, with what to do about it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from webdyno.model.judgement import Finding
@@ -29,6 +29,12 @@ def notes_on(
     rules = dict.fromkeys(it.finding.rule for it in spoilt)
     broken = [it for it in found if it.finding.severity == "invalid"]
     return [_note([it for it in broken if it.finding.rule == rule], headline) for rule in rules]
+
+
+def remedies(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
+    """Give a note for each rule that left too few blocks: what it found, and what to do."""
+    by_rule = {it.finding.rule: it.finding for it in reversed(found) if it.finding.rule in rules}
+    return [f"{_sentence(first_line(it.what))} {it.remedy}" for it in by_rule.values()]
 
 
 def first_line(what: str) -> str:

@@ -29,9 +29,10 @@ def headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     if not known:
         return "nothing was measured that could tell"
     if answer is GateAnswer.CANT_TELL:
-        open_ = [it for it in known if it.answer == "can't tell"]
-        said = "; ".join(f"{_said(it)}, {it.why}" for it in open_[:MOST_NAMED])
-        return f"{len(open_)} of {len(known)} are open: {said}{'; …' * (len(open_) > MOST_NAMED)}"
+        asked = [it for it in claims if it.answer != "not asked"]
+        open_ = [it for it in asked if it.answer == "can't tell"]
+        said = "; ".join(map(_open, open_[:MOST_NAMED]))
+        return f"{len(open_)} of {len(asked)} are open: {said}{'; …' * (len(open_) > MOST_NAMED)}"
     tightest = min(it.tolerance for it in known)
     nearest = max(
         (it for it in known if it.tolerance == tightest),
@@ -42,6 +43,12 @@ def headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
 
 def _slower(tolerance: float, claims: Sequence[GateClaim]) -> str:
     return f"more than {percent(tolerance)} slower: {', '.join(map(_said, claims))}"
+
+
+def _open(claim: GateClaim) -> str:
+    if claim.worse is None:
+        return f"{claim.endpoint} {metric_rule(claim.metric).metric.label}, {claim.why}"
+    return f"{_said(claim)}, {claim.why}"
 
 
 def _said(claim: GateClaim) -> str:

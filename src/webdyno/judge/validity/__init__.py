@@ -1,5 +1,6 @@
 """The validity rules: each one small and pure, each message with cause and remedy."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from webdyno.judge.later import counts_apart
@@ -99,6 +100,14 @@ def left_out_slots(measured: Measured, rules: Iterable[SlotRule] = SLOT_RULES) -
 def only_disturbed(left_out: LeftOutSlot) -> bool:
     """Tell whether a slot was left out for what could be bounded as well."""
     return left_out.rule in _BOUNDED
+
+
+def rule_of_most(left_out: Iterable[LeftOutSlot], metric: str = "") -> str:
+    """Name the rule that left most slots out (of a metric); empty where none was."""
+    rules = Counter(
+        it.rule for it in left_out if not metric or not it.metrics or metric in it.metrics
+    )
+    return rules.most_common(1)[0][0] if rules else ""
 
 
 def valid_for(measured: Measured, left_out: Iterable[LeftOutSlot], metric: str) -> Measured:
