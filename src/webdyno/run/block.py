@@ -61,10 +61,10 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     with prepared(at, number), RunningBlock(at, number) as running:
         for arm in rng.sample(arms, len(arms)):
             running.start(arm)
-        certificate = _certify(arms, running)
+        certificate = certify(arms, running)
         at.keep(certificate)
         if differences := fairness.differences(certificate, at.experiment):
-            _give_up(at, number, differences)
+            give_up(at, number, differences)
             return
         ready_s = {name: up.ready_s for name, up in running.up.items()}
         try:
@@ -90,28 +90,7 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     at.progress.block_ends(ended, at.experiment, at.records)
 
 
-def look_first(at: MeasuredPoint) -> None:
-    """Start all arms once and ask them, before the pilots: what can't be compared is known then.
-
-    Nothing is put on record but what ends the point, or leaves arms out.
-    """
-    began, arms = time.monotonic(), at.racing()
-    with prepared(at, 0), RunningBlock(at, 0) as running:
-        for arm in arms:
-            try:
-                running.start(arm)
-            except StackDied as death:
-                if not at.goes_on_without(at.failed):
-                    raise
-                at.progress.notice(f"{death.what}: the run goes on without it")
-        certificate = _certify([arm for arm in arms if arm.name in running.up], running)
-    at.used_s += time.monotonic() - began
-    if differences := fairness.differences(certificate, at.experiment):
-        at.keep(certificate)
-        _give_up(at, 0, differences)
-
-
-def _give_up(at: MeasuredPoint, number: int, differences: Sequence[Finding]) -> None:
+def give_up(at: MeasuredPoint, number: int, differences: Sequence[Finding]) -> None:
     """Stop the point, or go on without the arms that answer otherwise, if enough stay."""
     unlike = {it.arm: it.what for it in reversed(differences) if it.arm is not None}
     staying = len(at.racing()) - len(unlike)
@@ -164,7 +143,7 @@ def plan_slots(
     ]
 
 
-def _certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRecord:
+def certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRecord:
     """Ask all arms the same before the load, where they speak HTTP."""
     at, up = running.at, running.up
     answers = {

@@ -1,8 +1,11 @@
-"""One look at everything that a load from a log asks for: what is answered otherwise than logged.
+"""Looks at the arms before anything is measured: what can't be compared is known then.
 
-A certificate looks at some paths alone; of thousands, one that is missing here spoils a whole run.
+`look_first` asks what a certificate asks, before the pilots of each point. `unlike_requests` asks
+for everything that a load from a log asks for: of thousands of paths, of which a certificate looks
+at some, one that is missing here spoils a whole run.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -17,12 +20,37 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
 from webdyno.model.records import Answer, CertificateRecord
 from webdyno.run.agent import Agent
+from webdyno.run.arm import RunningBlock
+from webdyno.run.block import certify, give_up
 from webdyno.run.here import OpenBenches
 from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
+from webdyno.run.point import MeasuredPoint, prepared
 from webdyno.run.state import in_state
 from webdyno.run.unlike import with_differences
+from webdyno.stack import StackDied
 
 UNLIKE = "for what isn't answered here as in the log"
+
+
+def look_first(at: MeasuredPoint) -> None:
+    """Start all arms once and ask them, before the pilots: what can't be compared is known then.
+
+    Nothing is put on record but what ends the point, or leaves arms out.
+    """
+    began, arms = time.monotonic(), at.racing()
+    with prepared(at, 0), RunningBlock(at, 0) as running:
+        for arm in arms:
+            try:
+                running.start(arm)
+            except StackDied as death:
+                if not at.goes_on_without(at.failed):
+                    raise
+                at.progress.notice(f"{death.what}: the run goes on without it")
+        certificate = certify([arm for arm in arms if arm.name in running.up], running)
+    at.used_s += time.monotonic() - began
+    if differences := fairness.differences(certificate, at.experiment):
+        at.keep(certificate)
+        give_up(at, 0, differences)
 
 
 class Unlike(NamedTuple):

@@ -22,8 +22,9 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.records import BlockRecord, PilotRecord, Record, SessionRecord, StopRecord
 from webdyno.model.run import BLOCKS_FOLDER, RunHead
-from webdyno.run.block import look_first, run_block
+from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
+from webdyno.run.first_look import look_first
 from webdyno.run.folder import RunFolder
 from webdyno.run.here import ThisMachine
 from webdyno.run.hidden import hide_in_files
