@@ -105,6 +105,21 @@ def test_causes_are_as_sure_when_a_long_part_is_on_record(evidence: dict[str, An
     assert [it.cause for it in all_stalls_of(part)] == [it.cause for it in found]
 
 
+def test_memory_that_is_taken_when_connections_are_opened_anew_is_no_leak() -> None:
+    parts = []
+    for number in range(8):
+        part = stretch(Truth(looked_s=12.0), seed=number)
+        samples = [
+            it.model_copy(update={"memory_bytes": it.memory_bytes and 10**8 + number * 5_000_000})
+            for it in part.samples
+        ]
+        parts.append(part.model_copy(update={"part": number, "samples": samples}))
+    look = look_at(*parts)
+    assert look.growth is None
+    (memory,) = [it.per_hour for it in look.slopes if it.metric == "memory_bytes"]
+    assert memory.low <= 0 <= memory.high
+
+
 def test_an_interruption_is_told_and_a_fresh_start_is_no_drift() -> None:
     before = _part(0, 0, 60.0).model_copy(update={"took_s": 70.0})
     after = stretch(Truth(looked_s=60.0, rate_rps=30_000.0), arm="apache").model_copy(

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from webdyno.judge.interval import Logs
-from webdyno.judge.look_parts import during, length_s
+from webdyno.judge.look_parts import during, jump_bytes, length_s
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.model.histogram import merge_encoded
 from webdyno.model.interval import Interval
@@ -32,11 +32,14 @@ MOST_CHANGE = 0.05
 
 def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[LookPart]:
     """Give the figures of each part, with the servers' own stalls in it."""
-    found, begin_s = list[LookPart](), 0.0
-    for part in parts:
+    found, begin_s, jumps_bytes = list[LookPart](), 0.0, 0
+    for before, part in zip([None, *parts], parts, strict=False):
         end_s = begin_s + length_s(part)
         mine = [stall for stall in stalls if begin_s <= stall.at_s < end_s]
-        found.append(_figures(part, begin_s, mine))
+        if before is not None:
+            jumps_bytes += jump_bytes(before.samples, part.samples)
+        figures = _figures(part, begin_s, mine)
+        found.append(figures.model_copy(update={"jumps_bytes": jumps_bytes}))
         begin_s = end_s
     return found
 
@@ -105,7 +108,7 @@ def slopes_of(course: Sequence[LookPart], confidence: float = CONFIDENCE) -> lis
 SLOPES: dict[SlopeMetric, Callable[[LookPart], float | None]] = {
     "rate_rps": lambda part: part.rate_rps.estimate,
     "server_cpu_us": lambda part: part.server_cpu_us.estimate if part.server_cpu_us else None,
-    "memory_bytes": lambda part: part.memory.least if part.memory else None,
+    "memory_bytes": lambda part: part.memory.least - part.jumps_bytes if part.memory else None,
 }
 """What may change slowly: of memory the least that was held, as collected heaps rise and fall."""
 

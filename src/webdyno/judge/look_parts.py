@@ -123,15 +123,28 @@ def _following(
     if not before or not mine:
         return mine
     ahead = {name: getattr(before[-1], name) - getattr(mine[0], name) for name in SUMS}
+    jump = jump_bytes(before, mine)
     return [
         sample.model_copy(
             update={
                 "at_s": sample.at_s + begin_s,
+                "memory_bytes": sample.memory_bytes and max(sample.memory_bytes - jump, 0),
                 **{name: getattr(sample, name) + more for name, more in ahead.items()},
             }
         )
         for sample in mine
     ]
+
+
+def jump_bytes(before: Sequence[ServerSample], after: Sequence[ServerSample]) -> int:
+    """Give how much more memory is held after the edge of two parts than before.
+
+    Connections are opened anew there, for which some servers go on taking memory: that would look
+    like a leak.
+    """
+    held = [it.memory_bytes for it in before if it.memory_bytes is not None]
+    holds = [it.memory_bytes for it in after if it.memory_bytes is not None]
+    return holds[0] - held[-1] if held and holds else 0
 
 
 def all_times(parts: Sequence[LongLookRecord]) -> Times:

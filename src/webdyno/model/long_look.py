@@ -138,6 +138,9 @@ class LookPart(Model):
     server_cpu_us: Interval | None
     """The servers' CPU time per response."""
     memory: Held | None
+    jumps_bytes: int = 0
+    """How much of that was taken between parts up to now, when connections were opened anew: it
+    counts as no growth."""
     stalls: Count
     """The servers' own that began in it."""
     stalled_s: Amount
