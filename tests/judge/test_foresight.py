@@ -3,6 +3,7 @@
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
+from judge.searches import Arm, searched
 from webdyno.judge import decide, foresee
 from webdyno.model.measure import Measure
 
@@ -54,3 +55,8 @@ def test_what_stops_by_another_rule_is_not_foreseen() -> None:
     assert foresee(one.records, one.head.experiment) is None
     race = {"race": "league", "measure": Measure()}
     assert foresee(made.records, made.head.experiment.model_copy(update=race)) is None
+
+
+def test_the_capacity_of_a_single_arm_is_not_foreseen() -> None:
+    made = searched(nginx=Arm(15_000))
+    assert foresee(made.records, made.head.experiment) is None

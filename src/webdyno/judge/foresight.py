@@ -32,7 +32,8 @@ class Foresight(NamedTuple):
 def foresee(records: Sequence[Record], experiment: Experiment) -> Foresight | None:
     """Foresee when the intervals will be narrow enough, if their spread stays as it is.
 
-    None before there is an interval, and for what stops by other rules: races, gates, questions.
+    None before there is an interval, for a single arm, which has no ratio, and for what stops by
+    other rules: races, gates, questions.
     """
     measure = experiment.measure
     if experiment.race is not None or experiment.gate or measure.question is not None:
@@ -40,7 +41,7 @@ def foresee(records: Sequence[Record], experiment: Experiment) -> Foresight | No
     measured = Measured.of(records)
     valid = valid_for(measured, left_out_slots(measured), measure.decide_on)
     pairs = deciding_pairs(valid, experiment)
-    if any(len(pair.d) < 2 for pair in pairs):
+    if not pairs or any(len(pair.d) < 2 for pair in pairs):
         return None
     confidence, fewest = 1 - ALPHA / len(pairs), blocks_for_an_answer(experiment)
     seen = [_of(pair, measure, confidence, fewest) for pair in pairs]
