@@ -61,7 +61,9 @@ def _suspected(point: PointRun) -> dict[str, object]:
     """What a run shows of each arm when settings are looked for that make it slow."""
     experiment, servers = point.head.experiment, point.head.machine.split.servers
     measured = Measured.of(point.records)
-    return {arm: evidence(measured, arm, experiment, len(servers)) for arm in experiment.arms}
+    shown = {arm: evidence(measured, arm, experiment, len(servers)) for arm in experiment.arms}
+    # A set's order is another one in each process.
+    return {arm: vars(it) | {"broken": sorted(it.broken)} for arm, it in shown.items()}
 
 
 def _decided(point: PointRun) -> Iterator[dict[str, Any]]:
