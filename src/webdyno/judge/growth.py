@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from webdyno.judge.interval import TINY, Logs
 from webdyno.model.interval import Interval
 from webdyno.model.long_look import Growth, MoreOpen, ServerSample
 from webdyno.model.records import LongLookRecord
@@ -20,6 +21,9 @@ SMALLEST_BYTES = 512 * 1024
 """Over the second half: allocators and page tables take as much by chance."""
 SMALLEST_DESCRIPTORS = 16
 SMALLEST_SHARE = 0.01
+SLOWING = 0.85
+"""Of the rise of the parts before, that of the last: a leak goes on as before, but caches
+and heaps that fill rise ever less."""
 ALPHA = 0.01
 CONFIDENCE = 0.95
 
@@ -63,6 +67,8 @@ def _rise(
         return None
     if grown < max(smallest, SMALLEST_SHARE * float(least[0])):
         return None
+    if _slows_down(record, at_s[lowest], least):
+        return None
     half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
     responses = record.responses[len(record.responses) // 2 :]
     rate = sum(responses) / (len(responses) * record.window_s)
@@ -71,3 +77,21 @@ def _rise(
         low=per_s.low / rate, estimate=per_s.estimate / rate, high=per_s.high / rate
     )
     return _Rise(per_s, per_request)
+
+
+def _slows_down(record: LongLookRecord, at_s: Logs, least: Logs) -> bool:
+    """Tell whether it rises less and less, as what fills does: by time, and by responses."""
+    windows_s = np.arange(len(record.responses) + 1) * record.window_s
+    answered = np.interp(at_s, windows_s, np.cumsum([0, *record.responses]))
+    return all(_rises_less(axis, least) for axis in (at_s, answered))
+
+
+def _rises_less(axis: Logs, least: Logs) -> bool:
+    half = len(least) // 2
+    ends = (0, half - 1), (half, len(least) - 1)
+    spans = [max(float(axis[last] - axis[first]), TINY) for first, last in ends]
+    earlier, later = (
+        float(least[last] - least[first]) / span
+        for (first, last), span in zip(ends, spans, strict=True)
+    )
+    return later < SLOWING * earlier

@@ -13,11 +13,12 @@ from itertools import pairwise
 from math import exp, log, log1p
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtri, stdtrit
 
 from webdyno.judge.failing import failing_in, is_failing, while_it_served
 from webdyno.judge.growth import memory_growth, more_open
-from webdyno.judge.interval import LARGEST_LOG, Logs
+from webdyno.judge.interval import LARGEST_LOG, TINY, Logs
 from webdyno.judge.look_course import course_of, slopes_of
 from webdyno.judge.look_parts import (
     all_times,
@@ -43,7 +44,7 @@ from webdyno.model.long_look import (
 )
 from webdyno.model.records import LongLookRecord
 
-QUIET_SHARE = 0.1
+QUIET_SHARE = 0.05
 """A window is quiet that has less than this share of the usual number of responses."""
 QUIET_RESPONSES = 5
 """Responses may come in bursts that many response times apart, which isn't a stall."""
@@ -65,6 +66,11 @@ SMALLEST_DRIFT = log1p(0.05)
 DRIFT_SDS = 4.0
 DRIFT_PENALTY = 8.0
 """Of a change point, in units of variance · ln n: twice the penalty of pilots."""
+DISTURBED_SHARE = 0.05
+"""Of a window, which steal and other programs may take before it is left out of drifts."""
+HIDDEN_MEMORY, MOST_ALIKE = 0.5, 0.9
+"""Of how alike neighbouring parts are, so much is taken out with a step; and what counts at most
+(tests/judge/later_simulation.py)."""
 
 
 def stalls_of(*parts: LongLookRecord) -> list[Stall]:
@@ -389,32 +395,53 @@ def _drifts(
 ) -> Iterator[Drift]:
     """Give what has another level at the end than at the beginning.
 
-    In parts of the stretch, stalls left out; only where the change is beyond 5 % and beyond four
-    standard errors by the scatter of neighbouring parts.
+    In parts of the stretch, without stalls and what others took part in; only where the change is
+    beyond 5 % and beyond four standard errors, by how far and how long parts stay off their level.
     """
     parts = min(BATCHES, len(counts) // 2)
     if parts < BATCHES:
         return
     size = len(counts) // parts
-    kept = np.ones(len(counts), dtype=bool)
+    part_s = size * window_s
+    kept = _undisturbed(record, len(counts), window_s)
     for stall in stalls:
         first = max(int(stall.at_s / window_s) - 1, 0)
         last = int((stall.at_s + stall.length_s) / window_s) + 2
         kept[first:last] = False
-    rates, work = [], []
+    at, rates, work = list[int](), list[float](), list[float]()
     for part in range(parts):
         window = slice(part * size, (part + 1) * size)
         windows, responses = int(kept[window].sum()), float(counts[window][kept[window]].sum())
         if windows < size / 2 or not responses:
-            return
+            continue
+        at.append(part)
         rates.append(log(responses / windows))
-        cpu_s = _during_windows(record, part * size * window_s, (part + 1) * size * window_s)
+        cpu_s = _during_windows(record, part * part_s, (part + 1) * part_s)
         if cpu_s > 0:
             work.append(log(cpu_s / float(counts[window].sum())))
-    if record.load.loop == "closed" and (found := _change("rate_rps", rates, size * window_s)):
+    if len(at) < BATCHES / 2:
+        return
+    begins_s = [part * part_s for part in at]
+    if record.load.loop == "closed" and (found := _change("rate_rps", rates, begins_s)):
         yield found
-    if len(work) == parts and (found := _change("server_cpu_us", work, size * window_s)):
+    if len(work) == len(at) and (found := _change("server_cpu_us", work, begins_s)):
         yield found
+
+
+def _undisturbed(record: LongLookRecord, windows: int, window_s: float) -> NDArray[np.bool_]:
+    """Tell in which windows the servers had their CPUs: what others take is no drift."""
+    kept = np.ones(windows, dtype=bool)
+    if len(record.samples) < 2:
+        return kept
+    edges_s = np.arange(windows + 1) * window_s
+    at_s = [it.at_s for it in record.samples]
+
+    def taken(of: Callable[[ServerSample], float]) -> Logs:
+        return np.diff(np.interp(edges_s, at_s, [of(it) for it in record.samples]))
+
+    others = np.minimum(taken(lambda it: it.busy_s - it.cpu_s), taken(lambda it: it.waited_s))
+    most_s = DISTURBED_SHARE * window_s * max(record.server_cpus, 1)
+    return np.asarray(taken(lambda it: it.stolen_s) + others <= most_s)
 
 
 def _during_windows(record: LongLookRecord, begin_s: float, end_s: float) -> float:
@@ -423,8 +450,8 @@ def _during_windows(record: LongLookRecord, begin_s: float, end_s: float) -> flo
     return during(record.samples, begin_s, end_s, lambda it: it.cpu_s)
 
 
-def _change(metric: str, values: Sequence[float], part_s: float) -> Drift | None:
-    """Compare the last level with the first one, if they differ beyond noise."""
+def _change(metric: str, values: Sequence[float], begins_s: Sequence[float]) -> Drift | None:
+    """Compare the last level with the first one, if they differ beyond noise and its memory."""
     levels = np.array(values)
     apart = np.abs(np.diff(levels))
     noise = max(MAD_TO_SD * float(np.median(apart)) / 2**0.5, SMALLEST_NOISE)
@@ -436,12 +463,28 @@ def _change(metric: str, values: Sequence[float], part_s: float) -> Drift | None
         return None
     change = float(last.mean() - first.mean())
     spread = max(noise, float(first.std(ddof=1)), float(last.std(ddof=1)))
-    error = spread * (1 / len(first) + 1 / len(last)) ** 0.5
+    memory = _memory(levels)
+    error = spread * (memory / len(first) + memory / len(last)) ** 0.5
     if abs(change) < max(SMALLEST_DRIFT, DRIFT_SDS * error):
         return None
     half = float(stdtrit(len(first) + len(last) - 2, (1 + CONFIDENCE) / 2)) * error
     return Drift(
         metric="rate_rps" if metric == "rate_rps" else "server_cpu_us",
         change=Interval(low=exp(change - half), estimate=exp(change), high=exp(change + half)),
-        at_s=at[0] * part_s if len(at) == 1 else None,
+        at_s=begins_s[at[0]] if len(at) == 1 else None,
     )
+
+
+def _memory(levels: Logs) -> float:
+    """Give for how many parts noise remembers, by what is left when the one best step is taken out.
+
+    More steps would take out the memory itself: slow noise looks like many of them.
+    """
+    rests = [
+        np.concatenate([levels[:cut] - levels[:cut].mean(), levels[cut:] - levels[cut:].mean()])
+        for cut in range(2, len(levels) - 1)
+    ]
+    rest = min(rests, key=lambda it: float(it @ it))
+    left = float(rest[1:] @ rest[:-1]) / max(float(rest @ rest), TINY)
+    alike = min(max(left + HIDDEN_MEMORY * (1 - left), 0.0), MOST_ALIKE)
+    return (1 + alike) / (1 - alike)
