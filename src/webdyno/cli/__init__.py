@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 
-from cyclopts import App, Group
+from cyclopts import App, Group, Parameter
 
 from webdyno.cli.exits import Exit
 from webdyno.cli.interrupts import end_by_signals
@@ -54,6 +54,7 @@ def app(called: str | None = None) -> App:
         help="A dynamometer for web stacks: which one is faster, by how much, how sure, and why.",
         help_epilogue=EPILOGUE,
         version_flags=["--version"],
+        default_parameter=Parameter(negative=(), show_default=_default_in_words),
     )
     for place, (wanted, commands) in enumerate(COMMANDS_FOR.items()):
         group = Group(wanted, sort_key=place)
@@ -62,6 +63,13 @@ def app(called: str | None = None) -> App:
             told = {} if name == called else {"help": does}
             app.command(path, name=name, group=group, sort_key=rank, **told)
     return app
+
+
+def _default_in_words(value: object) -> str | None:
+    """Say in a command's help what counts where a flag isn't given; None where it is nothing."""
+    if not value or isinstance(value, bool):
+        return None
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def run_command(words: Sequence[str]) -> int:

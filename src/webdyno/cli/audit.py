@@ -30,7 +30,7 @@ def audit(
         ),
     ],
     *,
-    json: Annotated[bool, Parameter(help="Print the findings as JSON.", negative=())] = False,
+    json: Annotated[bool, Parameter(help="Print the findings as JSON.")] = False,
 ) -> Exit:
     """Say what can't be believed about a benchmark, why, and how to measure it instead.
 

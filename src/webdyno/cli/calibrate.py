@@ -23,25 +23,14 @@ SMALLEST = 100
 def calibrate(
     *,
     body: Annotated[
-        Sequence[str],
-        Parameter(
-            help="Length of answers, such as 10KB; may be given again. "
-            f"[default: {' '.join(BODIES)}]",
-            negative=(),
-            show_default=False,
-        ),
+        Sequence[str], Parameter(help="Length of answers, such as 10KB; may be given again.")
     ] = BODIES,
     connections: Annotated[
-        Sequence[str],
-        Parameter(
-            help=f"Connections; may be given again. [default: {' '.join(CONNECTIONS)}]",
-            negative=(),
-            show_default=False,
-        ),
+        Sequence[str], Parameter(help="Connections; may be given again.")
     ] = CONNECTIONS,
     budget: Budget = None,
     bench: BenchFlags = THIS_BENCH,
-    json: Annotated[bool, Parameter(help="Print JSON.", negative=(), show_default=False)] = False,
+    json: Annotated[bool, Parameter(help="Print JSON.")] = False,
 ) -> None:
     """Measure what this client can do at most against a server that does nothing, and the noise.
 

@@ -31,8 +31,7 @@ def capacity(
         Sequence[str],
         Parameter(
             help="What has to hold: a percentile of response times, as 'p99<50ms', or "
-            "'failures<0.1%'; may be given again, then all have to.",
-            negative=(),
+            "'failures<0.1%'; may be given again, then all have to."
         ),
     ] = USUAL_OBJECTIVES,
     sweep: Annotated[

@@ -28,8 +28,7 @@ class CiFlags:
     """What is left behind for others to read."""
 
     write: Annotated[
-        Path | None,
-        Parameter(help=f"Folder for what CI reads: {', '.join(FILES)}."),
+        Path | None, Parameter(help=f"Folder for what CI reads: {', '.join(FILES)}.")
     ] = None
     baseline: Annotated[
         Path | None,

@@ -27,9 +27,7 @@ def compare(
         Path, Parameter(help="The folder of the later run: is it faster than the earlier one?")
     ],
     *,
-    json: Annotated[
-        bool, Parameter(help="Print everything as JSON.", negative=(), show_default=False)
-    ] = False,
+    json: Annotated[bool, Parameter(help="Print everything as JSON.")] = False,
 ) -> Exit:
     """Say what changed between two runs of the same experiment; nothing is measured.
 

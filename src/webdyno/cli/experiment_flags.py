@@ -91,9 +91,7 @@ class TrafficFlags:
         Sequence[str],
         Parameter(
             help="A curl command, as browsers copy it: what is asked for, instead of paths; may be "
-            "given again.",
-            negative=(),
-            show_default=False,
+            "given again."
         ),
     ] = ()
     har: Annotated[
@@ -197,9 +195,7 @@ class ExperimentFlags:
         Sequence[str],
         Parameter(
             help="KEY=LEVEL,LEVEL…: compare at each of these levels of a setting; with several, "
-            "at every combination.",
-            negative=(),
-            show_default=False,
+            "at every combination."
         ),
     ] = ()
 

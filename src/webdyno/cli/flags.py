@@ -13,10 +13,7 @@ from webdyno.model.mistake import Mistake
 CatalogDirs = Annotated[
     Sequence[Path],
     Parameter(
-        name="--catalog",
-        help="A folder with services, stacks, sites or experiments of your own.",
-        negative=(),
-        show_default=False,
+        name="--catalog", help="A folder with services, stacks, sites or experiments of your own."
     ),
 ]
 Yes = Annotated[
@@ -24,18 +21,10 @@ Yes = Annotated[
     Parameter(
         name="--yes",
         help="Agree to all that would be asked: missing packages, catalogues of other people.",
-        negative=(),
-        show_default=False,
     ),
 ]
 KnobSettings = Annotated[
-    Sequence[str],
-    Parameter(
-        name="--set",
-        help="KNOB=VALUE: turn a knob; may be given again.",
-        negative=(),
-        show_default=False,
-    ),
+    Sequence[str], Parameter(name="--set", help="KNOB=VALUE: turn a knob; may be given again.")
 ]
 Budget = Annotated[
     str | None, Parameter(name="--budget", help="Time for measuring, such as 90s or 5m.")
@@ -51,10 +40,7 @@ Cluster = Annotated[
 Settings = Annotated[
     Sequence[str],
     Parameter(
-        name="--set",
-        help="KEY=VALUE: change a setting of the experiment; may be given again.",
-        negative=(),
-        show_default=False,
+        name="--set", help="KEY=VALUE: change a setting of the experiment; may be given again."
     ),
 ]
 FailOn = Annotated[
@@ -63,8 +49,6 @@ FailOn = Annotated[
         name="--fail-on",
         help="'ARM.METRIC > +5%': exit code 4 if that arm surely has that much more of a metric "
         "than the baseline, 5 if it can't be told; may be given again.",
-        negative=(),
-        show_default=False,
     ),
 ]
 
@@ -75,25 +59,17 @@ Report = Annotated[
         name="--report",
         negative="--no-report",
         help="Draw the report; without, `webdyno report` draws it later.",
-        show_default=False,
     ),
 ]
 Why = Annotated[
     bool,
-    Parameter(
-        name="--why",
-        help="Afterwards find what limits each side, as `webdyno why` does.",
-        negative=(),
-        show_default=False,
-    ),
+    Parameter(name="--why", help="Afterwards find what limits each side, as `webdyno why` does."),
 ]
 Ignore = Annotated[
     Sequence[str],
     Parameter(
         help="What may differ between the sides' answers: a regular expression, or a place in "
-        "JSON such as '$.items[*].id'; may be given again.",
-        negative=(),
-        show_default=False,
+        "JSON such as '$.items[*].id'; may be given again."
     ),
 ]
 
@@ -101,8 +77,7 @@ Ignore = Annotated[
 SameBodies = Annotated[
     bool,
     Parameter(
-        help="Refuse to compare revisions whose answers have other bodies; else that is reported.",
-        negative=(),
+        help="Refuse to compare revisions whose answers have other bodies; else that is reported."
     ),
 ]
 
@@ -121,17 +96,10 @@ def compared_bodies(patterns: Sequence[str], *, same: bool) -> list[Override]:
 class Telling:
     """How much is told while a run goes on."""
 
-    quiet: Annotated[
-        bool,
-        Parameter(
-            help="Tell nothing but the answer, and what goes wrong.",
-            negative=(),
-            show_default=False,
-        ),
-    ] = False
-    verbose: Annotated[
-        bool, Parameter(help="Tell of each slot as well.", negative=(), show_default=False)
-    ] = False
+    quiet: Annotated[bool, Parameter(help="Tell nothing but the answer, and what goes wrong.")] = (
+        False
+    )
+    verbose: Annotated[bool, Parameter(help="Tell of each slot as well.")] = False
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

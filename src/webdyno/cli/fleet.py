@@ -26,9 +26,7 @@ def fleet(
     page: Annotated[
         Path | None, Parameter(help="Write a page with all machines, such as fleet.html.")
     ] = None,
-    json: Annotated[
-        bool, Parameter(help="Print everything as JSON.", negative=(), show_default=False)
-    ] = False,
+    json: Annotated[bool, Parameter(help="Print everything as JSON.")] = False,
 ) -> Exit:
     """Say how far a verdict carries: runs of several machines, judged together.
 

@@ -61,17 +61,13 @@ def gate(
         Parameter(
             help="How much worse is tolerated: 5% (CPU time per request and rate; the 99th "
             "percentile five times that), or of one metric: cpu=3%, rate=10%, p99=20%, p99=off; "
-            "may be given again.",
-            negative=(),
-            show_default=False,
+            "may be given again."
         ),
     ] = (),
     path: Annotated[
         Sequence[str],
         Parameter(
-            help="An endpoint, asked by itself; may be given again. Else what webdyno.toml says.",
-            negative=(),
-            show_default=False,
+            help="An endpoint, asked by itself; may be given again. Else what webdyno.toml says."
         ),
     ] = (),
     site: Annotated[

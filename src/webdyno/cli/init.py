@@ -34,18 +34,9 @@ def init(
         Parameter(help="How it is built, such as 'make release'; found out unless given."),
     ] = None,
     yes: Annotated[
-        bool,
-        Parameter(
-            name="--yes",
-            help="Ask nothing: of several take the first.",
-            negative=(),
-            show_default=False,
-        ),
+        bool, Parameter(name="--yes", help="Ask nothing: of several take the first.")
     ] = False,
-    force: Annotated[
-        bool,
-        Parameter(help=f"Write over a {FILE} that is there.", negative=(), show_default=False),
-    ] = False,
+    force: Annotated[bool, Parameter(help=f"Write over a {FILE} that is there.")] = False,
 ) -> Exit:
     """Look at a folder and write a webdyno.toml that says how its application starts.
 

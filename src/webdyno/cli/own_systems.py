@@ -26,32 +26,24 @@ class OwnFlags:
     """What is said of systems of the user's own: of both sides, if both are."""
 
     dir: Annotated[
-        Path | None,
-        Parameter(help="Where the commands of a system of your own run; else here."),
+        Path | None, Parameter(help="Where the commands of a system of your own run; else here.")
     ] = None
     env: Annotated[
         Sequence[str],
-        Parameter(
-            help="NAME=VALUE: a variable for its commands; may be given again.",
-            negative=(),
-            show_default=False,
-        ),
+        Parameter(help="NAME=VALUE: a variable for its commands; may be given again."),
     ] = ()
     service: Annotated[
         Sequence[str],
         Parameter(
             help="ROLE=NAME, such as db=mariadb: a service of the catalogue behind a command or "
-            "revision, which finds it by $DB_HOST, $DB_PORT and so on; may be given again.",
-            negative=(),
-            show_default=False,
+            "revision, which finds it by $DB_HOST, $DB_PORT and so on; may be given again."
         ),
     ] = ()
     prepare: Annotated[
         str | None, Parameter(help="A line of shell that fills those services before each start.")
     ] = None
     ready: Annotated[
-        str | None,
-        Parameter(help="The path that it answers with 2xx or 3xx once it is ready."),
+        str | None, Parameter(help="The path that it answers with 2xx or 3xx once it is ready.")
     ] = None
     ready_within: Annotated[
         str | None, Parameter(help="How long it has until then, such as 60s; 20s unless given.")

@@ -31,9 +31,7 @@ def run(
         bool,
         Parameter(
             help="Measure at all levels of the experiment's factors, however long it takes; "
-            "else at as many as the budget allows.",
-            negative=(),
-            show_default=False,
+            "else at as many as the budget allows."
         ),
     ] = False,
     why: Why = False,
@@ -44,9 +42,7 @@ def run(
     spread: Annotated[
         bool,
         Parameter(
-            help="Measure each point of the experiment on one host of a cluster, many at once.",
-            negative=(),
-            show_default=False,
+            help="Measure each point of the experiment on one host of a cluster, many at once."
         ),
     ] = False,
     out: Out = None,

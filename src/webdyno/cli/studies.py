@@ -42,9 +42,7 @@ FIGURE_BLOCKS = 4
 
 def studies(
     *names: Annotated[str, Parameter(help="Studies to repeat; listed when none is named.")],
-    all_: Annotated[
-        bool, Parameter(name="--all", help="Repeat all of them.", negative=(), show_default=False)
-    ] = False,
+    all_: Annotated[bool, Parameter(name="--all", help="Repeat all of them.")] = False,
     budget: Annotated[str, Parameter(help="Time for all of it, such as 90m.")] = "90m",
     out: Annotated[
         Path | None,

@@ -34,8 +34,7 @@ MOST_BLOCKS = {0: 10}
 
 def tune(
     stack: Annotated[
-        str,
-        Parameter(help="What is tuned: a stack, or a system of your own that has knobs."),
+        str, Parameter(help="What is tuned: a stack, or a system of your own that has knobs.")
     ],
     baseline: Annotated[
         str | None, Parameter(help="What it is compared with, tuned for as long.")
@@ -45,15 +44,12 @@ def tune(
     slo: Annotated[
         Sequence[str],
         Parameter(
-            help="Tune for the capacity under this objective, as in capacity; may be given again.",
-            negative=(),
-            show_default=False,
+            help="Tune for the capacity under this objective, as in capacity; may be given again."
         ),
     ] = (),
     asked: AskedFlags = NOTHING_SAID,
     out: Annotated[
-        Path | None,
-        Parameter(help="Folder of the runs; what is in it already is gone on with."),
+        Path | None, Parameter(help="Folder of the runs; what is in it already is gone on with.")
     ] = None,
     run: RunFlags = PLAIN_RUN,
 ) -> Exit:

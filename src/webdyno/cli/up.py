@@ -46,12 +46,7 @@ def up(
         ),
     ] = None,
     path: Annotated[
-        Sequence[str],
-        Parameter(
-            help="A path that is asked for once it runs; may be given again.",
-            negative=(),
-            show_default=False,
-        ),
+        Sequence[str], Parameter(help="A path that is asked for once it runs; may be given again.")
     ] = (),
     own: OwnFlags = NO_FLAGS,
     set_: KnobSettings = (),

@@ -29,44 +29,30 @@ def why(
         Sequence[str],
         Parameter(
             help="Of this arm alone, by its name or a part that no other has; may be given again. "
-            "Else of all.",
-            negative=(),
-            show_default=False,
+            "Else of all."
         ),
     ] = (),
     settings: Annotated[
         bool,
         Parameter(
-            help="Find which of the settings in which two arms differ make their difference.",
-            negative=(),
-            show_default=False,
+            help="Find which of the settings in which two arms differ make their difference."
         ),
     ] = False,
     advice: Annotated[
         bool,
         Parameter(
             help="Name the settings of each arm that are known to make servers slow, and better "
-            "ones.",
-            negative=(),
-            show_default=False,
+            "ones."
         ),
     ] = False,
     try_: Annotated[
-        bool,
-        Parameter(
-            name="--try",
-            help="With --advice: measure what each of them is worth.",
-            negative=(),
-            show_default=False,
-        ),
+        bool, Parameter(name="--try", help="With --advice: measure what each of them is worth.")
     ] = False,
     profile: Annotated[
         bool,
         Parameter(
             help="Measure the run's experiment again while `perf` samples what the servers' CPUs "
-            "do.",
-            negative=(),
-            show_default=False,
+            "do."
         ),
     ] = False,
     budget: Budget = None,

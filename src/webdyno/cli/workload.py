@@ -30,7 +30,6 @@ def workload(
             help="Access logs of nginx, Apache, Caddy, Traefik, Envoy, HAProxy, IIS, CloudFront or "
             "Amazon's load balancers, or a HAR file; packed by gzip, bzip2 or xz as well. "
             "-: standard input.",
-            negative=(),
             allow_leading_hyphen=True,
         ),
     ],
@@ -87,9 +86,7 @@ def workload(
             "numbers of people."
         ),
     ] = "hash",
-    force: Annotated[
-        bool, Parameter(help="Write over a file that is there.", negative=(), show_default=False)
-    ] = False,
+    force: Annotated[bool, Parameter(help="Write over a file that is there.")] = False,
 ) -> Exit:
     """Make a load of the traffic in a log, and say how well the two agree.
 
