@@ -17,8 +17,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
 from webdyno.probe import SlotProbe
 from webdyno.stack import RunningStack, start_stack
 

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.table import Table
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
 from webdyno.judge import judge
 from webdyno.judge.interval import t_quantile
 from webdyno.model.interval import Interval

@@ -30,7 +30,7 @@ from rig.lab import Outcome
 from rig.neighbour import bursts, throttled
 from rig.options import some_of
 from rig.script import Script, progress
-from webdyno.bench import Bench
+from webdyno.host import Bench
 from webdyno.judge.comparison import DELTA
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Verdict

@@ -28,8 +28,8 @@ from rig.lab import Outcome
 from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
 from webdyno.model.judgement import Verdict
 from webdyno.stack import start_stack
 

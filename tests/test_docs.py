@@ -29,7 +29,7 @@ OF_OTHERS = {"test", "load"}
 RUN_BY = {
     "audit": "e2e/test_audit.py",
     "calibrate": "e2e/test_calibrate.py",
-    "capacity": "bench_scripts/test_capacity.py",
+    "capacity": "bench/test_capacity.py",
     "cluster": "e2e/test_cluster.py",
     "compare": "cli/test_compare.py",
     "doctor": "e2e/test_other_commands.py",

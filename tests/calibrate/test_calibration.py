@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.bench import Bench
 from webdyno.calibrate import load_calibration, save_calibration
 from webdyno.calibrate.noise import describe_noise
 from webdyno.calibrate.store import calibration_file
+from webdyno.host import Bench
 from webdyno.judge.interval import t_quantile
 from webdyno.model.bench import BenchSettings
 from webdyno.model.calibration import Calibration, Lag, Limit, MeasuredCeiling

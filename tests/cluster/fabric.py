@@ -27,11 +27,11 @@ from scipy.stats import quantile_test
 
 from e2e.commands import WEBDYNO
 from e2e.hosts import BIN, PORT, TOKEN, TestHost, ray_cluster_of
-from webdyno.bench import Bench
 from webdyno.cluster.node import LEAN, STARTED, environment
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen
+from webdyno.host import Bench
 from webdyno.judge import judge
 from webdyno.model.load import Load
 from webdyno.model.records import BlockRecord, SlotRecord

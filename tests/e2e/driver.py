@@ -6,8 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
 from webdyno.stack import start_stack
 
 if __name__ == "__main__":

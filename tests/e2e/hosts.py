@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 
 from e2e.commands import PATIENCE_S
-from webdyno.bench.control_group import forget_groups, trees
 from webdyno.cluster.node import LEAN, STARTED, environment
+from webdyno.host.control_group import forget_groups, trees
 
 BIN = Path(sys.executable).parent
 PORT = 6379

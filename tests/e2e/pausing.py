@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
+from webdyno.host import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import SlotRecord
 from webdyno.own import resolve

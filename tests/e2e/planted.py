@@ -6,9 +6,9 @@ python -m e2e.planted FOLDER SECONDS CONNECTIONS KEEPALIVE WORDS…
 import sys
 from pathlib import Path
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
+from webdyno.host import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import LongLookRecord
 from webdyno.own import resolve

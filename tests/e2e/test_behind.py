@@ -6,8 +6,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from e2e.commands import FEW, run_blocks, webdyno
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.host import Bench
 from webdyno.model.records import SlotRecord
 from webdyno.own import resolve
 from webdyno.run.folder import RunFolder

@@ -4,10 +4,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
 from webdyno.generator import LoadOrder
 from webdyno.generator.loadgen import Loadgen
+from webdyno.host import Bench
 from webdyno.run.planned import MOST_CERTIFIED, plan_arms
 from webdyno.stack import start_stack
 

@@ -22,9 +22,9 @@ import psutil
 import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
-from webdyno.bench import Bench, ServerProcess
-from webdyno.bench.workspace import home_folder
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench, ServerProcess
+from webdyno.host.workspace import home_folder
 from webdyno.model.mistake import Trouble
 from webdyno.model.paths import spell_out
 from webdyno.stack import StackDied, layout, ready, start_stack

@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from webdyno.bench import Bench
-from webdyno.bench.workspace import home_folder
 from webdyno.definitions import Catalogue
 from webdyno.generator import find_loadgen
+from webdyno.host import Bench
+from webdyno.host.workspace import home_folder
 from webdyno.model.knob import KnobValue
 from webdyno.model.paths import spell_out
 from webdyno.stack import RunningStack, start_stack

@@ -7,8 +7,8 @@ import urllib.request
 from pathlib import Path
 
 from e2e.commands import QUICK, run_blocks, statuses
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
 from webdyno.stack import start_stack
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "catalogue.md"

@@ -16,9 +16,9 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1]))
 from ordinary_user import SYSTEM_PYTHON, needs_ordinary_user
-from webdyno.bench import Bench
-from webdyno.bench.workspace import home_folder
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
+from webdyno.host.workspace import home_folder
 from webdyno.model.mistake import Trouble
 from webdyno.stack import start_stack
 

@@ -27,9 +27,9 @@ from e2e.commands import (
     wait_for,
     webdyno,
 )
-from webdyno.bench import Bench
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
+from webdyno.host import Bench
 from webdyno.judge.validity import findings
 from webdyno.model.judgement import Finding
 from webdyno.run.folder import RunFolder

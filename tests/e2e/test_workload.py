@@ -7,10 +7,10 @@ from urllib.request import urlopen
 import pytest
 
 from e2e.commands import QUICK, run_blocks, webdyno, webdyno_here
-from webdyno.bench import Bench
 from webdyno.cli import app
 from webdyno.cli.exits import Exit
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack import start_stack

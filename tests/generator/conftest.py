@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
 from webdyno.model.knob import KnobValue
 from webdyno.stack import start_stack
 

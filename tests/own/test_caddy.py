@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from webdyno.bench.users import server_user
+from webdyno.host.users import server_user
 from webdyno.model.mistake import Mistake
 from webdyno.own import caddy_file
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, PORT, Moved, Wanted

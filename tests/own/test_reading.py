@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.bench.users import ServerUser
+from webdyno.host.users import ServerUser
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 from webdyno.own.moved import Wanted

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.bench import Bench, ServerProcess
-from webdyno.bench.control_group import ControlGroup
+from webdyno.host import Bench, ServerProcess
+from webdyno.host.control_group import ControlGroup
 from webdyno.probe import CpuReading, server_cpu
 
 BURN = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.probe import SlotProbe
 from webdyno.probe.interrupts import kept_apart

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
 from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
+from webdyno.host import Bench
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
 from webdyno.model.readings import ServerStatus

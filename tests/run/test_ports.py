@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.bench import open_bench
 from webdyno.cli.progress import RunProgress
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator import find_loadgen, program
+from webdyno.host import open_bench
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import Point
 from webdyno.model.records import IncidentRecord, RemedyRecord

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from webdyno.bench import Bench
-from webdyno.bench.users import uid_of
+from webdyno.host import Bench
+from webdyno.host.users import uid_of
 from webdyno.stack.commands import (
     PLAIN_ENVIRONMENT,
     CommandError,
@@ -48,7 +48,7 @@ def test_a_version_is_asked_for_as_the_servers_user() -> None:
 
 DRIVER = """
 import sys
-from webdyno.bench import Bench
+from webdyno.host import Bench
 from webdyno.stack.commands import PLAIN_ENVIRONMENT, run_command
 bench = Bench()
 with bench.workspace() as workspace:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from webdyno.bench import Bench
-from webdyno.bench.users import server_user
+from webdyno.host import Bench
+from webdyno.host.users import server_user
 from webdyno.model.mistake import Trouble
 from webdyno.stack.layout import bench_of
 

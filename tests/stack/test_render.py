@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.bench.users import server_user
+from webdyno.host.users import server_user
 from webdyno.model.mistake import Mistake
 from webdyno.stack import render
 from webdyno.stack.render import Filled, Job, fill_in

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.bench import Bench
 from webdyno.definitions import Catalogue
+from webdyno.host import Bench
 from webdyno.model.mistake import Trouble
 from webdyno.model.paths import spell_out
 from webdyno.stack.site_files import made_text, prepare_site

@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from webdyno.bench import Bench
 from webdyno.calibrate.null_server import NullServer, null_server
 from webdyno.generator import Loadgen
+from webdyno.host import Bench
 from webdyno.judge.validity.client import BUSY_LIMIT
 from webdyno.judge.validity.network import LINK_LIMIT
 from webdyno.model.calibration import Lag, Limit, MeasuredCeiling

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from importlib.metadata import version
 
-from webdyno.bench import open_bench
 from webdyno.calibrate.ceilings import measure_ceiling, measure_send_lag, measure_timer_lag
 from webdyno.calibrate.noise import measure_noise
 from webdyno.generator import find_loadgen, loadgen_version
+from webdyno.host import open_bench
 from webdyno.model.bench import BenchSettings
 from webdyno.model.calibration import Calibration
 

@@ -7,9 +7,9 @@ from math import expm1, log
 
 import numpy as np
 
-from webdyno.bench import Bench
 from webdyno.calibrate.null_server import NullServer, null_server
 from webdyno.generator import Loadgen
+from webdyno.host import Bench
 from webdyno.judge.interval import t_quantile
 from webdyno.model.calibration import Noise
 from webdyno.model.load import Load

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from webdyno.bench import Bench, ServerProcess
-from webdyno.bench.users import uid_of
 from webdyno.generator import Expectation, LoadOrder, Request, find_loadgen
+from webdyno.host import Bench, ServerProcess
+from webdyno.host.users import uid_of
 from webdyno.model.load import Load
 from webdyno.model.mistake import Trouble
 from webdyno.stack.commands import PLAIN_ENVIRONMENT

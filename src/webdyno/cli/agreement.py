@@ -89,7 +89,7 @@ def _what_runs(parts: Sequence[ForeignPart]) -> str:
 
 
 def _as_whom(part: ForeignPart) -> str:
-    from webdyno.bench.users import caller, name_of, owner_of, server_user
+    from webdyno.host.users import caller, name_of, owner_of, server_user
 
     if part.in_container:
         return name_of(None)

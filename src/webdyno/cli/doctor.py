@@ -29,7 +29,7 @@ class Check(NamedTuple):
 
 def doctor(*, catalog: CatalogDirs = ()) -> None:
     """Look at this machine: cores, limits, packages, and what they mean for results."""
-    from webdyno.bench import Bench
+    from webdyno.host import Bench
 
     bench = Bench()
     machine = bench.describe()

@@ -149,7 +149,7 @@ def _needs_of_protocols(experiment: Experiment, catalogue: Catalogue) -> Iterato
 
 def _tell_of_others() -> None:
     """Say who else is at it here: two runs on one machine measure each other."""
-    from webdyno.bench import others_running, sweep
+    from webdyno.host import others_running, sweep
 
     for fault in sweep():
         tell(fault)

@@ -65,7 +65,7 @@ def up(
 
         webdyno up conf:nginx.conf --set load.protocol=h2
     """
-    from webdyno.bench import Bench
+    from webdyno.host import Bench
     from webdyno.run.asked import asked_for
     from webdyno.run.certificate import ask
     from webdyno.run.planned import first_request

@@ -131,7 +131,7 @@ def why_afterwards(experiment: Experiment, how: RunFlags) -> Callable[[Path], Ex
 def _limits(
     arms: Sequence[str], head: RunHead, catalogue: Catalogue, folder: Path, how: RunFlags
 ) -> Exit:
-    from webdyno.bench.cpu_limit import cpu_time_can_be_limited
+    from webdyno.host.cpu_limit import cpu_time_can_be_limited
     from webdyno.judge import judge
     from webdyno.report.elasticity import sentences
     from webdyno.report.waiting import sentences as where_time_goes

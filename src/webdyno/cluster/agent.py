@@ -18,8 +18,8 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
-from webdyno.bench import open_bench
 from webdyno.generator import find_loadgen
+from webdyno.host import open_bench
 from webdyno.model.bench import BenchSettings
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.experiment import Experiment

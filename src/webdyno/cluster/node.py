@@ -25,7 +25,7 @@ from socket import create_server
 import psutil
 from pydantic import ValidationError
 
-from webdyno.bench.removal import remove_tree
+from webdyno.host.removal import remove_tree
 from webdyno.model.cluster import NODE_ORDER, NodeAnswer, StartNode, StopNode
 from webdyno.model.mistake import Mistake, Trouble
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from webdyno.bench import Bench, open_bench
-from webdyno.bench.cpus import allowed_cpus, physical_cores, whole_split
-from webdyno.bench.workspace import Workspace
 from webdyno.cluster.agent import unpack
 from webdyno.cluster.signs import Answering, Signs
 from webdyno.definitions import Catalogue, read_experiment
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.generator import GeneratorError, LoadOrder, find_loadgen
+from webdyno.host import Bench, open_bench
+from webdyno.host.cpus import allowed_cpus, physical_cores, whole_split
+from webdyno.host.workspace import Workspace
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points

@@ -12,11 +12,11 @@ from typing import Any
 
 import tomli_w
 
-from webdyno.bench.workspace import Workspace
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.value import LONGEST_SHOWN
+from webdyno.host.workspace import Workspace
 from webdyno.model.headers import header
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.bench.orphans import no_orphans
-from webdyno.bench.users import hand_over
+from webdyno.host.orphans import no_orphans
+from webdyno.host.users import hand_over
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.own.moved import Wanted
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from webdyno.bench.users import caller, server_user
+from webdyno.host.users import caller, server_user
 from webdyno.model.headers import host_name_of
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.origin import ORIGINS, Origins

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from webdyno.bench.users import caller, home_of, name_of
 from webdyno.definitions.toml_file import KeyPath
+from webdyno.host.users import caller, home_of, name_of
 from webdyno.model.base import Model
 from webdyno.model.files import RoleName
 from webdyno.model.knob import Knob

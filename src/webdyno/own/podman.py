@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from webdyno.bench import Bench
-from webdyno.bench.control_group import forget_groups
-from webdyno.bench.cpus import allowed_cpus
+from webdyno.host import Bench
+from webdyno.host.control_group import forget_groups
+from webdyno.host.cpus import allowed_cpus
 from webdyno.model.format import duration, indented, last_lines
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need

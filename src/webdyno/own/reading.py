@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from webdyno.bench.users import ServerUser, name_of
+from webdyno.host.users import ServerUser, name_of
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 

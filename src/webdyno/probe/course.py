@@ -7,7 +7,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Self
 
-from webdyno.bench import Bench
+from webdyno.host import Bench
 from webdyno.model.long_look import ServerSample
 from webdyno.probe.client import ClientReading
 from webdyno.probe.cpu import server_cpu

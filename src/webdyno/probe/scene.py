@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
-from webdyno.bench import Bench
+from webdyno.host import Bench
 from webdyno.model.base import Model
 from webdyno.stack import RunningStack
 

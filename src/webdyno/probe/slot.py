@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from webdyno.bench import Bench
+from webdyno.host import Bench
 from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
 from webdyno.probe import client, host, network, processes, status, stopped

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.bench import Bench
-from webdyno.bench.cpus import allowed_cpus
-from webdyno.bench.users import ServerUser, home_of
-from webdyno.bench.workspace import home_folder, open_folder, open_lock
+from webdyno.host import Bench
+from webdyno.host.cpus import allowed_cpus
+from webdyno.host.users import ServerUser, home_of
+from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.model.format import duration, last_lines
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.secret import hide, secret_values, with_secrets

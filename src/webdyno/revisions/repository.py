@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from webdyno.bench.users import ServerUser, caller
 from webdyno.definitions.near import nearest
+from webdyno.host.users import ServerUser, caller
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.revisions.users_commands import must, run_as
 

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from webdyno.bench.users import ServerUser, home_of
+from webdyno.host.users import ServerUser, home_of
 from webdyno.model.mistake import Trouble
 
 WITHIN_S = 600.0

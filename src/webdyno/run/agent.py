@@ -9,8 +9,8 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.bench import Bench
 from webdyno.generator import Generator, LoadOrder
+from webdyno.host import Bench
 from webdyno.model.records import Answer
 from webdyno.probe import ClientWatch, Course, Profiler, SlotProbe, SystemCalls, server_cpu
 from webdyno.probe.scene import Sampler

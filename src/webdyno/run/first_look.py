@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from webdyno.bench.users import caller
 from webdyno.definitions import Catalogue
+from webdyno.host.users import caller
 from webdyno.judge.validity import certificate as fairness
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points

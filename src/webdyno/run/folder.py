@@ -18,8 +18,8 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from webdyno.bench.workspace import locks_held, open_lock
 from webdyno.definitions.refusal import first_fault
+from webdyno.host.workspace import locks_held, open_lock
 from webdyno.model.files import MIB, read_given
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, Record

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
-from webdyno.bench import Bench, open_bench
-from webdyno.bench.control_group import forget_groups
-from webdyno.bench.cpu_limit import CpuLimit
 from webdyno.definitions import Catalogue
 from webdyno.generator import find_loadgen, program
+from webdyno.host import Bench, open_bench
+from webdyno.host.control_group import forget_groups
+from webdyno.host.cpu_limit import CpuLimit
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import PointPlan, plan_points

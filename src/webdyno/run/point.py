@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Protocol
 
-from webdyno.bench.users import caller
+from webdyno.host.users import caller
 from webdyno.judge import Stop, decide
 from webdyno.judge.league import is_look
 from webdyno.judge.measured import Measured

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from webdyno.bench.users import ServerUser, home_of
+from webdyno.host.users import ServerUser, home_of
 from webdyno.model.experiment import State
 from webdyno.model.mistake import Trouble
 

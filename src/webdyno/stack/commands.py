@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from webdyno.bench import Bench
-from webdyno.bench.workspace import Workspace
+from webdyno.host import Bench
+from webdyno.host.workspace import Workspace
 from webdyno.model.format import last_lines
 
 PLAIN_ENVIRONMENT = {

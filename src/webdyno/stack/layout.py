@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from webdyno.bench import Bench
-from webdyno.bench.copies import copy_own
-from webdyno.bench.netns_network import CLIENT
-from webdyno.bench.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
-from webdyno.bench.workspace import Workspace
+from webdyno.host import Bench
+from webdyno.host.copies import copy_own
+from webdyno.host.netns_network import CLIENT
+from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
+from webdyno.host.workspace import Workspace
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.secret import with_secrets
 from webdyno.model.service import Service

@@ -34,7 +34,7 @@ from jinja2 import (
 from jinja2.bccache import Bucket
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from webdyno.bench.users import ServerUser
+from webdyno.host.users import ServerUser
 from webdyno.model.files import checked_files
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service, Version

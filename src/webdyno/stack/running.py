@@ -9,14 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from webdyno.bench import Bench, ServerProcess
-from webdyno.bench.control_group import ControlGroup, forget_groups, trees
-from webdyno.bench.copies import copy_own
-from webdyno.bench.cpu_limit import CpuLimit
-from webdyno.bench.found import FoundProcess
-from webdyno.bench.memory import MemoryLimit, MemoryReading
-from webdyno.bench.users import ServerUser, hand_over, make_private
-from webdyno.bench.workspace import Workspace, home_folder, open_folder
+from webdyno.host import Bench, ServerProcess
+from webdyno.host.control_group import ControlGroup, forget_groups, trees
+from webdyno.host.copies import copy_own
+from webdyno.host.cpu_limit import CpuLimit
+from webdyno.host.found import FoundProcess
+from webdyno.host.memory import MemoryLimit, MemoryReading
+from webdyno.host.users import ServerUser, hand_over, make_private
+from webdyno.host.workspace import Workspace, home_folder, open_folder
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import regex
 
-from webdyno.bench import Bench, ServerProcess
-from webdyno.bench.found import FoundProcess
-from webdyno.bench.listening import addresses, holders
-from webdyno.bench.users import name_of
-from webdyno.bench.workspace import Workspace
+from webdyno.host import Bench, ServerProcess
+from webdyno.host.found import FoundProcess
+from webdyno.host.listening import addresses, holders
+from webdyno.host.users import name_of
+from webdyno.host.workspace import Workspace
 from webdyno.model.format import indented
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version

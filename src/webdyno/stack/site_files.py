@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from webdyno.bench import Bench
-from webdyno.bench.copies import copy_readable, take_back
-from webdyno.bench.removal import remove_tree
-from webdyno.bench.users import OPEN, hand_over, make_private
-from webdyno.bench.workspace import Workspace, home_folder, open_folder, open_lock
+from webdyno.host import Bench
+from webdyno.host.copies import copy_readable, take_back
+from webdyno.host.removal import remove_tree
+from webdyno.host.users import OPEN, hand_over, make_private
+from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.files import checked_files, digest_of, everything_below
 from webdyno.model.mistake import Trouble
 from webdyno.model.site import MadeFile, Site

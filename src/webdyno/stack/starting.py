@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from webdyno.bench import Bench
+from webdyno.host import Bench
 from webdyno.model.format import indented
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from webdyno.bench import Bench, ServerProcess, warden
-from webdyno.bench.workspace import Workspace
+from webdyno.host import Bench, ServerProcess, warden
+from webdyno.host.workspace import Workspace
 from webdyno.model.mistake import Trouble
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
@@ -159,7 +159,7 @@ def test_a_program_that_is_not_there(workspace: Workspace, tmp_path: Path) -> No
 DRIVER = f"""
 import sys, time
 from pathlib import Path
-from webdyno.bench import Bench
+from webdyno.host import Bench
 bench = Bench()
 workspace = bench.workspace()
 process = bench.spawn(
@@ -211,7 +211,7 @@ def test_the_kernel_stops_the_server_when_the_warden_is_killed_too(tmp_path: Pat
 
 def test_the_next_workspace_sweeps_away_what_was_left() -> None:
     script = (
-        "import os, signal; from webdyno.bench import Bench; w = Bench().workspace();"
+        "import os, signal; from webdyno.host import Bench; w = Bench().workspace();"
         "print(w.path, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
@@ -228,6 +228,6 @@ def test_the_next_workspace_sweeps_away_what_was_left() -> None:
 def test_a_warden_that_does_not_answer_is_a_trouble(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webdyno.bench.warden.__file__", "/no/such/warden.py")
+    monkeypatch.setattr("webdyno.host.warden.__file__", "/no/such/warden.py")
     with pytest.raises(Trouble, match="could not be started"):
         spawn(workspace, tmp_path, "sleep", "600")

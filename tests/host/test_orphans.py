@@ -5,7 +5,7 @@ import subprocess
 
 import psutil
 
-from webdyno.bench.orphans import no_orphans
+from webdyno.host.orphans import no_orphans
 
 LEAVES = "setsid sleep 600 >/dev/null 2>&1 & echo $!"
 

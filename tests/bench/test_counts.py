@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_scripts import outputs
+from bench import outputs
 from rig import counts
 from rig.clients import CLIENTS
 from rig.counts import Counts

@@ -1,6 +1,6 @@
 """Runs one server and sees to it that nothing of it outlives webdyno.
 
-Started by `webdyno.bench` as `python -I -S warden.py` in a session of its own; needs nothing but
+Started by `webdyno.host` as `python -I -S warden.py` in a session of its own; needs nothing but
 the standard library. Its standard input brings the order and is then a lifeline, whose other
 end webdyno holds: when that closes, however webdyno ended, the server is asked to stop, then it and
 all its descendants are killed. Orphans of the server become children of the warden (it is their

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from webdyno.bench.cpus import allowed_cpus
+from webdyno.host.cpus import allowed_cpus
 from webdyno.model.machine import CpuSplit, Machine
 
 SYSCTLS = (

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from webdyno.bench.cpus import split_cpus
-from webdyno.bench.machine import describe_machine
-from webdyno.bench.netns import NetnsBench
-from webdyno.bench.process import ServerProcess
-from webdyno.bench.this_machine import Bench
-from webdyno.bench.workspace import others_running, sweep
+from webdyno.host.cpus import split_cpus
+from webdyno.host.machine import describe_machine
+from webdyno.host.netns import NetnsBench
+from webdyno.host.process import ServerProcess
+from webdyno.host.this_machine import Bench
+from webdyno.host.workspace import others_running, sweep
 from webdyno.model.bench import BenchSettings
 
 __all__ = [

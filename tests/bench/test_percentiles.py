@@ -8,7 +8,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_scripts import outputs
+from bench import outputs
 from rig import percentiles
 from rig.process import BenchError
 from rig.truth import PERCENTILES

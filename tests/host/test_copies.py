@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.bench.copies import copy_readable, take_back, unpack
-from webdyno.bench.users import hand_over, make_private, server_user
+from webdyno.host.copies import copy_readable, take_back, unpack
+from webdyno.host.users import hand_over, make_private, server_user
 from webdyno.model.mistake import Trouble
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.bench import Bench
-from webdyno.bench.control_group import forget_groups
-from webdyno.bench.memory import MemoryLimit, MemoryReading
+from webdyno.host import Bench
+from webdyno.host.control_group import forget_groups
+from webdyno.host.memory import MemoryLimit, MemoryReading
 from webdyno.model.mistake import Trouble
 
 MIB = 2**20
@@ -51,8 +51,8 @@ def test_who_takes_too_much_is_killed_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_limit_that_nothing_can_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webdyno.bench.memory.mounts", list)
-    monkeypatch.setattr("webdyno.bench.memory.mount_point", lambda: None)
+    monkeypatch.setattr("webdyno.host.memory.mounts", list)
+    monkeypatch.setattr("webdyno.host.memory.mount_point", lambda: None)
     with pytest.raises(Trouble, match="a memory limit was asked for and can't be kept here"):
         MemoryLimit.impose("test", None, 32 * MIB)
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from webdyno.bench.control_group import ControlGroup, mount_point, mounts
+from webdyno.host.control_group import ControlGroup, mount_point, mounts
 from webdyno.model.mistake import Trouble
 from webdyno.model.readings import MemoryLimitUse
 

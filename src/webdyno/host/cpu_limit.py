@@ -7,7 +7,7 @@ from math import ceil
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from webdyno.bench.control_group import ControlGroup, mount_point, mounts
+from webdyno.host.control_group import ControlGroup, mount_point, mounts
 from webdyno.model.mistake import Trouble
 
 PERIOD_US = 5_000

@@ -8,14 +8,14 @@ from socket import socket
 from types import TracebackType
 from typing import Literal, Self
 
-from webdyno.bench.control_group import ControlGroup
-from webdyno.bench.cpu_limit import CpuLimit
-from webdyno.bench.cpus import allowed_cpus, physical_cores, split_cpus
-from webdyno.bench.machine import describe_machine
-from webdyno.bench.memory import MemoryLimit
-from webdyno.bench.process import ServerProcess
-from webdyno.bench.users import ServerUser, server_user
-from webdyno.bench.workspace import Workspace
+from webdyno.host.control_group import ControlGroup
+from webdyno.host.cpu_limit import CpuLimit
+from webdyno.host.cpus import allowed_cpus, physical_cores, split_cpus
+from webdyno.host.machine import describe_machine
+from webdyno.host.memory import MemoryLimit
+from webdyno.host.process import ServerProcess
+from webdyno.host.users import ServerUser, server_user
+from webdyno.host.workspace import Workspace
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.mistake import Mistake
 

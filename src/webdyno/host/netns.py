@@ -6,9 +6,9 @@ from socket import socket
 from types import TracebackType
 from typing import Self
 
-from webdyno.bench.netns_network import PROGRAM_FOLDERS, SERVERS, Sides, lay_cable
-from webdyno.bench.this_machine import Bench
-from webdyno.bench.users import ServerUser
+from webdyno.host.netns_network import PROGRAM_FOLDERS, SERVERS, Sides, lay_cable
+from webdyno.host.this_machine import Bench
+from webdyno.host.users import ServerUser
 from webdyno.model.bench import BenchSettings
 from webdyno.model.machine import Machine
 from webdyno.model.mistake import Trouble

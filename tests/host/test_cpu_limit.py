@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.bench import Bench
-from webdyno.bench.control_group import forget_groups
-from webdyno.bench.cpu_limit import CpuLimit
+from webdyno.host import Bench
+from webdyno.host.control_group import forget_groups
+from webdyno.host.cpu_limit import CpuLimit
 from webdyno.model.mistake import Mistake
 
 BUSY = "while :; do :; done"

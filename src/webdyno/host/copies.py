@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from webdyno.bench.users import ServerUser
+from webdyno.host.users import ServerUser
 from webdyno.model.mistake import Trouble
 
 SOMETHING_LEFT_OUT = 1

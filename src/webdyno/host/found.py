@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psutil
 
-from webdyno.bench.listening import who_listens
+from webdyno.host.listening import who_listens
 
 
 class FoundProcess:

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from webdyno.bench import netns_agent
-from webdyno.bench.users import ServerUser
+from webdyno.host import netns_agent
+from webdyno.host.users import ServerUser
 from webdyno.model.bench import BenchSettings
 from webdyno.model.mistake import Trouble
 

@@ -15,10 +15,10 @@ from typing import Literal
 
 import psutil
 
-from webdyno.bench import warden
-from webdyno.bench.listening import holders
-from webdyno.bench.users import ServerUser, open_log
-from webdyno.bench.workspace import Workspace
+from webdyno.host import warden
+from webdyno.host.listening import holders
+from webdyno.host.users import ServerUser, open_log
+from webdyno.host.workspace import Workspace
 from webdyno.model.mistake import Trouble
 
 WARDEN_START_WITHIN_S = 10.0

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from webdyno.bench.control_group import ControlGroup, forget_groups
-from webdyno.bench.removal import remove_tree
-from webdyno.bench.users import OPEN, server_user
+from webdyno.host.control_group import ControlGroup, forget_groups
+from webdyno.host.removal import remove_tree
+from webdyno.host.users import OPEN, server_user
 from webdyno.model.mistake import Trouble
 
 LOCK = "lock"

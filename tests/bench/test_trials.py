@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from bench_scripts import outputs
+from bench import outputs
 from rig.delay_server import Punctuality
 from rig.percentiles import Percentiles
 from rig.process import Finished

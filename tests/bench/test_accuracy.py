@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bench_scripts.test_peers import run
+from bench.test_peers import run
 from rig import truth
 from rig.delay_server import serve_while
 from rig.programs import build

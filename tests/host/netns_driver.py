@@ -8,8 +8,8 @@ import time
 
 import psutil
 
-from webdyno.bench import NetnsBench
 from webdyno.generator import find_loadgen
+from webdyno.host import NetnsBench
 from webdyno.model.bench import BenchSettings
 
 if __name__ == "__main__":

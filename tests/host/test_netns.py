@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
-from webdyno.bench import NetnsBench
-from webdyno.bench.netns_network import Sides, shaping
 from webdyno.generator import find_loadgen
+from webdyno.host import NetnsBench
+from webdyno.host.netns_network import Sides, shaping
 from webdyno.model.bench import BenchSettings
 from webdyno.model.mistake import Trouble
 
@@ -202,6 +202,6 @@ def test_what_isnt_allowed_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         "for word in sys.argv[1:]:\n"
         '    socket.socket(fileno=int(word)).send(b\'{"error": "Operation not permitted"}\')\n'
     )
-    monkeypatch.setattr("webdyno.bench.netns_agent.__file__", str(stand_in))
+    monkeypatch.setattr("webdyno.host.netns_agent.__file__", str(stand_in))
     with pytest.raises(Trouble, match=r"Operation not permitted.*--bench this-machine"):
         Sides([0])
