@@ -6,8 +6,8 @@ import pytest
 
 from webdyno.cli import measure
 from webdyno.cli.duel import AskedFlags, arranged
-from webdyno.cli.experiment_flags import ExperimentFlags, TrafficFlags
-from webdyno.cli.flags import RunFlags
+from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
+from webdyno.cli.flags import NewRunFlags, RunFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import Site
@@ -43,10 +43,10 @@ def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPat
 
 def test_the_question_of_a_duel_names_what_asks() -> None:
     traffic = TrafficFlags(curl=["curl http://127.0.0.1/hello.txt"])
-    asked = AskedFlags(flags=ExperimentFlags(traffic=traffic))
-    _, experiment, _ = arranged(["nginx", "apache-event"], asked, RunFlags())
+    asked = AskedFlags(flags=ExperimentFlags(setup=SetupFlags(traffic=traffic)))
+    _, experiment, _ = arranged(["nginx", "apache-event"], asked, NewRunFlags())
     assert (
         experiment.question == "How does apache-event compare with nginx at what --curl asks for?"
     )
-    _, experiment, _ = arranged(["nginx", "apache-event"], AskedFlags(), RunFlags())
+    _, experiment, _ = arranged(["nginx", "apache-event"], AskedFlags(), NewRunFlags())
     assert experiment.question.endswith("at /hello.txt of static?")

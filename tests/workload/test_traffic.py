@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.cli import app
-from webdyno.cli.experiment_flags import ExperimentFlags, TrafficFlags
+from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
@@ -25,7 +25,7 @@ BARE = {
 
 
 def experiment_with(file: Path, *set_: str) -> Experiment:
-    flags = ExperimentFlags(traffic=TrafficFlags(requests=file), set_=set_)
+    flags = ExperimentFlags(setup=SetupFlags(traffic=TrafficFlags(requests=file), set_=set_))
     return read_experiment(CommandLine(BARE, {}), flags.overrides(), Catalogue.load())
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.cli import app
-from webdyno.cli.experiment_flags import ExperimentFlags, TrafficFlags
+from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.site import MadeFile, Site
@@ -63,7 +63,7 @@ def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
         "site": "twin",
         "arms": {"a": {"stack": "nginx"}, "b": {"stack": "apache-event"}},
     }
-    flags = ExperimentFlags(traffic=TrafficFlags(requests=tmp_path / "t.toml"))
+    flags = ExperimentFlags(setup=SetupFlags(traffic=TrafficFlags(requests=tmp_path / "t.toml")))
     experiment = read_experiment(CommandLine(data, {}), flags.overrides(), catalogue)
     for request in experiment.requests:
         assert catalogue.site("twin").page(request.path).body_bytes is not None

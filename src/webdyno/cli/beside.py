@@ -1,6 +1,5 @@
 """What is measured beside a capacity once it is known, where that was asked for."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from webdyno.run.folder import HEAD_FILE, RunFolder
 
 def sweeps_afterwards(how: RunFlags) -> Afterwards:
     """Give what measures the sweeps beside a search, in its folder, or goes on with them."""
-    return partial(_sweep, how=replace(how, fail_on=()))
+    return partial(_sweep, how=how)
 
 
 def _sweep(run: Path, how: RunFlags) -> Exit:

@@ -10,14 +10,15 @@ from rich.table import Table
 
 from webdyno.cli.console import plain_console
 from webdyno.cli.experiment_flags import THIS_BENCH, BenchFlags
-from webdyno.cli.flags import Budget
-from webdyno.cli.quantities import parse_connections, parse_duration_s, parse_size
+from webdyno.cli.flags import USUAL_TIME, BudgetFlag, Json
+from webdyno.cli.quantities import parse_connections, parse_size
 from webdyno.model.calibration import Calibration
 
 BODIES = ("100B", "10KB", "100KB", "1MB")
 CONNECTIONS = ("64",)
 SMALLEST = 100
 """Bytes of the answers that new connections are measured with."""
+USUAL_BUDGET_S = 60.0
 
 
 def calibrate(
@@ -28,9 +29,9 @@ def calibrate(
     connections: Annotated[
         Sequence[str], Parameter(help="Connections; may be given again.")
     ] = CONNECTIONS,
-    budget: Budget = None,
+    budget: BudgetFlag = USUAL_TIME,
     bench: BenchFlags = THIS_BENCH,
-    json: Annotated[bool, Parameter(help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Measure what this client can do at most against a server that does nothing, and the noise.
 
@@ -48,7 +49,7 @@ def calibrate(
     from webdyno.calibrate import save_calibration
     from webdyno.calibrate.measuring import measure_calibration
 
-    budget_s = parse_duration_s(budget or "60s", "--budget")
+    budget_s = budget.seconds or USUAL_BUDGET_S
     bodies = [parse_size(text, "--body") for text in body]
     counts = [parse_connections(text, "--connections") for text in connections]
     console = plain_console(stderr=True)

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from webdyno.cli.beside import sweeps_afterwards
 from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arranged
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags
+from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out
 from webdyno.cli.measure import measure
 from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import CommandLine, settings
@@ -43,7 +43,7 @@ def capacity(
     ] = None,
     asked: AskedFlags = NOTHING_SAID,
     out: Out = None,
-    run: RunFlags = PLAIN_RUN,
+    run: NewRunFlags = PLAIN_NEW_RUN,
 ) -> Exit:
     """Find the highest load that one or two stacks carry while objectives hold.
 
@@ -67,7 +67,7 @@ def capacity(
     A rate is tried over --set load.connections=N connections at most (64). Requests that wait for
     one are late from when they were due.
     """
-    refuse_loop(asked.flags.set_)
+    refuse_loop(asked.flags.setup.set_)
     search: dict[str, object] = {"slo": list(slo)}
     flags: dict[KeyPath, str] = {
         ("capacity",): "--slo",
@@ -82,7 +82,15 @@ def capacity(
     name, experiment, catalogue = arranged(
         [baseline, stack] if baseline else [stack], asked, run, more
     )
-    return measure(name, experiment, catalogue, out, run, afterwards=sweeps_afterwards(run))
+    return measure(
+        name,
+        experiment,
+        catalogue,
+        out,
+        run.how,
+        fail_on=run.fail_on,
+        afterwards=sweeps_afterwards(run.how),
+    )
 
 
 def refuse_loop(given: Sequence[str]) -> None:

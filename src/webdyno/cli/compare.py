@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
+from webdyno.cli.flags import Json
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
 
@@ -27,7 +28,7 @@ def compare(
         Path, Parameter(help="The folder of the later run: is it faster than the earlier one?")
     ],
     *,
-    json: Annotated[bool, Parameter(help="Print everything as JSON.")] = False,
+    json: Json = False,
 ) -> Exit:
     """Say what changed between two runs of the same experiment; nothing is measured.
 

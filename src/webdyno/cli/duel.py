@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
-from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
+from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out, Why
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, checked_with_own, flag_of
 from webdyno.cli.why import why_afterwards
@@ -55,7 +55,7 @@ def duel(
     asked: AskedFlags = NOTHING_SAID,
     why: Why = False,
     out: Out = None,
-    run: RunFlags = PLAIN_RUN,
+    run: NewRunFlags = PLAIN_NEW_RUN,
 ) -> Exit:
     """Compare two stacks: both serve the same site under the same load, and take turns.
 
@@ -84,8 +84,10 @@ def duel(
         webdyno duel url:http://127.0.0.1:9000 url:http://127.0.0.1:9001
     """
     name, experiment, catalogue = arranged([baseline, stack], asked, run)
-    afterwards = why_afterwards(experiment, run) if why else None
-    return measure(name, experiment, catalogue, out, run, afterwards=afterwards)
+    afterwards = why_afterwards(experiment, run.how) if why else None
+    return measure(
+        name, experiment, catalogue, out, run.how, fail_on=run.fail_on, afterwards=afterwards
+    )
 
 
 NOTHING_MORE = CommandLine({}, {})
@@ -94,7 +96,7 @@ NOTHING_MORE = CommandLine({}, {})
 def arranged(
     systems: Sequence[str],
     asked: AskedFlags,
-    run: RunFlags,
+    run: NewRunFlags,
     more: CommandLine = NOTHING_MORE,
     names: Sequence[str] = (),
 ) -> tuple[str, Experiment, Catalogue]:
@@ -107,7 +109,7 @@ def arranged(
 
     site, path, own, flags = asked.site, asked.path, asked.own, asked.flags
     catalogue = Catalogue.load(run.catalog)
-    if path is not None and flags.traffic.given:
+    if path is not None and flags.setup.traffic.given:
         raise Mistake(
             f"--path {path}: --curl, --har and --requests say what is asked for; leave it out"
         )
@@ -120,14 +122,14 @@ def arranged(
         )
     served = catalogue.site(site) if site else common_site(catalogue, *systems)
     spoken = _experiment(
-        served, arms, path, names or arm_names(systems), own.load, flags.traffic.words
+        served, arms, path, names or arm_names(systems), own.load, flags.setup.traffic.words
     )
     spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
     of_revisions = any(map(is_revision, systems))
     project = Project.around((own.dir or Path.cwd()).absolute()) if of_revisions else None
     source = SpokenOfProject(spoken, project) if project else spoken
     draft = Draft.of(source, flags.overrides())
-    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=run.yes)
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=run.how.yes)
     return _run_name(systems, served), experiment, catalogue
 
 

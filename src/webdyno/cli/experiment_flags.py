@@ -8,7 +8,14 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from webdyno.cli.console import tell
-from webdyno.cli.flags import Budget, Ignore, SameBodies, Settings, compared_bodies
+from webdyno.cli.flags import (
+    USUAL_TIME,
+    BudgetFlag,
+    Ignore,
+    SameBodies,
+    Settings,
+    compared_bodies,
+)
 from webdyno.definitions import Override, factors, settings
 from webdyno.definitions.refusal import build
 from webdyno.definitions.traffic import (
@@ -156,10 +163,41 @@ NO_TRAFFIC = TrafficFlags()
 
 @Parameter(name="*")
 @dataclass(frozen=True)
+class SetupFlags:
+    """Where something is measured, what is asked for, how answers are compared, what is set."""
+
+    bench: BenchFlags = THIS_BENCH
+    traffic: TrafficFlags = NO_TRAFFIC
+    set_: Settings = ()
+    ignore: Ignore = ()
+    same_bodies: SameBodies = False
+
+    def overrides(self, more: Sequence[Override] = ()) -> list[Override]:
+        """Give the flags as settings of the experiment; raise Mistake where one is none.
+
+        What a flag sets by itself, as those do that are given as `more`, counts before what a file
+        of traffic says.
+        """
+        own = [*settings(self.set_), *more]
+        set_here = {override.sets for override in own}
+        traffic = self.traffic.overrides()
+        return [
+            *self.bench.overrides(),
+            *(it for it in traffic if it.key[0] != "load" or it.sets not in set_here),
+            *compared_bodies(self.ignore, same=self.same_bodies),
+            *own,
+        ]
+
+
+AS_SET_UP = SetupFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
 class ExperimentFlags:
     """What of an experiment can be said on the command line."""
 
-    budget: Budget = None
+    budget: BudgetFlag = USUAL_TIME
     precision: Annotated[
         str | None,
         Parameter(help="Stop when the ratio is known this well, such as 2% (or 0.02) either way."),
@@ -186,11 +224,7 @@ class ExperimentFlags:
             + "."
         ),
     ] = None
-    bench: BenchFlags = THIS_BENCH
-    traffic: TrafficFlags = NO_TRAFFIC
-    set_: Settings = ()
-    ignore: Ignore = ()
-    same_bodies: SameBodies = False
+    setup: SetupFlags = AS_SET_UP
     vary: Annotated[
         Sequence[str],
         Parameter(
@@ -200,26 +234,16 @@ class ExperimentFlags:
     ] = ()
 
     def overrides(self) -> list[Override]:
-        """Give the flags as settings of the experiment; raise Mistake where one is none.
-
-        What a flag sets by itself counts before what a file of traffic says.
-        """
-        own = [*settings(self.set_), *factors(self.vary)]
-        set_here = {override.sets for override in own}
-        traffic = self.traffic.overrides()
+        """Give the flags as settings of the experiment; raise Mistake where one is none."""
         return [
+            *self.budget.overrides(),
             *self._measuring(),
-            *self.bench.overrides(),
-            *(it for it in traffic if it.key[0] != "load" or it.sets not in set_here),
-            *compared_bodies(self.ignore, same=self.same_bodies),
-            *own,
+            *self.setup.overrides(factors(self.vary)),
         ]
 
     def _measuring(self) -> Iterator[Override]:
         if self.generator is not None:
             yield Override(("generator",), self.generator, f"--generator {self.generator}")
-        if self.budget is not None:
-            yield Override(("measure", "budget_s"), self.budget, f"--budget {self.budget}")
         if self.precision is not None:
             given = f"--precision {self.precision}"
             yield Override(("measure", "precision"), self.precision, given)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Override
 from webdyno.model.mistake import Mistake
 
@@ -25,9 +26,6 @@ Yes = Annotated[
 ]
 KnobSettings = Annotated[
     Sequence[str], Parameter(name="--set", help="KNOB=VALUE: turn a knob; may be given again.")
-]
-Budget = Annotated[
-    str | None, Parameter(name="--budget", help="Time for measuring, such as 90s or 5m.")
 ]
 Out = Annotated[
     Path | None,
@@ -61,6 +59,7 @@ Report = Annotated[
         help="Draw the report; without, `webdyno report` draws it later.",
     ),
 ]
+Json = Annotated[bool, Parameter(name="--json", help="Print everything as JSON.")]
 Why = Annotated[
     bool,
     Parameter(name="--why", help="Afterwards find what limits each side, as `webdyno why` does."),
@@ -112,15 +111,50 @@ AS_USUAL = Telling()
 
 @Parameter(name="*")
 @dataclass(frozen=True)
+class BudgetFlag:
+    """How long is measured: what it is for, and how long without it, each command says."""
+
+    given: Annotated[
+        str | None, Parameter(name="--budget", help="Time for measuring, such as 90s or 5m.")
+    ] = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long; None where it isn't given. Raise Mistake for what is no time."""
+        return None if self.given is None else parse_duration_s(self.given, "--budget")
+
+    def overrides(self) -> list[Override]:
+        """Give it as a setting of the experiment."""
+        if self.given is None:
+            return []
+        return [Override(("measure", "budget_s"), self.given, f"--budget {self.given}")]
+
+
+USUAL_TIME = BudgetFlag()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
 class RunFlags:
     """How a run goes on and ends, whatever it measures."""
 
-    catalog: CatalogDirs = ()
     yes: Yes = False
-    fail_on: FailOn = ()
     report: Report = True
     cluster: Cluster = None
     telling: Telling = AS_USUAL
 
 
 PLAIN_RUN = RunFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class NewRunFlags:
+    """Where the parts of a run that begins are, on what it fails, and how it goes on."""
+
+    catalog: CatalogDirs = ()
+    fail_on: FailOn = ()
+    how: RunFlags = PLAIN_RUN
+
+
+PLAIN_NEW_RUN = NewRunFlags()

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from webdyno.cli.compare import EXITS
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
+from webdyno.cli.flags import Json
 from webdyno.model.cluster import FLEET_FILE
 from webdyno.model.command import command
 from webdyno.model.mistake import Mistake
@@ -26,7 +27,7 @@ def fleet(
     page: Annotated[
         Path | None, Parameter(help="Write a page with all machines, such as fleet.html.")
     ] = None,
-    json: Annotated[bool, Parameter(help="Print everything as JSON.")] = False,
+    json: Json = False,
 ) -> Exit:
     """Say how far a verdict carries: runs of several machines, judged together.
 

@@ -11,26 +11,13 @@ from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
-from webdyno.cli.experiment_flags import NO_TRAFFIC, THIS_BENCH, BenchFlags, TrafficFlags
-from webdyno.cli.flags import (
-    AS_USUAL,
-    Budget,
-    CatalogDirs,
-    Ignore,
-    Out,
-    Report,
-    RunFlags,
-    SameBodies,
-    Settings,
-    Telling,
-    Yes,
-    compared_bodies,
-)
+from webdyno.cli.experiment_flags import AS_SET_UP, SetupFlags
+from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, CatalogDirs, Out, RunFlags
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.result import GATE_EXITS, see, show_result
 from webdyno.cli.tolerances import tolerances
-from webdyno.definitions import Catalogue, CommandLine, Draft, Override, settings
+from webdyno.definitions import Catalogue, CommandLine, Draft, Override
 from webdyno.definitions.experiment import Source
 from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
@@ -73,18 +60,12 @@ def gate(
     site: Annotated[
         str | None, Parameter(help="What stacks of the catalogue serve, if such are compared.")
     ] = None,
-    ignore: Ignore = (),
-    same_bodies: SameBodies = False,
-    budget: Budget = None,
-    set_: Settings = (),
-    traffic: TrafficFlags = NO_TRAFFIC,
-    bench: BenchFlags = THIS_BENCH,
+    budget: BudgetFlag = USUAL_TIME,
+    setup: SetupFlags = AS_SET_UP,
     ci: CiFlags = NOTHING,
     out: Out = None,
     catalog: CatalogDirs = (),
-    yes: Yes = False,
-    report: Report = True,
-    telling: Telling = AS_USUAL,
+    run: RunFlags = PLAIN_RUN,
 ) -> Exit:
     """Tell whether head is worse than base by more than is tolerated, and nothing else.
 
@@ -107,7 +88,7 @@ def gate(
     from webdyno.own import Project, SpokenOfProject
     from webdyno.report.gate import print_gate
 
-    if path and traffic.given:
+    if path and setup.traffic.given:
         raise Mistake(
             f"--path {path[0]}: --curl, --har and --requests say what is asked for; leave it out"
         )
@@ -125,25 +106,18 @@ def gate(
         return GATE_EXITS[answer.answer]
     served = site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())
-    asked = traffic.overrides()
-    endpoints = _endpoints(asked, None if path else project)
+    overrides = [*budget.overrides(), *setup.overrides()]
+    endpoints = _endpoints(overrides, None if path else project)
     spoken = _experiment(old, new, path, served, tolerated, project, endpoints)
     source: Source = SpokenOfProject(spoken, project) if project else spoken
-    overrides = [
-        *asked,
-        *_budget(budget),
-        *compared_bodies(ignore, same=same_bodies),
-        *bench.overrides(),
-        *settings(set_),
-    ]
     draft = Draft.of(_WithoutRequests(source) if path else source, overrides)
-    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=yes)
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=run.yes)
 
     def show(folder: RunFolder) -> Exit:
         from webdyno.judge.baseline import since_baseline
 
         seen = see(folder)
-        code = show_result(folder, report=report, seen=seen)
+        code = show_result(folder, report=run.report, seen=seen)
         if answer := seen.view.gate:
             beside = since_baseline(earlier, answer) if earlier else []
             for said in beside:
@@ -151,8 +125,7 @@ def gate(
             leave_behind(answer.model_copy(update={"notes": [*answer.notes, *beside]}), ci)
         return code
 
-    how = RunFlags(yes=yes, telling=telling)
-    return measure("gate", experiment, catalogue, out, how, show=show)
+    return measure("gate", experiment, catalogue, out, run, show=show)
 
 
 @dataclass(frozen=True)
@@ -219,12 +192,6 @@ class _WithoutRequests:
     def place(self, where: KeyPath) -> str:
         """Name the flag, or file and line."""
         return self.source.place(where)
-
-
-def _budget(budget: str | None) -> list[Override]:
-    if budget is None:
-        return []
-    return [Override(("measure", "budget_s"), budget, f"--budget {budget}")]
 
 
 def _experiment(

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arranged
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags
+from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out
 from webdyno.cli.measure import measure
 from webdyno.definitions import Catalogue, CommandLine
 from webdyno.model.experiment import FEWEST_IN_RACE, LEAGUE
@@ -26,7 +26,7 @@ def league(
     ],
     asked: AskedFlags = NOTHING_SAID,
     out: Out = None,
-    run: RunFlags = PLAIN_RUN,
+    run: NewRunFlags = PLAIN_NEW_RUN,
 ) -> Exit:
     """Rank stacks: each against every other, with the places that are sure.
 
@@ -58,4 +58,4 @@ def league(
         )
     more = CommandLine({"race": LEAGUE}, {("race",): "league"})
     name, experiment, catalogue = arranged(stacks, asked, run, more)
-    return measure(name, experiment, catalogue, out, run)
+    return measure(name, experiment, catalogue, out, run.how, fail_on=run.fail_on)

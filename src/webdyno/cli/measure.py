@@ -49,11 +49,12 @@ def measure(
     run: RunFlags,
     blocks: Blocks | None = None,
     *,
+    fail_on: Sequence[str] = (),
     show: Show | None = None,
     afterwards: Afterwards | None = None,
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
-    limits = _limits(run.fail_on, experiment)
+    limits = _limits(fail_on, experiment)
     _provide(experiment, catalogue, out or Path("the new run"), yes=run.yes)
     experiment = without_unlike(experiment, catalogue, yes=run.yes)
     if said := state_that_stays(experiment, catalogue):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import RunFlags
+from webdyno.cli.flags import NewRunFlags, RunFlags
 from webdyno.cli.fleet import show_fleet
 from webdyno.cli.hosts import (
     TOLD_APART,
@@ -39,22 +39,22 @@ def replicate(
     experiment: Experiment,
     catalogue: Catalogue,
     out: Path | None,
-    run: RunFlags,
+    new: NewRunFlags,
     *,
     replicates: int,
 ) -> Exit:
     """Run an experiment on several hosts at once, and say how far the verdict carries."""
     from webdyno.run.session import folder_under_runs
 
-    if run.fail_on:
+    if new.fail_on:
         raise Mistake("--fail-on asks a single run: leave it out, or --replicates")
     if replicates < 2:
         raise Mistake(f"--replicates {replicates}: two hosts or more say something of others")
     folder = out or folder_under_runs(name, datetime.now().astimezone())
-    with _fleet_on(run.cluster, folder, set(), replicates) as fleet:
+    with _fleet_on(new.how.cluster, folder, set(), replicates) as fleet:
         head = FleetHead(name=name, replicates=replicates)
         begin_folder(folder / FLEET_FILE, head, experiment, catalogue)
-        return _measure(fleet, head, replicates, run)
+        return _measure(fleet, head, replicates, new.how)
 
 
 def go_on(folder: Path, run: RunFlags) -> Exit:

@@ -7,9 +7,8 @@ from cyclopts import Parameter
 
 from webdyno.cli.beside import sweeps_afterwards
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import AS_USUAL, Cluster, Report, RunFlags, Telling, Yes
+from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, RunFlags
 from webdyno.cli.measure import measure_on
-from webdyno.cli.quantities import parse_duration_s
 from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
 from webdyno.model.mistake import Mistake
 
@@ -17,21 +16,15 @@ from webdyno.model.mistake import Mistake
 def resume(
     run: Annotated[Path, Parameter(help="The folder of a run.")],
     *,
-    budget: Annotated[
-        str | None,
-        Parameter(help="Measure for so long from now on, such as 90s, even if it had ended."),
-    ] = None,
-    cluster: Cluster = None,
-    yes: Yes = False,
-    report: Report = True,
-    telling: Telling = AS_USUAL,
+    budget: BudgetFlag = USUAL_TIME,
+    how: RunFlags = PLAIN_RUN,
 ) -> Exit:
     """Go on with a run after Ctrl-C, a crash or a full disk; finished blocks aren't repeated.
 
     Everything comes from the run's folder, its part of the catalogue included. On another machine,
     or with other versions of servers and tools, the run is refused: begin it anew there. The folder
     of several hosts (--replicates, --spread) goes on where its runs were begun, and on other hosts
-    where it must.
+    where it must. --budget counts from now on, and measures even if the run had ended.
 
     For example
 
@@ -39,8 +32,7 @@ def resume(
 
         webdyno resume runs/2026-11-21-093000-static-hello --budget 5m
     """
-    how = RunFlags(yes=yes, report=report, cluster=cluster, telling=telling)
-    if budget is not None and any((run / it).exists() for it in (FLEET_FILE, SPREAD_FILE)):
+    if budget.given is not None and any((run / it).exists() for it in (FLEET_FILE, SPREAD_FILE)):
         raise Mistake("--budget is for a single run: give the folder of a host's")
     if (run / FLEET_FILE).exists():
         from webdyno.cli.replicates import go_on
@@ -50,5 +42,4 @@ def resume(
         from webdyno.cli.spread import measure_missing
 
         return measure_missing(run, how)
-    more_s = parse_duration_s(budget, "--budget") if budget is not None else None
-    return measure_on(run, how, more_s, afterwards=sweeps_afterwards(how))
+    return measure_on(run, how, budget.seconds, afterwards=sweeps_afterwards(how))

@@ -9,7 +9,7 @@ from webdyno.cli.beside import sweeps_afterwards
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
-from webdyno.cli.flags import PLAIN_RUN, Out, RunFlags, Why
+from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out, Why
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.why import why_afterwards
@@ -46,7 +46,7 @@ def run(
         ),
     ] = False,
     out: Out = None,
-    how: RunFlags = PLAIN_RUN,
+    new: NewRunFlags = PLAIN_NEW_RUN,
 ) -> Exit:
     """Run an experiment: start its stacks, load them in turns, judge, and write a report.
 
@@ -70,10 +70,10 @@ def run(
 
         webdyno run sweep.toml --full --spread --cluster 10.0.0.1:6379
     """
-    catalogue = Catalogue.load(how.catalog)
+    catalogue = Catalogue.load(new.catalog)
     file = catalogue.experiment_file(experiment)
     draft = Draft.of(TomlFile(file), flags.overrides())
-    wanted, catalogue = checked_with_own(draft, catalogue, file.parent, yes=how.yes)
+    wanted, catalogue = checked_with_own(draft, catalogue, file.parent, yes=new.how.yes)
     if not full and not flags.vary:
         wanted = _within_budget(wanted, catalogue)
     name = Path(experiment).stem
@@ -84,13 +84,15 @@ def run(
     if spread:
         from webdyno.cli.spread import measure_spread
 
-        return measure_spread(name, wanted, catalogue, out, how)
+        return measure_spread(name, wanted, catalogue, out, new)
     if replicates is not None:
         from webdyno.cli.replicates import replicate
 
-        return replicate(name, wanted, catalogue, out, how, replicates=replicates)
-    afterwards = why_afterwards(wanted, how) if why else sweeps_afterwards(how)
-    return measure(name, wanted, catalogue, out, how, afterwards=afterwards)
+        return replicate(name, wanted, catalogue, out, new, replicates=replicates)
+    afterwards = why_afterwards(wanted, new.how) if why else sweeps_afterwards(new.how)
+    return measure(
+        name, wanted, catalogue, out, new.how, fail_on=new.fail_on, afterwards=afterwards
+    )
 
 
 def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import RunFlags
+from webdyno.cli.flags import NewRunFlags, RunFlags
 from webdyno.cli.hosts import (
     BlockNews,
     begin_folder,
@@ -38,12 +38,12 @@ def measure_spread(
     experiment: Experiment,
     catalogue: Catalogue,
     out: Path | None,
-    run: RunFlags,
+    new: NewRunFlags,
 ) -> Exit:
     """Measure each point of an experiment on one host, and show them together."""
     from webdyno.run.session import folder_under_runs
 
-    if run.fail_on:
+    if new.fail_on:
         raise Mistake("--fail-on asks a single run: leave it out, or --spread")
     if experiment.gate is not None:
         raise Mistake("a gate has one answer for all of its points: leave --spread out")
@@ -52,11 +52,11 @@ def measure_spread(
     if len(plan_points(experiment)) < 2:
         raise Mistake("--spread takes an experiment of several points: --vary KEY=LEVEL,LEVEL…")
     folder = out or folder_under_runs(name, datetime.now().astimezone())
-    with _able_hosts(run.cluster) as hosts:
+    with _able_hosts(new.how.cluster) as hosts:
         head = SpreadHead(name=name)
         begin_folder(folder / SPREAD_FILE, head, experiment, catalogue)
         points = [plan.point for plan in plan_points(experiment)]
-        return _measure(head, folder, experiment, points, hosts, run)
+        return _measure(head, folder, experiment, points, hosts, new.how)
 
 
 def measure_missing(folder: Path, run: RunFlags) -> Exit:

@@ -14,9 +14,8 @@ from rich.table import Table
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import RunFlags, Yes
+from webdyno.cli.flags import USUAL_TIME, BudgetFlag, RunFlags, Yes
 from webdyno.cli.measure import measure, measure_on
-from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Catalogue
 from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.model.command import command
@@ -34,6 +33,7 @@ if TYPE_CHECKING:  # numpy takes a while to import
 CLAIMS_FILE = "claims.md"
 CLAIMS_PAGE = "claims.html"
 
+USUAL_BUDGET_S = 90 * 60.0
 BUDGET_FOR_NEED = 3.0
 """Pilots plan for blocks that take a quarter of a budget, and remedies need room besides."""
 FIGURE_BLOCKS = 4
@@ -43,7 +43,7 @@ FIGURE_BLOCKS = 4
 def studies(
     *names: Annotated[str, Parameter(help="Studies to repeat; listed when none is named.")],
     all_: Annotated[bool, Parameter(name="--all", help="Repeat all of them.")] = False,
-    budget: Annotated[str, Parameter(help="Time for all of it, such as 90m.")] = "90m",
+    budget: BudgetFlag = USUAL_TIME,
     out: Annotated[
         Path | None,
         Parameter(help="Folder of the runs; finished ones in it are judged, others gone on with."),
@@ -55,7 +55,7 @@ def studies(
     First each experiment gets the blocks that a verdict needs, at the levels that claims name; what
     is left of the time goes to claims that are undecided by then. What became of the claims is
     printed, and written beside the runs as a page and as Markdown. The exit code is 3 when an
-    experiment failed, whatever became of the others.
+    experiment failed, whatever became of the others. --budget is for all of it (90m).
 
     For example
 
@@ -72,7 +72,7 @@ def studies(
     if unknown := [name for name in names if name not in known]:
         raise Mistake(f"there is no study named {unknown[0]!r}; there are {', '.join(known)}")
     wanted = list(known.values()) if all_ else [known[name] for name in dict.fromkeys(names)]
-    budget_s = parse_duration_s(budget, "--budget")
+    budget_s = budget.seconds or USUAL_BUDGET_S
     folder = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-studies"
     return _repeat(wanted, budget_s, folder, yes=yes)
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from importlib.util import find_spec
 from math import exp
@@ -15,7 +14,7 @@ from webdyno.cli.capacity import refuse_loop
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arm_names, arranged
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import PLAIN_RUN, RunFlags
+from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, RunFlags
 from webdyno.cli.measure import measure, measure_on
 from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import CommandLine
@@ -51,7 +50,7 @@ def tune(
     out: Annotated[
         Path | None, Parameter(help="Folder of the runs; what is in it already is gone on with.")
     ] = None,
-    run: RunFlags = PLAIN_RUN,
+    run: NewRunFlags = PLAIN_NEW_RUN,
 ) -> Exit:
     """Look for better settings of one or two stacks, then compare default and tuned afresh.
 
@@ -81,7 +80,7 @@ def tune(
             f"run .dyno/uv/bin/uv pip install --python {sys.executable} optuna"
         )
     if slo:
-        refuse_loop(asked.flags.set_)
+        refuse_loop(asked.flags.setup.set_)
     each_s = parse_duration_s(each, "--each")
     more = CommandLine({"capacity": {"slo": list(slo)}} if slo else {}, {("capacity",): "--slo"})
     systems = [stack, baseline or stack]
@@ -96,7 +95,7 @@ def tune(
     sides = [Side(each, arms[each], experiment, catalogue, folder) for each in names]
     for side in sides:
         side.check()
-    is_over = _search(sides, each_s, run)
+    is_over = _search(sides, each_s, run.how)
     found = [side.summary() for side in sides]
     has_final = (folder / FINAL / HEAD_FILE).exists()
     if not has_final:
@@ -108,12 +107,12 @@ def tune(
     if final is None:
         tell("no settings were found that are better than the default: nothing is left to compare")
         return Exit.OK
-    if asked.flags.budget is None and not slo:
+    if asked.flags.budget.given is None and not slo:
         longer = {"budget_s": FINAL_BUDGET_S, "max_blocks": FINAL_BLOCKS, "patience": 1.0}
         final = final.model_copy(update={"measure": final.measure.model_copy(update=longer)})
     if has_final:
-        return measure_on(folder / FINAL, run)
-    return measure(FINAL, final, catalogue, folder / FINAL, run)
+        return measure_on(folder / FINAL, run.how)
+    return measure(FINAL, final, catalogue, folder / FINAL, run.how, fail_on=run.fail_on)
 
 
 def _search(sides: Sequence["Side"], each_s: float, run: RunFlags) -> bool:
@@ -151,7 +150,7 @@ def _round(side: "Side", run: RunFlags) -> Exit | None:
             experiment,
             side.catalogue,
             path,
-            replace(run, fail_on=()),
+            run,
             MOST_BLOCKS,
             show=_nothing,
         )

@@ -9,9 +9,8 @@ from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import PLAIN_RUN, Budget, RunFlags
+from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, RunFlags
 from webdyno.cli.measure import measure, measure_on
-from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Catalogue
 from webdyno.model.advice import Advice
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
@@ -55,7 +54,7 @@ def why(
             "do."
         ),
     ] = False,
-    budget: Budget = None,
+    budget: BudgetFlag = USUAL_TIME,
     out: Annotated[
         Path | None,
         Parameter(
@@ -98,7 +97,8 @@ def why(
     from webdyno.run.repeat import kept_catalogue
 
     found = RunFolder.open(run)
-    head = found.head if budget is None else _within(found.head, budget)
+    budget_s = budget.seconds
+    head = found.head if budget_s is None else _within(found.head, budget_s)
     arm = [_named(head.experiment, it) for it in arm]
     catalogue, folder = kept_catalogue(run), out or run / WHY
     if try_ and not advice:
@@ -113,9 +113,9 @@ def why(
     return _limits(arm, head, catalogue, folder, how)
 
 
-def _within(head: RunHead, budget: str) -> RunHead:
+def _within(head: RunHead, budget_s: float) -> RunHead:
     """Give the head of a run whose experiment has that budget."""
-    given = {"budget_s": parse_duration_s(budget, "--budget"), "patience": 1.0}
+    given = {"budget_s": budget_s, "patience": 1.0}
     measure = head.experiment.measure.model_copy(update=given)
     return head.model_copy(
         update={"experiment": head.experiment.model_copy(update={"measure": measure})}
@@ -170,7 +170,7 @@ def _measured(
     """Measure it, or go on with what is there."""
     if (path / HEAD_FILE).exists():
         return measure_on(path, how)
-    return measure(name, asked, catalogue, path, replace(how, fail_on=()))
+    return measure(name, asked, catalogue, path, how)
 
 
 def _print(lines: Iterable[str]) -> None:
