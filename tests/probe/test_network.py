@@ -5,8 +5,7 @@ import subprocess
 
 import pytest
 
-from webdyno.probe.listeners import drops_by_listener, drops_since
-from webdyno.probe.network import NetworkReading
+from webdyno.probe.network import NetworkReading, drops_by_listener, drops_since
 from webdyno.probe.proc_files import counters, number_after
 
 SNMP = """\

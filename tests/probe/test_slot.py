@@ -17,7 +17,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host import Bench
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.probe import SlotProbe
-from webdyno.probe.interrupts import kept_apart
+from webdyno.probe.kept_apart import interrupts_kept_apart
 from webdyno.probe.scene import SAMPLE_EVERY_S, Scene
 from webdyno.probe.slot import PROBES
 from webdyno.stack import RunningStack, start_stack
@@ -121,7 +121,7 @@ def test_a_probe_is_added_in_one_place(tmp_path: Path, monkeypatch: pytest.Monke
 def test_interrupts_kept_apart_are_the_servers_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, apart: bool
 ) -> None:
-    monkeypatch.setattr("webdyno.probe.slot.kept_apart", lambda: apart)
+    monkeypatch.setattr("webdyno.probe.slot.interrupts_kept_apart", lambda: apart)
     with running(tmp_path) as up, SlotProbe("a", {"a": up}, Bench(), None) as probe:
         time.sleep(0.05)
     interrupts_s = probe.readings().host.servers.interrupts_s
@@ -135,4 +135,4 @@ def test_whether_interrupts_are_kept_apart_is_as_the_kernel_was_built() -> None:
         built = gzip.decompress(Path("/proc/config.gz").read_bytes()).decode()
     except OSError:
         pytest.skip("this kernel doesn't tell how it was built")
-    assert kept_apart() == ("CONFIG_IRQ_TIME_ACCOUNTING=y" in built)
+    assert interrupts_kept_apart() == ("CONFIG_IRQ_TIME_ACCOUNTING=y" in built)

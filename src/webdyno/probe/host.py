@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from webdyno.model.machine import CpuSplit
 from webdyno.model.readings import CpuUse, HostSample, HostUse, PressureUse
-from webdyno.probe import stolen
+from webdyno.probe.kept_apart import stolen_time_kept_apart
 from webdyno.probe.proc_files import PROC, read_quickly
 from webdyno.probe.scene import Scene
 
@@ -81,7 +81,7 @@ def probe(scene: Scene) -> Generator[None, None, HostUse]:
         context_switches=last.context_switches - first.context_switches,
         load_1m=float((PROC / "loadavg").read_text().split()[0]),
         pressure=_pressure_since(pressure),
-        steal_apart=stolen.kept_apart(),
+        steal_apart=stolen_time_kept_apart(),
         samples=host_samples(first, samples, split),
     )
 

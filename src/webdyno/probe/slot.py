@@ -12,7 +12,7 @@ from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
 from webdyno.probe import client, host, network, processes, status, stopped
 from webdyno.probe.cpu import idle_arms_cpu, server_cpu
-from webdyno.probe.interrupts import kept_apart
+from webdyno.probe.kept_apart import interrupts_kept_apart
 from webdyno.probe.scene import Part, Probe, Scene
 from webdyno.stack import RunningStack
 
@@ -39,7 +39,7 @@ class SlotProbe:
         """`stacks` are all arms that are up on the bench, `arm` names the one to be loaded."""
         others = {name: stack for name, stack in stacks.items() if name != arm}
         self._scene = Scene(stacks[arm], others, bench, client_pid)
-        self._interrupts_apart = kept_apart()
+        self._interrupts_apart = interrupts_kept_apart()
         self._running: dict[str, Generator[None, None, Part]] = {}
         self._parts: dict[str, Any] = {}
 
