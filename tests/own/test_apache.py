@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own import apache_file, apache_hosts, apache_load, apache_modules
+from webdyno.own import apache_file, apache_hosts, apache_modules
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, MODULES, PORT, Moved, Wanted
 
 HERE = f"{HOST}:{PORT}"
@@ -20,7 +20,7 @@ def _debians_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / f"mod_{module}.so").touch()
     (folder / "libphp8.2.so").touch()
     monkeypatch.setattr(apache_modules, "FOLDERS", (folder,))
-    monkeypatch.setattr(apache_load, "SYSTEM", tmp_path / "no-debian")
+    monkeypatch.setattr(apache_file, "SYSTEM", tmp_path / "no-debian")
 
 
 def whole(
@@ -283,7 +283,7 @@ def test_where_debians_apache_is_set_up_its_modules_are_loaded(
     enabled.mkdir(parents=True)
     (enabled / "mpm_worker.load").write_text("LoadModule mpm_worker_module mod_mpm_worker.so\n")
     (enabled / "mpm_worker.conf").write_text("ThreadsPerChild 3\n")
-    monkeypatch.setattr(apache_load, "SYSTEM", tmp_path / "etc")
+    monkeypatch.setattr(apache_file, "SYSTEM", tmp_path / "etc")
     moved = whole(tmp_path, f"<VirtualHost *:80>\n{PHP_FPM}\n</VirtualHost>\n")
     expected = {"mpm_worker_module", "proxy_module", "proxy_fcgi_module"}
     assert loaded(moved.text) == expected

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from webdyno.audit.commands import find_command
 from webdyno.audit.document import Item
-from webdyno.audit.mend import mended
 from webdyno.audit.prose import hints
 from webdyno.audit.tables import TableReader
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
 from webdyno.readers import AnySheet, after_all, opened_by, sheet_headed_by
+from webdyno.readers.ab import LABELS
 from webdyno.readers.facts import Facts, Tool
 from webdyno.readers.json_outputs import JsonObject, JsonReader
 from webdyno.readers.lines import Line
@@ -29,11 +29,23 @@ PATIENCE_LINES = 40
 COMMAND_WITHIN_LINES = 60
 """A command belongs to an output that begins at most so many lines below it."""
 
+_SHAPES = {
+    "text": re.compile(rf"(?!(?:{'|'.join(LABELS)}):)\S.*[^:]$"),
+    "count": re.compile(r"\d{1,18}$"),
+    "bytes": re.compile(r"\d{1,18} bytes$"),
+    "seconds": re.compile(r"\d{1,9}(?:\.\d{1,9})? seconds$"),
+    "[#/sec]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[#/sec\]"),
+    "[ms]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[ms\]"),
+    "[Kbytes/sec]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[Kbytes/sec\]"),
+    "percent": re.compile(r"\d{1,12}(?: \(longest request\))?$"),
+}
+_PERCENT = re.compile(r"\d{2,3}%$")
+
 
 def read(lines: Iterable[Line]) -> Iterator[Item]:
     """Read a text in one pass, in memory that doesn't grow with it."""
     reader = _Reader()
-    for line in mended(lines):
+    for line in _mended(lines):
         yield from reader.take(line)
     yield from reader.end()
 
@@ -199,3 +211,35 @@ class _Reader:
             if self.command:
                 yield self.command
             self.command = found
+
+
+def _mended(lines: Iterable[Line]) -> Iterator[Line]:
+    """Join a label that stands alone with the value right below it, or else right above it."""
+    label: Line | None = None
+    value: Line | None = None
+    for line in lines:
+        text = line.text
+        if not text:
+            yield line
+            continue
+        shape = _shape(text)
+        if shape:
+            if value and shape not in {"text", "percent"} and _SHAPES[shape].match(value.text):
+                yield Line(line.number, f"{text} {value.text}")
+                label, value = None, None
+            else:
+                label, value = line, None
+        elif label and _SHAPES[_shape(label.text) or "text"].match(text):
+            yield Line(label.number, f"{label.text} {text}")
+            label, value = None, None
+        else:
+            label = None
+            value = line if text[0].isdigit() and len(text) < 60 else None
+            yield line
+
+
+def _shape(text: str) -> str | None:
+    """Say what kind of value a label lacks; None for a line that is no lonely label."""
+    if text[-1] == ":":
+        return LABELS.get(text[:-1])
+    return "percent" if text[-1] == "%" and _PERCENT.match(text) else None

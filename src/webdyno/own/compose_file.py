@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.compose_merge import merged
 from webdyno.own.yaml_file import MOST_BYTES, read_yaml
 
 USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
@@ -22,6 +21,10 @@ _VARIABLE = re.compile(
     r"\$(?:\$|(?P<plain>\w+)"
     r"|\{(?P<name>\w+)(?:(?P<how>:?[-?+])(?P<other>(?:[^{}]|\$\{[^{}]*\})*))?\})"
 )
+REPLACED = {"command", "entrypoint", "test"}
+"""Lists that the later file says anew; others go on behind those of the earlier."""
+TABLES = {"environment", "labels", "args", "depends_on", "sysctls", "extra_hosts"}
+"""Keys that may be written as a list: of NAME=VALUE, or of names."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
             raise Mistake(f"{where}: to be set, in the environment or in .env: {names}")
         if "include" in part:
             raise Mistake(f"{where}: include isn't read here; {_written_out(files)}")
-        said = merged(said, part, where)
+        said = _merged(said, part, where)
     services = said.get("services")
     if not isinstance(services, dict):
         raise Mistake(f"{place}: {files[0]} has no services, so it is no Compose file")
@@ -170,3 +173,57 @@ class _Filling:
         elif not how:
             self.unset[name] = None
         return str(self.filled(other))
+
+
+def _merged(earlier: Any, later: Any, where: str, key: str = "") -> Any:  # noqa: ANN401 (YAML)
+    """Give both as one, the later before the earlier where they name the same.
+
+    As compose-spec.io has it under "Merge Compose files".
+    """
+    if later is None or earlier is None:
+        return earlier if later is None else later
+    if key in TABLES:
+        earlier, later = _table(earlier, key), _table(later, key)
+    if key == "build" and isinstance(earlier, Mapping) != isinstance(later, Mapping):
+        earlier, later = _build(earlier), _build(later)
+    if isinstance(earlier, Mapping) and isinstance(later, Mapping):
+        both = dict(earlier)
+        for name, value in later.items():
+            both[name] = _merged(both[name], value, where, str(name)) if name in both else value
+        return both
+    if isinstance(earlier, list) and isinstance(later, list) and key not in REPLACED:
+        return _one_after_the_other(earlier, later, key)
+    if isinstance(earlier, Mapping | list) != isinstance(later, Mapping | list):
+        if key in REPLACED:
+            return later
+        raise Mistake(f"{where}: {key} is of another form than in the file before it")
+    return later
+
+
+def _table(value: Any, key: str) -> Any:  # noqa: ANN401
+    if not isinstance(value, list):
+        return value
+    if key == "depends_on":
+        return {str(name): {"condition": "service_started"} for name in value}
+    pairs = (str(it).partition("=") for it in value)
+    return {name: text if equals else None for name, equals, text in pairs}
+
+
+def _build(value: Any) -> Any:  # noqa: ANN401
+    return {"context": value} if isinstance(value, str) else value
+
+
+def _one_after_the_other(earlier: list[Any], later: list[Any], key: str) -> list[Any]:
+    """Give both lists; of volumes at one place in the container the later."""
+    if key == "volumes":
+        places = {_place(it) for it in later}
+        return [*(it for it in earlier if _place(it) not in places), *later]
+    return [*earlier, *(it for it in later if it not in earlier)]
+
+
+def _place(volume: Any) -> str:  # noqa: ANN401
+    """Give where a volume is in the container."""
+    if isinstance(volume, Mapping):
+        return str(volume.get("target", ""))
+    _, colon, rest = str(volume).partition(":")
+    return rest.partition(":")[0] if colon else str(volume)

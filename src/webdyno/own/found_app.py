@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.own import found_compiled, found_go, found_languages, found_node, found_servers
+from webdyno.own import found_compiled, found_languages, found_node, found_servers
 from webdyno.own.found import MOST_PATHS, FoundApp, read_text, sources
 
 ROUTES = re.compile(
@@ -35,7 +35,7 @@ READERS: Sequence[Callable[[Path], FoundApp | None]] = (
     found_languages.procfile,
     found_languages.python,
     found_node.node,
-    found_go.go,
+    found_compiled.go,
     found_compiled.cargo,
     found_compiled.java,
     found_languages.ruby,

@@ -1,8 +1,9 @@
-"""Applications that Cargo, Maven or Gradle build."""
+"""Applications that Go, Cargo, Maven or Gradle build."""
 
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,17 @@ OF_OTHERS = re.compile(
 )
 BINDS = re.compile(r"""(?:bind|listen)\w*\(.*?["']([\w.\[\]]*:\d{2,5})["']""", re.IGNORECASE)
 JIT = "a JVM gets faster for many seconds after its start: give a budget of minutes"
+GO_LISTENS = re.compile(
+    r"ListenAndServe|\bhttp\.Serve(?:TLS)?\(|\bnet\.Listen\("
+    r"|\b(?:app|r|e|router|engine)\.(?:Listen|Run|Start)\("
+)
+GO_FLAG = re.compile(
+    r"""\bflag\.(?:String|Int|Uint)(?:Var)?\(\s*(?:&[\w.]+,\s*)?"""
+    r""""(?P<name>[\w.-]+)",\s*"?(?P<usual>[\w.:\[\]-]*)"?"""
+)
+ADDRESS = re.compile(r"[\w.\[\]:-]*:\d{1,5}")
+GO_FLAG_NAMES = ("listen", "addr", "address", "bind", "http", "http-addr", "port")
+"""Of flags that say where clients ask, the most telling first."""
 
 
 def cargo(folder: Path) -> FoundApp | None:
@@ -135,3 +147,69 @@ def fixed_address(folder: Path) -> str | None:
             if found := BINDS.search(line):
                 return f"{found[1]} in {path.relative_to(folder)}:{number}"
     return None
+
+
+def go(folder: Path) -> FoundApp | None:
+    """Find the programs of a module, and choose the one that listens."""
+    if not (folder / "go.mod").is_file():
+        return None
+    mains = [path for path in sources(folder) if _is_main(path)]
+    folders = sorted({path.parent.relative_to(folder).as_posix() for path in mains})
+    if not folders:
+        return FoundApp("go.mod", None)
+    programs = {it: _go_program(it, _go_text(folder / it)) for it in folders}
+    listening = [it for it in folders if GO_LISTENS.search(_go_text(folder / it))]
+    if len(folders) == 1:
+        return programs[folders[0]]
+    if len(listening) == 1:
+        app = programs[listening[0]]
+        doubt = f"of {len(folders)} programs ({', '.join(folders)}) only {listening[0]} listens"
+        return replace(app, doubts=(doubt, *app.doubts))
+    several = listening or folders
+    doubt = f"there are {len(several)} programs: {', '.join(several)}"
+    first = programs[several[0]]
+    return replace(
+        first,
+        doubts=(doubt, *first.doubts),
+        several="go.mod has several programs",
+        choices={it: programs[it] for it in several},
+    )
+
+
+def _go_program(folder: str, text: str) -> FoundApp:
+    package = "." if folder == "." else f"./{folder}"
+    build = f"go build -o server {package}"
+    flags = {} if '"PORT"' in text else dict(_go_flags(text))
+    asked = next((name for name in GO_FLAG_NAMES if name in flags), None)
+    if asked is None:
+        return FoundApp("go.mod", "./server", build)
+    start, doubts = ["./server", f"-{asked} {_given(flags[asked])}"], []
+    for name, usual in flags.items():
+        if name != asked and ADDRESS.fullmatch(usual):
+            start.append(f"-{name} 127.0.0.1:0")
+            doubts.append(
+                f"-{name} is another listener, on {usual} unless told: both variants run at the "
+                "same time, so it gets any free port"
+            )
+    return FoundApp("go.mod", " ".join(start), build, doubts=tuple(doubts))
+
+
+def _given(usual: str) -> str:
+    return "$PORT" if usual.isdecimal() else "127.0.0.1:$PORT"
+
+
+def _go_flags(text: str) -> Iterator[tuple[str, str]]:
+    """Give the flags that take an address or a port, with what they are unless given."""
+    for found in GO_FLAG.finditer(text):
+        name, usual = found["name"], found["usual"]
+        if ADDRESS.fullmatch(usual) or (usual.isdecimal() and "port" in name):
+            yield name, usual
+
+
+def _go_text(folder: Path) -> str:
+    return "\n".join(read_text(path) or "" for path in sorted(folder.glob("*.go")))
+
+
+def _is_main(path: Path) -> bool:
+    is_test = path.name.endswith("_test.go")
+    return path.suffix == ".go" and not is_test and "\npackage main" in f"\n{read_text(path)}"

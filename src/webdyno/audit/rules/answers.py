@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.rules.error_pages import error_page
 from webdyno.audit.rules.rule import Rule, Seen, number
 from webdyno.readers.output import Output
 
@@ -11,6 +10,25 @@ TOLERATED = 0.001
 
 SHORT = 0.5
 """Answers below this share of the document's length are cut off, or other pages."""
+
+_NGINX_REASONS = {
+    404: "Not Found",
+    403: "Forbidden",
+    400: "Bad Request",
+    500: "Internal Server Error",
+    502: "Bad Gateway",
+    503: "Service Temporarily Unavailable",
+    504: "Gateway Time-out",
+}
+_NGINX = (
+    "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n"
+    "<center><h1>{title}</h1></center>\r\n<hr><center>{server}</center>\r\n</body>\r\n</html>\r\n"
+)
+_APACHE_NOT_FOUND = (
+    '<!DOCTYPE HTML PUBLIC "-//IETF//DTD HTML 2.0//EN">\n<html><head>\n'
+    "<title>404 Not Found</title>\n</head><body>\n<h1>Not Found</h1>\n"
+    "<p>The requested URL{path} was not found on this server.</p>\n</body></html>\n"
+)
 
 
 def _non_2xx(output: Output) -> Iterator[Seen]:
@@ -21,7 +39,7 @@ def _non_2xx(output: Output) -> Iterator[Seen]:
     what = f"{number(output.non_2xx)} of {number(whole)} answers had no 2xx status"
     if codes:
         what += f" ({', '.join(codes)})"
-    if page := error_page(output):
+    if page := _page_of_that_length(output):
         what += f"; {number(output.document_bytes or 0)} bytes is the length of {page}"
     yield Seen(output.where("non_2xx", "by_status"), what, output.non_2xx > TOLERATED * whole)
 
@@ -104,7 +122,7 @@ def _failed_length(output: Output) -> Iterator[Seen]:
 
 
 def _error_page(output: Output) -> Iterator[Seen]:
-    if output.non_2xx or not (page := error_page(output)):
+    if output.non_2xx or not (page := _page_of_that_length(output)):
         return
     what = f"the document's {number(output.document_bytes or 0)} bytes are the length of {page}"
     yield Seen(output.where("document_bytes"), what, serious=False)
@@ -216,3 +234,26 @@ RULES = (
         instead="Raise `ulimit -n`; webdyno load URL --conn-rate RATE needs one process only.",
     ),
 )
+
+
+def _page_of_that_length(output: Output) -> str | None:
+    """Name the error page that is exactly as long as the document which was measured."""
+    if output.document_bytes is None or not output.server:
+        return None
+    pages = _nginx(output.server) if output.server.startswith("nginx") else _apache(output)
+    names = [name for name, length in pages if length == output.document_bytes]
+    return " or ".join(names) or None
+
+
+def _nginx(server: str) -> Iterator[tuple[str, int]]:
+    for status, reason in _NGINX_REASONS.items():
+        page = _NGINX.format(title=f"{status} {reason}", server=server)
+        yield f"nginx's {status} page", len(page)
+
+
+def _apache(output: Output) -> Iterator[tuple[str, int]]:
+    if not output.server or not output.server.startswith("Apache"):
+        return
+    # Up to 2.4.41 it names the path, without the query.
+    for path in ("", f" {(output.path or '').partition('?')[0]}"):
+        yield "Apache's 404 page for this path", len(_APACHE_NOT_FOUND.format(path=path))
