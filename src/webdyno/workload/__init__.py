@@ -13,8 +13,7 @@ from webdyno.workload.pages import cost_of_each, page_costs, pages_of
 from webdyno.workload.popularity import popularity
 from webdyno.workload.privacy import Privacy, Treatment
 from webdyno.workload.read import read_logs
-from webdyno.workload.replayed import replay_of
-from webdyno.workload.rhythm import arrivals, sessions, spread
+from webdyno.workload.rhythm import arrivals, replay_of, sessions, spread
 from webdyno.workload.source import check_is_file
 from webdyno.workload.traffic import (
     Manner,

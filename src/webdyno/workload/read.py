@@ -5,15 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from webdyno.definitions.traffic.parts import text_of
 from webdyno.model.format import number
 from webdyno.model.mistake import Mistake
-from webdyno.workload.formats import READ, Lines, Unreadable
-from webdyno.workload.har import read_har
+from webdyno.readers.har import HarEntry, body_of, har_entries, no_har, own_requests
+from webdyno.workload.formats import READ, Access, Lines, Unreadable, took
+from webdyno.workload.formats.times import moment_of
 from webdyno.workload.log import Log, Wanted
 from webdyno.workload.privacy import Privacy
 from webdyno.workload.reading import Reading
 from webdyno.workload.source import STDIN, TORN, opened
-from webdyno.workload.unread import guess
 
 LONGEST_LINE = 64 * 1024
 MOST_REQUESTS = 10_000_000
@@ -26,6 +27,55 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Progress = Callable[[str, int, int], None]
 """Takes a file's name, the lines read of it, and the requests kept of all."""
+
+_NOT_READ = (
+    (
+        rb"^(?:.{0,200} )?\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[\w+\] \d+#\d+:",
+        (
+            "it looks like nginx's error log; the requests are in access_log, most often "
+            "/var/log/nginx/access.log"
+        ),
+    ),
+    (
+        rb"^\[\w{3} \w{3} \d\d [\d:.]+ \d{4}\] \[",
+        (
+            "it looks like Apache's error log; the requests are in CustomLog, most often "
+            "/var/log/apache2/access.log"
+        ),
+    ),
+    (
+        rb' - "[A-Z]+ \S+ HTTP/[\d.]+" \d{3}',
+        (
+            "it looks like uvicorn's log without times; `docker logs --timestamps` or %(asctime)s "
+            "in its formatter adds them"
+        ),
+    ),
+    (
+        rb"^\d{4}-\d\d-\d\d[ \t]\d\d:\d\d:\d\d[ \t]\S+[ \t]",
+        (
+            "it looks like IIS, CloudFront or another W3C log without its line #Fields:; put that "
+            "line first"
+        ),
+    ),
+    (
+        rb"Connect from \S+ to \S+|\] \S+ \S+ -?\d+/-?\d+/\+?-?\d+ \d+ \S\S ",
+        "it looks like HAProxy's TCP log; `option httplog` makes it name requests",
+    ),
+    (
+        rb"^[0-9a-f]{64} \S+ \[",
+        "it looks like Amazon S3's access log, which isn't read; CloudFront's is",
+    ),
+    (
+        rb"^(?:\x1b\[\d+m)*(?:GET|POST|HEAD|PUT|DELETE|PATCH) \S+ (?:\x1b\[\d+m)*(?:\d{3}|-)",
+        "it looks like morgan's short format, which has no times; morgan('combined') has",
+    ),
+    (
+        rb'Started (?:GET|POST|HEAD|PUT|DELETE|PATCH) "',
+        "it looks like the log of Rails; the log of the server before it can be read",
+    ),
+)
+"""What a line of a log looks like that can't be read, and what makes the log readable."""
+_NOT_READ_COMPILED = [(re.compile(pattern), told) for pattern, told in _NOT_READ]
 
 
 def read_logs(
@@ -40,7 +90,7 @@ def read_logs(
             with opened(path) as file:
                 begins = file.peek(512)[:512].removeprefix(_BYTE_ORDER_MARK)
                 if _HAR.match(begins):
-                    accesses, of_it = read_har(file, name)
+                    accesses, of_it = _har_requests(file, name)
                     told += of_it
                     for access in accesses:
                         reading.take(access)
@@ -92,7 +142,7 @@ class _OneLog:
                 self._reading.take(access)
         except Unreadable as why:
             self._reading.note_bad(self.name, at, str(why))
-            if not self.hints and (hint := guess(line[:LONGEST_LINE])):
+            if not self.hints and (hint := _guess(line[:LONGEST_LINE])):
                 self.hints.append(hint)
 
     def _check(self, at: int) -> None:
@@ -136,3 +186,66 @@ def _nothing(names: str, reading: Reading, hints: Sequence[str]) -> Mistake:
         f"{names}: there is no request in it that can be used: {left_out or 'it is empty'}{first}"
         f"{_hint(hints)}"
     )
+
+
+def _har_requests(file: BinaryIO, place: str) -> tuple[Iterator[Access], list[str]]:
+    """Give a HAR file's requests, all of one client, and what was left out of it.
+
+    Raise Mistake where it is none.
+    """
+    own = own_requests(har_entries(text_of(file, place), place), place)
+    return _accesses(own.entries, place), [own.left_out] if own.left_out else []
+
+
+def _accesses(entries: list[tuple[int, HarEntry]], place: str) -> Iterator[Access]:
+    seen: set[str] = set()
+    waits_s = [_waited_s(entry) for _, entry in entries]
+    # The shortest has little but the way there and back, which all have.
+    way_s = min((wait_s for wait_s in waits_s if wait_s is not None), default=0.0)
+    for (at, entry), wait_s in zip(entries, waits_s, strict=True):
+        first = entry.connection not in seen if entry.connection else None
+        seen.add(entry.connection or "")
+        told = entry.response.body_bytes
+        body = body_of(entry, place)
+        yield Access(
+            _started_s(entry, f"log.entries.{at}.startedDateTime", place),
+            b"",
+            b"",
+            entry.request.method.upper().encode(errors="replace"),
+            entry.request.url.encode(errors="replace"),
+            entry.response.status,
+            max(told if told >= 0 else entry.response.content.size, 0),
+            first,
+            None if wait_s is None else wait_s - way_s,
+            body=body,
+            content_type=_content_type(entry) if body else "",
+        )
+
+
+def _started_s(entry: HarEntry, where: str, place: str) -> float:
+    if entry.started is None:
+        raise no_har(place, f"{where} field required")
+    try:
+        return moment_of(entry.started)
+    except (ValueError, OverflowError):
+        raise Mistake(
+            f"{place}: {where} {entry.started!r:.60} is no time such as 2026-11-22T13:55:36.123Z"
+        ) from None
+
+
+def _content_type(entry: HarEntry) -> str:
+    named = (it.value for it in entry.request.headers if it.name.lower() == "content-type")
+    return next(named, entry.request.post_data.mime_type if entry.request.post_data else "")
+
+
+def _waited_s(entry: HarEntry) -> float | None:
+    """Give how long a server took; None where the browser doesn't know, or has a cache."""
+    wait_ms = entry.timings.wait if entry.timings else None
+    if wait_ms is None or entry.response.body_bytes == 0:
+        return None
+    return took.of_number(wait_ms, 1e-3)
+
+
+def _guess(line: bytes) -> str | None:
+    """Say what a log is by a line that couldn't be read; None where that isn't known."""
+    return next((told for pattern, told in _NOT_READ_COMPILED if pattern.search(line)), None)

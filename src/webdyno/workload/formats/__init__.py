@@ -3,8 +3,7 @@
 from webdyno.workload.formats.access import Access, Unreadable
 from webdyno.workload.formats.common import read_common
 from webdyno.workload.formats.json_lines import read_json
-from webdyno.workload.formats.servers import read_haproxy, read_load_balancer, read_uvicorn
-from webdyno.workload.formats.w3c import W3c
+from webdyno.workload.formats.servers import W3c, read_haproxy, read_load_balancer, read_uvicorn
 
 __all__ = ["READ", "Access", "Lines", "Unreadable", "read_line"]
 
