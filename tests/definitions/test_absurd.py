@@ -166,7 +166,7 @@ TWO = '[arms.a]\nstack = "nginx"\n[arms.b]\nstack = "nginx"\n'
             "an experiment has 100 arms at most, and this one 101",
         ),
         ("arms = 5\n" + HEAD, "arms should be a table, not 5"),
-        ("x = '" + "y" * 5_000_000 + "'", "no file of settings"),
+        ("x = '" + "y" * 5_000_000 + "'", "larger than 4 MiB"),
     ],
 )
 def test_a_file(catalogue: Catalogue, tmp_path: Path, text: str, says: str) -> None:

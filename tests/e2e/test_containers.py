@@ -281,7 +281,7 @@ def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:
     [
         (None, "image:localhost/none-like-that", "there is no image localhost/none-like-that"),
         (None, "image:./gone", "there is no file or folder"),
-        (None, "image:gone.yaml#web", r"gone.yaml can't be read: no such file"),
+        (None, "image:gone.yaml#web", r"gone.yaml: there is no such file"),
         ("FROM scratch\nCOPY none /", "image:.", "failed with exit code.*\n(.*\n)*.*none"),
         (
             DOCKERFILE.format(port=81, more=', "die"'),

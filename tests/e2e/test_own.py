@@ -115,7 +115,7 @@ def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
         ("url:http://127.0.0.1:1/x", "ends with its port"),
         ("rev:main", "is in no Git repository"),
         ("conf:server.py", "looks like no known server's"),
-        ("conf:nothing.conf", "nothing.conf can't be read: no such file"),
+        ("conf:nothing.conf", "nothing.conf can't be read: No such file"),
     ],
 )
 def test_what_names_no_system_is_told_before_anything_starts(

@@ -30,7 +30,7 @@ def test_what_is_no_regular_file_ends_at_once(tmp_path: Path) -> None:
             ConfigFiles().text(Path(what), HERE)
     with pytest.raises(Mistake, match="is a directory"):
         ConfigFiles().text(tmp_path)
-    with pytest.raises(Mistake, match="no such file"):
+    with pytest.raises(Mistake, match="No such file"):
         ConfigFiles().text(tmp_path / "none")
 
 

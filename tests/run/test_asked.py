@@ -132,7 +132,7 @@ def test_secrets_are_hidden_wherever_a_part_of_a_large_file_ends(
         ({"path": "/", "headers": {"Accept-Encoding": "br"}}, "can't look into bodies"),
         ({"path": "/", "weight": 0}, "should be more than 0"),
         ({"path": "/", "weigth": 1}, "unknown key requests.0.weigth"),
-        ({"path": "/", "method": "PUT", "body_file": "gone"}, "there is no file gone to send"),
+        ({"path": "/", "method": "PUT", "body_file": "gone"}, "gone: there is no such file"),
     ],
 )
 def test_a_wrong_request_is_told_with_its_key(entry: dict[str, object], told: str) -> None:

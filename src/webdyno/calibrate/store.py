@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from webdyno.model.bench import BenchSettings
 from webdyno.model.calibration import Calibration
+from webdyno.model.files import write_whole, writing
 from webdyno.model.machine import Machine
-from webdyno.model.mistake import Trouble
 
 
 def calibration_file(machine: Machine, bench: BenchSettings) -> Path:
@@ -31,13 +31,9 @@ def state_folder() -> Path:
 def save_calibration(calibration: Calibration) -> Path:
     """Write a calibration for later runs on this machine; raise Trouble when that fails."""
     path = calibration_file(calibration.machine, calibration.bench)
-    unfinished = path.with_suffix(".new")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(calibration.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise Trouble(f"{path}: can't be written: {error.strerror}") from error
+    write_whole(path, calibration.model_dump_json(indent=2) + "\n")
     return path
 
 

@@ -9,7 +9,8 @@ from rich.prompt import Confirm
 from webdyno.cli.console import plain_console
 from webdyno.definitions.foreign import ForeignPart, commands_around_blocks, foreign_parts
 from webdyno.model.experiment import State
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.files import writing
+from webdyno.model.mistake import Mistake
 from webdyno.model.service import Need
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
@@ -111,9 +112,7 @@ def _agreed(file: Path) -> list[str]:
 
 
 def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
-    try:
+    with writing(agreed):
         agreed.parent.mkdir(parents=True, exist_ok=True)
         with agreed.open("a") as file:
             file.writelines(f"{part.fingerprint}\n" for part in parts)
-    except OSError as error:
-        raise Trouble(f"{agreed}: can't be written: {error.strerror}") from None

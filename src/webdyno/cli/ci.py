@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from webdyno.cli.console import tell
 from webdyno.definitions.refusal import first_fault
 from webdyno.model.baseline import Baseline
-from webdyno.model.files import MIB, read_given
+from webdyno.model.files import MIB, read_given, unreadable
 from webdyno.model.gate import GateJudgement
 from webdyno.model.mistake import Mistake
 
@@ -78,7 +78,7 @@ def read_baseline(path: Path) -> Baseline | None:
     Raise Mistake for what is no baseline.
     """
     try:
-        return Baseline.model_validate_json(read_given(path, MOST_BASELINE_BYTES, follow=True))
+        content = read_given(path, MOST_BASELINE_BYTES, follow=True)
     except FileNotFoundError:
         tell(
             f"--baseline {path}: there is no such file yet (--keep-baseline writes one), so that "
@@ -86,6 +86,8 @@ def read_baseline(path: Path) -> Baseline | None:
         )
         return None
     except OSError as error:
-        raise Mistake(f"--baseline {path}: can't be read: {error.strerror}") from None
+        raise unreadable(f"--baseline {path}", error) from None
+    try:
+        return Baseline.model_validate_json(content)
     except ValidationError as error:
         raise Mistake(f"{path}: is no baseline that webdyno kept: {first_fault(error)}") from None

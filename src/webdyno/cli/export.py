@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
-from webdyno.model.mistake import Trouble
+from webdyno.model.files import writing
 from webdyno.run.folder import RunFolder
 
 
@@ -49,9 +49,7 @@ def _write_autobench(folder: RunFolder, file: Path) -> Exit:
     from webdyno.report.autobench import autobench_sheet
 
     sheet = autobench_sheet(folder.head, folder.records())
-    try:
+    with writing(file):
         file.write_text(sheet, encoding="utf-8")
-    except OSError as error:
-        raise Trouble(f"{file}: can't be written: {error.strerror}") from error
     plain_console().print(f"rates written to {file}", soft_wrap=True)
     return Exit.OK

@@ -13,6 +13,7 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import Json
 from webdyno.model.cluster import FLEET_FILE
 from webdyno.model.command import command
+from webdyno.model.files import write_whole
 from webdyno.model.mistake import Mistake
 from webdyno.model.run import PAGE_FILE
 
@@ -63,7 +64,7 @@ def show_fleet(
     from webdyno.cluster.judging import judged_machines
     from webdyno.judge.fleet import judge_fleet
     from webdyno.report.fleet import fleet_page, print_fleet
-    from webdyno.report.page import replace_file
+    from webdyno.report.page import make_again
 
     machines = judged_machines(runs)
     found = judge_fleet(machines)
@@ -78,7 +79,7 @@ def show_fleet(
             for name, run in runs.items()
             if (run / PAGE_FILE).exists()
         }
-        replace_file(page, fleet_page(head, found, reports, again), again)
+        write_whole(page, fleet_page(head, found, reports, again), make_again(again))
         console.print(f"Page: {page}", highlight=False)
     return EXITS[found.verdict]
 

@@ -17,7 +17,7 @@ from webdyno.cli.progress import so_far_words
 from webdyno.definitions import Catalogue
 from webdyno.definitions.refusal import first_fault
 from webdyno.model.experiment import Experiment
-from webdyno.model.files import read_given
+from webdyno.model.files import cause_of, read_given, reading, write_whole
 from webdyno.model.format import count
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.run.folder import MOST_HEAD_BYTES, RunFolder
@@ -130,17 +130,17 @@ def begin_folder(file: Path, head: BaseModel, experiment: Experiment, catalogue:
         if any(folder.iterdir()):
             raise Mistake(f"{folder} is not empty: name another one with --out")
     except OSError as error:
-        raise Trouble(f"{folder}: can't be made: {error.strerror}") from error
+        raise Trouble(f"{folder}: can't be made: {cause_of(error)}") from error
     keep_for_repeating(folder, experiment, catalogue)
-    file.write_text(head.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    write_whole(file, head.model_dump_json(indent=2) + "\n")
 
 
 def read_head(kind: type[Head], file: Path) -> Head:
     """Read what `begin_folder` has written. Raises Mistake where somebody else has."""
+    with reading(file):
+        text = read_given(file, MOST_HEAD_BYTES)
     try:
-        return kind.model_validate_json(read_given(file, MOST_HEAD_BYTES))
-    except OSError as error:
-        raise Mistake(f"{file}: can't be read: {error.strerror}") from error
+        return kind.model_validate_json(text)
     except ValidationError as error:
         what = kind.__name__.removesuffix("Head").lower()
         raise Mistake(f"{file}: not the head of a {what}: {first_fault(error)}") from error

@@ -12,6 +12,7 @@ from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.result import Seen, see, show_result
 from webdyno.model.cluster import SPREAD_FILE
+from webdyno.model.files import writing
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
@@ -59,14 +60,11 @@ def report(
     seen = see(folder)
     code = show_result(folder, seen=seen)
     written: list[Path] = []
-    try:
-        if markdown or charts or json:
-            written += _write(seen, markdown, json, charts)
-        if pdf is not None:
-            _print(run / PAGE_FILE, pdf)
-            written.append(pdf)
-    except OSError as error:
-        raise Trouble(f"{error.filename}: can't be written: {error.strerror}") from error
+    if markdown or charts or json:
+        written += _write(seen, markdown, json, charts)
+    if pdf is not None:
+        _print(run / PAGE_FILE, pdf)
+        written.append(pdf)
     for file in written:
         tell(f"written: {file}")
     return code
@@ -79,10 +77,12 @@ def _write(seen: Seen, markdown: Path | None, json: Path | None, charts: Path | 
     judged, view = seen
     written = []
     if markdown is not None:
-        markdown.write_text(summary(view), encoding="utf-8")
+        with writing(markdown):
+            markdown.write_text(summary(view), encoding="utf-8")
         written.append(markdown)
     if json is not None:
-        json.write_text(judged.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        with writing(json):
+            json.write_text(judged.model_dump_json(indent=2) + "\n", encoding="utf-8")
         written.append(json)
     if charts is not None:
         written += write_charts(charts, view)
@@ -97,7 +97,8 @@ def _print(page: Path, pdf: Path) -> None:
             f"printing takes a browser, and none of {', '.join(BROWSERS)} is installed "
             f"(Debian: apt-get install chromium); or open {page} and print it from there"
         )
-    pdf.unlink(missing_ok=True)
+    with writing(pdf):
+        pdf.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="webdyno-print-") as profile:
         try:
             done = subprocess.run(

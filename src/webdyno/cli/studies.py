@@ -20,6 +20,7 @@ from webdyno.definitions import Catalogue
 from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.model.command import command
 from webdyno.model.experiment import Level
+from webdyno.model.files import write_whole
 from webdyno.model.format import count, duration
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
@@ -105,7 +106,7 @@ class _Plan(NamedTuple):
 
 def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
     from webdyno.report.claims import claim_blocks, claims_page, counts, markdown
-    from webdyno.report.page import replace_file
+    from webdyno.report.page import make_again
 
     catalogue = Catalogue.load()
     for study in wanted:
@@ -128,9 +129,10 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     console.print(claim_blocks(rows))
     names = [study.name for study in wanted]
     again = command("studies", *names, "--budget", f"{budget_s:g}s", "--out", folder)
-    replace_file(folder / CLAIMS_FILE, markdown(rows), again)
+    then = make_again(again)
+    write_whole(folder / CLAIMS_FILE, markdown(rows), then)
     page = folder / CLAIMS_PAGE
-    replace_file(page, claims_page(wanted, rows, _reported(wanted, folder), again), again)
+    write_whole(page, claims_page(wanted, rows, _reported(wanted, folder), again), then)
     found = ", ".join(f"{number} × {outcome}" for outcome, number in counts(rows).items())
     console.print(f"{found}\nReport: {page}", soft_wrap=True)
     if not failures and not interrupted:

@@ -14,7 +14,8 @@ from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
 from webdyno.model import format as text
 from webdyno.model.command import command
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.files import writing
+from webdyno.model.mistake import Mistake
 from webdyno.model.workload import Pages, Workload
 
 SLOWEST, FASTEST = 1e-6, 1e6
@@ -185,11 +186,8 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(lines)
-    except OSError as error:
-        raise Trouble(f"{path}: can't be written: {error.strerror}") from None
+    with writing(path), path.open("w", encoding="utf-8") as file:
+        file.writelines(lines)
 
 
 def _methods(given: str) -> list[str]:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.definitions.toml_file import KeyPath
+from webdyno.model.files import MIB, read_named, reading
 from webdyno.model.mistake import Mistake
 from webdyno.model.replay import Replay
 
-MOST_BODY_BYTES = 16 * 2**20
+MOST_BODY_BYTES = 16 * MIB
 
 
 def with_contents(
@@ -27,9 +28,8 @@ def _with_replay(
         return data
     where, path = place(("load", "replay_file")), folder / load["replay_file"]
     try:
-        packed = Replay.read(path).packed()
-    except OSError as error:
-        raise Mistake(f"{where}: {path} can't be read: {error.strerror}") from None
+        with reading(f"{where}: {path}"):
+            packed = Replay.read(path).packed()
     except ValueError as error:
         raise Mistake(f"{where}: {path}: {error}") from None
     others = {key: value for key, value in load.items() if key != "replay_file"}
@@ -57,22 +57,8 @@ def _with_body(request: dict[str, Any], folder: Path, place: str) -> dict[str, A
     if "body" in request or "body_base64" in request:
         return request  # two bodies: that is told with all that is wrong
     others = {key: value for key, value in request.items() if key != "body_file"}
-    content = read_body(folder / request["body_file"], place)
+    content = read_named(folder / request["body_file"], MOST_BODY_BYTES, place)
     try:
         return {**others, "body": content.decode()}
     except UnicodeDecodeError:
         return {**others, "body_base64": base64.b64encode(content).decode()}
-
-
-def read_body(path: Path, place: str) -> bytes:
-    """Read a file to be sent; raise Mistake, with the place that names it, where that fails."""
-    try:
-        if not path.is_file():
-            raise Mistake(f"{place}: there is no file {path} to send")
-        with path.open("rb") as file:
-            content = file.read(MOST_BODY_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise Mistake(f"{place}: {path} can't be read: {error}") from None
-    if len(content) > MOST_BODY_BYTES:
-        raise Mistake(f"{place}: {path} is larger than {MOST_BODY_BYTES // 2**20} MiB")
-    return content

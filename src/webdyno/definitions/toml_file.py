@@ -1,6 +1,5 @@
 """A TOML file that knows on which line each of its keys stands."""
 
-import io
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -8,12 +7,12 @@ from typing import Any
 import tree_sitter
 import tree_sitter_toml
 
-from webdyno.model.files import opened
+from webdyno.model.files import MIB, read_named
 from webdyno.model.mistake import Mistake
 
 KeyPath = tuple[str | int, ...]
 
-MOST_BYTES = 4_000_000
+MOST_BYTES = 4 * MIB
 """No file of settings is larger."""
 
 
@@ -44,16 +43,7 @@ class TomlFile:
 
 
 def _read(path: Path) -> str:
-    try:
-        with io.BufferedReader(opened(path, follow=True)) as file:
-            content = file.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise Mistake(f"{path}: there is no such file") from None
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise Mistake(f"{path}: can't be read: {why.lower()}") from None
-    if len(content) > MOST_BYTES:
-        raise Mistake(f"{path}: is larger than {MOST_BYTES} bytes, so it is no file of settings")
+    content = read_named(path, MOST_BYTES)
     try:
         return content.decode("utf-8-sig")  # some editors begin with a byte-order mark
     except UnicodeDecodeError as error:

@@ -1,55 +1,132 @@
-"""Names and files that others made: nothing leads out of a folder, nothing is but a file."""
+"""Files: read whoever made them, written whole; names that can't lead out of a folder."""
 
 import errno
 import hashlib
 import io
 import os
 import re
+import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.mistake import Mistake, Trouble
 
 MIB = 2**20
 
 
-def opened(file: Path, *, follow: bool = False) -> io.FileIO:
+@contextmanager
+def reading(named: object) -> Iterator[None]:
+    """Raise Mistake where the file can't be read; `named` is its path, or what names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise Mistake(f"{named}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(named, error) from error
+
+
+def unreadable(named: object, error: OSError | ValueError) -> Mistake:
+    """Say of a file, by what names it, that it can't be read."""
+    return Mistake(f"{named}: can't be read: {cause_of(error)}")
+
+
+@contextmanager
+def writing(path: Path, then: str = "") -> Iterator[None]:
+    """Raise Trouble where the file can't be written; `then` is what to do once it can be."""
+    try:
+        yield
+    except OSError as error:
+        raise Trouble(f"{path}: can't be written: {cause_of(error)}{then}") from error
+
+
+def cause_of(error: OSError | ValueError) -> str:
+    """Say why a file can't be read or written."""
+    if not isinstance(error, OSError):
+        return str(error)
+    remedy = "; make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+    return f"{error.strerror or error}{remedy}"
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Give a path to write a file to, which takes its place at the end, or is gone if that fails.
+
+    Nobody can have put a link there, as the folder may be somebody else's.
+    """
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, text: str, then: str = "") -> None:
+    """Write a file as a whole or not at all.
+
+    Raise Trouble when it can't be written; `then` is what to do once it can be.
+    """
+    with writing(path, then), replaced(path) as unfinished, unfinished.open("xb") as file:
+        # Half a character, as JSON may hold it, must not cost the file.
+        file.write(text.encode(errors="backslashreplace"))
+
+
+def opened(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
     """Open a file that somebody else may have made; a symbolic link only with `follow`.
 
-    It never waits for a pipe and reads no device. Raise Mistake for what isn't a regular file,
-    OSError for what can't be opened.
+    Messages call it `named`, or by its path. It never waits for a pipe and reads no device. Raise
+    Mistake for what isn't a regular file, OSError for what can't be opened.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(file, flags)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise Mistake(f"{file} is a symbolic link; put the file itself there") from None
+            raise Mistake(
+                f"{named or file} is a symbolic link; put the file itself there"
+            ) from None
         if error.errno == errno.ENXIO:  # a socket
-            raise Mistake(f"{file} is not a regular file; put one there") from None
+            raise _irregular(named or file) from None
         raise
+    except ValueError as error:  # a NUL in the path
+        raise unreadable(named or file, error) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise Mistake(f"{file} is not a regular file; put one there")
+        raise _irregular(named or file)
     return io.FileIO(descriptor)
 
 
-def read_given(file: Path, most_bytes: int, *, follow: bool = False) -> bytes:
+def _irregular(named: object) -> Mistake:
+    return Mistake(f"{named} is not a regular file; put one there")
+
+
+def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
+    """Read a file that the user names, at a place that messages begin with.
+
+    Raise Mistake where it can't be read, is no regular file or larger than `most_bytes`.
+    """
+    named = f"{place}: {file}" if place else str(file)
+    with reading(named):
+        return read_given(file, most_bytes, follow=True, named=named)
+
+
+def read_given(file: Path, most_bytes: int, *, follow: bool = False, named: str = "") -> bytes:
     """Read a file that somebody else may have made, such as one of a run's folder.
 
     As `opened` has it; raise Mistake for a file of more than `most_bytes` as well.
     """
-    with opened(file, follow=follow) as given:
+    with opened(file, follow=follow, named=named) as given:
         content = bytearray()
         while part := given.read(min(MIB, most_bytes + 1 - len(content))):
             content += part
     if len(content) > most_bytes:
-        raise _too_large(file, most_bytes)
+        raise _too_large(named or file, most_bytes)
     return bytes(content)
 
 
@@ -69,8 +146,8 @@ def given_lines(given: io.FileIO, file: Path, most_bytes: int) -> Iterator[bytes
             yield line
 
 
-def _too_large(file: Path, most_bytes: int) -> Mistake:
-    return Mistake(f"{file} is larger than {most_bytes // MIB} MiB, the most that is read")
+def _too_large(named: object, most_bytes: int) -> Mistake:
+    return Mistake(f"{named} is larger than {most_bytes // MIB} MiB, the most that is read")
 
 
 def digest_of(file: Path) -> bytes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from webdyno.model.files import read_named
 from webdyno.model.mistake import Mistake
 from webdyno.own.yaml_file import MOST_BYTES, read_yaml
 
@@ -129,14 +130,8 @@ def variables_of(path: Path, place: str) -> dict[str, str]:
 
 
 def _lines(path: Path, place: str) -> list[str]:
-    if not path.is_file():
-        raise Mistake(f"{place}: there is no file {path}")
-    try:
-        with path.open("rb") as content:
-            read = content.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise Mistake(f"{place}: {path} can't be read: {(error.strerror or '').lower()}") from None
-    if len(read) > MOST_BYTES or b"\0" in read:
+    read = read_named(path, MOST_BYTES, place)
+    if b"\0" in read:
         raise Mistake(f"{place}: {path} is no file of variables")
     return read.decode(errors="replace").splitlines()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from webdyno.host.users import caller, server_user
+from webdyno.model.files import cause_of
 from webdyno.model.headers import host_name_of
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.origin import ORIGINS, Origins
@@ -109,7 +110,7 @@ def make(asked: Asked) -> Made:
     except Mistake as mistake:
         raise Mistake(f"{asked.place}: {mistake}") from None
     except OSError as error:
-        raise Trouble(f"{error.filename or file}: can't be read: {error.strerror}") from None
+        raise Trouble(f"{error.filename or file}: can't be read: {cause_of(error)}") from None
     changes = list(dict.fromkeys([*wanted.notes, *moved.changes]))
     asked.tell(f"{asked.written}, as {server} runs it here:")
     for change in changes:

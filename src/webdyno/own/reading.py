@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from webdyno.host.users import ServerUser, name_of
+from webdyno.model.files import cause_of
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 
@@ -93,7 +94,7 @@ def _content(file: Path, place: str, reader: ServerUser | None) -> bytes:
     try:
         handle = os.open(file, os.O_PATH | os.O_CLOEXEC)  # opening a device may do something
     except (OSError, ValueError) as error:
-        raise Mistake(f"{place} can't be read: {_why(error)}") from None
+        raise Mistake(f"{place} can't be read: {cause_of(error)}") from None
     try:
         if stat.S_ISDIR(os.fstat(handle).st_mode):
             raise Mistake(f"{place} can't be read: is a directory")
@@ -108,7 +109,7 @@ def _content(file: Path, place: str, reader: ServerUser | None) -> bytes:
         with os.fdopen(opened, "rb") as content:
             found = content.read(MOST_BYTES + 1)
     except OSError as error:
-        raise Mistake(f"{place} can't be read: {_why(error)}") from None
+        raise Mistake(f"{place} can't be read: {cause_of(error)}") from None
     finally:
         os.close(handle)
     if len(found) > MOST_BYTES:
@@ -124,8 +125,3 @@ def _matching(place: Path) -> list[Path]:
         return [place] if os.path.lexists(place) else []
     found = glob.iglob(text)  # noqa: PTH207 (Path.glob gives hidden files, which servers pass over)
     return sorted(map(Path, islice(found, MOST_FILES + 1)))
-
-
-def _why(error: OSError | ValueError) -> str:
-    words = error.strerror if isinstance(error, OSError) else None
-    return (words or str(error)).lower()

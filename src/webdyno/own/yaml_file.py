@@ -8,9 +8,10 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from webdyno.model.files import MIB, read_named, reading
 from webdyno.model.mistake import Mistake
 
-MOST_BYTES = 1_000_000
+MOST_BYTES = MIB
 MOST_VALUES = 100_000
 """With aliases counted as often as they stand for something."""
 DEEPEST = 100
@@ -50,7 +51,9 @@ _Loader.add_constructor(f"{TAG}int", _whole)
 
 def read_yaml(file: Path, place: str) -> Any:  # noqa: ANN401 (YAML)
     """Read a file's only document; raise Mistake, with its line, where it can't be."""
-    text = _text_of(file, place)
+    named = f"{place}: {file}"
+    with reading(named):
+        text = read_named(file, MOST_BYTES, place).decode()
     try:
         return _read(text)
     except (yaml.YAMLError, RecursionError) as error:
@@ -69,20 +72,6 @@ def _read(text: str) -> Any:  # noqa: ANN401 (YAML)
         return None
     _check(root)
     return loader.construct_document(root)
-
-
-def _text_of(file: Path, place: str) -> str:
-    try:
-        if file.exists() and not file.is_file():
-            raise Mistake(f"{place}: {file} can't be read: it is no regular file")
-        with file.open("rb") as content:
-            read = content.read(MOST_BYTES + 1)
-        if len(read) > MOST_BYTES:
-            raise Mistake(f"{place}: {file} can't be read: it has more than {MOST_BYTES} bytes")
-        return read.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise Mistake(f"{place}: {file} can't be read: {why.lower()}") from None
 
 
 def _check(root: Node) -> None:

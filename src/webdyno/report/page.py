@@ -1,7 +1,6 @@
 """`report.html`, one file that holds everything and asks the network for nothing; its writing."""
 
 import re
-import secrets
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from markupsafe import Markup, escape
 
 from webdyno.model import format as text
 from webdyno.model.command import command
-from webdyno.model.mistake import Trouble
+from webdyno.model.files import write_whole
 from webdyno.model.run import PAGE_FILE, SWEEPS
 from webdyno.model.text import finished
 from webdyno.report import gate, words
@@ -43,30 +42,15 @@ def write_report(folder: Path, view: RunView) -> Path:
 
     Earlier ones are replaced as a whole or not at all. Raises Trouble when they can't be written.
     """
-    again = command("report", folder)
-    replace_file(folder / SUMMARY_FILE, summary_csv(view), again)
-    replace_file(folder / PAGE_FILE, html_page(folder, view), again)
+    then = make_again(command("report", folder))
+    write_whole(folder / SUMMARY_FILE, summary_csv(view), then)
+    write_whole(folder / PAGE_FILE, html_page(folder, view), then)
     return folder / PAGE_FILE
 
 
-def replace_file(path: Path, text: str, again: str) -> None:
-    """Write a file as a whole or not at all; `again` is the command that makes it another time.
-
-    Raises Trouble when it can't be written.
-    """
-    # A name that nobody can have put a link at, as the folder may be somebody else's.
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        # Half a character, as JSON may hold it, must not cost the report.
-        with unfinished.open("x", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            file.write(text)
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise Trouble(
-            f"{path}: can't be written: {error.strerror}. What was measured is safe; once that is "
-            f"mended, `{again}` makes it again."
-        ) from error
+def make_again(with_command: str) -> str:
+    """Say after what went wrong with a file that nothing is lost, and what makes it again."""
+    return f". What was measured is safe; once that is mended, `{with_command}` makes it again."
 
 
 def html_page(folder: Path, view: RunView) -> str:

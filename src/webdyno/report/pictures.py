@@ -6,6 +6,7 @@ from pathlib import Path
 
 import vl_convert
 
+from webdyno.model.files import writing
 from webdyno.report.drawing import FONT, LIGHT, Mark, marks
 from webdyno.report.page import all_figures
 from webdyno.report.view import RunView
@@ -16,8 +17,12 @@ SCALE = 2.0
 
 
 def write_charts(folder: Path, view: RunView) -> list[Path]:
-    """Write each chart as SVG and PNG; give the files. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write each chart as SVG and PNG; give the files.
+
+    Raise Trouble where they can't be written.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     known = marks(view.head.experiment.arms)
     written = []
     for name, svg in _named(view):
@@ -26,7 +31,8 @@ def write_charts(folder: Path, view: RunView) -> list[Path]:
             (folder / f"{name}.svg", drawn.encode()),
             (folder / f"{name}.png", vl_convert.svg_to_png(drawn, scale=SCALE)),
         ):
-            file.write_bytes(content)
+            with writing(file):
+                file.write_bytes(content)
             written.append(file)
     return written
 

@@ -4,7 +4,6 @@
 whatever ends webdyno leaves every finished slot behind. Format: docs/run-folder.md.
 """
 
-import errno
 import fcntl
 import io
 import json
@@ -20,7 +19,7 @@ from pydantic import ValidationError
 
 from webdyno.definitions.refusal import first_fault
 from webdyno.host.workspace import locks_held, open_lock
-from webdyno.model.files import MIB, read_given
+from webdyno.model.files import MIB, cause_of, read_given, reading, unreadable, write_whole, writing
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, Record
 from webdyno.model.run import FORMAT, READABLE, RunHead, arm_folder, block_path
@@ -64,11 +63,9 @@ class RunFolder:
                     f"{path} is not empty: a run needs a folder of its own. "
                     "Name another one with --out."
                 )
-            unfinished = path / f".{HEAD_FILE}"
-            unfinished.write_text(head.model_dump_json(indent=2) + "\n", encoding="utf-8")
-            unfinished.replace(path / HEAD_FILE)
         except OSError as error:
-            raise Trouble(f"{path}: can't begin a run there: {_cause(error)}") from error
+            raise Trouble(f"{path}: can't begin a run there: {cause_of(error)}") from error
+        write_whole(path / HEAD_FILE, head.model_dump_json(indent=2) + "\n")
         folder = cls(path, head)
         folder.hold()
         return folder
@@ -85,7 +82,7 @@ class RunFolder:
                 "Give the folder that `webdyno run` named at its end."
             ) from None
         except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
-            raise Mistake(f"{file}: can't be read: {_cause(error)}") from error
+            raise unreadable(file, error) from error
         return cls(path, _parse_head(file, text))
 
     def __enter__(self) -> Self:
@@ -145,17 +142,16 @@ class RunFolder:
                 f"{self.path / RECORDS_FILE}: full: a run keeps {MOST_RECORDS_BYTES // MIB} MiB of "
                 "records at most. `webdyno report` shows what was measured; go on in another run."
             )
-        try:
-            written = 0
-            while written < len(line):
-                written += self._write(self._file, line[written:])
-            if isinstance(record, BlockRecord):
-                os.fsync(self._file)
-        except OSError as error:
-            os.ftruncate(self._file, size)
-            raise Trouble(
-                f"{self.path / RECORDS_FILE}: can't be written: {_cause(error)}"
-            ) from error
+        with writing(self.path / RECORDS_FILE):
+            try:
+                written = 0
+                while written < len(line):
+                    written += self._write(self._file, line[written:])
+                if isinstance(record, BlockRecord):
+                    os.fsync(self._file)
+            except OSError:
+                os.ftruncate(self._file, size)
+                raise
 
     def records(self) -> list[Record]:
         """Read everything measured so far, in the order in which it happened.
@@ -164,12 +160,11 @@ class RunFolder:
         out. Raises Mistake at any other bad line.
         """
         file = self.path / RECORDS_FILE
-        try:
-            return list(records_of(file))
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise Mistake(f"{file}: can't be read: {_cause(error)}") from error
+        with reading(file):
+            try:
+                return list(records_of(file))
+            except FileNotFoundError:
+                return []
 
     def block_log(self, point: int, block: int, name: str) -> Path:
         """Give the path of something that a block keeps beside its arms.
@@ -187,21 +182,17 @@ class RunFolder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Trouble(f"{folder}: can't be made: {_cause(error)}") from error
+            raise Trouble(f"{folder}: can't be made: {cause_of(error)}") from error
         return folder
 
     def add_stacks(self, arm: str, stacks: Mapping[str, int]) -> None:
         """Add samples of an arm's stacks to those that are kept; raise Trouble if that fails."""
         file = stacks_file(self.path, arm)
-        try:
+        with writing(file):
             file.parent.mkdir(exist_ok=True)
             kept = read_stacks(file.read_text(encoding="utf-8")) if file.exists() else Counter()
-            kept.update(stacks)
-            unfinished = file.with_name(f".{file.name}")
-            unfinished.write_text(written_stacks(kept), encoding="utf-8")
-            unfinished.replace(file)
-        except OSError as error:
-            raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
+        kept.update(stacks)
+        write_whole(file, written_stacks(kept))
 
 
 def is_held(path: Path) -> bool:
@@ -221,10 +212,8 @@ def is_held(path: Path) -> bool:
 def _opened_for_appending(file: Path) -> int:
     """Open the records of a run whose lock is held, and cut off what is torn at their end."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
+    with writing(file):
         descriptor = os.open(file, flags, 0o644)
-    except OSError as error:
-        raise Trouble(f"{file}: can't be written: {_cause(error)}") from error
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -239,7 +228,7 @@ def _opened_for_appending(file: Path) -> int:
         _mend_end(descriptor, file)
     except OSError as error:
         os.close(descriptor)
-        raise Trouble(f"{file}: can't be continued: {_cause(error)}") from error
+        raise Trouble(f"{file}: can't be continued: {cause_of(error)}") from error
     return descriptor
 
 
@@ -267,13 +256,6 @@ def _mend_end(descriptor: int, file: Path) -> None:
         os.ftruncate(descriptor, ends_at)
         if ends_at:
             os.write(descriptor, b"\n")
-
-
-def _cause(error: Exception) -> str:
-    if not isinstance(error, OSError):
-        return str(error)
-    remedy = "; make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
-    return f"{error.strerror or error}{remedy}"
 
 
 def _first_problem(error: ValueError | RecursionError) -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from webdyno.model.files import MIB, everything_below
+from webdyno.model.files import MIB, everything_below, replaced
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import Record
 from webdyno.model.secret import HIDDEN, hide
@@ -48,16 +48,13 @@ def hide_in_files(folder: Path, secrets: Collection[str]) -> None:
 
 
 def _rewrite(path: Path, file: BinaryIO, hiding: "_Hiding") -> None:
-    unfinished = path.with_name(f".{path.name}.hidden")
     found = os.fstat(file.fileno())
     try:
-        with unfinished.open("xb") as written:
+        with replaced(path) as unfinished, unfinished.open("xb") as written:
             os.fchown(written.fileno(), found.st_uid, found.st_gid)
             os.fchmod(written.fileno(), stat.S_IMODE(found.st_mode))
             written.writelines(hiding.hidden(file))
-        unfinished.replace(path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise Trouble(
             f"{path}: shows a secret that can't be hidden: {error.strerror}; remove that file"
         ) from error

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from webdyno.model.files import replaced, writing
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import Record, SlotRecord
 
@@ -42,7 +43,6 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
         ) from None
     rows = [dict(_leaves(record)) for record in records if isinstance(record, SlotRecord)]
     columns = _columns(rows)
-    unfinished = path.with_name(f".{path.name}")
     with duckdb.connect() as database:
         fields = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
         database.execute(f"CREATE TABLE slots ({fields})")
@@ -50,12 +50,11 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
             places = ", ".join("?" * len(columns))
             values = [[row.get(name) for name in columns] for row in rows]
             database.executemany(f"INSERT INTO slots VALUES ({places})", values)  # noqa: S608
-        try:
-            database.table("slots").write_parquet(str(unfinished), compression="zstd")
-            unfinished.replace(path)
-        except (duckdb.Error, OSError) as error:
-            unfinished.unlink(missing_ok=True)
-            raise Trouble(f"{path}: can't be written: {error}") from error
+        with writing(path), replaced(path) as unfinished:
+            try:
+                database.table("slots").write_parquet(str(unfinished), compression="zstd")
+            except duckdb.Error as error:
+                raise OSError(str(error)) from error
 
 
 def _leaves(record: SlotRecord) -> Iterator[tuple[str, Any]]:

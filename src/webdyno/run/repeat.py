@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
-from webdyno.model.files import MIB, checked_files
+from webdyno.model.files import MIB, checked_files, write_whole
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.model.service import Service
@@ -28,12 +28,12 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
             _copy(part, folder / CATALOGUE_FOLDER / kind / part.name)
         for service in _services(arms):
             _copy_neighbours(service, folder / CATALOGUE_FOLDER / "services")
-        # Last, so that it tells that all the rest is there.
-        (folder / EXPERIMENT_FILE).write_text(experiment.toml(), encoding="utf-8")
     except OSError as error:
         raise Trouble(
             f"{folder}: the catalogue's part in this run can't be kept there: {error}"
         ) from error
+    # Last, so that it tells that all the rest is there.
+    write_whole(folder / EXPERIMENT_FILE, experiment.toml())
 
 
 def is_kept(folder: Path) -> bool:

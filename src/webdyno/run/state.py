@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from webdyno.host.users import ServerUser, home_of
 from webdyno.model.experiment import State
+from webdyno.model.files import writing
 from webdyno.model.mistake import Trouble
 
 SHOWN_LINES = 15
@@ -79,11 +80,9 @@ def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | 
 def _appended(log: Path) -> BinaryIO:
     """Open a log of a run, whose folder may be somebody else's."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
+    with writing(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         return os.fdopen(os.open(log, flags, 0o644), "ab")
-    except OSError as error:
-        raise Trouble(f"{log}: can't be written: {error.strerror}") from error
 
 
 def _environment(user: ServerUser) -> dict[str, str]:

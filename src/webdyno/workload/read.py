@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from webdyno.definitions.traffic.parts import text_of
+from webdyno.model.files import unreadable
 from webdyno.model.format import number
 from webdyno.model.mistake import Mistake
 from webdyno.readers.har import HarEntry, body_of, har_entries, no_har, own_requests
@@ -99,7 +100,7 @@ def read_logs(
         except TORN:
             told.append(f"{name} ends too early or is damaged; what was read before that is used")
         except OSError as error:
-            raise Mistake(f"{name}: can't be read: {str(error.strerror).lower()}") from None
+            raise unreadable(name, error) from None
         hints += one.hints
     names = " ".join(map(_name, paths))
     if not len(reading):

@@ -12,8 +12,9 @@ from urllib.parse import unquote
 import numpy as np
 import tomli_w
 
+from webdyno.model.files import writing
 from webdyno.model.format import size
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.mistake import Mistake
 from webdyno.workload.log import Log
 
 NAME = "twin"
@@ -100,14 +101,12 @@ def write_twin(folder: Path, twin: Twin) -> None:
     """Write a catalogue that has the twin; raise Trouble where that fails."""
     place = folder / "sites" / NAME
     pages = {path: page._asdict() for path, page in twin.pages.items()}
-    try:
+    with writing(place):
         (place / "app").mkdir(parents=True, exist_ok=True)
         (place / "site.toml").write_text(tomli_w.dumps(twin.site), encoding="utf-8")
         (place / "app/pages.json").write_text(json.dumps(pages), encoding="utf-8")
         for code in APP.iterdir():
             shutil.copyfile(code, place / "app" / code.name)
-    except OSError as error:
-        raise Trouble(f"{place}: can't be written: {error.strerror}") from None
 
 
 def _sizes(log: Log) -> dict[str, int]:

@@ -63,7 +63,7 @@ def test_data_are_joined_read_from_files_and_go_into_the_query(tmp_path: Path) -
         ("curl a b", "this has 2"),
         ("wget x", "should begin with curl"),
         ("curl 'x", "as a shell would"),
-        ("curl x -d @missing", "there is no file missing to send"),
+        ("curl x -d @missing", "missing: there is no such file"),
         ("curl x -b cookies.txt", "name=value"),
         ("curl x -H nonsense", "Name: value"),
         ("curl x -H", "-H is not understood here"),

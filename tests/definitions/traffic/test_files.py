@@ -261,7 +261,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
         ("hello\n", "a.http:1: 'hello' is no request"),
         ("GET /{{id}}\n", "has a variable in its path"),
         ("GET /\nX: {{token}}\n", "a.http:2: nobody knows what {{token}}"),
-        ("PUT /\n\n< gone\n", "there is no file"),
+        ("PUT /\n\n< gone\n", "gone: there is no such file"),
         ('{"path": "/"}\n{"path": \n', "a.http:2: is no JSON"),
     ],
 )

@@ -7,8 +7,9 @@ import shlex
 from pathlib import Path
 from urllib.parse import quote_plus
 
-from webdyno.definitions.contents import read_body
+from webdyno.definitions.contents import MOST_BODY_BYTES
 from webdyno.definitions.traffic.parts import Entry, headers_of, path_of, with_body
+from webdyno.model.files import read_named
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import JSON_TYPE
 from webdyno.model.secret import SECRET
@@ -182,5 +183,5 @@ def _part(option: str, value: str, folder: Path, place: str) -> bytes:
         return f"{name}={text}".encode() if equals and name else text.encode()
     if option == "--data-raw" or not value.startswith("@"):
         return value.encode(errors="surrogateescape")
-    content = read_body(folder / value[1:], f"{place}: {option} {value}")
+    content = read_named(folder / value[1:], MOST_BODY_BYTES, f"{place}: {option} {value}")
     return content.replace(b"\r", b"").replace(b"\n", b"") if option == "-d" else content

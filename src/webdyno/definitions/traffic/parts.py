@@ -4,12 +4,14 @@ An entry is one of `[[requests]]`, as TOML would have it.
 """
 
 import base64
+import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
+from webdyno.model.files import opened, reading
 from webdyno.model.headers import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings
 from webdyno.model.mistake import Mistake
 from webdyno.model.paths import encoded
@@ -83,13 +85,8 @@ def counted(entries: Iterable[Entry]) -> list[Entry]:
 
 def read_text(path: Path, flag: str) -> str:
     """Read a file of requests; raise Mistake, with the flag that names it, where that fails."""
-    try:
-        if not path.is_file():
-            raise Mistake(f"{flag}: there is no such file")
-        with path.open("rb") as file:
-            return text_of(file, flag).replace("\r\n", "\n").replace("\r", "\n")
-    except OSError as error:
-        raise Mistake(f"{flag}: can't be read: {error.strerror}") from None
+    with reading(flag), io.BufferedReader(opened(path, follow=True, named=flag)) as file:
+        return text_of(file, flag).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def text_of(file: BinaryIO, place: str) -> str:

@@ -4,8 +4,9 @@ import json
 import re
 from pathlib import Path
 
-from webdyno.definitions.contents import read_body
+from webdyno.definitions.contents import MOST_BODY_BYTES
 from webdyno.definitions.traffic.parts import Entry, headers_of, path_of, read_text, with_body
+from webdyno.model.files import read_named
 from webdyno.model.mistake import Mistake
 
 _SEPARATOR = re.compile(r"###(.*)")
@@ -59,7 +60,7 @@ def _from_json(path: Path, text: str) -> list[Entry]:
             entry = {"path": path_of(str(entry.pop("url")), place), **entry}
         if isinstance(file := entry.get("body_file"), str):
             del entry["body_file"]
-            entry = with_body(entry, read_body(path.parent / file, place))
+            entry = with_body(entry, read_named(path.parent / file, MOST_BODY_BYTES, place))
         entries.append(entry)
     return entries
 
@@ -119,7 +120,7 @@ def _headers(
 def _body(path: Path, place: str, lines: list[str]) -> bytes | None:
     text = "\n".join(lines).strip()
     if text.startswith("< ") and "\n" not in text:
-        return read_body(path.parent / text[2:].strip(), place)
+        return read_named(path.parent / text[2:].strip(), MOST_BODY_BYTES, place)
     return _filled(text, place).encode() if text else None
 
 
