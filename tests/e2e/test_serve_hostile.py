@@ -21,8 +21,7 @@ from e2e.test_report_page import ARGUMENTS, CHROMIUM
 from report import runs
 from webdyno.definitions import Catalogue
 from webdyno.serve import Starter, app, make_app
-from webdyno.serve.guard import Addresses
-from webdyno.serve.patience import ImpatientProtocol
+from webdyno.serve.guard import Addresses, ImpatientProtocol
 from webdyno.serve.runs import Runs
 from webdyno.serve.starting import Begun
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from webdyno.serve import patience
+from webdyno.serve import guard
 
 WHOLE = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 
@@ -19,13 +19,13 @@ WHOLE = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Of a server that waits for a moment only."""
-    monkeypatch.setattr(patience, "REQUEST_WITHIN_S", 0.2)
+    monkeypatch.setattr(guard, "REQUEST_WITHIN_S", 0.2)
 
     async def answer(request: Request) -> PlainTextResponse:
         return PlainTextResponse(await request.body())
 
     app = Starlette(routes=[Route("/", answer, methods=["GET", "POST"])])
-    config = uvicorn.Config(app, log_level="error", http=patience.ImpatientProtocol, ws="none")
+    config = uvicorn.Config(app, log_level="error", http=guard.ImpatientProtocol, ws="none")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

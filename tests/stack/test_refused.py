@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.model.origin import ORIGINS, Origin, Origins
-from webdyno.stack.refused import refused, with_origins
+from webdyno.stack.log import refused, with_origins
 
 MINE = Origins.of("nginx.conf", [None, Origin("/me/a.conf", 7), Origin("/me/b.conf", 1)])
 

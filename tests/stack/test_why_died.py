@@ -2,7 +2,7 @@
 
 import pytest
 
-from webdyno.stack.why_died import hint, other_port_in_use
+from webdyno.stack.log import hint, other_port_in_use
 
 OWN = 12_345
 

@@ -51,7 +51,7 @@ def serve(
     import uvicorn
 
     from webdyno.serve import Starter, make_app
-    from webdyno.serve.patience import ImpatientProtocol
+    from webdyno.serve.guard import ImpatientProtocol
     from webdyno.serve.runs import Runs
 
     runs, token = Runs(folder), token_urlsafe(24)

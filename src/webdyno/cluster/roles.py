@@ -13,8 +13,7 @@ from webdyno.cluster.host import Acting
 from webdyno.cluster.readings import joined_servers, joined_uses
 from webdyno.cluster.role_agent import keep_files
 from webdyno.generator import LoadOrder
-from webdyno.generator.joining import joined
-from webdyno.generator.shared import shares
+from webdyno.generator.sharing import joined, shares
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import Answer

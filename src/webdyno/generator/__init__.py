@@ -10,10 +10,9 @@ from webdyno.generator.interface import (
     Request,
     Share,
 )
-from webdyno.generator.joining import joined
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
 from webdyno.generator.registry import generator_fault, program, programs
-from webdyno.generator.shared import shares
+from webdyno.generator.sharing import joined, shares
 
 __all__ = [
     "EnoughLate",

@@ -17,8 +17,7 @@ from webdyno.run.host import LinkCut, Look, Up
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, rng_of
 from webdyno.stack import StackDied
-from webdyno.stack.log import refusal_in
-from webdyno.stack.why_died import IN_USE
+from webdyno.stack.log import IN_USE, refusal_in
 
 SILENT_LIMIT_S = 1.0
 """Ten signs of life are sent in that time, and the kernel sends a lost one again after 0.2 s."""

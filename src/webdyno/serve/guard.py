@@ -9,17 +9,22 @@ a host, so another server on this machine would get it.
 
 A report comes from a run's folder, which somebody else may have made. It has no rights: the browser
 gives it an origin of its own (`sandbox`), and its path holds a seal for this report alone.
+
+A connection whose request doesn't come to its end is ended, so that nobody can hold all of them.
 """
 
+import asyncio
 import hashlib
 import hmac
 from collections.abc import Callable
 from urllib.parse import quote
 
+import h11
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 Defect = Callable[[Exception], str]
 """Keeps an exception that nobody foresaw, and gives the sentence for people."""
@@ -36,6 +41,8 @@ REPORTS = (
     "base-uri 'none'"
 )
 """Reports hold their style and script, and ask nobody for anything."""
+
+REQUEST_WITHIN_S = 20.0
 
 
 class Addresses:
@@ -124,3 +131,38 @@ class _Sending:
             headers.setdefault("referrer-policy", "strict-origin")
             headers.setdefault("cache-control", "no-store")
         await self._send(message)
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP/1.1 as Uvicorn speaks it, with a limit on how long a request may take to arrive."""
+
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(  # type: ignore[override] # as in Uvicorn
+        self, transport: asyncio.Transport
+    ) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for the rest of a request, or no longer once it is complete."""
+        super().data_received(data)
+        if self.conn.their_state in {h11.IDLE, h11.SEND_BODY}:
+            self._wait()
+        else:
+            self._wait_no_more()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._limit is None:
+            self._limit = self.loop.call_later(REQUEST_WITHIN_S, self.transport.abort)
+
+    def _wait_no_more(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None

@@ -1,8 +1,16 @@
-"""What is shown of a server's log: lines that say the same are shown once, the first of them."""
+"""What is shown of a server's log, and what it says about why the server died or didn't start.
+
+Lines that say the same are shown once, the first of them. What a server says of a user's
+configuration that it refuses is told in the lines of the user's file.
+"""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
+
+from pydantic import ValidationError
+
+from webdyno.model.origin import ORIGINS, Origins
 
 READ_BYTES = 32_768
 """Of the beginning, and of the end."""
@@ -19,6 +27,31 @@ EXHAUSTED = re.compile(
 """What servers and the C library say when they have no more of something."""
 UNLIKE = re.compile(r'(?<="err_id":")\w+|0x[0-9a-fA-F]+|[0-9]+')
 """What differs in lines that say the same: times, numbers, and Caddy's names of errors."""
+IN_USE = "address already in use"
+"""How the C library says it, and node as well."""
+_PORT = re.compile(r"""(?:[:\]]|\bport |['"], )(\d{2,5})\b""")
+LEAST_PORT = 80
+"""Numbers below are seconds of a time of day, or lines of a file."""
+DOCKERS_RESOLVER = "127.0.0.11"
+UNKNOWN_WORDS = (
+    r"unknown directive|Invalid command|unrecognized|unknown keyword|unknown optional|"
+    r"unknown (option|parameter)|Cannot load"
+)
+UNKNOWN_NAMES = r"host not found|could not resolve|DNS lookup failure"
+NO_ROOT = r"DocumentRoot '.*' is not a directory|document-root is not set"
+NOTHING_MORE = re.compile(
+    r"configuration file \S+ test failed|Error\(s\) found in|errors found in configuration|"
+    r"haproxy version is|path to executable is"
+)
+"""What a server says of the moved file as a whole."""
+REMEDIES = {
+    UNKNOWN_WORDS: "this server is {program}: other versions and modules know other words. Install "
+    "the module, take the line out, or measure the image that has it (image:NAME)",
+    UNKNOWN_NAMES: "each name has to be known on this machine: add it to /etc/hosts, or measure it "
+    "together with the containers it names (image:compose.yaml#SERVICE)",
+    NO_ROOT: "name a folder with pages by --root DIR",
+}
+"""By what is said: what to do."""
 
 
 def shown_lines(log: Path) -> list[str]:
@@ -74,3 +107,72 @@ def folded(lines: Sequence[str]) -> list[str]:
 def _lines(text: bytes) -> list[str]:
     lines = text.decode("utf-8", "replace").splitlines()
     return [line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]}…" for line in lines]
+
+
+def other_port_in_use(lines: Sequence[str], own: int) -> int | None:
+    """Give the port that a log says is taken; None where that is its own, or isn't named."""
+    for line in lines:
+        if IN_USE not in line.lower():
+            continue
+        ports = [int(it) for it in _PORT.findall(line) if int(it) >= LEAST_PORT]
+        if ports and own not in ports:
+            return ports[-1]
+    return None
+
+
+def hint(lines: Sequence[str], own_port: int, is_container: bool) -> str:
+    """Give words behind what happened; none where the log shows no cause that is known."""
+    other = other_port_in_use(lines, own_port)
+    if other and is_container:
+        return f": two of its services want port {other}, in the one network that they share"
+    if other:
+        return (
+            f": it wants port {other} as well as $PORT, and another program has that. All variants "
+            "run at the same time: give each a port of its own (--env, or environment of an arm), "
+            "leave that listener out, or compare containers (image:), which have a network each"
+        )
+    if is_container and any(DOCKERS_RESOLVER in line for line in lines):
+        return (
+            f": it asks {DOCKERS_RESOLVER}, Docker's resolver, which isn't here. The names of "
+            "services are in /etc/hosts: leave `resolver` out of its configuration"
+        )
+    return ""
+
+
+def refused(said: str, folder: Path, home: Path, program: str) -> str:
+    """Give what was said, with the lines of the user's files and what to do.
+
+    `folder` is the service's in the catalogue, `home` where the moved configuration was, and
+    `program` names the server and its version.
+    """
+    origins = _origins(folder)
+    text = with_origins(said, str(home / origins.name), origins) if origins else said
+    text = "\n".join(line for line in text.split("\n") if not NOTHING_MORE.search(line))
+    remedies = [
+        f"→ {words.format(program=program)}"
+        for pattern, words in REMEDIES.items()
+        if re.search(pattern, said, re.IGNORECASE)
+    ]
+    return "\n".join([text, *remedies])
+
+
+def with_origins(said: str, moved: str, origins: Origins) -> str:
+    """Write `FILE:N`, `line N of FILE` and `FILE line: N` with the user's file and line."""
+    file = re.escape(moved)
+    places = re.compile(rf"{file}(?::|\s+line:?\s+)(?P<after>\d+)|\bline (?P<before>\d+) of {file}")
+
+    def place(found: re.Match[str]) -> str:
+        line = int(found["after"] or found["before"])
+        if (origin := origins.at(line)) is None:
+            return f"line {line} of the moved configuration, which webdyno added"
+        return f"line {origin.line} of {origin.file}" if found["before"] else str(origin)
+
+    return places.sub(place, said)
+
+
+def _origins(folder: Path) -> Origins | None:
+    """Read where the lines come from; None where nobody wrote that down, or it can't be read."""
+    try:
+        return Origins.model_validate_json((folder / ORIGINS).read_bytes())
+    except (OSError, ValidationError):
+        return None

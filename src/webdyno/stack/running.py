@@ -26,7 +26,6 @@ from webdyno.model.stack import Stack
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.layout import Deployment, Placement, bench_of, lay_out
 from webdyno.stack.ports import demand_port
-from webdyno.stack.preload import preload
 from webdyno.stack.ready import (
     FirstAnswer,
     FirstRequest,
@@ -37,7 +36,7 @@ from webdyno.stack.ready import (
 )
 from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService, StackDied
-from webdyno.stack.site_files import PreparedSite, prepare_site, site_view
+from webdyno.stack.site_files import PreparedSite, preload, prepare_site, site_view
 
 LINK_KEPT_FOR_S = 86_400.0
 CLOSED = (

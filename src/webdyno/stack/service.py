@@ -10,6 +10,7 @@ from pathlib import Path
 import regex
 
 from webdyno.host import Bench, ServerProcess
+from webdyno.host.control_group import container_of
 from webdyno.host.found import FoundProcess
 from webdyno.host.listening import addresses, holders
 from webdyno.host.users import name_of
@@ -18,13 +19,10 @@ from webdyno.model.format import indented
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version
 from webdyno.stack.commands import CommandError, run_command, version_output
-from webdyno.stack.containers import container_of
-from webdyno.stack.log import shown_lines
+from webdyno.stack.log import hint, other_port_in_use, refused, shown_lines
 from webdyno.stack.ready import Address, wait_for_listener
-from webdyno.stack.refused import refused
 from webdyno.stack.render import Filled, without_empty
 from webdyno.stack.roles import Role
-from webdyno.stack.why_died import hint, other_port_in_use
 
 SIGNALS_FROM = 128
 """Exit codes above this tell the signal that ended a process, up to the highest signal."""

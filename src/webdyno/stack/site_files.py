@@ -3,9 +3,11 @@
 import fcntl
 import hashlib
 import os
+import re
 import shutil
+import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,12 +24,17 @@ from webdyno.model.site import MadeFile, Site
 from webdyno.stack.commands import CommandError, run_command
 from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.needs import find, found
+from webdyno.stack.ports import NewSocket
+from webdyno.stack.ready import Address, connect
 from webdyno.stack.roles import resolve_services
 
 FORMAT = 2
 """Of the kept folder; one of another format is made anew."""
 KEPT_FOR_S = 5 * 86_400
 """Shorter than the ten days after which systems clean up single files in temporary folders."""
+LARGEST_BYTES = 1_000_000
+"""memcached takes items up to 1 MiB, key and header included; larger files stay on the disk."""
+LONGEST_KEY_BYTES = 250
 
 
 @dataclass(frozen=True)
@@ -258,3 +265,21 @@ def _fingerprint(site: Site) -> str:
         if path_found := find(need):
             digest.update(f"{path_found} {Path(path_found).stat().st_mtime_ns}\0".encode())
     return digest.hexdigest()[:16]
+
+
+def preload(
+    address: Address, files: Iterable[tuple[str, Path]], new_socket: NewSocket = socket.socket
+) -> None:
+    """Store files in a memcached; raise Trouble when it doesn't take one."""
+    with connect(address, new_socket) as connection, connection.makefile("rb") as answers:
+        for key, path in files:
+            body, name = path.read_bytes(), _key(key)
+            if len(body) <= LARGEST_BYTES and len(name) <= LONGEST_KEY_BYTES:
+                connection.sendall(b"set %b 0 0 %d\r\n%b\r\n" % (name, len(body), body))
+                if (said := answers.readline()) != b"STORED\r\n":
+                    raise Trouble(f"memcached does not take {key}: {said.decode().strip()}")
+
+
+def _key(path: str) -> bytes:
+    """Escape as nginx does, which knows that a key can't hold spaces and control characters."""
+    return re.sub(rb"[\x00-\x20%\x7f]", lambda char: b"%%%02X" % char[0][0], os.fsencode(path))

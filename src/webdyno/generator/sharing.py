@@ -1,16 +1,19 @@
-"""What several clients report of one slot that they shared, as the report of a single one.
+"""One slot's work shared out among several clients, and their reports joined to one.
 
-Counts and histograms are added, so that they are those of one client that had done it all. Rates
-add up. What clients say of themselves and can't be added is told of the worst one: each is watched
-for its own limits.
+Each client is a load generator on a host of its own. Of their reports, counts and histograms are
+added, so that they are those of one client that had done it all. Rates add up. What clients say of
+themselves and can't be added is told of the worst one: each is watched for its own limits.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain, zip_longest
 from statistics import fmean
 from typing import TypeVar
 
+from webdyno.generator.interface import LoadOrder, Share
 from webdyno.model.base import Foreign
+from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Client,
     EndpointResult,
@@ -21,12 +24,66 @@ from webdyno.model.load_result import (
     Whole,
     Window,
 )
+from webdyno.model.mistake import Mistake
 
 MOST_SAMPLES = 5
 """Failures in words, for people; as many as the engine keeps."""
 
 Number = TypeVar("Number", int, float)
 Counts = TypeVar("Counts", bound=Foreign)
+
+
+def shares(order: LoadOrder, clients: int) -> list[LoadOrder]:
+    """Give each of so many clients its part of a slot's work; together they do exactly all of it.
+
+    Connections of every kind and a count are divided; parts differ by one at most. An open loop's
+    timetable is drawn from the order's seed by each of them, which keeps what is its own: it is the
+    one that a lone client would make. Raise Mistake where there are fewer connections, or requests,
+    than clients.
+    """
+    _ensure_enough("load.connections", order.load.connections, clients)
+    if order.count is not None:
+        _ensure_enough("load.requests", order.count, clients)
+    return [_part(order, Share(clients, index)) for index in range(clients)]
+
+
+def _ensure_enough(key: str, there_are: int, clients: int) -> None:
+    if there_are < clients:
+        raise Mistake(
+            f"{key} = {there_are} can't be shared out among {clients} client hosts, each needs one "
+            f"at least; set it to {clients} or more, or use fewer hosts"
+        )
+
+
+def _part(order: LoadOrder, share: Share) -> LoadOrder:
+    def own(of_all: int) -> int:
+        return of_all // share.of + (share.index < of_all % share.of)
+
+    count = order.count
+    if count is not None and order.load.loop == "closed":
+        # That of an open loop is of the places in the timetable, which is everybody's.
+        count = own(count)
+    return replace(
+        order,
+        load=_own_connections(order.load, own),
+        count=count,
+        replay=order.replay and order.replay.part(share.of, share.index),
+        share=share,
+    )
+
+
+def _own_connections(load: Load, own: Callable[[int], int]) -> Load:
+    slow = load.slow_readers
+    slow_connections = own(slow.connections) if slow else 0
+    return load.model_copy(
+        update={
+            "connections": own(load.connections),
+            "idle_connections": own(load.idle_connections),
+            "slow_readers": slow.model_copy(update={"connections": slow_connections})
+            if slow and slow_connections
+            else None,
+        }
+    )
 
 
 def joined(results: Sequence[LoadResult]) -> LoadResult:
