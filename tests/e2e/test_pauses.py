@@ -15,7 +15,8 @@ import pytest
 from e2e import pausing
 from e2e.commands import environment
 from webdyno.host import Bench
-from webdyno.judge.long_look import look_at, stalls_of
+from webdyno.judge.long_look import look_at
+from webdyno.judge.stalls import stalls_of
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.model.long_look import Stall
 from webdyno.model.records import LongLookRecord, SlotRecord

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import environment
-from webdyno.judge.later import findings_words
 from webdyno.judge.long_look import look_at
+from webdyno.judge.look_words import findings_words
 from webdyno.model.long_look import LongLook
 from webdyno.model.records import LongLookRecord
 

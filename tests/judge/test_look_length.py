@@ -9,10 +9,11 @@ from builders import START, SimulatedArm, run_head, simulated_run
 from judge.searches import Arm, searched
 from judge.stretches import Truth, stretch
 from webdyno.judge import decide
-from webdyno.judge.long_look import all_stalls_of, look_at
+from webdyno.judge.long_look import look_at
 from webdyno.judge.look_length import lacking_looks, left_s, long_look_s, part_s, reserved_s
 from webdyno.judge.look_parts import thinned
 from webdyno.judge.measured import Measured
+from webdyno.judge.stalls import all_stalls_of
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.records import IncidentRecord, LongLookRecord, Record, StopRecord

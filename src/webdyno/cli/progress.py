@@ -125,8 +125,8 @@ class RunProgress:
     def long_look_goes_on(self, part: LongLookRecord) -> None:
         """Tell of it in one line."""
         if self._telling.verbose:
-            from webdyno.judge.long_look import stalls_of
             from webdyno.judge.look_course import course_of
+            from webdyno.judge.stalls import stalls_of
             from webdyno.report.course import part_words
 
             (figures,) = course_of([part], stalls_of(part))
@@ -135,8 +135,8 @@ class RunProgress:
     def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
         """Say what was seen."""
         if not self._telling.quiet:
-            from webdyno.judge.later import findings_words
             from webdyno.judge.long_look import look_at
+            from webdyno.judge.look_words import findings_words
 
             look = look_at(*parts)
             self.notice(f"long look at {look.arm}: {findings_words(look)}")

@@ -5,13 +5,13 @@ whole parts, so what follows from one second to the next doesn't make them seem 
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import numpy as np
 from scipy.special import stdtrit
 
 from webdyno.judge.interval import Logs
-from webdyno.judge.look_parts import during, jump_bytes, length_s
+from webdyno.judge.look_parts import jump_bytes, length_s
+from webdyno.judge.look_readings import Readings
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.model.histogram import merge_encoded
 from webdyno.model.interval import Interval
@@ -83,11 +83,8 @@ def _percentile(part: LongLookRecord, quantile: float) -> Interval | None:
 def _cpu_us(part: LongLookRecord, answered: Logs, edges_s: Logs) -> Interval | None:
     if len(part.samples) < 2 * BATCHES or not answered.all():
         return None
-    used_s = [
-        during(part.samples, float(begin), float(end), lambda it: it.cpu_s)
-        for begin, end in pairwise(edges_s)
-    ]
-    return _mean_of(np.array(used_s) / answered * 1e6)
+    read = Readings.of(part.samples)
+    return _mean_of(read.grown(read.cpu_s, edges_s) / answered * 1e6)
 
 
 def slopes_of(course: Sequence[LookPart], confidence: float = CONFIDENCE) -> list[Slope]:

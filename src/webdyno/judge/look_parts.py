@@ -3,10 +3,8 @@
 Time is counted under load: what lies between two parts, or between two stretches, is left out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
-
-import numpy as np
 
 from webdyno.model.capacity import Trial
 from webdyno.model.histogram import add_encoded, merge_encoded
@@ -157,15 +155,3 @@ def all_times(parts: Sequence[LongLookRecord]) -> Times:
         max=max(longest, default=None),
         histogram=add_encoded(encoded) if encoded else None,
     )
-
-
-def during(
-    samples: Sequence[ServerSample],
-    begin_s: float,
-    end_s: float,
-    of: Callable[[ServerSample], float],
-) -> float:
-    """Give by how much a sum grew between two moments."""
-    at_s = [it.at_s for it in samples]
-    sums = [of(it) for it in samples]
-    return float(np.interp(end_s, at_s, sums)) - float(np.interp(begin_s, at_s, sums))

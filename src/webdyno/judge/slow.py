@@ -12,8 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from webdyno.judge.interval import Logs
+from webdyno.judge.look_parts import length_s
+from webdyno.judge.look_windows import windows_of
+from webdyno.judge.stall_causes import EXCUSING_SHARE, Others
 from webdyno.judge.steady import MAD_TO_SD
 from webdyno.model.long_look import Stall
+from webdyno.model.records import LongLookRecord
 
 PART_S = 0.25
 FEWEST_PARTS = 20
@@ -28,6 +32,30 @@ class SlowStretch(NamedTuple):
     at_s: float
     length_s: float
     level: float
+
+    def as_stall(self) -> Stall:
+        """Give when and for how long, cause unknown."""
+        return Stall(at_s=self.at_s, length_s=self.length_s, cause=None)
+
+
+def slow_in(record: LongLookRecord, stalls: Sequence[Stall]) -> list[SlowStretch]:
+    """Give when the servers were much slower than usual in a stretch, by their own doing."""
+    if record.load.loop != "closed":
+        return []
+    counts, window_s = windows_of(record)
+    found = slow_stretches(counts, window_s, [*stalls, *record.client_pauses])
+    if not found:
+        return []
+    others, whole_s = Others(record), length_s(record)
+    always_s = others.took_s(0.0, whole_s)
+
+    def slowed_by_others(it: SlowStretch) -> bool:
+        """Whether half of what was lost was taken by others, beyond what they always took."""
+        took_s, share = others.took_s(it.at_s, it.length_s), it.length_s / whole_s
+        more_s = sum(max(took_s[cause] - always_s[cause] * share, 0.0) for cause in took_s)
+        return more_s >= EXCUSING_SHARE * (1 - it.level) * it.length_s
+
+    return [it for it in found if not slowed_by_others(it)]
 
 
 def slow_stretches(counts: Logs, window_s: float, without: Sequence[Stall]) -> list[SlowStretch]:

@@ -6,8 +6,8 @@ from datetime import datetime
 from math import prod
 from statistics import median
 
-from webdyno.judge.later import findings_words
 from webdyno.judge.league import blocks_to_a_look
+from webdyno.judge.look_words import findings_words
 from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
 from webdyno.model.capacity import CapacitySettings

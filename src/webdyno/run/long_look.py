@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from webdyno.generator import GeneratorError
-from webdyno.judge.long_look import all_stalls_of, seen_in
+from webdyno.judge.long_look import seen_in
 from webdyno.judge.look_length import (
     lacking_looks,
     left_s,
@@ -22,6 +22,7 @@ from webdyno.judge.look_length import (
 )
 from webdyno.judge.look_parts import thinned
 from webdyno.judge.settings import slot_settings
+from webdyno.judge.stalls import all_stalls_of
 from webdyno.model.capacity import CapacitySettings, Trial, trial_of
 from webdyno.model.load_result import LoadResult
 from webdyno.model.long_look import ServerSample, Stall

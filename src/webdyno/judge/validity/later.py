@@ -6,7 +6,7 @@ What stalls or drifts can still be measured; only who serves no more makes a run
 from collections.abc import Iterator
 
 from webdyno.judge.failing import gone
-from webdyno.judge.later import MORE_OPEN, drift_words, failing_words, slow_words, stall_words
+from webdyno.judge.look_words import MORE_OPEN, drift_words, failing_words, slow_words, stall_words
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
