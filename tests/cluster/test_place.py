@@ -4,20 +4,23 @@ import os
 import pickle
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 import pytest
 
 from webdyno.cli.progress import RunProgress
 from webdyno.cluster import role_agent
-from webdyno.cluster.host import Acting
+from webdyno.cluster.host import RemoteAgent
+from webdyno.cluster.orders import Order, carried_out, remote_agent
 from webdyno.cluster.place import ClusterPlace
 from webdyno.cluster.role_agent import RoleAgent, keep_files
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator import GeneratorError
 from webdyno.model.experiment import Experiment
+from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
@@ -33,38 +36,32 @@ Disturb = Callable[[str, str, Any], Any]
 """Host, order, and what came of it -> what comes of it instead."""
 
 
-class StandInActing:
-    """An agent in this process, at which everything comes and goes as bytes."""
-
-    def __init__(self, name: str, agent: RoleAgent, disturb: Disturb) -> None:
-        self.name = name
-        self._agent, self._disturb = agent, disturb
-
-    def do(self, what: str, *values: Any) -> Any:  # noqa: ANN401
-        """Give it an order."""
-        sent = pickle.loads(pickle.dumps(values))  # noqa: S301
-        reply = pickle.loads(pickle.dumps(self._agent.do(what, *sent)))  # noqa: S301
-        if reply.refusal is not None:
-            raise reply.refusal
-        return self._disturb(self.name, what, reply.value)
-
-    def release(self) -> None:
-        """Let it go."""
-        self._agent.do("close")
-
-
 class StandInHost:
-    """A host that is this machine."""
+    """A host that is this machine: its agent is in this process, and gets and gives bytes."""
 
     address = HERE
 
     def __init__(self, name: str, disturb: Disturb) -> None:
         self.name = name
         self._disturb = disturb
+        self._agent: RoleAgent | None = None
 
-    def acting(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> Acting:
+    def agent(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> RemoteAgent:
         """Have an agent."""
-        return StandInActing(self.name, RoleAgent(parcel, HERE, peers, yes=yes), self._disturb)
+        self._agent = RoleAgent(parcel, HERE, peers, yes=yes)
+        return remote_agent(partial(self._give, self._agent))
+
+    def _give(self, agent: RoleAgent, order: Order) -> object:
+        sent = pickle.loads(pickle.dumps(order))  # noqa: S301
+        reply = pickle.loads(pickle.dumps(carried_out(sent, agent)))  # noqa: S301
+        if reply.refusal is not None:
+            raise reply.refusal
+        return self._disturb(self.name, order.what, reply.value)
+
+    def release(self) -> None:
+        """Let it go."""
+        if self._agent is not None:
+            self._agent.close()
 
 
 def place_of(*names: str, disturb: Disturb = lambda _, __, came: came) -> ClusterPlace:
@@ -230,10 +227,18 @@ def test_nobody_else_is_loaded() -> None:
     asked = place.resolved(experiment({}))
     with place:
         place.look(asked, CATALOGUE)
-        acting = place._acting["one"]
-        acting.do("at_point", 0)
+        agent = place._agents["one"]
+        agent.at_point(0)
         with pytest.raises(GeneratorError, match="is no host of this cluster"):
-            acting.do("ask", "nginx", "http://127.0.0.2:80", [])
+            agent.ask("nginx", "http://127.0.0.2:80", [], Load(paths=["/"]), [])
+
+
+def test_nothing_else_can_be_ordered() -> None:
+    agent = cast("RemoteAgent", object())
+    refusal = carried_out(Order("__reduce__", (), {}), agent).refusal
+    assert "there is no order '__reduce__'" in str(refusal)
+    with pytest.raises(AttributeError):
+        remote_agent(lambda _: None).work_for  # type: ignore[attr-defined] # noqa: B018
 
 
 def test_files_of_a_host_stay_in_their_folder(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from webdyno.model.load import Load
 from webdyno.model.records import SlotRecord
 from webdyno.own import resolve
 from webdyno.run.agent import Agent, ArmBench
-from webdyno.run.host import Course
+from webdyno.run.host import CourseLook
 from webdyno.run.long_look import recorded
 from webdyno.run.planned import PlannedArm
 from webdyno.run.roles import Roles
@@ -61,11 +61,11 @@ def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
     """Load a server without a break: tell when that begins, then its record, and one as a slot."""
     (folder / "server.py").write_text(SERVER)
     bench = Bench()
-    agent = Agent({ARM: ArmBench(bench, lambda: Loadgen(bench.split.client))})
     arm, began_at = _arm(folder, how), datetime.now(UTC)
+    agent = Agent([arm], {ARM: ArmBench(bench, lambda: Loadgen(bench.split.client))})
     (folder / "kept").mkdir()
     try:
-        url = agent.start(arm, folder / "kept").url
+        url = agent.start(ARM, folder / "kept").url
         agent.get_ready(ARM)
         order = LoadOrder(
             id="long look",
@@ -76,7 +76,7 @@ def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
             part_s=WINDOW_S,
         )
         yield "begins"
-        slot = Roles(agent, agent).slot(ARM, order, Course(2 * WINDOW_S))
+        slot = Roles(agent, agent).slot(ARM, order, CourseLook(2 * WINDOW_S))
         yield recorded(slot, arm, WINDOW_S, LEAD_IN_S).model_dump_json()
         as_slot = SlotRecord(
             block=1,

@@ -13,7 +13,7 @@ from webdyno.model.load import Load
 from webdyno.model.records import LongLookRecord
 from webdyno.own import resolve
 from webdyno.run.agent import Agent, ArmBench
-from webdyno.run.host import Course
+from webdyno.run.host import CourseLook
 from webdyno.run.long_look import recorded, with_failures
 from webdyno.run.planned import PlannedArm
 from webdyno.run.roles import Roles
@@ -126,7 +126,6 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
     (folder / "server.py").write_text(SERVER)
     (kept := folder / "kept").mkdir()
     bench = Bench()
-    agent = Agent({ARM: ArmBench(bench, lambda: Loadgen(bench.split.client))})
     (folder / "rotated.sh").write_text(NGINX)
     command = "sh rotated.sh $PORT" if words == ("nginx",) else f"{sys.executable} server.py $PORT"
     table = {"stack": " ".join([f"cmd:{command}", *words])}
@@ -134,8 +133,9 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
     draft, catalogue = resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
     stack, site = catalogue.stack(draft.data["arms"][ARM]["stack"]), catalogue.site("own")
     arm = PlannedArm(ARM, stack, {}, site, load, (), frozenset(), None, None)
+    agent = Agent([arm], {ARM: ArmBench(bench, lambda: Loadgen(bench.split.client))})
     try:
-        url = agent.start(arm, kept).url
+        url = agent.start(ARM, kept).url
         agent.get_ready(ARM)
         order = LoadOrder(
             id="long look",
@@ -145,7 +145,7 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
             lead_in_s=LEAD_IN_S,
             part_s=WINDOW_S,
         )
-        slot = Roles(agent, agent).slot(ARM, order, Course(2 * WINDOW_S))
+        slot = Roles(agent, agent).slot(ARM, order, CourseLook(2 * WINDOW_S))
         return with_failures(recorded(slot, arm, WINDOW_S, LEAD_IN_S), agent, kept)
     finally:
         agent.end()

@@ -18,7 +18,7 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.point import MeasuredPoint
 from webdyno.run.roles import Roles
 
-NOWHERE = Roles(Agent({}), Agent({}))
+NOWHERE = Roles(Agent([], {}), Agent([], {}))
 BASE = Experiment.model_validate(
     {
         "title": "t",

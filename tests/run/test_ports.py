@@ -48,11 +48,12 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         open_bench(experiment.bench, find_loadgen()) as bench,
     ):
         here = ArmBench(bench, lambda: program("loadgen").new([0]))
-        agent = Agent(dict.fromkeys(experiment.arms, here))
+        arms = plan_arms(experiment, catalogue)
+        agent = Agent(arms, dict.fromkeys(experiment.arms, here))
         at = MeasuredPoint(
             point=Point(number=0, levels={}),
             experiment=experiment,
-            arms=plan_arms(experiment, catalogue),
+            arms=arms,
             roles=Roles(agent, agent),
             calibrations={},
             folder=folder,

@@ -15,7 +15,8 @@ from contextlib import suppress
 from typing import IO, Any
 
 from webdyno.cluster.agent import at_usual_priority
-from webdyno.cluster.role_agent import Reply, RoleAgent
+from webdyno.cluster.orders import Order, Reply, carried_out
+from webdyno.cluster.role_agent import RoleAgent
 from webdyno.model.mistake import Trouble
 
 LENGTH_BYTES = 8
@@ -34,10 +35,10 @@ class AgentProcess:
         )
         self._send((parcel, address, list(peers), yes))
 
-    def do(self, what: str, *values: Any) -> Reply:  # noqa: ANN401 (each order has its own)
+    def do(self, order: Order) -> Reply:
         """Have it carry out an order."""
         try:
-            self._send((what, values))
+            self._send(order)
             reply = _received(self._process.stdout)
         except (BrokenPipeError, EOFError):
             return Reply(refusal=Trouble("the agent's process ended unexpectedly"))
@@ -71,8 +72,7 @@ def main() -> None:
     agent = RoleAgent(parcel, address, peers, yes=yes)
     with suppress(EOFError, BrokenPipeError):
         while True:
-            what, values = _received(orders)
-            _sent(replies, agent.do(what, *values))
+            _sent(replies, carried_out(_received(orders), agent))
     agent.close()
 
 

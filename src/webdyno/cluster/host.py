@@ -1,13 +1,16 @@
 """A host as the lab sees it: what its agent does there, whatever lies between."""
 
-from collections.abc import Collection, Iterator
-from typing import Any, Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
 
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
-from webdyno.run.host import HostLost
+from webdyno.run.host import ClientsHost, HostLost, ServersHost, Up
+from webdyno.run.roles import Surroundings
+from webdyno.stack import Placement
 
-__all__ = ["Acting", "Host", "HostLost", "RoleHost", "Runner"]
+__all__ = ["Host", "HostLost", "RemoteAgent", "RoleHost", "Runner"]
 
 
 class Runner(Protocol):
@@ -24,18 +27,39 @@ class Runner(Protocol):
         """End what runs there for us."""
 
 
-class Acting(Protocol):
-    """An agent of the lab on a host, for one run: `role_agent.RoleAgent`."""
+class RemoteAgent(ServersHost, ClientsHost, Protocol):
+    """An agent of the lab on a host, for one run: all that can be asked of it from elsewhere.
 
-    @property
-    def name(self) -> str:
-        """That of its host."""
+    `orders` derives from this what goes over the wire; `role_agent.RoleAgent` does it there.
+    Everything raises what the agent raises, and HostLost.
+    """
 
-    def do(self, what: str, *values: Any) -> Any:  # noqa: ANN401 (each order has its own)
-        """Give it an order. Raises what the agent raised, and HostLost."""
+    def look(self) -> Surroundings:
+        """Look at what can change a result there; see that what is needed is there."""
 
-    def release(self) -> None:
-        """Let it go, with everything that it has started; safe to call twice."""
+    def answer_signs(self) -> tuple[str, int]:
+        """Answer signs of life from now on; give address and port."""
+
+    def expect_signs(self, address: str, port: int) -> None:
+        """Wait for signs of life from there whenever load is made."""
+
+    def at_point(self, number: int) -> None:
+        """Work at a point of the experiment from now on."""
+
+    def ports_for(self, arm: str, roles: Sequence[str]) -> list[int]:
+        """Find a free port for each of some services of an arm."""
+
+    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> Up:
+        """Start an arm's servers anew, or those that a placement has there.
+
+        `folder` is a name among the agent's own, by which `files` gives what is in it.
+        """
+
+    def files(self, folder: Path) -> Mapping[str, bytes]:
+        """Give what servers were started with, and what they said, by path in the folder."""
+
+    def close(self) -> None:
+        """Leave nothing there."""
 
 
 class RoleHost(Protocol):
@@ -49,8 +73,11 @@ class RoleHost(Protocol):
     def address(self) -> str:
         """By which other hosts reach it."""
 
-    def acting(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> Acting:
+    def agent(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> RemoteAgent:
         """Have an agent of the lab there. Raises Mistake, Trouble, HostLost."""
+
+    def release(self) -> None:
+        """Let its agent go, with everything that it has started; safe to call twice."""
 
 
 class Host(Runner, RoleHost, Protocol):

@@ -1,14 +1,14 @@
 """A cluster as the place of a run: hosts that serve, and others that make load."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
 from webdyno.cluster.agent import parcel_of
-from webdyno.cluster.host import Acting, RoleHost
-from webdyno.cluster.roles import Clients, Servers, all_do
+from webdyno.cluster.host import RemoteAgent, RoleHost
+from webdyno.cluster.roles import Clients, Servers, at_once
 from webdyno.definitions import Catalogue
 from webdyno.model.bench import RoleHosts
 from webdyno.model.experiment import Experiment
@@ -18,7 +18,7 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.host import HostLost
 from webdyno.run.planned import PlannedArm, arms_of_all_points
 from webdyno.run.repeat import keep_for_repeating
-from webdyno.run.roles import Roles, Surroundings
+from webdyno.run.roles import Roles, RolesOf, Surroundings
 
 
 class ClusterPlace:
@@ -28,7 +28,7 @@ class ClusterPlace:
         """Have these hosts; those that come first are taken first."""
         self._hosts = {host.name: host for host in hosts}
         self._yes = yes
-        self._acting: dict[str, Acting] = {}
+        self._agents: dict[str, RemoteAgent] = {}
         self._clients: list[str] = []
         self._parcel = b""
 
@@ -38,9 +38,9 @@ class ClusterPlace:
 
     def __exit__(self, *_: object) -> None:
         """Let all agents go, with whatever they have started."""
-        for acting in self._acting.values():
-            acting.release()
-        self._acting.clear()
+        for name in self._agents:
+            self._hosts[name].release()
+        self._agents.clear()
 
     def resolved(self, experiment: Experiment) -> Experiment:
         """Name a host for each role. Raises Mistake where one isn't there, or none is left."""
@@ -73,9 +73,8 @@ class ClusterPlace:
         names = [*bench.serving, *self._clients]
         for name in names:
             self._begin(name)
-        found: dict[str, Surroundings] = dict(
-            zip(names, all_do([self._acting[it] for it in names], "look"), strict=True)
-        )
+        looks = at_once([self._agents[name].look for name in names])
+        found = dict(zip(names, looks, strict=True))
         return Surroundings(
             machine=found[servers].machine,
             versions={
@@ -93,17 +92,18 @@ class ClusterPlace:
         self,
         folder: RunFolder,
         exits: ExitStack,  # noqa: ARG002 (agents end when the place is left)
-    ) -> Callable[[PointPlan], Roles]:
+    ) -> RolesOf:
         """Have hosts know of each other; their agents are there since `look`."""
         servers = folder.head.experiment.bench.serving[0]
-        self._signs = (self._hosts[servers].address, self._acting[servers].do("signs", None))
+        self._signs = self._agents[servers].answer_signs()
         for name in self._clients:
-            self._acting[name].do("signs", self._signs)
+            self._agents[name].expect_signs(*self._signs)
 
-        def roles_of(plan: PointPlan) -> Roles:
+        def roles_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Roles:
             addresses = {name: host.address for name, host in self._hosts.items()}
             return Roles(
-                Servers(self._acting, addresses, plan), Clients(self._acting, self._clients, plan)
+                Servers(self._agents, addresses, plan, arms),
+                Clients(self._agents, self._clients, plan),
             )
 
         return roles_of
@@ -115,21 +115,21 @@ class ClusterPlace:
         """
         if lost.host not in self._clients:
             return None
-        self._acting.pop(lost.host).release()
-        del self._hosts[lost.host]
-        spare = next((name for name in self._hosts if name not in self._acting), None)
+        del self._agents[lost.host]
+        self._hosts.pop(lost.host).release()
+        spare = next((name for name in self._hosts if name not in self._agents), None)
         if spare is None:
             return None
         self._begin(spare)
-        self._acting[spare].do("look")
-        self._acting[spare].do("signs", self._signs)
+        self._agents[spare].look()
+        self._agents[spare].expect_signs(*self._signs)
         self._clients[self._clients.index(lost.host)] = spare
         return f"{spare} makes load in its place"
 
     def _begin(self, name: str) -> None:
-        if name not in self._acting:
+        if name not in self._agents:
             peers = [host.address for host in self._hosts.values()]
-            self._acting[name] = self._hosts[name].acting(self._parcel, peers, yes=self._yes)
+            self._agents[name] = self._hosts[name].agent(self._parcel, peers, yes=self._yes)
 
     def _there(self) -> str:
         return ", ".join(self._hosts) or "none"

@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from ipaddress import ip_address
 from typing import Any, ParamSpec, TypeVar
@@ -19,8 +20,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from webdyno.cluster import agent, link
 from webdyno.cluster.agent_process import AgentProcess
-from webdyno.cluster.host import HostLost
-from webdyno.cluster.role_agent import Reply
+from webdyno.cluster.host import HostLost, RemoteAgent
+from webdyno.cluster.orders import Order, Reply, remote_agent
 from webdyno.generator import GeneratorError
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
@@ -44,6 +45,7 @@ class RayHost:
         self.address = address
         self._where = NodeAffinitySchedulingStrategy(node_id, soft=False)
         self._running: ray.ObjectRefGenerator | None = None
+        self._actor: Any = None
 
     def look(self) -> Machine:
         """Tell what it is."""
@@ -86,17 +88,35 @@ class RayHost:
             with suppress(RayError):
                 ray.cancel(running)
 
-    def acting(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> "RayActing":
-        """Have an agent of the lab there."""
+    def agent(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> RemoteAgent:
+        """Have an agent of the lab there: an actor, which is never started again by itself."""
         there = ray.remote(AgentProcess).options(num_cpus=0, scheduling_strategy=self._where)
-        actor = there.remote(parcel, self.address, list(peers), yes=yes)
-        return RayActing(self, actor)
+        self._actor = there.remote(parcel, self.address, list(peers), yes=yes)
+        return remote_agent(partial(self._give, self._actor))
 
-    def raised(self, error: RayError) -> Exception:
-        """Give what it means that an order to this host came to nothing."""
-        if isinstance(error, RayTaskError):
-            return Trouble(self._what_happened(error))
-        return HostLost(self._what_happened(error), self.name)
+    def release(self) -> None:
+        """End its agent; its wardens see that all that it started ends with it."""
+        actor, self._actor = self._actor, None
+        if actor is None:
+            return
+        with suppress(Mistake, Trouble, ValueError):
+            remote_agent(partial(self._give, actor, within_s=CLOSED_WITHIN_S)).close()
+        with suppress(RayError, ValueError):
+            ray.kill(actor)
+
+    def _give(self, actor: Any, order: Order, within_s: float | None = None) -> object:  # noqa: ANN401 (Ray's own)
+        """Give its agent an order, and wait until it is carried out."""
+        try:
+            reply: Reply = ray.get(actor.do.remote(order), timeout=within_s)
+        except RayTaskError as failure:
+            raise Trouble(self._what_happened(failure)) from failure
+        except RayError as error:
+            raise HostLost(self._what_happened(error), self.name) from error
+        if reply.refusal is None:
+            return reply.value
+        if isinstance(reply.refusal, StackDied | GeneratorError):
+            raise reply.refusal
+        raise type(reply.refusal)(f"{self.name}: {reply.refusal}")
 
     def _ask(self, function: Callable[P, T], *values: P.args, **more: P.kwargs) -> T:
         try:
@@ -124,37 +144,6 @@ class RayHost:
         )
         send: Callable[..., Any] = there.remote
         return send
-
-
-class RayActing:
-    """An agent of the lab on a node: an actor, which is never started again by itself."""
-
-    def __init__(self, host: RayHost, actor: Any) -> None:  # noqa: ANN401 (Ray's own)
-        self._host, self._actor = host, actor
-
-    @property
-    def name(self) -> str:
-        """That of its host."""
-        return self._host.name
-
-    def do(self, what: str, *values: Any) -> Any:  # noqa: ANN401 (each order has its own)
-        """Give it an order, and wait until it is carried out."""
-        try:
-            reply: Reply = ray.get(self._actor.do.remote(what, *values))
-        except RayError as error:
-            raise self._host.raised(error) from error
-        if reply.refusal is None:
-            return reply.value
-        if isinstance(reply.refusal, StackDied | GeneratorError):
-            raise reply.refusal
-        raise type(reply.refusal)(f"{self.name}: {reply.refusal}")
-
-    def release(self) -> None:
-        """End it; its wardens see that all that it started ends with it."""
-        with suppress(RayError, ValueError):
-            ray.get(self._actor.do.remote("close"), timeout=CLOSED_WITHIN_S)
-        with suppress(RayError, ValueError):
-            ray.kill(self._actor)
 
 
 @contextmanager

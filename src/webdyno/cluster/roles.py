@@ -7,73 +7,75 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from webdyno.cluster.host import Acting
+from webdyno.cluster.host import RemoteAgent
 from webdyno.cluster.readings import joined_servers, joined_uses
 from webdyno.cluster.role_agent import keep_files
 from webdyno.generator import LoadOrder
 from webdyno.generator.sharing import joined, shares
+from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import Answer
-from webdyno.run.host import HostLost, Loaded, Look, Up, Used
+from webdyno.run.asked import Asked
+from webdyno.run.host import ClientsHost, HostLost, Loaded, Look, ServersHost, Up, Used
 from webdyno.run.planned import PlannedArm
 from webdyno.stack import Placement
 from webdyno.stack.roles import resolve_stack
 
+T = TypeVar("T")
 
-def all_do(acting: Sequence[Acting], what: str, *values: Any) -> list[Any]:  # noqa: ANN401
-    """Give several agents an order at once; give what came of it, in their order.
+
+def at_once(orders: Sequence[Callable[[], T]]) -> list[T]:
+    """Give several orders at once; give what came of them, in their order.
 
     Raises the first refusal when all have answered.
     """
-    return _at_once([partial(it.do, what, *values) for it in acting])
-
-
-def _at_once(orders: Sequence[Callable[[], Any]]) -> list[Any]:
     with ThreadPoolExecutor(max(len(orders), 1)) as pool:
         given = [pool.submit(order) for order in orders]
     return [it.result() for it in given]
 
 
-def all_there_do(acting: Sequence[Acting], what: str) -> list[Acting]:
-    """Give an order to those that are still there; give them.
+def _ends(agent: RemoteAgent) -> bool:
+    """End what an agent has started; False where its host is lost, and that has ended with it.
 
-    Who is lost is told when the next order needs him; what he had started ends with him.
+    Who is lost is told when the next order needs him.
     """
-    return [it for it in acting if _does(it, what)]
-
-
-def _does(acting: Acting, what: str) -> bool:
     with suppress(HostLost):
-        acting.do(what)
+        agent.end()
         return True
     return False
 
 
-class Servers:
+class Servers(ServersHost):
     """The hosts with the servers of a point's arms."""
 
     def __init__(
-        self, acting: Mapping[str, Acting], addresses: Mapping[str, str], plan: PointPlan
+        self,
+        agents: Mapping[str, RemoteAgent],
+        addresses: Mapping[str, str],
+        plan: PointPlan,
+        arms: Sequence[PlannedArm],
     ) -> None:
         """Use the agents of hosts, by name."""
-        self._acting, self._addresses, self._plan = acting, addresses, plan
+        self._agents, self._addresses, self._plan = agents, addresses, plan
+        self._arms = {arm.name: arm for arm in arms}
         self._bench = plan.experiment.bench
         self._where: dict[str, list[str]] = {}
         """The hosts of each arm that is up, in the order in which they start; the front's last."""
         self._folders: dict[str, Path] = {}
-        self._loaded: list[str] = []
+        self._loaded: list[RemoteAgent] = []
 
-    def start(self, arm: PlannedArm, folder: Path) -> Up:
-        """Start an arm's servers anew, those first on which others rely."""
+    def start(self, arm: str, folder: Path) -> Up:
+        """Start those first on which others rely."""
         self._go_to_point()
-        by_host = self._roles_by_host(arm)
-        self._where[arm.name], self._folders[arm.name] = list(by_host), folder
+        by_host = self._roles_by_host(self._arms[arm])
+        self._where[arm], self._folders[arm] = list(by_host), folder
         placement = self._placement(arm, by_host) if len(by_host) > 1 else {}
-        ups: list[Up] = [
-            self._acting[host].do("start", arm.name, placement.get(host)) for host in by_host
+        ups = [
+            self._agents[host].start(arm, Path(folder.name), placement.get(host))
+            for host in by_host
         ]
         if len(ups) == 1:
             return ups[0]
@@ -86,67 +88,64 @@ class Servers:
         )
 
     def stop(self, arm: str) -> None:
-        """Stop an arm's servers, the front first."""
+        """Stop the front first."""
         for host in reversed(self._where.pop(arm, [])):
-            self._acting[host].do("stop", arm)
+            self._agents[host].stop(arm)
 
     def check_alive(self, arm: str) -> None:
-        """Raise StackDied where a service of an arm has ended."""
-        for host in self._where.get(arm, []):
-            self._acting[host].do("check_alive", arm)
+        for agent in self._agents_of(arm):
+            agent.check_alive(arm)
 
     def waits_for_rest(self, most_s: float) -> bool:
-        """Wait until all servers rest."""
-        return all(all_do(self._all(), "waits_for_rest", most_s))
+        return all(at_once([partial(it.waits_for_rest, most_s) for it in self._all()]))
 
     def slot_begins(self, arm: str, look: Look | None) -> None:
-        """Read the counters of an arm's hosts."""
-        self._loaded = self._where[arm]
-        all_do([self._acting[host] for host in self._loaded], "slot_begins", arm, look)
+        self._loaded = self._agents_of(arm)
+        at_once([partial(agent.slot_begins, arm, look) for agent in self._loaded])
 
     def slot_ends(self) -> Used:
-        """Read them again; the front's host is told of where only one can be."""
+        """Tell of the front's host where only one can be told of."""
         loaded, self._loaded = self._loaded, []
-        used: list[Used] = all_do([self._acting[host] for host in loaded], "slot_ends")
+        used = at_once([agent.slot_ends for agent in loaded])
         return used[0] if len(used) == 1 else joined_servers(used)
 
     def slot_fails(self) -> None:
-        """Read nothing more of the slot."""
         loaded, self._loaded = self._loaded, []
-        for host in loaded:
+        for agent in loaded:
             with suppress(Mistake, Trouble):
-                self._acting[host].do("slot_fails")
+                agent.slot_fails()
 
     def sampling_begins(self, arm: str, every_s: float) -> None:
-        """Begin to read an arm's CPU time often, where it is on one host."""
-        self._loaded = self._where[arm]
-        self._acting[self._loaded[-1]].do("sampling_begins", arm, every_s)
+        """Read where it is on one host."""
+        self._loaded = self._agents_of(arm)
+        self._loaded[-1].sampling_begins(arm, every_s)
 
     def sampling_ends(self) -> Sequence[tuple[float, float]]:
-        """End it; give what was read."""
         loaded, self._loaded = self._loaded, []
-        sampled: Sequence[tuple[float, float]] = self._acting[loaded[-1]].do("sampling_ends")
-        return sampled
+        return loaded[-1].sampling_ends()
 
     def end(self) -> None:
         """Stop everything; bring here what servers were started with, and said."""
         where, self._where = self._where, {}
-        hosts = dict.fromkeys(host for each in where.values() for host in each)
-        there = all_there_do([self._acting[host] for host in hosts], "end")
-        for acting in there:
-            for arm in (arm for arm, mine in where.items() if acting.name in mine):
+        for host in _each_once(where):
+            if not _ends(self._agents[host]):
+                continue
+            for folder in (self._folders[arm] for arm, hosts in where.items() if host in hosts):
                 with suppress(HostLost):
-                    keep_files(acting.do("files", arm), self._folders[arm])
+                    keep_files(self._agents[host].files(Path(folder.name)), folder)
 
-    def _all(self) -> list[Acting]:
-        hosts = dict.fromkeys(host for each in self._where.values() for host in each)
-        return [self._acting[host] for host in hosts]
+    def _agents_of(self, arm: str) -> list[RemoteAgent]:
+        return [self._agents[host] for host in self._where.get(arm, [])]
+
+    def _all(self) -> list[RemoteAgent]:
+        return [self._agents[host] for host in _each_once(self._where)]
 
     def _go_to_point(self) -> None:
         if self._where:
             return
         names = {self._bench.hosts.servers, *(it.host for it in self._bench.services.values())}
-        all_do([self._acting[it] for it in names if it], "at_point", self._plan.point.number)
+        number = self._plan.point.number
+        at_once([partial(self._agents[it].at_point, number) for it in names if it])
 
     def _roles_by_host(self, arm: PlannedArm) -> dict[str, list[str]]:
         """Give the services of each host, in the order in which they start; the front's last."""
@@ -158,13 +157,11 @@ class Servers:
         found[front] = found.pop(front)
         return found
 
-    def _placement(
-        self, arm: PlannedArm, by_host: Mapping[str, Sequence[str]]
-    ) -> dict[str, Placement]:
+    def _placement(self, arm: str, by_host: Mapping[str, Sequence[str]]) -> dict[str, Placement]:
         """Find where each service listens; give each host its view of that."""
         addresses: dict[str, tuple[str, int]] = {}
         for host, roles in by_host.items():
-            ports = self._acting[host].do("ports_for", arm.name, roles)
+            ports = self._agents[host].ports_for(arm, roles)
             addresses |= {
                 role: (self._addresses[host], port) for role, port in zip(roles, ports, strict=True)
             }
@@ -175,47 +172,52 @@ class Servers:
         }
 
 
-class Clients:
+def _each_once(where: Mapping[str, Sequence[str]]) -> list[str]:
+    return list(dict.fromkeys(host for hosts in where.values() for host in hosts))
+
+
+class Clients(ClientsHost):
     """The hosts that make load, and share it."""
 
-    def __init__(self, acting: Mapping[str, Acting], names: Sequence[str], plan: PointPlan) -> None:
+    def __init__(
+        self, agents: Mapping[str, RemoteAgent], names: Sequence[str], plan: PointPlan
+    ) -> None:
         """Use the agents of these hosts; who is named may change from block to block."""
-        self._acting, self._names, self._plan = acting, names, plan
+        self._agents, self._names, self._plan = agents, names, plan
         self._ready: tuple[str, ...] = ()
 
-    def ask(self, arm: PlannedArm, url: str, ignored: Sequence[str]) -> list[Answer]:
-        """Ask an arm what the certificate asks for, from the first of them."""
+    def ask(
+        self, arm: str, url: str, requests: Sequence[Asked], load: Load, ignored: Sequence[str]
+    ) -> list[Answer]:
+        """Ask from the first of them."""
         self._go_to_point()
-        answers: list[Answer] = self._all()[0].do("ask", arm.name, url, ignored)
-        return answers
+        return self._all()[0].ask(arm, url, requests, load, ignored)
 
     def get_ready(self, arm: str) -> None:
-        """Start what makes an arm's load."""
         self._go_to_point()
-        all_do(self._all(), "get_ready", arm)
+        at_once([partial(client.get_ready, arm) for client in self._all()])
 
     def load(self, arm: str, order: LoadOrder) -> Loaded:
-        """Load an arm, each of them with its share of timetable and connections."""
+        """Load it from each of them with its share of timetable and connections."""
         clients = self._all()
         parts = [replace(part, elsewhere=True) for part in shares(order, len(clients))]
-        loaded: list[Loaded] = _at_once(
-            [
-                partial(client.do, "load", arm, part)
-                for client, part in zip(clients, parts, strict=True)
-            ]
+        loaded = at_once(
+            [partial(client.load, arm, part) for client, part in zip(clients, parts, strict=True)]
         )
         uses = [it.use for it in loaded if it.use is not None]
         return Loaded(joined([it.result for it in loaded]), joined_uses(uses))
 
     def end(self) -> None:
-        """End what makes load."""
         ready, self._ready = self._ready, ()
-        all_there_do([it for it in self._acting.values() if it.name in ready], "end")
+        for name in ready:
+            if name in self._agents:
+                _ends(self._agents[name])
 
-    def _all(self) -> list[Acting]:
-        return [self._acting[name] for name in self._names]
+    def _all(self) -> list[RemoteAgent]:
+        return [self._agents[name] for name in self._names]
 
     def _go_to_point(self) -> None:
         if self._ready != tuple(self._names):
             self._ready = tuple(self._names)
-            all_do(self._all(), "at_point", self._plan.point.number)
+            number = self._plan.point.number
+            at_once([partial(client.at_point, number) for client in self._all()])

@@ -11,12 +11,22 @@ from pathlib import Path
 
 from webdyno.generator import Generator, LoadOrder
 from webdyno.host import Bench
+from webdyno.model.load import Load
 from webdyno.model.records import Answer
 from webdyno.probe import ClientWatch, Course, Profiler, SlotProbe, SystemCalls, server_cpu
 from webdyno.probe.scene import Sampler
-from webdyno.run import host
+from webdyno.run.asked import Asked
 from webdyno.run.certificate import ask
-from webdyno.run.host import ClientUse, Loaded, Look, Up, Used
+from webdyno.run.host import (
+    ClientsHost,
+    ClientUse,
+    CourseLook,
+    Loaded,
+    Look,
+    ServersHost,
+    Up,
+    Used,
+)
 from webdyno.run.planned import PlannedArm
 from webdyno.stack import Placement, RunningStack, start_stack
 from webdyno.stack.ports import free_port
@@ -35,17 +45,21 @@ class ArmBench:
     """Servers and load generator are both started anew in each block."""
 
 
-class Agent:
+class Agent(ServersHost, ClientsHost):
     """Servers and load generators of a block on one host; afterwards it is ready for another."""
 
-    def __init__(self, benches: Mapping[str, ArmBench]) -> None:
-        """Work on these benches, by arm."""
-        self._benches = benches
+    def __init__(self, arms: Sequence[PlannedArm], benches: Mapping[str, ArmBench]) -> None:
+        """Work for these arms, on their benches by arm."""
+        self.work_for(arms, benches)
         self._stacks: dict[str, RunningStack] = {}
         self._generators: dict[ArmBench, Generator] = {}
         self._slot: _Watched | None = None
         self._sampler: Sampler | None = None
         self._sampled: list[tuple[float, float]] = []
+
+    def work_for(self, arms: Sequence[PlannedArm], benches: Mapping[str, ArmBench]) -> None:
+        """Work for other arms, when nothing of those before is up."""
+        self._arms, self._benches = {arm.name: arm for arm in arms}, benches
 
     def ports_for(self, arm: str, roles: Sequence[str]) -> list[int]:
         """Find a free port for each of some services of an arm."""
@@ -54,23 +68,21 @@ class Agent:
             ports.append(free_port(bench.servers_socket, ports, bench.host))
         return ports
 
-    def start(self, arm: PlannedArm, folder: Path, placement: Placement | None = None) -> Up:
-        """Start an arm's servers anew; `folder` gets their configurations and logs.
-
-        With a placement only those that are to be here.
-        """
-        self.stop(arm.name)
+    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> Up:
+        """Start an arm's servers; with a placement only those that are to be here."""
+        self.stop(arm)
+        planned = self._arms[arm]
         stack = start_stack(
-            arm.stack,
-            arm.knobs,
-            arm.site,
+            planned.stack,
+            planned.knobs,
+            planned.site,
             folder=folder,
-            bench=self._benches[arm.name].bench.with_server_cpus(arm.cpus),
-            memory_bytes=arm.memory_bytes,
+            bench=self._benches[arm].bench.with_server_cpus(planned.cpus),
+            memory_bytes=planned.memory_bytes,
             placement=placement,
-            asked=arm.first_request,
+            asked=planned.first_request,
         )
-        self._stacks[arm.name] = stack
+        self._stacks[arm] = stack
         return Up(
             url=stack.url,
             ready_s=stack.ready_s,
@@ -80,16 +92,13 @@ class Agent:
         )
 
     def stop(self, arm: str) -> None:
-        """Stop an arm's servers, and leave nothing of them."""
         if (stack := self._stacks.pop(arm, None)) is not None:
             stack.stop()
 
     def check_alive(self, arm: str) -> None:
-        """Raise StackDied where a service of an arm has ended."""
         self._stacks[arm].check_alive()
 
     def waits_for_rest(self, most_s: float) -> bool:
-        """Wait until all servers rest together; False where they don't in time."""
         deadline = time.monotonic() + most_s
         while time.monotonic() < deadline:
             before_s = self._cpu_s()
@@ -99,7 +108,6 @@ class Agent:
         return False
 
     def slot_begins(self, arm: str, look: Look | None) -> None:
-        """Read the counters of an arm that is to come under load."""
         bench = self._benches[arm]
         generator = self._generators.get(bench)
         pid = generator.pid if generator else None
@@ -107,20 +115,17 @@ class Agent:
         self._slot = _Watched(probe, look, bench.bench, self._stacks[arm], pid)
 
     def slot_ends(self) -> Used:
-        """Read them again, when the load is over."""
         slot, self._slot = self._slot, None
         if slot is None:
             raise RuntimeError("no slot has begun")
         return slot.used()
 
     def slot_fails(self) -> None:
-        """Read nothing more of a slot that came to no end; safe to call without one."""
         slot, self._slot = self._slot, None
         if slot is not None:
             slot.leave()
 
     def sampling_begins(self, arm: str, every_s: float) -> None:
-        """Begin to read an arm's CPU time every so many seconds."""
         stack = self._stacks[arm]
         self._sampled = sampled = [(0.0, server_cpu(stack).cpu_s)]
         self._sampler = Sampler(every_s)
@@ -128,18 +133,16 @@ class Agent:
         self._sampler.start()
 
     def sampling_ends(self) -> Sequence[tuple[float, float]]:
-        """End it; give seconds since its beginning, and CPU seconds used by then."""
         if self._sampler is not None:
             self._sampler.stop()
         return self._sampled
 
-    def ask(self, arm: PlannedArm, url: str, ignored: Sequence[str]) -> list[Answer]:
-        """Ask an arm what the certificate asks for."""
-        new_socket = self._benches[arm.name].bench.client_socket
-        return ask(url, arm.certified, arm.load, new_socket, ignored)
+    def ask(
+        self, arm: str, url: str, requests: Sequence[Asked], load: Load, ignored: Sequence[str]
+    ) -> list[Answer]:
+        return ask(url, requests, load, self._benches[arm].bench.client_socket, ignored)
 
     def get_ready(self, arm: str) -> None:
-        """Start what makes an arm's load, where it doesn't run yet."""
         bench = self._benches[arm]
         if bench not in self._generators:
             self._generators[bench] = bench.new_generator().__enter__()
@@ -192,9 +195,7 @@ class _Watched:
         profiler = Profiler(*cpus) if look == "samples" else None
         calls = SystemCalls(*cpus) if look == "calls" else None
         course = (
-            Course(stack, bench, client_pid, look.every_s)
-            if isinstance(look, host.Course)
-            else None
+            Course(stack, bench, client_pid, look.every_s) if isinstance(look, CourseLook) else None
         )
         self._profiler, self._calls, self._course = profiler, calls, course
         with ExitStack() as exits:

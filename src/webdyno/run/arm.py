@@ -70,7 +70,7 @@ class RunningBlock:
 
     def _start(self, arm: PlannedArm) -> Up:
         folder = self.at.folder.block_folder(self.at.point.number, self.number, arm.name)
-        self.up[arm.name] = up = self.at.roles.servers.start(arm, folder)
+        self.up[arm.name] = up = self.at.roles.servers.start(arm.name, folder)
         return up
 
     def waits_for_rest(self, most_s: float) -> bool:

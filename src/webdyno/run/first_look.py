@@ -8,7 +8,6 @@ at some, one that is missing here spoils a whole run.
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -73,13 +72,13 @@ def unlike_requests(experiment: Experiment, catalogue: Catalogue) -> list[Unlike
     with ExitStack() as exits:
         folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
         exits.enter_context(in_state(there.state, folder / "state.log", caller(folder)))
-        agent = Agent(OpenBenches(exits).of_arms(there))
+        agent = Agent(arms, OpenBenches(exits).of_arms(there))
         exits.callback(agent.end)
         urls = {}
         for number, arm in enumerate(arms):
             kept = folder / str(number)
             kept.mkdir()
-            urls[arm.name] = agent.start(arm, kept).url
+            urls[arm.name] = agent.start(arm.name, kept).url
         shares = arms[0].shares
         return [
             Unlike(number, why, shares[number])
@@ -94,8 +93,10 @@ def _differences(
     for begin in range(0, len(arms[0].asked), MOST_CERTIFIED):
         answers = {
             arm.name: agent.ask(
-                replace(arm, asked=arm.asked[begin : begin + MOST_CERTIFIED]),
+                arm.name,
                 urls[arm.name],
+                arm.asked[begin : begin + MOST_CERTIFIED],
+                arm.load,
                 experiment.ignore,
             )
             for arm in arms

@@ -1,6 +1,6 @@
 """The machine we are on as the place of a run: one agent on it serves and loads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -16,7 +16,7 @@ from webdyno.run.agent import Agent, ArmBench
 from webdyno.run.folder import RunFolder
 from webdyno.run.host import HostLost
 from webdyno.run.planned import PlannedArm, arms_of_all_points
-from webdyno.run.roles import Roles, Surroundings
+from webdyno.run.roles import Roles, RolesOf, Surroundings
 from webdyno.stack import ask_versions
 
 
@@ -38,12 +38,12 @@ class ThisMachine:
         self,
         folder: RunFolder,  # noqa: ARG002 (what is sent to hosts elsewhere)
         exits: ExitStack,
-    ) -> Callable[[PointPlan], Roles]:
+    ) -> RolesOf:
         """Open benches as they are asked for, until `exits` closes."""
         benches = OpenBenches(exits)
 
-        def roles_of(plan: PointPlan) -> Roles:
-            agent = Agent(benches.of_arms(plan.experiment))
+        def roles_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Roles:
+            agent = Agent(arms, benches.of_arms(plan.experiment))
             return Roles(agent, agent)
 
         return roles_of

@@ -1,7 +1,7 @@
 """What the lab asks of hosts, whatever lies between: one that serves, one that loads.
 
-All that goes in and out are values, so that a host may be this process or a machine far away.
-`agent.py` does it on the host itself; `roles.py` puts hosts together.
+All that goes in and out are values, and arms go by their names, so that a host may be this process
+or a machine far away. `agent.py` does it on the host itself; `roles.py` puts hosts together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,22 +9,23 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from webdyno.generator import LoadOrder
+from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.long_look import ServerSample
 from webdyno.model.mistake import Trouble
 from webdyno.model.readings import CpuUse, Readings
 from webdyno.model.records import Answer, ServerUse
 from webdyno.probe import Profile
-from webdyno.run.planned import PlannedArm
+from webdyno.run.asked import Asked
 
 
-class Course(NamedTuple):
-    """The servers are read in the course of the load, every so many seconds."""
+class CourseLook(NamedTuple):
+    """The servers' own figures are read in the course of the load, every so many seconds."""
 
     every_s: float
 
 
-Look = Literal["samples", "calls"] | Course
+Look = Literal["samples", "calls"] | CourseLook
 """What is read besides the counters: stacks of calls, how often the kernel is called, or the course
 of the servers' own figures."""
 
@@ -91,7 +92,7 @@ class LinkCut(Trouble):
 class ServersHost(Protocol):
     """A host, or several, that have the servers of arms."""
 
-    def start(self, arm: PlannedArm, folder: Path) -> Up:
+    def start(self, arm: str, folder: Path) -> Up:
         """Start an arm's servers anew; `folder` gets their configurations and logs.
 
         Raises Trouble where they don't start.
@@ -128,8 +129,10 @@ class ServersHost(Protocol):
 class ClientsHost(Protocol):
     """A host that makes load."""
 
-    def ask(self, arm: PlannedArm, url: str, ignored: Sequence[str]) -> list[Answer]:
-        """Ask an arm what the certificate asks for."""
+    def ask(
+        self, arm: str, url: str, requests: Sequence[Asked], load: Load, ignored: Sequence[str]
+    ) -> list[Answer]:
+        """Ask an arm's servers each of these requests once, as a load would; see `certificate`."""
 
     def get_ready(self, arm: str) -> None:
         """Start what makes an arm's load, where it doesn't run yet. Raises GeneratorError."""

@@ -29,7 +29,7 @@ from webdyno.model.long_look import ServerSample, Stall
 from webdyno.model.records import LongLookRecord, SlotRecord
 from webdyno.run.arm import RunningBlock, ceiling_of
 from webdyno.run.capacity import at_rate, is_client_limited
-from webdyno.run.host import Course, ServersHost
+from webdyno.run.host import CourseLook, ServersHost
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
 from webdyno.run.roles import Slot
@@ -121,7 +121,7 @@ def _part(
         part_s=window_s,
         turn=number,
     )
-    slot = at.roles.slot(arm.name, order, Course(SAMPLED_WINDOWS * window_s))
+    slot = at.roles.slot(arm.name, order, CourseLook(SAMPLED_WINDOWS * window_s))
     record = recorded(slot, arm, window_s, lead_in_s)
     logs = at.folder.block_folder(at.point.number, running.number, arm.name)
     record = with_failures(record, at.roles.servers, logs)

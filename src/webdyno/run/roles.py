@@ -1,6 +1,6 @@
 """The hosts of a block by their roles, and a slot on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -14,6 +14,7 @@ from webdyno.model.point import PointPlan
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.run.folder import RunFolder
 from webdyno.run.host import ClientsHost, ClientUse, HostLost, Loaded, Look, ServersHost, Used
+from webdyno.run.planned import PlannedArm
 
 
 class Slot(NamedTuple):
@@ -66,6 +67,10 @@ class Roles:
             raise
 
 
+RolesOf = Callable[[PointPlan, Sequence[PlannedArm]], Roles]
+"""Gives the hosts of a point, for its arms."""
+
+
 def with_client(readings: Readings, use: ClientUse | None) -> Readings:
     """Give what the servers' host read, with what a host that only makes load read of itself."""
     if use is None:
@@ -102,7 +107,7 @@ class Place(Protocol):
         Raises Mistake or Trouble where the experiment can't be run there.
         """
 
-    def open(self, folder: RunFolder, exits: ExitStack) -> Callable[[PointPlan], Roles]:
+    def open(self, folder: RunFolder, exits: ExitStack) -> RolesOf:
         """Set up what a run needs, until `exits` closes; give what gives the roles of a point."""
 
     def mends(self, lost: HostLost) -> str | None:

@@ -161,12 +161,13 @@ def _open_points(
     points = []
     for plan in plan_points(folder.head.experiment):
         of_point = _of_point(records, plan)
+        arms = plan_arms(plan.experiment, catalogue)
         points.append(
             MeasuredPoint(
                 point=plan.point,
                 experiment=plan.experiment,
-                arms=plan_arms(plan.experiment, catalogue),
-                roles=roles_of(plan),
+                arms=arms,
+                roles=roles_of(plan, arms),
                 calibrations=_calibrations(folder.head, plan.experiment),
                 folder=folder,
                 progress=progress,
