@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr
@@ -32,8 +33,8 @@ from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.cli.hosts import BlockNews
+from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs
 from webdyno.cluster.judging import judged_machines
-from webdyno.cluster.replicates import Fleet, finished_runs
 from webdyno.judge.fleet import judge_fleet
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.machine import Machine
@@ -159,9 +160,10 @@ def cost_of(run: Path, hosts: int, blocks: int) -> Cost:
         cpu_s = [_cpu_s()]
         with redirect_stderr(io.StringIO()):  # what is told of blocks is made, but not shown
             news = BlockNews(hosts, quiet=False)
-            Fleet(drawn, lambda _: b"", out).measure(hosts, news, yes=False)
+            dispatcher = Dispatcher(drawn, lambda *_: b"", out)
+            dispatcher.measure(Counter({Work(): hosts}), news, yes=False)
         cpu_s.append(_cpu_s())
-        machines = judged_machines({path.name: path for path in finished_runs(out)})
+        machines = judged_machines({run.path.name: run.path for run in finished_runs(out)})
         cpu_s.append(_cpu_s())
         found = judge_fleet(machines)
         page = fleet_page(template.head, found, {}, "webdyno fleet")

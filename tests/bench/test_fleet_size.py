@@ -1,5 +1,6 @@
 """The simulation of fleets, at sizes that take no time."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from fleet_size import DrawnHost, Template, cost_of
 from rig.process import BenchError
+from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs
 from webdyno.cluster.judging import judged_machines
-from webdyno.cluster.replicates import Fleet, finished_runs
 from webdyno.judge.fleet import judge_fleet
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import StopRecord
@@ -27,8 +28,9 @@ def run(tmp_path: Path) -> Path:
 def test_drawn_hosts_are_a_fleet_of_machines_with_verdicts(run: Path, tmp_path: Path) -> None:
     template = Template.of(run)
     hosts = [DrawnHost(f"host{n}", template, blocks=7) for n in range(3)]
-    Fleet(hosts, lambda _: b"", tmp_path / "out").measure(3, lambda *_: None, yes=False)
-    finished = finished_runs(tmp_path / "out")
+    dispatcher = Dispatcher(hosts, lambda *_: b"", tmp_path / "out")
+    dispatcher.measure(Counter({Work(): 3}), lambda *_: None, yes=False)
+    finished = [run.path for run in finished_runs(tmp_path / "out")]
     assert [path.name for path in finished] == ["host0", "host1", "host2"]
     found = judge_fleet(judged_machines({path.name: path for path in finished}))
     assert found.verdict is Verdict.FASTER

@@ -17,6 +17,8 @@ from webdyno.model.files import write_whole
 from webdyno.model.mistake import Mistake
 from webdyno.model.run import PAGE_FILE
 
+FLEET_PAGE = "fleet.html"
+
 
 def fleet(
     *runs: Annotated[
@@ -43,14 +45,16 @@ def fleet(
 
         webdyno fleet a b c --page fleet.html
     """
-    from webdyno.cluster.replicates import finished_runs
+    from webdyno.cluster.dispatch import finished_runs
 
     machines = [
-        run
+        machine
         for path in runs
-        for run in (finished_runs(path) if (path / FLEET_FILE).exists() else [path])
+        for machine in (
+            [run.path for run in finished_runs(path)] if (path / FLEET_FILE).exists() else [path]
+        )
     ]
-    again = command("fleet", *runs, "--page", page or "fleet.html")
+    again = command("fleet", *runs, "--page", page or FLEET_PAGE)
     return show_fleet(_named(machines), page, again, json=json)
 
 

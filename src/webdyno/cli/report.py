@@ -53,7 +53,7 @@ def report(
     if (run / SPREAD_FILE).exists():
         if markdown or json or charts or pdf:
             raise Mistake(f"{run} has a run for each point: give the folder of one of them")
-        from webdyno.cli.spread import show_spread
+        from webdyno.cli.dispatch import show_spread
 
         return show_spread(run)
     folder = RunFolder.open(run)

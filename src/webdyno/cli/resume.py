@@ -32,14 +32,10 @@ def resume(
 
         webdyno resume runs/2026-11-21-093000-static-hello --budget 5m
     """
-    if budget.given is not None and any((run / it).exists() for it in (FLEET_FILE, SPREAD_FILE)):
-        raise Mistake("--budget is for a single run: give the folder of a host's")
-    if (run / FLEET_FILE).exists():
-        from webdyno.cli.replicates import go_on
+    if any((run / it).exists() for it in (FLEET_FILE, SPREAD_FILE)):
+        if budget.given is not None:
+            raise Mistake("--budget is for a single run: give the folder of a host's")
+        from webdyno.cli.dispatch import go_on
 
         return go_on(run, how)
-    if (run / SPREAD_FILE).exists():
-        from webdyno.cli.spread import measure_missing
-
-        return measure_missing(run, how)
     return measure_on(run, how, budget.seconds, afterwards=sweeps_afterwards(how))

@@ -82,13 +82,13 @@ def run(
     if spread and replicates is not None:
         raise Mistake("--spread and --replicates: a point is measured on one host, or on several")
     if spread:
-        from webdyno.cli.spread import measure_spread
+        from webdyno.cli.dispatch import run_spread
 
-        return measure_spread(name, wanted, catalogue, out, new)
+        return run_spread(name, wanted, catalogue, out, new)
     if replicates is not None:
-        from webdyno.cli.replicates import replicate
+        from webdyno.cli.dispatch import run_replicates
 
-        return replicate(name, wanted, catalogue, out, new, replicates=replicates)
+        return run_replicates(name, wanted, catalogue, out, new, replicates=replicates)
     afterwards = why_afterwards(wanted, new.how) if why else sweeps_afterwards(new.how)
     return measure(
         name, wanted, catalogue, out, new.how, fail_on=new.fail_on, afterwards=afterwards

@@ -1,0 +1,140 @@
+"""An experiment that several hosts measure: what each measures comes here while it does.
+
+Blocks of one comparison never straddle machines, so what a host is given is a run of its own: all
+of the experiment, with a random order of its own, or one point of it. A host gets the next work
+when it is free, and the same only once. Where it is lost, or can't, what it measured stays here,
+and another one begins anew. The folder of all of it holds the experiment and its part of the
+catalogue, as a run's does, and the run of each host in FOLDER/HOST/PART: whoever has it can go on.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from webdyno.cluster.host import Runner
+from webdyno.cluster.host_run import HostRun, News, came_to_its_end, end_all
+from webdyno.model.experiment import Experiment
+from webdyno.model.point import only_at, plan_points
+from webdyno.run.folder import HEAD_FILE, RunFolder
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """All of an experiment, or a part of it, for a host to measure."""
+
+    part: str = ""
+    """Names the run's folder in its host's; empty for all of the experiment, which has that."""
+    label: str = ""
+    """What people are told of the part by."""
+    experiment: Experiment | None = None
+    """The part; None for all of it."""
+    hosts: int = 1
+    """How many are to measure it, each for itself."""
+
+    def run_on(self, host: str, out: Path) -> Path:
+        """Name the folder of its run on a host."""
+        return out / host / self.part
+
+
+def work_at_points(experiment: Experiment) -> list[Work]:
+    """Give each point of an experiment as a work, in their order."""
+    points = [plan.point for plan in plan_points(experiment)]
+    return [
+        Work(f"point-{point.number:03d}", point.label, only_at(experiment, point))
+        for point in points
+    ]
+
+
+def finished_runs(out: Path, part: str = "") -> list[RunFolder]:
+    """Give the runs of a work that came to their end, whatever their verdict."""
+    heads = sorted(out.glob(str(Path("*", part, HEAD_FILE))))
+    runs = (RunFolder.open(head.parent) for head in heads)
+    return [run for run in runs if came_to_its_end(run)]
+
+
+def missing_runs(works: Sequence[Work], out: Path) -> Counter[Work]:
+    """Count how many hosts are still to measure each work, without those that are measured."""
+    missing = Counter({work: work.hosts - len(finished_runs(out, work.part)) for work in works})
+    return +missing
+
+
+@dataclass
+class Dispatcher:
+    """Deals works to hosts."""
+
+    hosts: Sequence[Runner]
+    parcel: Callable[[Work, Path | None], bytes]
+    """What a host is given for a work, with the run that it had begun there before, if it had."""
+    out: Path
+    """Gets a folder for each host, and in that a run's folder for each part."""
+    done: list[HostRun] = field(default_factory=list)
+    """All that was begun, in that order."""
+
+    def hosts_for(self, work: Work) -> list[Runner]:
+        """Give the hosts that haven't measured a work to its end."""
+        finished = {run.path for run in finished_runs(self.out, work.part)}
+        return [host for host in self.hosts if work.run_on(host.name, self.out) not in finished]
+
+    def measure(self, missing: Counter[Work], news: News, *, yes: bool) -> None:
+        """Have each work measured so many times, on as many hosts at once as there are.
+
+        Runs are missing afterwards where no host is left that could measure them; `done` has the
+        reasons. At Ctrl-C all hosts are told to stop. For `yes` see `agent.replicate`.
+        """
+        waiting, free = Counter(missing), {host.name for host in self.hosts}
+        untried = self._pairs(missing)
+        running: dict[Future[HostRun], Work] = {}
+        with ThreadPoolExecutor(min(len(self.hosts), waiting.total())) as pool:
+            try:
+                while True:
+                    for host, work in _dealt(untried, waiting, free):
+                        running[pool.submit(self._measure, host, work, news, yes)] = work
+                    if not running:
+                        return
+                    for each in wait(running, return_when=FIRST_COMPLETED).done:
+                        work, run = running.pop(each), each.result()
+                        if not run.measured:
+                            waiting[work] += 1
+                        if run.lost is None:
+                            free.add(run.host)
+            finally:
+                end_all(self.hosts, running)
+
+    def _pairs(self, works: Counter[Work]) -> "Pairs":
+        """Pair works and hosts: first with who had begun them, and last what others had begun."""
+        ranked = []
+        for work in works:
+            begun = {host.name for host in self.hosts if self._begun(host.name, work)}
+            ranked += [
+                ((host.name not in begun, bool(begun)), host, work) for host in self.hosts_for(work)
+            ]
+        ranked.sort(key=lambda it: it[0])
+        return {(host.name, work): host for _, host, work in ranked}
+
+    def _measure(self, host: Runner, work: Work, news: News, yes: bool) -> HostRun:
+        label = f"{host.name}, {work.label}" if work.label else host.name
+        run = HostRun(host.name, work.run_on(host.name, self.out), label)
+        self.done.append(run)
+        parcel = self.parcel(work, self._begun(host.name, work))
+        run.follow(host.replicate(parcel, yes=yes), news)
+        return run
+
+    def _begun(self, host: str, work: Work) -> Path | None:
+        folder = work.run_on(host, self.out)
+        return folder if (folder / HEAD_FILE).exists() else None
+
+
+Pairs = dict[tuple[str, Work], Runner]
+"""Hosts that haven't tried a work yet, by name and work, in the order in which they get it."""
+
+
+def _dealt(untried: Pairs, waiting: Counter[Work], free: set[str]) -> Iterator[tuple[Runner, Work]]:
+    """Take pairs of a free host and a waiting work that it hasn't tried out of all three."""
+    for (name, work), host in tuple(untried.items()):
+        if name in free and waiting[work]:
+            del untried[name, work]
+            free.remove(name)
+            waiting[work] -= 1
+            yield host, work
