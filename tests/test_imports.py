@@ -1,12 +1,15 @@
-"""CONTRIBUTING's table of who imports whom is true."""
+"""CONTRIBUTING's tables of who imports whom are true."""
 
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
 import grimp
 
 ROOT = Path(__file__).parents[1]
+PERIPHERY = ("audit", "cluster", "serve", "studies", "workload")
 
 
 def imports_by_package() -> dict[str, set[str]]:
@@ -20,7 +23,7 @@ def imports_by_package() -> dict[str, set[str]]:
     return dict(found)
 
 
-def test_the_table_is_true() -> None:
+def test_the_tables_are_true() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `src/webdyno/(\w+)/` \|.*\| ([^|]+) \|$", text, re.MULTILINE)
     table = {package: set(cell.split(", ")) - {"nobody"} for package, cell in rows}
@@ -29,3 +32,11 @@ def test_the_table_is_true() -> None:
     assert table.pop("cli") == {"everything; nobody imports it"}
     assert set(code.pop("cli")) <= set(code)
     assert table == code
+
+
+def test_a_run_loads_nothing_of_the_periphery() -> None:
+    imports = "import sys, webdyno.cli.run; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", imports], capture_output=True, check=True)
+    loaded = {it.split(".")[1] for it in done.stdout.decode().split() if it.startswith("webdyno.")}
+    assert "judge" in loaded
+    assert not loaded.intersection(PERIPHERY)
