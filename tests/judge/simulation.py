@@ -14,6 +14,7 @@ from statistics import fmean
 
 import numpy as np
 
+from webdyno.judge.answer_time import seconds_for_an_arm
 from webdyno.judge.bias import LEAST_MINDED
 from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, rate_when_slowed, widened
 from webdyno.judge.comparison import (
@@ -26,7 +27,6 @@ from webdyno.judge.comparison import (
 )
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
 from webdyno.judge.settings import WINDOW_S
-from webdyno.judge.stop import PROMPT_S
 from webdyno.judge.validity.client import WAITING_LIMIT
 from webdyno.judge.validity.host import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
@@ -145,7 +145,7 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
             most = measure.max_blocks
             if hard_to_tell(d, 1 - ALPHA):
                 most = round(most * measure.patience)
-            left_s = PROMPT_S * 2 - world.pilots_s - took_s
+            left_s = prompt_s(measure) - world.pilots_s - took_s
             is_last_prompt = 0 <= left_s < 2 * (world.start_s + slots * slot_s)
             prompt = is_last_prompt and is_large_and_known(d, 1 - ALPHA)
             if precise or prompt or len(d) >= most:
@@ -153,6 +153,11 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
                 return Outcome(len(d), shown, d, slots, took_s, bound)
         if len(d) == PILOT_BLOCKS and measure.slots_per_arm is None:
             slots = choice(*random_effects(pilot), world.start_s, slot_s, slots)
+
+
+def prompt_s(measure: Measure) -> float:
+    """Until when blocks may end, for a prompt answer about two arms; never is 0."""
+    return 2 * (seconds_for_an_arm(measure) or 0.0)
 
 
 def _bound(taken: Sequence[Logs]) -> Bound:
@@ -207,7 +212,7 @@ def main() -> None:
     print("noise  ratio  blocks  within 25 s  interval  coverage  faster")  # noqa: T201
     for world in PROMPT_WORLDS:
         outcomes = list(experiments(world, count, Measure()))
-        in_time = [world.pilots_s + o.took_s <= 2 * PROMPT_S for o in outcomes]
+        in_time = [world.pilots_s + o.took_s <= prompt_s(Measure()) for o in outcomes]
         print(  # noqa: T201
             f"{world.slot_sd:5.0%}  {world.ratio:5.2f}  {fmean(o.blocks for o in outcomes):6.1f}"
             f"  {fmean(in_time):11.1%}  ±{expm1(fmean(o.shown.half_width for o in outcomes)):7.1%}"

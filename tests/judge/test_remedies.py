@@ -87,6 +87,17 @@ def test_short_windows_give_back_what_pilots_and_lead_ins_took(
     assert settings.window_s == pytest.approx(expected_s, abs=0.001)
 
 
+@pytest.mark.parametrize(("within_s", "expected_s"), [(0.0, 0.55), (20.0, 0.4), (60.0, 0.55)])
+def test_short_windows_give_back_what_the_time_for_an_answer_asks_for(
+    within_s: float, expected_s: float
+) -> None:
+    looks = [
+        pilot_record(arm, warmup_s=0, lead_in_s=0.15, window_s=0.55, took_s=5.0) for arm in ARMS
+    ]
+    experiment = measured(Measure(answer_within_s=within_s)).head.experiment
+    assert slot_settings(looks, experiment).window_s == expected_s
+
+
 def test_short_windows_give_back_nothing_for_what_the_user_left_out() -> None:
     """The pilots' lead-ins aren't made where the user has others."""
     looks = [

@@ -7,9 +7,10 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import Stop, decide
+from webdyno.judge.answer_time import seconds_for_an_arm
 from webdyno.judge.measured import Measured
 from webdyno.judge.race import still_racing
-from webdyno.judge.stop import OUTNUMBERED, PROMPT_S
+from webdyno.judge.stop import OUTNUMBERED
 from webdyno.model.advice import Advice
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
@@ -25,6 +26,13 @@ def run(
 ) -> SimulatedRun:
     """A run with the same noise of restarts and slots."""
     return simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise, measure=measure)
+
+
+def prompt_s(arms: dict[str, SimulatedArm], within_s: float = 25.0) -> float:
+    """Until when blocks may end, for a prompt answer."""
+    of_an_arm_s = seconds_for_an_arm(Measure(answer_within_s=within_s))
+    assert of_an_arm_s
+    return of_an_arm_s * len(arms)
 
 
 def stop(made: SimulatedRun, elapsed_s: float = 10.0) -> Stop | None:
@@ -65,7 +73,7 @@ def test_a_clear_difference_that_is_not_known_well_goes_on() -> None:
 def test_a_large_difference_is_told_with_the_last_block_that_ends_soon_enough() -> None:
     made = run(APART, 8, 0.14)
     block_s = Measured.of(made.records).block_s
-    last_look_s = PROMPT_S * len(APART) - 0.9 * block_s
+    last_look_s = prompt_s(APART) - 0.9 * block_s
     assert stop(made, last_look_s - 0.2 * block_s) is None
     assert stop(made, last_look_s + block_s) is None
     found = stop(made, last_look_s)
@@ -76,7 +84,17 @@ def test_a_large_difference_is_told_with_the_last_block_that_ends_soon_enough() 
 
 def test_who_sets_a_budget_has_a_large_difference_measured_well() -> None:
     made = run(APART, 8, 0.14, Measure(budget_s=90.0))
-    assert stop(made, PROMPT_S * len(APART) - 0.5 * Measured.of(made.records).block_s) is None
+    assert stop(made, prompt_s(APART) - 0.5 * Measured.of(made.records).block_s) is None
+
+
+@pytest.mark.parametrize(("within_s", "told"), [(0.0, False), (15.0, False), (25.0, True)])
+def test_how_soon_a_large_difference_is_told_is_a_setting(within_s: float, *, told: bool) -> None:
+    made = run(APART, 8, 0.14, Measure(answer_within_s=within_s))
+    usual_s = prompt_s(APART) - 0.5 * Measured.of(made.records).block_s
+    assert (stop(made, usual_s) is not None) == told
+    if within_s:
+        its_own_s = prompt_s(APART, within_s) - 0.5 * Measured.of(made.records).block_s
+        assert stop(made, its_own_s) is not None
 
 
 @pytest.mark.parametrize(("arms", "noise"), [(APART, 0.4), (LESS_APART, 0.03)])
@@ -85,7 +103,7 @@ def test_what_is_less_known_or_less_different_gets_its_blocks(
 ) -> None:
     made = run(arms, 8, noise)
     block_s = Measured.of(made.records).block_s
-    assert stop(made, PROMPT_S * len(arms) - 0.5 * block_s) is None
+    assert stop(made, prompt_s(arms) - 0.5 * block_s) is None
 
 
 def test_the_most_blocks_stop() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from webdyno.judge.answer_time import seconds_for_an_arm
 from webdyno.judge.measured import Measured
 from webdyno.judge.more_starts import short_window_s, starts_decide
 from webdyno.judge.pilot import FEWEST_BLOCKS
@@ -15,13 +16,14 @@ FIRST_AFTER_PILOT = 2
 
 WARMUP_S, LEAD_IN_S, WINDOW_S = 1.0, 0.0, 0.5
 """Where nobody says and nothing is found."""
-QUICK_S = 11.5
-"""For each arm: in so much a clear difference is told, pilots and the fewest blocks together. What
-pilots and lead-ins take beyond the usual, short windows give back, as far as they can."""
 START_S = 0.125
 """Of a fast arm in a block, about: start, stop and what lies between slots."""
+SPARE_S = 0.35
+"""For each arm: by so much the fewest blocks may take longer than its windows and `START_S` let
+expect, and still end in time; half of what their starts take, about."""
 SHORT_WINDOW_S, LEAST_WINDOW_S = 0.6, 0.4
-"""A window that may be shortened, and how short it may become."""
+"""A window that may be shortened for a prompt answer, and how short it may become: the usual one is
+`SHORTEST_WINDOW_S`, and longer ones have a reason."""
 COUNTED_S = 0.3
 """So long calls are counted at least, for thousands of requests to a fast server."""
 
@@ -35,7 +37,7 @@ def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSett
     remedied = _remedied(records)
     settings = _evened(remedied or _found_settings(records, experiment), experiment)
     if remedied is None and experiment.measure.slot_s is None:
-        settings = _for_starts(_quick(settings, records), records, experiment)
+        settings = _for_starts(_quick(settings, records, experiment), records, experiment)
     return _with_time_to_count(settings) if experiment.profile else settings
 
 
@@ -119,13 +121,17 @@ def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSe
     )
 
 
-def _quick(settings: SlotSettings, records: Sequence[Record]) -> SlotSettings:
+def _quick(
+    settings: SlotSettings, records: Sequence[Record], experiment: Experiment
+) -> SlotSettings:
     """Shorten short windows where pilots, and what comes before windows, leave them little time.
 
-    Longer ones have a reason, such as slow answers, for which they are kept.
+    The fewest blocks are to end in time for a prompt answer. Longer windows have a reason, such as
+    slow answers, for which they are kept.
     """
+    of_an_arm_s = seconds_for_an_arm(experiment.measure)
     took_s = [record.took_s for record in records if isinstance(record, PilotRecord)]
-    if not took_s or settings.window_s > SHORT_WINDOW_S:
+    if of_an_arm_s is None or not took_s or settings.window_s > SHORT_WINDOW_S:
         return settings
     warmup_s, lead_in_s = settings.warmup_s, settings.lead_in_s
     apart_s = sum(
@@ -134,7 +140,8 @@ def _quick(settings: SlotSettings, records: Sequence[Record]) -> SlotSettings:
         if it > lead_in_s[arm] or arm in settings.in_bursts
     )
     arms = len(warmup_s)
-    block_s = (QUICK_S * arms - sum(took_s)) / FEWEST_BLOCKS - START_S * arms - apart_s
+    left_s = (of_an_arm_s - SPARE_S) * arms - sum(took_s)
+    block_s = left_s / FEWEST_BLOCKS - START_S * arms - apart_s
     fitting_s = (block_s / FIRST_AFTER_PILOT - sum(lead_in_s.values())) / arms
     window_s = min(settings.window_s, max(fitting_s, LEAST_WINDOW_S))
     return settings.model_copy(update={"window_s": window_s})

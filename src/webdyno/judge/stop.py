@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import log1p
 
 from webdyno.judge.alone import is_alone, is_known
+from webdyno.judge.answer_time import seconds_for_an_arm
 from webdyno.judge.comparison import (
     ALPHA,
     compare_as_asked,
@@ -34,9 +35,6 @@ from webdyno.model.records import Record, StopReason
 SPARE_BLOCKS = 2
 """At most so many blocks are measured in place of spoilt ones when the budget is used up, because
 without them there would be no verdict."""
-PROMPT_S = 11.85
-"""For each arm: with the last block that ends within this time a large difference is told even if
-it isn't known as well as others. With the 1.2 s that webdyno itself takes it is 25 s for two."""
 OUTNUMBERED = 2
 """Times the fewest blocks: by then a disturbance that passed by has spoilt no more than half of the
 slots, and those are left out (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
@@ -200,12 +198,15 @@ def _known(valid: Measured, experiment: Experiment, fewest: int) -> Stop | None:
 def _prompt(valid: Measured, experiment: Experiment, elapsed_s: float) -> Stop | None:
     """Stop where a difference is large and another block would end too late to be told promptly.
 
-    It is one look, at a moment that the ratios don't choose, and only at an interval's width. Who
-    sets limits (or goes on with a run) has time.
+    Such a difference needn't be known as well as others. It is one look, at a moment that the
+    ratios don't choose, and only at an interval's width. Who sets limits (or goes on with a run)
+    has time.
     """
-    measure, prompt_s = experiment.measure, PROMPT_S * len(experiment.arms)
-    if measure.question is not None or measure.patience == 1:
+    measure = experiment.measure
+    of_an_arm_s = seconds_for_an_arm(measure)
+    if of_an_arm_s is None or measure.question is not None or measure.patience == 1:
         return None
+    prompt_s = of_an_arm_s * len(experiment.arms)
     if not 0 <= prompt_s - elapsed_s < valid.block_s:
         return None
     pairs = deciding_pairs(valid, experiment)

@@ -73,6 +73,11 @@ class Measure(Model):
     patience: Annotated[float, Field(ge=1, le=100)] = 4.0
     """Take as many times the budget and the most blocks, at most, while a ratio isn't even known to
     2.5 % or a quarter of the difference; 1 where `budget_s`, `max_blocks` or factors are given."""
+    answer_within_s: Pause = 25.0
+    """Tell a large difference (beyond 1.5×, known to a quarter of it) within this time, of two
+    arms; half as much more for each further one. For that a run ends with the last block that ends
+    in time, unless `budget_s`, `max_blocks` or factors are given, and slots of up to 0.6 s become
+    shorter, down to 0.4 s. A longer time tells such a difference more precisely; 0 sets none."""
     soak_s: Soak | None = None
     """Load on each arm without a break, after the blocks: it shows stalls, drifts and leaks that
     short slots can't. Unless given, 10 s of the budget, or a quarter of that for all arms together,

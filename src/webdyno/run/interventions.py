@@ -20,7 +20,8 @@ two."""
 FEWEST_CONNECTIONS = 5
 """Of fewer a third can't be taken."""
 KEPT = {
-    *("slot_s", "warmup_s", "warmup_bursts", "lead_in_s", "slots_per_arm", "budget_s", "patience")
+    *("slot_s", "warmup_s", "warmup_bursts", "lead_in_s", "slots_per_arm"),
+    *("budget_s", "patience", "answer_within_s"),
 }
 """Of how the run was measured, where that isn't the default: run.json says all."""
 ENOUGH = {"precision": 0.05, "patience": 2.0}
