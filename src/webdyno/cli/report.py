@@ -1,7 +1,6 @@
 """`webdyno report`: verdict and report made again from a run's folder."""
 
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from cyclopts import Parameter
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.result import Seen, see, show_result
+from webdyno.host.processes import run_program
 from webdyno.model.cluster import SPREAD_FILE
 from webdyno.model.files import writing
 from webdyno.model.mistake import Mistake, Trouble
@@ -100,22 +100,12 @@ def _print(page: Path, pdf: Path) -> None:
     with writing(pdf):
         pdf.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="webdyno-print-") as profile:
-        try:
-            done = subprocess.run(
-                [
-                    *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
-                    *("--no-pdf-header-footer", f"--user-data-dir={profile}"),
-                    f"--print-to-pdf={pdf.absolute()}",
-                    page.absolute().as_uri(),
-                ],
-                capture_output=True,
-                text=True,
-                timeout=PRINTED_WITHIN_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise Trouble(
-                f"{browser} had not printed {page} within {PRINTED_WITHIN_S:g} s"
-            ) from None
+        words = [
+            *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
+            *("--no-pdf-header-footer", f"--user-data-dir={profile}"),
+            f"--print-to-pdf={pdf.absolute()}",
+            page.absolute().as_uri(),
+        ]
+        done = run_program(words, within_s=PRINTED_WITHIN_S)
     if not pdf.exists():
         raise Trouble(f"{browser} didn't print {page}: {done.stderr.strip()[-300:]}")

@@ -7,7 +7,6 @@ after itself as at Ctrl-C.
 
 import io
 import os
-import signal
 import subprocess
 import sys
 import tarfile
@@ -20,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from webdyno.generator import find_loadgen
 from webdyno.host import open_bench
+from webdyno.host.processes import ending_with_us, interrupt
 from webdyno.model.bench import BenchSettings
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.experiment import Experiment
@@ -99,7 +99,7 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
         known = {path: path.stat().st_size for path in _files(place / RUN)}
         with log.open("wb") as said:
             process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "INT", *_command(place, yes=yes)],
+                [*ending_with_us("INT"), *_command(place, yes=yes)],
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
@@ -109,7 +109,7 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
             yield from _news(process, place / RUN, known)
             yield Ended(process.wait(), log.read_bytes()[-SAID_BYTES:].decode("utf-8", "replace"))
         finally:
-            _end(process)
+            interrupt(process, ENDS_WITHIN_S)
 
 
 def _without_blocks(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -152,14 +152,3 @@ def _unsent(files: Iterable[Path], run: Path, sent: dict[Path, int]) -> Iterator
                 start = sent.get(path, 0)
                 sent[path] = start + len(data)
                 yield Piece(PurePosixPath(path.relative_to(run)), start, data)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is not None:
-        return
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(ENDS_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 
+from webdyno.host.processes import end_with_parent
 from webdyno.judge.fleet import Machine, judge_machine
 from webdyno.model.mistake import Trouble
 from webdyno.run.folder import RunFolder
@@ -33,7 +33,10 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, Machine]:
     if processes < 2 or _bytes_of(runs.values()) < WORTH_PROCESSES_BYTES:
         return {name: _judged(path) for name, path in runs.items()}
     # Ray's threads run by now, with which a process must not be forked.
-    with ProcessPoolExecutor(processes, get_context("spawn"), _end_with_parent) as pool:
+    pool = ProcessPoolExecutor(
+        processes, get_context("spawn"), end_with_parent, (signal.SIGKILL, os.getpid())
+    )
+    with pool:
         try:
             with _deaf_to_ctrl_c():
                 judged = pool.map(_judged, runs.values())
@@ -63,15 +66,3 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end_with_parent() -> None:
-    """See to it that this process ends with the one that started it, however that ends."""
-    Thread(target=_wait_for_parents_end, daemon=True).start()
-
-
-def _wait_for_parents_end() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -7,7 +7,6 @@ that the token stands on no command line.
 import re
 import shlex
 import socket
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from subprocess import CompletedProcess
 
 from pydantic import ValidationError
 
+from webdyno.host.processes import run_program
 from webdyno.model.cluster import NodeAnswer, StartNode, StopNode
 from webdyno.model.mistake import Mistake, Trouble
 
@@ -71,19 +71,13 @@ class SshHost:
         What it is to do `there` is words for a shell.
         """
         asks_nothing = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECTS_WITHIN_S}")
-        try:
-            return subprocess.run(
-                ["ssh", *asks_nothing, flag, "--", self.name, *([there] if there else [])],
-                input=said,
-                capture_output=True,
-                text=True,
-                timeout=ANSWERS_WITHIN_S,
-                check=False,
-            )
-        except FileNotFoundError as error:
-            raise Trouble("there is no ssh on the PATH: install openssh-client") from error
-        except subprocess.TimeoutExpired as error:
-            raise Trouble(f"{self.name} doesn't answer, and is given up") from error
+        return run_program(
+            ["ssh", *asks_nothing, flag, "--", self.name, *([there] if there else [])],
+            within_s=ANSWERS_WITHIN_S,
+            given=said,
+            named=f"{self.name} doesn't answer: ssh",
+            install="there is no ssh on the PATH: install openssh-client",
+        )
 
     def _no_answer(self, done: CompletedProcess[str]) -> Mistake | Trouble:
         """Say why it didn't answer."""

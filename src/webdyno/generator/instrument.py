@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from webdyno.generator.interface import Generator, GeneratorError, LoadOrder
+from webdyno.host.processes import ending_with_us, run_program
 from webdyno.model.load import Load
 from webdyno.model.load_result import Client, LoadResult, Times
-from webdyno.model.mistake import Trouble
 from webdyno.model.request import Request
 from webdyno.model.secret import SECRET
 from webdyno.model.service import Need
@@ -26,9 +26,6 @@ from webdyno.readers.run import Run, Unreadable, read_run
 
 PATIENCE_S = 15.0
 """How long an instrument may overstay a slot's duration and its time-out."""
-
-ON_LEASH = ("setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list")
-"""Words before a command, CPUs to follow: it ends when webdyno does, and runs on those CPUs."""
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
@@ -80,13 +77,11 @@ class Instrument(ABC):
 
     def version(self) -> str:
         """Give its name and version; raise Trouble if it is missing."""
-        words = [self.name, self.version_flag]
-        try:
-            said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
-        except FileNotFoundError:
-            raise Trouble(
-                f"{self.name} isn't installed; on Debian: apt-get install {self.package}"
-            ) from None
+        said = run_program(
+            [self.name, self.version_flag],
+            within_s=10,
+            install=f"{self.name} isn't installed; on Debian: apt-get install {self.package}",
+        )
         number = _VERSION.search(said.stdout + said.stderr)
         return f"{self.name} {number[0]}" if number else self.name
 
@@ -130,7 +125,8 @@ class _OncePerSlot:
     def slot(self, order: LoadOrder) -> LoadResult:
         """Load a server for one slot."""
         its, cpus = self._instrument, len(self._cpus)
-        leash = [*self._entry, *ON_LEASH, ",".join(map(str, self._cpus))]
+        pinned = ("taskset", "--cpu-list", ",".join(map(str, self._cpus)))
+        leash = [*self._entry, *ending_with_us("KILL"), *pinned]
         patience_s = order.duration_s + order.load.timeout_s + PATIENCE_S
         done = _run([*leash, *its.command(order, cpus)], patience_s)
         try:

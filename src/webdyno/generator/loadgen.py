@@ -14,6 +14,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, Request
+from webdyno.host.processes import must, run_program
 from webdyno.model.bench import is_in_own_network
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.load import Load
@@ -50,10 +51,8 @@ def find_loadgen() -> Path:
 
 def loadgen_version() -> str:
     """Give the engine's name and version, as recorded with a run."""
-    answer = subprocess.run(
-        [find_loadgen(), "--version"], capture_output=True, text=True, check=True, timeout=10
-    )
-    return answer.stdout.strip()
+    program = find_loadgen()
+    return must(run_program([program, "--version"], within_s=10), f"{program} doesn't work")
 
 
 class Loadgen:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from webdyno.host.processes import identity, must, run_program
 from webdyno.host.users import ServerUser
 from webdyno.model.mistake import Trouble
 
@@ -46,10 +47,8 @@ def copy_readable(
 
 def copy_own(source: Path, target: Path) -> None:
     """Copy the content of a private folder into another one, owners and holes in files included."""
-    command = ["cp", "-a", "--reflink=auto", "--sparse=always", f"{source}/.", str(target)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise Trouble(f"can't copy {source} to {target}: {done.stderr.strip()[-500:]}")
+    words = ["cp", "-a", "--reflink=auto", "--sparse=always", f"{source}/.", str(target)]
+    must(run_program(words, within_s=None), f"can't copy {source} to {target}")
 
 
 def _copy(
@@ -66,9 +65,7 @@ def _copy(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,
-            user=user.uid if user else None,
-            group=user.gid if user else None,
-            extra_groups=[user.gid] if user else None,
+            **identity(user),
         ) as process:
             assert process.stdout is not None  # noqa: S101 (it is a pipe, see above)
             try:

@@ -1,16 +1,14 @@
 """Has a server's own program read a configuration: as the user it will run as, within limits."""
 
-import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.host.orphans import no_orphans
+from webdyno.host.processes import in_session, no_orphans
 from webdyno.host.users import hand_over
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.own.moved import Wanted
@@ -72,33 +70,24 @@ def ask(
 
     What the configuration has it run, runs as that user as well; `runs` says where it does so.
     """
-    user = wanted.user
     most = (f"--data={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={MOST_CPU_S}")
     with (
         tempfile.TemporaryFile() as printed,
         tempfile.TemporaryFile() as complained,
         no_orphans(),
     ):
-        process = subprocess.Popen(
-            [program("prlimit", "util-linux"), *most, "--", *map(str, words)],
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=complained,
-            env={"PATH": FOLDERS, **environment},
-            cwd=wanted.file.parent,
-            user=user.uid if user else None,
-            group=user.gid if user else None,
-            extra_groups=(user.groups or [user.gid]) if user else None,
-            start_new_session=True,
-        )
-        try:
-            code = process.wait(WITHIN_S)
-        except subprocess.TimeoutExpired:
-            raise _too_much(wanted, words, runs) from None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        with in_session(
+            [program("prlimit", "util-linux"), *most, "--", *words],
+            output=printed,
+            errors=complained,
+            user=wanted.user,
+            environment={"PATH": FOLDERS, **environment},
+            folder=wanted.file.parent,
+        ) as process:
+            try:
+                code = process.wait(WITHIN_S)
+            except subprocess.TimeoutExpired:
+                raise _too_much(wanted, words, runs) from None
         texts = []
         for file in (printed, complained):
             file.seek(0)

@@ -12,17 +12,18 @@ import re
 import resource
 import shlex
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 from webdyno.host import Bench
 from webdyno.host.control_group import forget_groups
 from webdyno.host.cpus import allowed_cpus
+from webdyno.host.processes import run_program
 from webdyno.model.format import duration, indented, last_lines
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
@@ -273,22 +274,9 @@ def _docker_has(name: str) -> bool:
     return _run(["docker", "image", "inspect", "--", name]).returncode == 0
 
 
-def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            words,
-            check=False,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=WITHIN_S,
-            stdin=subprocess.DEVNULL,
-        )
-    except FileNotFoundError:
-        raise Trouble(f"there is no program {words[0]}; install it") from None
-    except subprocess.TimeoutExpired:
-        raise Trouble(f"{words[0]} did not end within {WITHIN_S:g} s") from None
+def _run(words: Sequence[str]) -> CompletedProcess[str]:
+    return run_program(words, within_s=WITHIN_S)
 
 
-def _end(done: subprocess.CompletedProcess[str]) -> str:
+def _end(done: CompletedProcess[str]) -> str:
     return last_lines(done.stderr or done.stdout, SHOWN_LINES)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from webdyno.host.processes import run_program
 from webdyno.model.mistake import Trouble
 
 PERF = "perf"
@@ -101,17 +102,7 @@ def _pipe(path: Path, exits: ExitStack) -> int:
 
 def read_by_perf(*arguments: str) -> str:
     """Give what a subcommand of `perf` prints; raise Trouble when it fails."""
-    try:
-        done = subprocess.run(
-            [PERF, *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=READ_WITHIN_S,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise Trouble(NOT_THERE) from None
+    done = run_program([PERF, *arguments], within_s=READ_WITHIN_S, install=NOT_THERE)
     if done.returncode:
         raise Trouble(f"{PERF} {arguments[0]}: {done.stderr.strip()[-300:]}")
     return done.stdout

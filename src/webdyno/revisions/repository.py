@@ -5,9 +5,10 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from webdyno.definitions.near import nearest
+from webdyno.host.processes import must
 from webdyno.host.users import ServerUser, caller
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.revisions.users_commands import must, run_as
+from webdyno.revisions.users_commands import run_as
 
 WORKING_TREE = "."
 SHOWN_DIGITS = 10

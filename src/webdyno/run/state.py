@@ -1,7 +1,6 @@
 """A user's commands before and after each block, so that every block begins alike."""
 
 import os
-import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from webdyno.host.processes import ending_with_us, in_session
 from webdyno.host.users import ServerUser, home_of
 from webdyno.model.experiment import State
 from webdyno.model.files import writing
@@ -48,29 +48,17 @@ def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | 
         output.write(f"{key}: {command}\n".encode())
         output.flush()
         # It ends when webdyno does, even by kill -9.
-        process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "sh", "-c", command],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=_environment(user) if user else None,
-            user=user.uid if user else None,
-            group=user.gid if user else None,
-            extra_groups=(user.groups or [user.gid]) if user else None,
-        )
-        try:
-            code = process.wait(within_s)
-        except subprocess.TimeoutExpired:
-            raise Trouble(
-                f"state.{key}: {command!r} did not end within {within_s:g} s (state.within_s); "
-                f"what it said is in {log}"
-            ) from None
-        finally:
-            # Nothing that it started in the background outlives it.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        words = [*ending_with_us("KILL"), "sh", "-c", command]
+        environment = _environment(user) if user else None
+        # Nothing that it started in the background outlives it.
+        with in_session(words, output=output, user=user, environment=environment) as process:
+            try:
+                code = process.wait(within_s)
+            except subprocess.TimeoutExpired:
+                raise Trouble(
+                    f"state.{key}: {command!r} did not end within {within_s:g} s (state.within_s); "
+                    f"what it said is in {log}"
+                ) from None
     if code != 0:
         raise Trouble(
             f"state.{key}: {command!r} ended with exit code {code}; the end of {log}:\n{_end(log)}"

@@ -1,7 +1,5 @@
 """Begins runs as their own processes, which end with the page's server."""
 
-import ctypes
-import os
 import signal
 import subprocess
 import sys
@@ -11,12 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.host.processes import ending_with_us, interrupt
 from webdyno.model.mistake import Mistake, Trouble
 
-PR_SET_PDEATHSIG = 1
 END_WITHIN_S = 30.0
 LOG_BYTES = 4_000
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Begun(NamedTuple):
@@ -59,6 +56,7 @@ class Starter:
             with log.open("xb") as told:  # never into what somebody else has put there
                 process = subprocess.Popen(
                     [
+                        *ending_with_us("TERM"),
                         *(sys.executable, "-c", "from webdyno.cli import main; main()"),
                         *(*words, f"--out={self._root / name}"),
                     ],
@@ -66,7 +64,6 @@ class Starter:
                     stdout=told,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    preexec_fn=_end_with_parent,
                 )
         except OSError as error:
             raise Trouble(f"{log}: can't begin a run: {error.strerror}") from error
@@ -80,18 +77,5 @@ class Starter:
 
     def end(self) -> None:
         """Interrupt what goes on and wait for it to clean up."""
-        if self.last is None:
-            return
-        self.interrupt()
-        with suppress(subprocess.TimeoutExpired):
-            self.last.process.wait(END_WITHIN_S)
-        if self.last.process.poll() is None:
-            self.last.process.kill()
-            self.last.process.wait()
-
-
-def _end_with_parent() -> None:
-    parent = os.getppid()
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
+        if self.last is not None:
+            interrupt(self.last.process, END_WITHIN_S)

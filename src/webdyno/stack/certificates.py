@@ -1,12 +1,11 @@
 """The certificate that servers show over TLS: made by and for this process, one for all arms."""
 
-import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from webdyno.model.mistake import Trouble
+from webdyno.host.processes import must, run_program
 
 KeyKind = Literal["ec", "rsa"]
 
@@ -18,6 +17,10 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "rsa": ("rsa:2048",),
 }
 DAYS = 30
+WITHIN_S = 60.0
+INSTALL = (
+    "TLS needs a certificate, which the program openssl makes; on Debian: apt-get install openssl"
+)
 
 
 class Certificate(NamedTuple):
@@ -40,13 +43,6 @@ def certificate(host: str, kind: str) -> Certificate:
             *("-keyout", files.key, "-out", files.certificate, "-days", str(DAYS)),
             *("-subj", f"/CN={host}", "-addext", f"subjectAltName=IP:{host}"),
         ]
-        try:
-            subprocess.run(words, check=True, capture_output=True, timeout=60)
-        except FileNotFoundError:
-            raise Trouble(
-                "TLS needs a certificate, which the program openssl makes; on Debian: "
-                "apt-get install openssl"
-            ) from None
-        except subprocess.SubprocessError as error:
-            raise Trouble(f"openssl couldn't make a certificate: {error}") from error
+        made = run_program(words, within_s=WITHIN_S, install=INSTALL)
+        must(made, "openssl couldn't make a certificate")
         return Certificate(Path(files.certificate).read_text(), Path(files.key).read_text())

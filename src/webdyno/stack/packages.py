@@ -2,9 +2,10 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from webdyno.host.processes import run_program
+from webdyno.model.format import last_lines
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
 from webdyno.model.site import Site
@@ -28,6 +29,7 @@ apt-get update -qq
 apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 -- "$@"
 """
 """Run by a shell as root; arguments are packages."""
+SHOWN_LINES = 15
 
 
 def missing_packages(stacks: Iterable[Stack], sites: Iterable[Site] = ()) -> list[str]:
@@ -69,13 +71,7 @@ def install_packages(names: Sequence[str], ask: Callable[[str], bool]) -> None:
             f"missing: {wanted}; nothing was installed. Add --yes to have that done, or run\n"
             f"    {' '.join(command)}"
         )
-    done = subprocess.run(
-        [*become_root, "sh", "-c", INSTALL, "install", *names],
-        check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    done = run_program([*become_root, "sh", "-c", INSTALL, "install", *names], within_s=None)
     if done.returncode:
-        end = "\n".join(f"    {line}" for line in done.stdout.splitlines()[-15:])
+        end = last_lines(done.stdout + done.stderr, SHOWN_LINES)
         raise Trouble(f"apt-get could not install {wanted}:\n{end}")

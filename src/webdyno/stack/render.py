@@ -6,7 +6,6 @@ objects.
 """
 
 import codecs
-import ctypes
 import gc
 import hashlib
 import json
@@ -34,6 +33,7 @@ from jinja2 import (
 from jinja2.bccache import Bucket
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from webdyno.host.processes import end_with_parent, gain_no_rights
 from webdyno.host.users import ServerUser
 from webdyno.model.files import checked_files
 from webdyno.model.mistake import Mistake
@@ -50,9 +50,7 @@ MEMORY_BYTES = 512 * 2**20
 MOST_FILLED_BYTES = 64 * 2**20
 SHORT = "text:"
 """Before the name of a short template; no file has a colon in its name."""
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
 
-_libc = ctypes.CDLL(None)
 codecs.lookup("unicode-escape")  # for strings in templates; to be loaded by us, as above
 
 
@@ -192,10 +190,8 @@ def _confine(user: ServerUser | None) -> None:
         os.setgroups([user.gid])
         os.setresgid(user.gid, user.gid, user.gid)
         os.setresuid(user.uid, user.uid, user.uid)
-    _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
+    gain_no_rights()
+    end_with_parent(signal.SIGKILL, parent)
 
 
 class _Compiled(BytecodeCache):

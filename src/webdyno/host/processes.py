@@ -1,0 +1,169 @@
+"""Child processes: programs run to their end, and children that end when this process does.
+
+Servers are run by `host.process`, whose warden ends them however webdyno ends.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import IO, TypedDict
+
+import psutil
+
+from webdyno.host.users import ServerUser
+from webdyno.model.mistake import Trouble
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
+KILL_WITHIN_S = 5.0
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def run_program(
+    words: Sequence[str | Path],
+    *,
+    within_s: float | None,
+    given: str = "",
+    user: ServerUser | None = None,
+    environment: Mapping[str, str] | None = None,
+    folder: str | Path | None = None,
+    named: str = "",
+    install: str = "",
+) -> CompletedProcess[str]:
+    """Run a program to its end, whatever its exit code, and give what it said.
+
+    Raise Trouble where it can't be started (`install` is what to say if it isn't there), or hasn't
+    ended within `within_s`, after which it is killed. Messages call it `named`, or by its name.
+    """
+    named = named or str(words[0])
+    try:
+        return subprocess.run(
+            [str(word) for word in words],
+            input=given,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=within_s,
+            cwd=folder,
+            env=environment,
+            **identity(user),
+        )
+    except FileNotFoundError:
+        raise Trouble(install or f"there is no program {words[0]}; install it") from None
+    except OSError as error:
+        raise Trouble(f"{named} can't be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired:
+        raise Trouble(f"{named} did not end within {within_s:g} s") from None
+
+
+def must(done: CompletedProcess[str], what: str) -> str:
+    """Give what a program printed; raise Trouble, in its own words, when it failed."""
+    if done.returncode:
+        raise Trouble(f"{what}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+    return done.stdout.strip()
+
+
+@contextmanager
+def in_session(
+    words: Sequence[str | Path],
+    *,
+    output: IO[bytes],
+    errors: IO[bytes] | int = subprocess.STDOUT,
+    user: ServerUser | None = None,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a program in a session of its own, all of which is killed at the end."""
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        env=environment,
+        cwd=folder,
+        start_new_session=True,
+        **identity(user),
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class Identity(TypedDict):
+    """As whom `subprocess` starts a program."""
+
+    user: int | None
+    group: int | None
+    extra_groups: list[int] | None
+
+
+def identity(user: ServerUser | None) -> Identity:
+    """Give a user as `subprocess` takes one; None is ourselves."""
+    if user is None:
+        return Identity(user=None, group=None, extra_groups=None)
+    return Identity(user=user.uid, group=user.gid, extra_groups=list(user.groups or [user.gid]))
+
+
+def interrupt(process: subprocess.Popen[bytes], within_s: float) -> None:
+    """Press Ctrl-C and wait until a process has ended; kill it after so long."""
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(within_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def ending_with_us(signal_name: str) -> tuple[str, ...]:
+    """Give the words before a command that have the kernel signal it when this thread ends."""
+    return ("setpriv", "--pdeathsig", signal_name)
+
+
+def end_with_parent(signal_number: int, parent: int) -> None:
+    """In a child: have the kernel signal this process when the parent's thread that made it ends.
+
+    End at once where the parent has ended already.
+    """
+    _libc.prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def gain_no_rights() -> None:
+    """Gain no rights from here on by running a program, such as one with set-user-ID."""
+    _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+@contextmanager
+def no_orphans() -> Iterator[None]:
+    """Kill at the end all that was started inside, by whatever descendants of it.
+
+    Orphans become children of this process, which is their subreaper for so long.
+    """
+    before = _children()
+    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        deadline = time.monotonic() + KILL_WITHIN_S
+        while (left := _children() - before) and time.monotonic() < deadline:
+            for pid in left:
+                with suppress(ProcessLookupError, PermissionError, ChildProcessError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+        _libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def _children() -> set[int]:
+    return {child.pid for child in psutil.Process().children()}
