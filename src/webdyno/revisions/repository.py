@@ -1,7 +1,9 @@
 """A user's Git repository: what its revisions are, and the working tree as one of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from subprocess import CompletedProcess
 
 from webdyno.definitions.near import nearest
@@ -24,6 +26,24 @@ NOBODY = {
 LINK = "160000 "
 """The mode of a submodule among the entries of a tree."""
 RECORDS_OF_A_RUN = "slots.jsonl"
+UNREAD = (
+    "*.md",
+    "*.rst",
+    "*.adoc",
+    "LICENSE*",
+    "LICENCE*",
+    "COPYING*",
+    "AUTHORS*",
+    "CHANGELOG*",
+    "CHANGES*",
+    "CONTRIBUTING*",
+    "CODEOWNERS",
+    ".gitignore",
+    ".mailmap",
+)
+"""Names of documentation. Not of folders: what lies in `docs` may well be served. Nor is
+`webdyno.toml` among them: who has just written one wants to see a measurement."""
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -186,3 +206,19 @@ class Repository:
     def _told(self, *words: str, environment: dict[str, str] | None = None) -> str:
         verb = next(word for word in words if not word.startswith(("-", "core.")))
         return must(self._git(*words, environment=environment), f"git {verb} in {self.top} failed")
+
+
+def nothing_to_measure(changed: Sequence[str]) -> str | None:
+    """Say why two revisions needn't be measured, whose files differ so; None where they must be."""
+    if not changed:
+        return "nothing changed: both are the same"
+    if not all(map(_is_unread, changed)):
+        return None
+    more = len(changed) - MOST_NAMED
+    named = ", ".join(changed[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"only documentation changed ({named}): nothing to measure"
+
+
+def _is_unread(path: str) -> bool:
+    name = PurePosixPath(path).name
+    return any(fnmatchcase(name, pattern) for pattern in UNREAD)

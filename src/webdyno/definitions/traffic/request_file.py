@@ -1,13 +1,27 @@
-"""Reads files of requests: `.http` files as editors run them, or JSON, an object a line."""
+"""Reads files of requests.
+
+`.http` files as editors run them, or JSON, an object a line; HAR files of browsers; what `webdyno
+workload` writes.
+"""
 
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from webdyno.definitions.contents import MOST_BODY_BYTES
-from webdyno.definitions.traffic.parts import Entry, headers_of, path_of, read_text, with_body
+from webdyno.definitions.toml_file import TomlFile
+from webdyno.definitions.traffic.parts import (
+    Entry,
+    counted,
+    headers_of,
+    path_of,
+    read_text,
+    with_body,
+)
 from webdyno.model.files import read_named
 from webdyno.model.mistake import Mistake
+from webdyno.readers.har import HarEntry, body_of, har_entries, own_requests
 
 _SEPARATOR = re.compile(r"###(.*)")
 _NAME = re.compile(r"(?:#|//)\s*@name\s*[= ]\s*(.+)")
@@ -23,6 +37,13 @@ _REQUEST_LINE = re.compile(
 _HEADER_LINE = re.compile(r"([^\s:]+)\s*:\s*(.*)")
 _ENVIRONMENT = re.compile(r"\{\{\s*\$(?:processEnv|env\.)\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
+NOT_MODIFIED, PARTIAL = 304, 206
+_CONDITIONS = frozenset(
+    {"if-none-match", "if-modified-since", "if-range", "range", "if-match", "if-unmodified-since"}
+)
+"""Headers without which an answer comes in full."""
+WORKLOAD_PARTS = ("load", "requests", "workload")
+"""Of what `webdyno workload` writes."""
 
 
 def read_request_file(path: Path) -> list[Entry]:
@@ -132,3 +153,53 @@ def _filled(text: str, place: str) -> str:
             "${env:NAME} for a variable of the environment"
         )
     return text
+
+
+def read_har(path: Path) -> tuple[list[Entry], str | None]:
+    """Give the requests to the first one's server, and what was left out, in words.
+
+    Raise Mistake where it is no HAR file or holds nothing to ask for. What was asked for several
+    times has that as its weight. The status that was recorded is the expected one; conditions
+    (`If-None-Match` and the like) are left out, so that every answer comes in full.
+    """
+    flag = f"--har {path}"
+    own = own_requests(har_entries(read_text(path, flag), flag), flag)
+    return counted(_of_har(entry, flag) for _, entry in own.entries), own.left_out
+
+
+def _of_har(recorded: HarEntry, flag: str) -> Entry:
+    request, status = recorded.request, recorded.response.status
+    pairs = [(it.name, it.value) for it in request.headers if it.name.lower() not in _CONDITIONS]
+    entry: Entry = {"path": path_of(request.url, flag), "method": request.method.upper()}
+    if headers := headers_of(pairs):
+        entry["headers"] = headers
+    if 200 <= status < 600 and status not in {NOT_MODIFIED, PARTIAL}:
+        entry["status"] = status
+    return with_body(entry, body_of(recorded, flag))
+
+
+def read_workload_file(path: Path) -> dict[str, Any]:
+    """Give `load`, `requests` and `workload`, as they are there; raise Mistake for anything else.
+
+    What they hold is checked with the experiment that they become a part of.
+    """
+    file = TomlFile(path)
+    for key in file.data:
+        if key not in WORKLOAD_PARTS:
+            raise Mistake(
+                f"{file.place((key,))}: {key} is no part of a file of traffic, which has "
+                f"{', '.join(WORKLOAD_PARTS)}; `webdyno run {path}` runs whole experiments"
+            )
+    requests = file.data.get("requests")
+    if not isinstance(requests, list) or not requests:
+        raise Mistake(f"{path}: there is no [[requests]] in it")
+    for number, entry in enumerate(requests):
+        if not isinstance(entry, dict):
+            raise Mistake(f"{file.place(('requests', number))}: should be a table, [[requests]]")
+    load = file.data.get("load", {})
+    if not isinstance(load, dict):
+        raise Mistake(f"{file.place(('load',))}: load should be a table, [load]")
+    if isinstance(replay := load.get("replay_file"), str):
+        # Named from where this file lies, wherever the experiment does.
+        load = {**load, "replay_file": str(path.parent.resolve() / replay)}
+    return {**file.data, "load": load}
