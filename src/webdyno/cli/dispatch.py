@@ -206,7 +206,7 @@ def show_spread(folder: Path) -> Exit:
     for work, plan in zip(works, plan_points(experiment), strict=True):
         for run in finished_runs(folder, work.part)[:1]:
             [alone] = see(run).judged.points
-            at = alone.model_copy(update={"point": plan.point})
+            at = alone.replace(point=plan.point)
             judged.append(MachinePoint(run.path.parent.name, run.path.relative_to(folder), at))
     if not judged:
         raise Trouble(f"{folder}: no point was measured to its end")

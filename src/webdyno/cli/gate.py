@@ -122,7 +122,7 @@ def gate(
             beside = since_baseline(earlier, answer) if earlier else []
             for said in beside:
                 plain_console().print(said)
-            leave_behind(answer.model_copy(update={"notes": [*answer.notes, *beside]}), ci)
+            leave_behind(answer.replace(notes=[*answer.notes, *beside]), ci)
         return code
 
     return measure("gate", experiment, catalogue, out, run, show=show)

@@ -254,8 +254,8 @@ def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) ->
         whole = catalogue.experiment(plan.name)
         experiment = thinned(whole, catalogue, share_s, plan.first, plan.blocks)
         budget_s = plan.need_s * BUDGET_FOR_NEED
-        longer = experiment.measure.model_copy(update={"budget_s": budget_s, "patience": 1.0})
-        experiment = experiment.model_copy(update={"measure": longer})
+        longer = experiment.measure.replace(budget_s=budget_s, patience=1.0)
+        experiment = experiment.replace(measure=longer)
     points = [each.point.number for each in plan_points(experiment)]
     blocks = dict.fromkeys(points, plan.blocks)
     if plan.begun:
@@ -275,7 +275,7 @@ def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow
         else:
             row = judge_claim(study.name, claim, None, [])
         if row.outcome is Outcome.UNTOLD and claim.experiment in failures:
-            row = row.model_copy(update={"told": [], "why": failures[claim.experiment]})
+            row = row.replace(told=[], why=failures[claim.experiment])
         rows.append(row)
     return rows
 

@@ -109,7 +109,7 @@ def tune(
         return Exit.OK
     if asked.flags.budget.given is None and not slo:
         longer = {"budget_s": FINAL_BUDGET_S, "max_blocks": FINAL_BLOCKS, "patience": 1.0}
-        final = final.model_copy(update={"measure": final.measure.model_copy(update=longer)})
+        final = final.replace(measure=final.measure.replace(**longer))
     if has_final:
         return measure_on(folder / FINAL, run.how)
     return measure(FINAL, final, catalogue, folder / FINAL, run.how, fail_on=run.fail_on)

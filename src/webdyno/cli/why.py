@@ -116,9 +116,9 @@ def why(
 def _within(head: RunHead, budget_s: float) -> RunHead:
     """Give the head of a run whose experiment has that budget."""
     given = {"budget_s": budget_s, "patience": 1.0}
-    measure = head.experiment.measure.model_copy(update=given)
-    return head.model_copy(
-        update={"experiment": head.experiment.model_copy(update={"measure": measure})}
+    measure = head.experiment.measure.replace(**given)
+    return head.replace(
+        experiment=head.experiment.replace(measure=measure),
     )
 
 

@@ -58,7 +58,7 @@ class ClusterPlace:
                 f"there are {self._there()}"
             )
         hosts = RoleHosts(servers=servers, clients=clients)
-        return experiment.model_copy(update={"bench": bench.model_copy(update={"hosts": hosts})})
+        return experiment.replace(bench=bench.replace(hosts=hosts))
 
     def look(self, experiment: Experiment, catalogue: Catalogue) -> Surroundings:
         """Look at all hosts that take part, and see that they can."""

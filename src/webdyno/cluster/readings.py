@@ -26,14 +26,12 @@ def joined_servers(used: Sequence[Used]) -> Used:
             interrupts_s=sum(it.servers.interrupts_s for it in used),
             means=used[-1].servers.means,
         ),
-        readings=front.model_copy(
-            update={
-                "services": {role: it for each in readings for role, it in each.services.items()},
-                "status": {role: it for each in readings for role, it in each.status.items()},
-                "other_arms_cpu_s": _by_arm(readings),
-                "host": front.host.model_copy(update={"servers": cpus}),
-                "stopped": StoppedUse(servers_s=max(stopped, default=0.0)),
-            }
+        readings=front.replace(
+            services={role: it for each in readings for role, it in each.services.items()},
+            status={role: it for each in readings for role, it in each.status.items()},
+            other_arms_cpu_s=_by_arm(readings),
+            host=front.host.replace(servers=cpus),
+            stopped=StoppedUse(servers_s=max(stopped, default=0.0)),
         ),
         profile=_profiles([it.profile for it in used if it.profile]),
         system_calls=_calls([it.system_calls for it in used if it.system_calls]),

@@ -75,14 +75,12 @@ def _part(order: LoadOrder, share: Share) -> LoadOrder:
 def _own_connections(load: Load, own: Callable[[int], int]) -> Load:
     slow = load.slow_readers
     slow_connections = own(slow.connections) if slow else 0
-    return load.model_copy(
-        update={
-            "connections": own(load.connections),
-            "idle_connections": own(load.idle_connections),
-            "slow_readers": slow.model_copy(update={"connections": slow_connections})
-            if slow and slow_connections
-            else None,
-        }
+    return load.replace(
+        connections=own(load.connections),
+        idle_connections=own(load.idle_connections),
+        slow_readers=slow.replace(connections=slow_connections)
+        if slow and slow_connections
+        else None,
     )
 
 

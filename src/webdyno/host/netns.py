@@ -78,7 +78,7 @@ class NetnsBench(Bench):
 
     def describe(self) -> Machine:
         """What can change a result and isn't part of the experiment."""
-        return super().describe().model_copy(update={"network": self._means})
+        return super().describe().replace(network=self._means)
 
     def servers_entry(self, user: ServerUser | None = None) -> list[str]:
         """Give the words before a command that let it run where the servers are."""

@@ -86,7 +86,7 @@ class Bench:
             )
         smaller = copy.copy(self)
         servers = self.split.servers[: ceil(count)]
-        smaller.split = self.split.model_copy(update={"servers": servers})
+        smaller.split = self.split.replace(servers=servers)
         smaller.servers_cpu_time = None if count == len(servers) else count
         return smaller
 

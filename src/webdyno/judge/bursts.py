@@ -93,11 +93,9 @@ def _level(series: Series, size: int) -> tuple[float, float]:
 def in_bursts(found: Pilot, bursts: int, after: Sequence[Series], said: str) -> Pilot:
     """Give what a pilot found with a warm-up of so many bursts, after which `after` was seen."""
     settled = latest_onset(after)
-    return found.model_copy(
-        update={
-            "warmup_s": bursts * BURST_S,
-            "in_bursts": True,
-            "steady": settled.steady and not settled.at_s,
-            "why": f"{said}; under continuous load {found.why}",
-        }
+    return found.replace(
+        warmup_s=bursts * BURST_S,
+        in_bursts=True,
+        steady=settled.steady and not settled.at_s,
+        why=f"{said}; under continuous load {found.why}",
     )

@@ -109,7 +109,7 @@ def same_arm_findings(compared: Sequence[Comparison]) -> list[Finding]:
 
 
 def _marked(comparison: Comparison, *, same_arm: bool) -> Comparison:
-    return comparison.model_copy(update={"same_arm": same_arm})
+    return comparison.replace(same_arm=same_arm)
 
 
 def _noise(comparison: Comparison) -> float:
@@ -311,12 +311,10 @@ def interval_of(logs: Estimate | None, confidence: float) -> Interval | None:
 
 def inverted(comparison: Comparison) -> Comparison:
     """Give it with its ratios the other way round; the rest stays."""
-    return comparison.model_copy(
-        update={
-            "ratio": _inverse(comparison.ratio),
-            "bounded": _inverse(comparison.bounded),
-            "by_block": [1 / it for it in comparison.by_block],
-        }
+    return comparison.replace(
+        ratio=_inverse(comparison.ratio),
+        bounded=_inverse(comparison.bounded),
+        by_block=[1 / it for it in comparison.by_block],
     )
 
 
@@ -324,7 +322,7 @@ def _inverse(ratio: Interval | None) -> Interval | None:
     if ratio is None:
         return None
     ends = {"low": 1 / ratio.high, "estimate": 1 / ratio.estimate, "high": 1 / ratio.low}
-    return ratio.model_copy(update=ends)
+    return ratio.replace(**ends)
 
 
 def floor_share(metric: Metric, a: Values, b: Values) -> float:

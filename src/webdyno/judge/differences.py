@@ -64,7 +64,7 @@ def surroundings(
 def machine_differences(before: Machine, after: Machine, name: str = "machine") -> list[Difference]:
     """Give what differs of two machines, or of one before and after it was changed."""
     if abs(after.memory_bytes - before.memory_bytes) <= SAME_MEMORY * before.memory_bytes:
-        after = after.model_copy(update={"memory_bytes": before.memory_bytes})
+        after = after.replace(memory_bytes=before.memory_bytes)
     return _unequal(name, before, after)
 
 

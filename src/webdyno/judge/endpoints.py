@@ -68,7 +68,7 @@ def _rule(name: str) -> MetricRule:
         return times.quantile(0.5)
 
     known = metric_rule(JUDGED_BY)
-    metric = known.metric.model_copy(update={"label": f"median response time of {name}"})
+    metric = known.metric.replace(label=f"median response time of {name}")
     return replace(known, metric=metric, block_value=block_value, quantile=None)
 
 

@@ -44,7 +44,7 @@ def explain_by_samples(measured: Measured, arm: str, baseline: str) -> Explanati
     done = {what for slot in measured.slots for what in slot.profile or {}}
     parts = {what: partial(_sampled, what=what) for what in sorted(done)}
     found = _apart(measured, arm, baseline, parts, _sampled) if parts else None
-    return found and found.model_copy(update={"by_samples": True})
+    return found and found.replace(by_samples=True)
 
 
 def _sampled(slot: SlotRecord, what: str | None = None) -> float:

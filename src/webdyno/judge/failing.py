@@ -24,8 +24,9 @@ def failing_in(record: LongLookRecord) -> list[Failing]:
     episodes = np.split(failing, np.flatnonzero(np.diff(failing) > apart) + 1)
     said, by_client = _why(record)
     return [
-        _episode(record, int(it[0]), int(it[-1]) + 1, apart).model_copy(
-            update={"said": said, "by_client": by_client}
+        _episode(record, int(it[0]), int(it[-1]) + 1, apart).replace(
+            said=said,
+            by_client=by_client,
         )
         for it in episodes
     ]
@@ -72,7 +73,7 @@ def while_it_served(record: LongLookRecord) -> LongLookRecord:
         "samples": [it for it in record.samples if it.at_s <= end.at_s],
         "client_pauses": [it for it in record.client_pauses if it.at_s < end.at_s],
     }
-    return record.model_copy(update=kept)
+    return record.replace(**kept)
 
 
 def is_failing(stall: Stall, failing: Sequence[Failing]) -> bool:

@@ -44,7 +44,7 @@ def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:
         count=n,
         length_s=length_s,
         every_s=_around(float(every.mean()), of_gaps, n - 1),
-        share=regular.model_copy(update={"high": min(regular.high, 1.0)}) if tells_more else share,
+        share=regular.replace(high=min(regular.high, 1.0)) if tells_more else share,
     )
 
 

@@ -73,17 +73,15 @@ def _judge_league(head: RunHead, measured: Measured, findings: Sequence[Finding]
     league, compared = judge_league(measured, experiment, findings)
     first = compared[0].b
     arms = {first: experiment.arms[first]} | experiment.arms
-    first_first = experiment.model_copy(update={"arms": arms})
-    judged = _judge(head.model_copy(update={"experiment": first_first}), measured, findings)
+    first_first = experiment.replace(arms=arms)
+    judged = _judge(head.replace(experiment=first_first), measured, findings)
     decide_on = experiment.measure.decide_on
     beside = [it for it in judged.comparisons if it.metric != decide_on]
-    return judged.model_copy(
-        update={
-            "verdict": verdict_on(league, compared),
-            "headline": league_headline(league, decide_on),
-            "comparisons": [*compared, *beside],
-            "league": league,
-        }
+    return judged.replace(
+        verdict=verdict_on(league, compared),
+        headline=league_headline(league, decide_on),
+        comparisons=[*compared, *beside],
+        league=league,
     )
 
 
@@ -208,11 +206,11 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
     beyond = {"reason": f"{both}: each can take at least what was found"}
     return next(
         (
-            it.model_copy(update={"reason": by_cpu})
+            it.replace(reason=by_cpu)
             for it in all_of_them
             if (it.metric, it.a, it.b) == (CPU_TIME, comparison.a, comparison.b)
         ),
-        comparison.model_copy(update=beyond | {"more_blocks": None, "more_minutes": None}),
+        comparison.replace(**(beyond | {"more_blocks": None, "more_minutes": None})),
     )
 
 
@@ -236,7 +234,7 @@ def _with_clear_one(
         and it.verdict in CLEAR
     )
     said = next(map(with_verdict, clear), None)
-    return comparison.model_copy(update={"clear_beside": said and f"clear is that {said}"})
+    return comparison.replace(clear_beside=said and f"clear is that {said}")
 
 
 def ratios_so_far(experiment: Experiment, records: Sequence[Record]) -> list[Comparison]:
@@ -273,14 +271,12 @@ def _unless_invalid(comparison: Comparison, findings: Sequence[Finding]) -> Comp
     """Withdraw the verdict when a finding spoils its metric in either arm."""
     for finding in findings:
         if finding.spoils(comparison.metric, (comparison.a, comparison.b)):
-            return comparison.model_copy(
-                update={
-                    "verdict": Verdict.INVALID,
-                    "negligible": False,
-                    "why": f"No verdict: {finding.what}.",
-                    "more_blocks": None,
-                    "more_minutes": None,
-                }
+            return comparison.replace(
+                verdict=Verdict.INVALID,
+                negligible=False,
+                why=f"No verdict: {finding.what}.",
+                more_blocks=None,
+                more_minutes=None,
             )
     return comparison
 
@@ -289,7 +285,7 @@ def _endpoint_unless_invalid(
     judged: EndpointJudgement, findings: Sequence[Finding]
 ) -> EndpointJudgement:
     compared = [_unless_invalid(comparison, findings) for comparison in judged.comparisons]
-    return judged.model_copy(update={"comparisons": compared})
+    return judged.replace(comparisons=compared)
 
 
 def _with_reason(comparison: Comparison, findings: Sequence[Finding]) -> Comparison:
@@ -298,7 +294,7 @@ def _with_reason(comparison: Comparison, findings: Sequence[Finding]) -> Compari
     if reason is None:
         return comparison
     why = f"{comparison.why} {reason[0].upper()}{reason[1:]}."
-    return comparison.model_copy(update={"why": why, "reason": reason})
+    return comparison.replace(why=why, reason=reason)
 
 
 def _facts(measured: Measured, arm: str) -> ArmFacts:

@@ -200,11 +200,9 @@ def _without_place(metric: str, arm: str, first: str, why: str) -> Comparison:
 def _turned(found: Comparison) -> Comparison:
     """Give a comparison as seen from its other arm."""
     as_measured = found.as_measured
-    return inverted(found).model_copy(
-        update={
-            "a": found.b,
-            "b": found.a,
-            "verdict": OPPOSITE.get(found.verdict, found.verdict),
-            "as_measured": as_measured and OPPOSITE.get(as_measured, as_measured),
-        }
+    return inverted(found).replace(
+        a=found.b,
+        b=found.a,
+        verdict=OPPOSITE.get(found.verdict, found.verdict),
+        as_measured=as_measured and OPPOSITE.get(as_measured, as_measured),
     )

@@ -111,6 +111,6 @@ def _failing(whole: Sequence[LongLookRecord]) -> list[Failing]:
     found, begin_s = list[Failing](), 0.0
     for record in whole:
         failing = failing_in(record)
-        found += [it.model_copy(update={"at_s": it.at_s + begin_s}) for it in failing]
+        found += [it.replace(at_s=it.at_s + begin_s) for it in failing]
         begin_s += length_s(record)
     return found

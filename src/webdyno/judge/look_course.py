@@ -39,7 +39,7 @@ def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[
         if before is not None:
             jumps_bytes += jump_bytes(before.samples, part.samples)
         figures = _figures(part, begin_s, mine)
-        found.append(figures.model_copy(update={"jumps_bytes": jumps_bytes}))
+        found.append(figures.replace(jumps_bytes=jumps_bytes))
         begin_s = end_s
     return found
 

@@ -50,13 +50,11 @@ def trial_of_all(parts: Sequence[LongLookRecord]) -> Trial | None:
     together = trials[0]
     for trial in trials[1:]:
         beyond = zip(together.beyond, trial.beyond, strict=True)
-        together = together.model_copy(
-            update={
-                "length_s": together.length_s + trial.length_s,
-                "asked": together.asked + trial.asked,
-                "beyond": [None if None in (a, b) else (a or 0) + (b or 0) for a, b in beyond],
-                "client_limited": together.client_limited or trial.client_limited,
-            }
+        together = together.replace(
+            length_s=together.length_s + trial.length_s,
+            asked=together.asked + trial.asked,
+            beyond=[None if None in (a, b) else (a or 0) + (b or 0) for a, b in beyond],
+            client_limited=together.client_limited or trial.client_limited,
         )
     return together
 
@@ -70,15 +68,13 @@ def thinned(part: LongLookRecord, stalls: Sequence[Stall]) -> LongLookRecord:
         group = samples[first : first + size]
         held = [it.memory_bytes for it in group if it.memory_bytes is not None]
         opened = [it.descriptors for it in group if it.descriptors is not None]
-        least = group[-1].model_copy(
-            update={
-                "memory_bytes": min(held, default=None),
-                "descriptors": min(opened, default=None),
-            }
+        least = group[-1].replace(
+            memory_bytes=min(held, default=None),
+            descriptors=min(opened, default=None),
         )
         kept += [it for it in group[:-1] if _is_near(it.at_s, stalls, near_s)]
         kept.append(least)
-    return part.model_copy(update={"samples": kept})
+    return part.replace(samples=kept)
 
 
 def _is_near(at_s: float, stalls: Sequence[Stall], near_s: float) -> bool:
@@ -102,15 +98,15 @@ def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
         "failed": failed,
         "samples": samples,
         "client_pauses": pauses,
-        "load": first_failing.load.model_copy(update={"response_time_us": all_times(parts)}),
+        "load": first_failing.load.replace(response_time_us=all_times(parts)),
         "said": first_failing.said,
     }
-    return parts[0].model_copy(update=joined)
+    return parts[0].replace(**joined)
 
 
 def moved(stalls: Sequence[Stall], by_s: float) -> list[Stall]:
     """Give stalls of a part at their time in the whole."""
-    return [stall.model_copy(update={"at_s": stall.at_s + by_s}) for stall in stalls]
+    return [stall.replace(at_s=stall.at_s + by_s) for stall in stalls]
 
 
 def _following(
@@ -123,12 +119,10 @@ def _following(
     ahead = {name: getattr(before[-1], name) - getattr(mine[0], name) for name in SUMS}
     jump = jump_bytes(before, mine)
     return [
-        sample.model_copy(
-            update={
-                "at_s": sample.at_s + begin_s,
-                "memory_bytes": sample.memory_bytes and max(sample.memory_bytes - jump, 0),
-                **{name: getattr(sample, name) + more for name, more in ahead.items()},
-            }
+        sample.replace(
+            at_s=sample.at_s + begin_s,
+            memory_bytes=sample.memory_bytes and max(sample.memory_bytes - jump, 0),
+            **{name: getattr(sample, name) + more for name, more in ahead.items()},
         )
         for sample in mine
     ]

@@ -125,7 +125,7 @@ def _no_answers(measured: Measured, experiment: Experiment, now: SlotSettings) -
             arm,
             f"arm {arm} gave no answer in {count(len(slots), 'slot')} of "
             f"{duration(now.window_s)}: slots take {duration(longer_s)} from now on",
-            now.model_copy(update={"window_s": longer_s}),
+            now.replace(window_s=longer_s),
         )
 
 
@@ -149,7 +149,7 @@ def _few_samples(
             arm,
             f"arm {arm} gave only {count(had, 'answer')} in a block, and p{quantile * 100:g} needs "
             f"{needed}: blocks have {more} slots of each arm from now on",
-            now.model_copy(update={"slots_per_arm": max(more, slots)}),
+            now.replace(slots_per_arm=max(more, slots)),
         )
 
 
@@ -171,7 +171,7 @@ def _left_over(
                 arm,
                 f"arm {arm}: {rule.what(disturbed)}; before each slot it is waited for up to "
                 f"{duration(REST_S)}, from now on, until they rest",
-                now.model_copy(update={"rest_s": REST_S}),
+                now.replace(rest_s=REST_S),
                 anew=anew and share > WORTH_A_REMEDY,
             )
 
@@ -229,7 +229,7 @@ def _trends(
                 longer_s = max(now.warmup_s.get(arm, 0.0) * LONGER, slots_s)
                 warmups = now.warmup_s | {arm: longer_s}
                 what += f"; it is warmed up for {duration(longer_s)} from now on"
-                changed = now.model_copy(update={"warmup_s": warmups})
+                changed = now.replace(warmup_s=warmups)
                 yield _Remedy(rule.name, arm, what, changed, change=size)
             elif rule.name == "slot-trend" and measure.lead_in_s is None:
                 longer_s = max(lead_in_s * LONGER, now.window_s)
@@ -237,5 +237,5 @@ def _trends(
                 what += (
                     f"; {duration(longer_s)} at the beginning of its slots don't count from now on"
                 )
-                changed = now.model_copy(update={"lead_in_s": lead_ins})
+                changed = now.replace(lead_in_s=lead_ins)
                 yield _Remedy(rule.name, arm, what, changed, change=size)

@@ -55,7 +55,7 @@ def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
         arm: max(found_s, lead_in_s.get(arm, 0.0) + COUNTED_S)
         for arm, found_s in settings.warmup_s.items()
     }
-    return settings.model_copy(update={"warmup_s": warmup_s})
+    return settings.replace(warmup_s=warmup_s)
 
 
 def _measured_alike(arm: str, experiment: Experiment) -> list[str]:
@@ -86,7 +86,7 @@ def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
     in_bursts = [
         arm for arm, others in alike.items() if not set(others).isdisjoint(settings.in_bursts)
     ]
-    return settings.model_copy(update={**evened, "in_bursts": in_bursts})
+    return settings.replace(**evened, in_bursts=in_bursts)
 
 
 def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
@@ -144,7 +144,7 @@ def _quick(
     block_s = left_s / FEWEST_BLOCKS - START_S * arms - apart_s
     fitting_s = (block_s / FIRST_AFTER_PILOT - sum(lead_in_s.values())) / arms
     window_s = min(settings.window_s, max(fitting_s, LEAST_WINDOW_S))
-    return settings.model_copy(update={"window_s": window_s})
+    return settings.replace(window_s=window_s)
 
 
 def _for_starts(
@@ -157,11 +157,9 @@ def _for_starts(
     measured = Measured.of(records)
     if settings.window_s > SHORT_WINDOW_S or not starts_decide(measured, experiment):
         return settings
-    return settings.model_copy(
-        update={
-            "window_s": short_window_s(settings.window_s, measured),
-            "slots_per_arm": settings.slots_per_arm or FIRST_AFTER_PILOT,
-        }
+    return settings.replace(
+        window_s=short_window_s(settings.window_s, measured),
+        slots_per_arm=settings.slots_per_arm or FIRST_AFTER_PILOT,
     )
 
 

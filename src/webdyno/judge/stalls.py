@@ -48,16 +48,13 @@ def with_causes(joined: Sequence[LongLookRecord]) -> list[Stall]:
     found, begin_s = list[Stall](), 0.0
     for record in joined:
         others = Others(record)
-        stalls = [
-            stall.model_copy(update={"cause": others.cause_of(stall)})
-            for stall in stalls_in(record)
-        ]
+        stalls = [stall.replace(cause=others.cause_of(stall)) for stall in stalls_in(record)]
         found += moved(stalls, begin_s)
         begin_s += length_s(record)
     stopped = [stall for stall in found if stall.cause == "stopped"]
     if len(stopped) < STOPS_OF_THEIRS:
         return found
-    return [it.model_copy(update={"cause": None}) if it in stopped else it for it in found]
+    return [it.replace(cause=None) if it in stopped else it for it in found]
 
 
 def stalls_in(record: LongLookRecord) -> list[Stall]:

@@ -101,7 +101,7 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
         known := _known(valid, experiment, fewest) or _prompt(valid, experiment, elapsed_s)
     ):
         return known
-    measure = measure.model_copy(update={"max_blocks": most_blocks(measured, experiment)})
+    measure = measure.replace(max_blocks=most_blocks(measured, experiment))
     ended = _used_up(measured, measure, elapsed_for_all_s)
     if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
         return ended
@@ -133,7 +133,7 @@ def _race_over(records: Sequence[Record], experiment: Experiment, elapsed_s: flo
 
 
 def _with_arms(experiment: Experiment, names: Sequence[str]) -> Experiment:
-    return experiment.model_copy(update={"arms": {name: experiment.arms[name] for name in names}})
+    return experiment.replace(arms={name: experiment.arms[name] for name in names})
 
 
 def _used_up(

@@ -30,7 +30,7 @@ def runs_by_point(head: RunHead, records: Sequence[Record]) -> list[PointRun]:
     return [
         PointRun(
             point=plan.point,
-            head=head.model_copy(update={"experiment": plan.experiment}),
+            head=head.replace(experiment=plan.experiment),
             records=[record for record in records if record.point in {None, plan.point.number}],
         )
         for plan in plan_points(head.experiment)

@@ -3,7 +3,7 @@
 How a model is read is worked out when that is first done: no command reads all of them.
 """
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,7 +14,21 @@ Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 """How much of something was measured, in any unit."""
 
 
-class Model(BaseModel):
+class _Replaceable(BaseModel):
+    """A record of which others can be made that are other in some fields."""
+
+    def replace(self, **changes: object) -> Self:
+        """Give it with other values in some fields, as `datetime.replace` does.
+
+        Raise TypeError for a field that there isn't. Values are taken as they are: who changes more
+        than values that are known to fit has them validated.
+        """
+        if unknown := changes.keys() - type(self).model_fields.keys():
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
+        return self.model_copy(update=changes)
+
+
+class Model(_Replaceable):
     """A strict, frozen record.
 
     Misspelt keys are refused instead of being silently ignored, and a value has the type that is
@@ -26,7 +40,7 @@ class Model(BaseModel):
     )
 
 
-class Foreign(BaseModel):
+class Foreign(_Replaceable):
     """A frozen record that another program wrote: keys that it adds later are let through."""
 
     model_config = ConfigDict(

@@ -85,7 +85,7 @@ class Arm(Model):
 
     def with_knobs(self, knobs: Mapping[str, KnobValue]) -> "Arm":
         """Give it with some knobs turned otherwise."""
-        return self.model_copy(update={"knobs": {**self.knobs, **knobs}})
+        return self.replace(knobs={**self.knobs, **knobs})
 
     @property
     def load_changes(self) -> Changes:

@@ -87,11 +87,9 @@ def plan_points(experiment: Experiment) -> list[PointPlan]:
 def only_at(experiment: Experiment, point: Point) -> Experiment:
     """Give an experiment that is about one of its points alone, with that one's share of time."""
     share_s = experiment.measure.budget_s / prod(map(len, experiment.factors.values()))
-    return experiment.model_copy(
-        update={
-            "factors": {key: [level] for key, level in point.levels.items()},
-            "measure": experiment.measure.model_copy(update={"budget_s": share_s}),
-        }
+    return experiment.replace(
+        factors={key: [level] for key, level in point.levels.items()},
+        measure=experiment.measure.replace(budget_s=share_s),
     )
 
 
@@ -104,7 +102,7 @@ def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
             table = table.setdefault(inner, {})
         table[name] = level
     there = Experiment.model_validate(settings)
-    measure = there.measure.model_copy(update={"budget_s": there.measure.budget_s / points})
-    gate = there.gate and there.gate.model_copy(update={"endpoints": points})
-    here = there.model_copy(update={"measure": measure, "gate": gate})
+    measure = there.measure.replace(budget_s=there.measure.budget_s / points)
+    gate = there.gate and there.gate.replace(endpoints=points)
+    here = there.replace(measure=measure, gate=gate)
     return PointPlan(point=point, experiment=here)

@@ -105,7 +105,7 @@ class Stack(Model):
 
     def with_services(self, parts: dict[str, RoleDefinition]) -> "Stack":
         """Give the stack with further services; one of its own takes the place of its role's."""
-        return self.model_copy(update={"services": {**parts, **self.services}})
+        return self.replace(services={**parts, **self.services})
 
     def exposed_knobs(self) -> dict[str, KnobTarget]:
         """The knobs that users can turn, by the name they have for users.
@@ -131,4 +131,4 @@ class Stack(Model):
         changes = {"default": own.default, "help": own.help}
         knob = self.services[role].service.knobs[name]
         changed = {key: value for key, value in changes.items() if value is not None}
-        return KnobTarget(knob.model_copy(update=changed), sets)
+        return KnobTarget(knob.replace(**changed), sets)

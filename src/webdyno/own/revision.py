@@ -45,15 +45,13 @@ def make(asked: Asked) -> Made:
     environment = users_environment(repository.top, variables)
     recipe = Recipe(app.build, within, environment)
     folder = built(repository, revision, recipe, asked.written, asked.tell) / within
-    keys = asked.keys.model_copy(
-        update={
-            "environment": variables,
-            "root": app.root,
-            "services": {**app.services, **asked.keys.services},
-            "prepare": asked.keys.prepare or app.prepare,
-            "ready": asked.keys.ready or app.ready,
-            "ready_within": asked.keys.ready_within or app.ready_within,
-        }
+    keys = asked.keys.replace(
+        environment=variables,
+        root=app.root,
+        services={**app.services, **asked.keys.services},
+        prepare=asked.keys.prepare or app.prepare,
+        ready=asked.keys.ready or app.ready,
+        ready_within=asked.keys.ready_within or app.ready_within,
     )
     declared = knobs.read(app.knobs, lambda where: project.file.place(("app", "knobs", *where)))
     way, text = app.way

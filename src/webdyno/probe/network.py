@@ -58,7 +58,7 @@ def probe(scene: Scene) -> Generator[None, None, NetworkUse]:
         # Those of other programs' listeners count as well: of ours it is as many at least.
         dropped = max(dropped - (after.deferred - before.deferred), 0)
     use = after.since(before, scene.bench.link_bytes_per_s)
-    return use.model_copy(update={"own_namespace": own, "dropped": dropped})
+    return use.replace(own_namespace=own, dropped=dropped)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class SlotProbe:
         if not self._interrupts_apart:
             return self._used
         interrupts_s = self._parts["host"].servers.interrupts_s
-        return self._used.model_copy(update={"interrupts_s": interrupts_s})
+        return self._used.replace(interrupts_s=interrupts_s)
 
     def readings(self) -> Readings:
         """Everything else."""

@@ -143,7 +143,7 @@ def _figure(claim: Claim, value: Interval) -> str:
     if unit == "µs":
         unit = "ms"
         ends = {"low": value.low / 1e3, "estimate": value.estimate / 1e3, "high": value.high / 1e3}
-        value = value.model_copy(update=ends)
+        value = value.replace(**ends)
     return f"{estimate(value)} {unit} ({bounds(value)})"
 
 

@@ -82,7 +82,7 @@ def _objectives(capacity: CapacitySettings | None) -> list[str]:
 def _load(experiment: Experiment) -> Load:
     """Give what the clients do; in a search for the capacity the rate is left open."""
     found, searched = experiment.load, experiment.capacity
-    return found.model_copy(update=searched.of_load) if searched else found
+    return found.replace(**searched.of_load) if searched else found
 
 
 def _blocks(counted: int, records: Sequence[Record], experiment: Experiment) -> str:

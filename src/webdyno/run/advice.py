@@ -63,26 +63,23 @@ def asked_advice(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> 
     here = experiment.arms[arm]
     changed = {f"{arm}, {it.knob} = {shown_value(it.tried)}": it for it in advice}
     arms = {
-        name: here.model_copy(update={"knobs": {**here.knobs, it.knob: it.tried}})
-        for name, it in changed.items()
+        name: here.replace(knobs={**here.knobs, it.knob: it.tried}) for name, it in changed.items()
     }
     kept = experiment.measure.model_dump(include={*KEPT, "decide_on"}, exclude_defaults=True)
     if any(it.mends for it in advice):
         kept["decide_on"] = CPU_TIME
-    return experiment.model_copy(
-        update={
-            "title": f"What would make {arm} faster",
-            "question": f"What are other settings worth to {arm}?",
-            "arms": {arm: here} | arms,
-            "advice": changed,
-            "interventions": {},
-            "design": None,
-            "measure": Measure.model_validate({"patience": 2, **kept}),
-            "race": None,
-            "gate": None,
-            "factors": {},
-            "tuning": [],
-        }
+    return experiment.replace(
+        title=f"What would make {arm} faster",
+        question=f"What are other settings worth to {arm}?",
+        arms={arm: here} | arms,
+        advice=changed,
+        interventions={},
+        design=None,
+        measure=Measure.model_validate({"patience": 2, **kept}),
+        race=None,
+        gate=None,
+        factors={},
+        tuning=[],
     )
 
 

@@ -154,7 +154,7 @@ class RunningBlock:
                 started_at=started_at,
                 load=load,
                 servers=used.servers,
-                readings=used.readings.model_copy(update={"ceiling": ceiling_of(at, arm)}),
+                readings=used.readings.replace(ceiling=ceiling_of(at, arm)),
                 profile=used.profile.cpu_s if used.profile else None,
                 system_calls=used.system_calls,
                 refusal=refusal_in(logs) if refused else "",

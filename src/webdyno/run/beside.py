@@ -26,8 +26,8 @@ def sweeps_beside(
     each_s = asked.sweep_s / len(SWEEPS)
     if rates := rates_around(capacities_rps):
         open_loop = {**asked.of_load, "rate_per_s": rates[0]}
-        load = experiment.load.model_copy(update=open_loop)
-        there = experiment.model_copy(update={"load": load})
+        load = experiment.load.replace(**open_loop)
+        there = experiment.replace(load=load)
         yield "rates", _varied(there, "rates", "load.rate_per_s", rates, "response_p99_us", each_s)
     numbers = connections_up_to(experiment.load.connections)
     yield (
@@ -45,13 +45,11 @@ def _varied(
     budget_s: float,
 ) -> Experiment:
     given = {"decide_on": decide_on, "budget_s": budget_s, "patience": 1.0, "question": None}
-    return experiment.model_copy(
-        update={
-            "title": f"{experiment.title}: {SWEEPS[name]}",
-            "capacity": None,
-            "factors": {factor: [*levels]},
-            "measure": experiment.measure.model_copy(update=given),
-        }
+    return experiment.replace(
+        title=f"{experiment.title}: {SWEEPS[name]}",
+        capacity=None,
+        factors={factor: [*levels]},
+        measure=experiment.measure.replace(**given),
     )
 
 

@@ -158,7 +158,7 @@ def thinned(
     """
     points = int(budget_s / point_s(experiment, catalogue, blocks) + TOLERANCE)
     levels = thin_levels(experiment.factors, points, first)
-    return experiment.model_copy(update={"factors": levels})
+    return experiment.replace(factors=levels)
 
 
 def need_s(

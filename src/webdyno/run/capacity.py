@@ -95,7 +95,7 @@ def _warm_up(
 def at_rate(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> PlannedArm:
     """Give an arm with the load of a trial at a rate."""
     update = {**settings.of_load, "rate_per_s": rate_rps}
-    return replace(arm, load=arm.load.model_copy(update=update))
+    return replace(arm, load=arm.load.replace(**update))
 
 
 def _try(
@@ -122,7 +122,7 @@ def _try(
         limited = is_client_limited(record)
         trial = trial_of(record.load, ask.rate_rps, settings.objectives, client_limited=limited)
         purpose = {"purpose": ask.purpose, "start": start}
-        return record.model_copy(update={"trial": trial.model_copy(update=purpose)})
+        return record.replace(trial=trial.replace(**purpose))
 
     found = running.measure(position, arm, "trial", order, tell).trial
     assert found  # noqa: S101 (`tell` put it there)

@@ -64,25 +64,23 @@ def _ask_one(
         body = decoded(said.body, encoding, accepted_encodings(headers))
     except (NoAnswer, zlib.error, Undecodable) as error:
         conversation.close()
-        return told.model_copy(update={"error": str(error) or type(error).__name__})
+        return told.replace(error=str(error) or type(error).__name__)
     lacks = asked.contains is not None and asked.contains.encode() not in body
     if asked.expect.body_sha256 is None:
         body = without_ignored(body, ignored)
-    return told.model_copy(
-        update={
-            "body": body[:COMPARED_BYTES],
-            "status": said.status,
-            "http_version": said.version,
-            "tls": conversation.tls,
-            "headers": said.headers,
-            "head_bytes": said.head_bytes,
-            "encoding": "" if encoding == "identity" else encoding,
-            "wire_bytes": len(said.body),
-            "body_bytes": len(body),
-            "body_sha256": hashlib.sha256(body).hexdigest(),
-            "lacks": asked.contains if lacks else None,
-            "body_start": body[:SHOWN_BYTES].decode("utf-8", "replace"),
-        }
+    return told.replace(
+        body=body[:COMPARED_BYTES],
+        status=said.status,
+        http_version=said.version,
+        tls=conversation.tls,
+        headers=said.headers,
+        head_bytes=said.head_bytes,
+        encoding="" if encoding == "identity" else encoding,
+        wire_bytes=len(said.body),
+        body_bytes=len(body),
+        body_sha256=hashlib.sha256(body).hexdigest(),
+        lacks=asked.contains if lacks else None,
+        body_start=body[:SHOWN_BYTES].decode("utf-8", "replace"),
     )
 
 

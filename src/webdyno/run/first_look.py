@@ -122,18 +122,16 @@ def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
     if load.zipf is not None:
         shares = load.shares(len(requests))
         requests = [
-            request.model_copy(update={"weight": 100 * share})
+            request.replace(weight=100 * share)
             for request, share in zip(requests, shares, strict=True)
         ]
     many = round(sum(it.share for it in unlike) * _whole(experiment.workload.get("requests")))
     before = experiment.workload.get("left_out")
     told = {**(before if isinstance(before, dict) else {}), UNLIKE: many}
-    return experiment.model_copy(
-        update={
-            "requests": [it for at, it in enumerate(requests) if at not in left_out],
-            "load": load.model_copy(update={"zipf": None, "replay": None, "replay_file": None}),
-            "workload": {**experiment.workload, "left_out": told},
-        }
+    return experiment.replace(
+        requests=[it for at, it in enumerate(requests) if at not in left_out],
+        load=load.replace(zipf=None, replay=None, replay_file=None),
+        workload={**experiment.workload, "left_out": told},
     )
 
 

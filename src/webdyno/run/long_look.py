@@ -79,17 +79,15 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> None:
             left = left_s(parts, at.experiment)
             part = sum(it.stretch == stretch for it in parts)
             measured = _part(running, arm, min(longest_s, left), len(parts), is_fresh=not part)
-            placed = measured.model_copy(
-                update={
-                    "stretch": stretch,
-                    "part": part,
-                    "started_at": began_at,
-                    "took_s": time.monotonic() - began,
-                }
+            placed = measured.replace(
+                stretch=stretch,
+                part=part,
+                started_at=began_at,
+                took_s=time.monotonic() - began,
             )
             began, began_at = time.monotonic(), datetime.now(UTC)
             ended_by = why_over([*parts, placed], at.experiment)
-            parts.append(placed.model_copy(update={"ended_by": ended_by}))
+            parts.append(placed.replace(ended_by=ended_by))
             at.keep(parts[-1])
             at.progress.long_look_goes_on(parts[-1])
 
@@ -128,7 +126,7 @@ def _part(
     record = thinned(record, [*all_stalls_of(record), *seen_in(record)])
     if not searched or not rate_rps:
         return record
-    return record.model_copy(update={"trial": _confirmed(at, arm, slot, searched, rate_rps)})
+    return record.replace(trial=_confirmed(at, arm, slot, searched, rate_rps))
 
 
 def _confirmed(
@@ -143,7 +141,7 @@ def _confirmed(
         started_at=datetime.now(UTC),
         load=slot.load,
         servers=slot.used.servers,
-        readings=slot.used.readings.model_copy(update={"ceiling": ceiling_of(at, arm)}),
+        readings=slot.used.readings.replace(ceiling=ceiling_of(at, arm)),
     )
     limited = is_client_limited(asked)
     return trial_of(slot.load, rate_rps, searched.objectives, client_limited=limited)
@@ -163,10 +161,10 @@ def recorded(slot: Slot, arm: PlannedArm, window_s: float, lead_in_s: float) -> 
         client_pauses=_client_pauses(load),
         samples=_after(used.course, lead_in_s),
         server_cpus=used.server_cpus,
-        load=load.model_copy(update={"windows": []}),
+        load=load.replace(windows=[]),
         servers=used.servers,
-        readings=used.readings.model_copy(
-            update={"host": used.readings.host.model_copy(update={"samples": []})}
+        readings=used.readings.replace(
+            host=used.readings.host.replace(samples=[]),
         ),
     )
 
@@ -180,7 +178,7 @@ def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> L
         died = death.what
     if not died and not any(record.failed):
         return record
-    return record.model_copy(update={"died": died, "said": exhaustion_in(logs)})
+    return record.replace(died=died, said=exhaustion_in(logs))
 
 
 def _client_pauses(load: LoadResult) -> list[Stall]:
@@ -194,6 +192,4 @@ def _client_pauses(load: LoadResult) -> list[Stall]:
 
 def _after(course: Sequence[ServerSample], begin_s: float) -> list[ServerSample]:
     """Give what was read from a moment on, with times counted from there."""
-    return [
-        it.model_copy(update={"at_s": it.at_s - begin_s}) for it in course if it.at_s >= begin_s
-    ]
+    return [it.replace(at_s=it.at_s - begin_s) for it in course if it.at_s >= begin_s]

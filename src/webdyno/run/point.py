@@ -161,10 +161,11 @@ class MeasuredPoint:
 
     def allow(self, more_s: float) -> None:
         """Grant so much time from now on, whatever was used and for whatever reason it stopped."""
-        measure = self.experiment.measure.model_copy(
-            update={"budget_s": self.used_s + more_s, "patience": 1.0}
+        measure = self.experiment.measure.replace(
+            budget_s=self.used_s + more_s,
+            patience=1.0,
         )
-        self.experiment = self.experiment.model_copy(update={"measure": measure})
+        self.experiment = self.experiment.replace(measure=measure)
         self.has_stopped = False
 
     def ask_for(self, blocks: int) -> None:
@@ -182,12 +183,12 @@ class MeasuredPoint:
                 "patience": 1.0,
                 "budget_s": self.used_s + measure.budget_s,
             }
-            changed = measure.model_copy(update=exactly)
-            self.experiment = self.experiment.model_copy(update={"measure": changed})
+            changed = measure.replace(**exactly)
+            self.experiment = self.experiment.replace(measure=changed)
 
     def keep(self, record: Record) -> None:
         """Write a record of this point to disk at once, and remember it."""
-        record = record.model_copy(update={"point": self.point.number})
+        record = record.replace(point=self.point.number)
         self.folder.append(record)
         self.records.append(record)
 

@@ -76,13 +76,11 @@ def with_client(readings: Readings, use: ClientUse | None) -> Readings:
     if use is None:
         return readings
     stopped = readings.stopped or StoppedUse()
-    return readings.model_copy(
-        update={
-            "host": readings.host.model_copy(update={"client": use.cpu}),
-            "client_waiting": use.waiting,
-            "stopped": stopped.model_copy(update={"client_s": use.stopped_s}),
-            "silent_s": use.silent_s,
-        }
+    return readings.replace(
+        host=readings.host.replace(client=use.cpu),
+        client_waiting=use.waiting,
+        stopped=stopped.replace(client_s=use.stopped_s),
+        silent_s=use.silent_s,
     )
 
 

@@ -8,7 +8,7 @@ from webdyno.model.knob import KnobValue
 def asked_samples(experiment: Experiment, catalogue: Catalogue) -> Experiment:
     """Give the experiment with samples, and with the knobs that let these have names."""
     arms = {name: _with_names(name, experiment, catalogue) for name in experiment.arms}
-    return experiment.model_copy(update={"profile": True, "arms": arms})
+    return experiment.replace(profile=True, arms=arms)
 
 
 def _with_names(arm: str, experiment: Experiment, catalogue: Catalogue) -> Arm:
@@ -19,4 +19,4 @@ def _with_names(arm: str, experiment: Experiment, catalogue: Catalogue) -> Arm:
         for name, (knob, _) in stack.with_services(site.services).exposed_knobs().items()
         if knob.when_sampled is not None
     }
-    return here.model_copy(update={"knobs": {**here.knobs, **named}})
+    return here.replace(knobs={**here.knobs, **named})

@@ -280,5 +280,5 @@ def with_seed(experiment: Experiment) -> Experiment:
     """Give the experiment a random seed, unless it has one."""
     if experiment.measure.seed is not None:
         return experiment
-    seeded = experiment.measure.model_copy(update={"seed": random.SystemRandom().getrandbits(32)})
-    return experiment.model_copy(update={"measure": seeded})
+    seeded = experiment.measure.replace(seed=random.SystemRandom().getrandbits(32))
+    return experiment.replace(measure=seeded)

@@ -37,19 +37,17 @@ def asked_which(one: str, other: str, experiment: Experiment) -> Experiment:
         arms[arm] = _with(before, after, changed)
         levels[arm] = list(row)
     words = [f"{name}: {before_} → {after_}" for name, (before_, after_) in changes.items()]
-    return experiment.model_copy(
-        update={
-            "title": f"Which settings make {other} differ from {one}",
-            "question": f"What do {', '.join(names)} do to {one}?",
-            "arms": arms,
-            "design": Design(settings=words, levels=levels),
-            "interventions": {},
-            "advice": {},
-            "race": None,
-            "gate": None,
-            "factors": {},
-            "tuning": [],
-        }
+    return experiment.replace(
+        title=f"Which settings make {other} differ from {one}",
+        question=f"What do {', '.join(names)} do to {one}?",
+        arms=arms,
+        design=Design(settings=words, levels=levels),
+        interventions={},
+        advice={},
+        race=None,
+        gate=None,
+        factors={},
+        tuning=[],
     )
 
 
@@ -95,4 +93,4 @@ def _with(before: Arm, after: Arm, changed: list[str]) -> Arm:
             knobs[name] = after.knobs[name]
         else:
             knobs.pop(name, None)
-    return before.model_copy(update=update)
+    return before.replace(**update)

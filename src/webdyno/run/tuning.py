@@ -116,14 +116,12 @@ class Side:
         arms = {DEFAULT: self.arm}
         for number, settings in enumerate(candidates, start=1):
             arms[f"settings {number}"] = self.arm.with_knobs(settings)
-        return asked.model_copy(
-            update={
-                "title": f"{self.name}, round {len(self.rounds) + 1}",
-                "question": "Which of these settings are better than the default?",
-                "arms": arms,
-                "race": HALVING,
-                "measure": asked.measure.model_copy(update={"budget_s": ROUND_BUDGET_S}),
-            }
+        return asked.replace(
+            title=f"{self.name}, round {len(self.rounds) + 1}",
+            question="Which of these settings are better than the default?",
+            arms=arms,
+            race=HALVING,
+            measure=asked.measure.replace(budget_s=ROUND_BUDGET_S),
         )
 
     def summary(self) -> TunedSide:
@@ -190,12 +188,10 @@ def final_experiment(
             arms[it.arm] = side.arm.with_knobs(it.settings)
     if not any(it.settings for it in found):
         return None
-    return experiment.model_copy(
-        update={
-            "title": f"{' and '.join(side.name for side in sides)}, tuned",
-            "question": "What is the tuning of each side worth?",
-            "arms": arms,
-            "race": LEAGUE if len(arms) >= FEWEST_IN_RACE else None,
-            "tuning": list(found),
-        }
+    return experiment.replace(
+        title=f"{' and '.join(side.name for side in sides)}, tuned",
+        question="What is the tuning of each side worth?",
+        arms=arms,
+        race=LEAGUE if len(arms) >= FEWEST_IN_RACE else None,
+        tuning=list(found),
     )

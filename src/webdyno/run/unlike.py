@@ -39,11 +39,9 @@ def with_differences(answers: Mapping[str, list[Answer]]) -> dict[str, list[Answ
     first, *_ = answers.values() or [[]]
     return {
         arm: [
-            answer.model_copy(
-                update={
-                    "body": b"",
-                    "unlike": _difference(first[at].body, answer.body) if at < len(first) else [],
-                }
+            answer.replace(
+                body=b"",
+                unlike=_difference(first[at].body, answer.body) if at < len(first) else [],
             )
             for at, answer in enumerate(mine)
         ]

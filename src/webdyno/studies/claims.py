@@ -63,8 +63,8 @@ def by_generator(
 def _held_against(arm: str, head: RunHead) -> RunHead:
     """Give the run with this arm as the baseline: a claim may compare any two."""
     arms = dict(sorted(head.experiment.arms.items(), key=lambda item: item[0] != arm))
-    experiment = head.experiment.model_copy(update={"arms": arms})
-    return head.model_copy(update={"experiment": experiment})
+    experiment = head.experiment.replace(arms=arms)
+    return head.replace(experiment=experiment)
 
 
 def _matches(claim: Claim, point: Point) -> bool:
@@ -134,7 +134,7 @@ def _by_cpu_time(comparison: Comparison, known: Known) -> Comparison:
     both = list(comparison.limited_by.values()) == ["client", "client"]
     if comparison.metric != RATE or not both or by_cpu is None or by_cpu.ratio is None:
         return comparison
-    return inverted(by_cpu).model_copy(update={"reason": JUDGED_BY_CPU})
+    return inverted(by_cpu).replace(reason=JUDGED_BY_CPU)
 
 
 def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:

@@ -130,7 +130,7 @@ def _failing(measured: Measured, _: RunHead) -> Iterator[Finding]:
                 "What was measured before is kept. The whole log is in the run's folder; look for "
                 "a crash, and give it more memory where it was killed for that.",
             )
-            yield died.model_copy(update={"severity": "invalid"})
+            yield died.replace(severity="invalid")
 
 
 def _of_failures(look: LongLook, worst: Failing) -> Finding:
@@ -152,7 +152,7 @@ def _of_failures(look: LongLook, worst: Failing) -> Finding:
         "for what it has no more of then: open files, ports, memory, connections to others.",
     )
     spoils = worst.to_the_end and worst.share >= FAILS_SHARE
-    return found.model_copy(update={"severity": "invalid"}) if spoils else found
+    return found.replace(severity="invalid") if spoils else found
 
 
 RULES = (
