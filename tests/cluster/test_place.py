@@ -13,10 +13,12 @@ import pytest
 
 from webdyno.cli.progress import RunProgress
 from webdyno.cluster import role_agent
+from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.host import RemoteAgent
-from webdyno.cluster.orders import Order, carried_out, remote_agent
+from webdyno.cluster.orders import Order, Reply, carried_out, remote_agent
 from webdyno.cluster.place import ClusterPlace
-from webdyno.cluster.role_agent import RoleAgent, keep_files
+from webdyno.cluster.role_agent import AgentProcess, RoleAgent
+from webdyno.cluster.roles import keep_files
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator import GeneratorError
 from webdyno.model.experiment import Experiment
@@ -27,6 +29,7 @@ from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
 from webdyno.run.block import run_block
 from webdyno.run.folder import RunFolder
 from webdyno.run.host import HostLost, Loaded
+from webdyno.run.repeat import keep_for_repeating
 from webdyno.run.session import _open_points, begin_run, measure
 
 HERE = "127.0.0.1"
@@ -231,6 +234,25 @@ def test_nobody_else_is_loaded() -> None:
         agent.at_point(0)
         with pytest.raises(GeneratorError, match="is no host of this cluster"):
             agent.ask("nginx", "http://127.0.0.2:80", [], Load(paths=["/"]), [])
+
+
+def test_an_agent_in_a_process_of_its_own_carries_out_orders_until_we_are_gone(
+    tmp_path: Path,
+) -> None:
+    asked = place_of("web", "one").resolved(experiment({}))
+    keep_for_repeating(tmp_path, asked, CATALOGUE)
+    process = AgentProcess(parcel_of(tmp_path, None), HERE, [HERE], yes=False)
+    replies: list[Reply] = []
+    agent = remote_agent(lambda order: replies.append(process.do(order)))
+    with process._process as there:
+        agent.at_point(0)
+        agent.ports_for("nginx", roles=["nginx"])
+        agent.ask("nginx", "http://127.0.0.2:80", [], Load(paths=["/"]), [])
+    done, ports, refused = replies
+    assert done == Reply()
+    assert isinstance(ports.value, list)
+    assert isinstance(refused.refusal, GeneratorError)
+    assert there.returncode == 0
 
 
 def test_nothing_else_can_be_ordered() -> None:

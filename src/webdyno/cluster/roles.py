@@ -1,5 +1,6 @@
 """What hosts do together in a role: servers of one stack on several, clients that share a load."""
 
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,6 @@ from typing import TypeVar
 
 from webdyno.cluster.host import RemoteAgent
 from webdyno.cluster.readings import joined_servers, joined_uses
-from webdyno.cluster.role_agent import keep_files
 from webdyno.generator import LoadOrder
 from webdyno.generator.sharing import joined, shares
 from webdyno.model.load import Load
@@ -170,6 +170,16 @@ class Servers(ServersHost):
             host: Placement(frozenset(roles), addresses, seed, name)
             for host, roles in by_host.items()
         }
+
+
+def keep_files(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write down what came from a host. Raises Trouble for what lies elsewhere."""
+    for name, content in files.items():
+        path = Path(os.path.normpath(folder / name))
+        if not path.is_relative_to(folder):
+            raise Trouble(f"a host sent a file that is none of the run's: {name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def _each_once(where: Mapping[str, Sequence[str]]) -> list[str]:
