@@ -16,6 +16,7 @@ from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 
 AGREED_FILE = "agreed-catalogues"
+SHOWN_HOSTS = 100
 
 
 def agree_to_foreign(parts: Sequence[ForeignPart], *, yes: bool) -> None:
@@ -52,6 +53,26 @@ def agree_to_own(stacks: Sequence[Stack], states: Sequence[State] = ()) -> None:
     known = _agreed(agreed)
     if new := [part for part in own if part.fingerprint not in known]:
         _remember(agreed, new)
+
+
+def refuse_other_machines(stacks: Sequence[Stack], *, loaded: bool, anywhere: bool = False) -> None:
+    """Raise Mistake where stacks pass requests on to other machines, unless those may be loaded.
+
+    Nothing that was made earlier answers that, nor does a yes. `anywhere`: another machine than
+    this one may run them, for which this one is another.
+    """
+    from webdyno.own import other_machines
+
+    if not loaded and (found := other_machines(stacks, anywhere=anywhere)):
+        places = "\n".join(f"  {it}" for it in found[:SHOWN_HOSTS])
+        more = found[SHOWN_HOSTS:] and f"\n  and {len(found) - SHOWN_HOSTS:,} more"
+        raise Mistake(
+            "requests would be passed on to other machines, and load them:\n"
+            f"{places}{more or ''}\n"
+            "have a stand-in on this machine answer in their place, and name that there "
+            "(127.0.0.1:PORT); or, if those machines are yours to load, add "
+            "--loads-other-machines, which --yes doesn't stand for"
+        )
 
 
 def provide_packages(

@@ -24,6 +24,13 @@ Yes = Annotated[
         help="Agree to all that would be asked: missing packages, catalogues of other people.",
     ),
 ]
+LoadsOtherMachines = Annotated[
+    bool,
+    Parameter(
+        help="Measure configurations (conf:) that pass requests on to other machines, which then "
+        "are loaded, too; --yes doesn't agree to that.",
+    ),
+]
 KnobSettings = Annotated[
     Sequence[str], Parameter(name="--set", help="KNOB=VALUE: turn a knob; may be given again.")
 ]
@@ -139,6 +146,7 @@ class RunFlags:
     """How a run goes on and ends, whatever it measures."""
 
     yes: Yes = False
+    loads_other_machines: LoadsOtherMachines = False
     report: Report = True
     cluster: Cluster = None
     telling: Telling = AS_USUAL

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from webdyno.cli.agreement import refuse_other_machines
 from webdyno.cli.console import tell
 from webdyno.cli.progress import so_far_words
 from webdyno.definitions import Catalogue
@@ -20,6 +21,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.files import cause_of, read_given, reading, write_whole
 from webdyno.model.format import count
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.point import plan_points
 from webdyno.run.folder import MOST_HEAD_BYTES, RunFolder
 from webdyno.run.records_file import RECORDS_FILE
 
@@ -120,10 +122,14 @@ class BlockNews:
 def begin_folder(file: Path, head: BaseModel, experiment: Experiment, catalogue: Catalogue) -> None:
     """Make the folder of a head for the runs of several hosts, with all that starts them again.
 
-    Raises Mistake where there is something in it.
+    Raises Mistake where there is something in it, and for what would have all of them load another
+    machine.
     """
     from webdyno.run.repeat import keep_for_repeating
 
+    arms = (arm for point in plan_points(experiment) for arm in point.experiment.arms.values())
+    stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm in arms)]
+    refuse_other_machines(stacks, loaded=False, anywhere=True)
     folder = file.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webdyno.cli.agreement import agree_to_foreign, provide_packages
+from webdyno.cli.agreement import agree_to_foreign, provide_packages, refuse_other_machines
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.first_look import without_unlike
@@ -55,7 +55,7 @@ def measure(
 ) -> Exit:
     """Run an experiment from its first block on, in the folder `out` or one under runs/."""
     limits = _limits(fail_on, experiment)
-    _provide(experiment, catalogue, out or Path("the new run"), yes=run.yes)
+    _provide(experiment, catalogue, out or Path("the new run"), run)
     experiment = without_unlike(experiment, catalogue, yes=run.yes)
     if said := state_that_stays(experiment, catalogue):
         tell(said)
@@ -91,7 +91,7 @@ def measure_on(
     from webdyno.run.session import resume_run
 
     experiment = RunFolder.open(path).head.experiment
-    _provide(experiment, kept_catalogue(path), path, yes=run.yes)
+    _provide(experiment, kept_catalogue(path), path, run)
     shown = show or partial(show_result, report=run.report)
     return _measure_in(
         _place(experiment, run),
@@ -119,7 +119,7 @@ def _place(experiment: Experiment, run: RunFlags) -> Iterator[tuple["Place", Exp
         yield place, place.resolved(experiment)
 
 
-def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, *, yes: bool) -> None:
+def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, run: RunFlags) -> None:
     """Get a yes to what runs at any of the points, and what it needs on the machine.
 
     `folder` is that of the run.
@@ -131,11 +131,13 @@ def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, *, yes:
     generators = dict.fromkeys(each.generator for each in there)
     tools = [need for name in generators if (need := program(name).need)]
     tools += [need for each in there for need in _needs_of_protocols(each, catalogue)]
+    on_hosts = experiment.bench.kind == "cluster"
+    refuse_other_machines(stacks, loaded=run.loads_other_machines, anywhere=on_hosts)
     around = commands_around_blocks((each.state for each in there), folder)
-    agree_to_foreign([*foreign_parts(stacks, sites), *around], yes=yes)
-    if experiment.bench.kind == "cluster":  # its hosts look themselves
+    agree_to_foreign([*foreign_parts(stacks, sites), *around], yes=run.yes)
+    if on_hosts:  # they look themselves
         return
-    provide_packages(stacks, sites, tools, yes=yes)
+    provide_packages(stacks, sites, tools, yes=run.yes)
     _tell_of_others()
 
 

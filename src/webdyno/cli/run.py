@@ -81,6 +81,10 @@ def run(
         raise Mistake("--why asks a single run: `webdyno why` takes that of any host")
     if spread and replicates is not None:
         raise Mistake("--spread and --replicates: a point is measured on one host, or on several")
+    if new.how.loads_other_machines and (spread or replicates is not None):
+        raise Mistake(
+            "--loads-other-machines is for a single run: many hosts at once would load those"
+        )
     if spread:
         from webdyno.cli.dispatch import run_spread
 

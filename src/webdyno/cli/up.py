@@ -8,10 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from webdyno.cli.agreement import agree_to_catalogues, provide_packages
+from webdyno.cli.agreement import agree_to_catalogues, provide_packages, refuse_other_machines
 from webdyno.cli.console import plain_console
 from webdyno.cli.exits import Exit
-from webdyno.cli.flags import CatalogDirs, KnobSettings, Yes
+from webdyno.cli.flags import CatalogDirs, KnobSettings, LoadsOtherMachines, Yes
 from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, one_system
 from webdyno.definitions import Catalogue, check_fit, read_knobs, settings
 from webdyno.model.format import count
@@ -52,6 +52,7 @@ def up(
     set_: KnobSettings = (),
     catalog: CatalogDirs = (),
     yes: Yes = False,
+    loads_other_machines: LoadsOtherMachines = False,
 ) -> Exit:
     """Start one stack, print its URL, and keep it up until Ctrl-C.
 
@@ -90,6 +91,7 @@ def up(
     if spoken != "http" and not any(text.startswith(PROTOCOL) for text in of_stack):
         of_stack.append(f"{PROTOCOL}{spoken}")
     knobs = read_knobs(wanted, of_stack, served)
+    refuse_other_machines([wanted], loaded=loads_other_machines)
     agree_to_catalogues([wanted], [served], yes=yes)
     provide_packages([wanted], [served], yes=yes)
     console, bench = plain_console(), Bench()

@@ -97,6 +97,15 @@ ID_FILE = ".id"
 """Behind a container's name: the file in the service's folder with the id that Podman gave it."""
 
 
+class PassesOn(Model):
+    """A place of a user's configuration at which requests are passed on."""
+
+    host: OneLine
+    """As it is written there."""
+    at: OneLine
+    """File and line."""
+
+
 class Own(Model):
     """What isn't so in the catalogue: a user's own program, run where and as whom he runs it."""
 
@@ -121,6 +130,8 @@ class Own(Model):
     control groups of the service, which that command itself stays out of."""
     container: str = ""
     """Of several containers the one that is asked."""
+    passes_on: list[PassesOn] = []
+    """Whom it passes requests on to, unless that is the loopback interface."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where it listens already: it is neither started nor stopped, only watched."""
     listens_at: str | None = None

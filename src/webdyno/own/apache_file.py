@@ -11,6 +11,7 @@ from webdyno.own.apache_hosts import HOST as VIRTUAL_HOST
 from webdyno.own.apache_hosts import asked_for, measured_port, port_of
 from webdyno.own.apache_lines import SYSTEM, ApacheLines
 from webdyno.own.apache_modules import BUILT_IN, NOT_HERE, file_of, folder, plain_module
+from webdyno.own.apache_passing import passed_on
 from webdyno.own.moved import (
     CERTIFICATE,
     FOLDER,
@@ -57,6 +58,7 @@ def moved(wanted: Wanted) -> Moved:
         start=[words[0], "-DFOREGROUND", *words[1:]],
         check=[words[0], "-t", *words[1:]],
         folders=mover.folders,
+        passed_on=[it for line in lines for it in passed_on(line)],
         origins=[line.origin for line in whole],
     )
 

@@ -7,7 +7,9 @@ from typing import Any
 from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
 from webdyno.own.caddy_adapt import adapted
+from webdyno.own.caddy_passing import PASSING, passed_on
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, HTTP, HTTPS, KEY, PORT, Moved, Wanted
+from webdyno.own.passing import placed
 
 Json = dict[str, Any]
 
@@ -44,6 +46,7 @@ def moved(wanted: Wanted) -> Moved:
         start=["{{ needs.binary }}", "run", "--config", path],
         check=["{{ needs.binary }}", "validate", "--config", path],
         folders=["home"],
+        passed_on=placed(passed_on(config), wanted, PASSING),
         environment=dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), home),
         knows_comments=False,
     )

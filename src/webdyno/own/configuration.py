@@ -13,7 +13,15 @@ from webdyno.model.files import cause_of
 from webdyno.model.headers import host_name_of
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.origin import ORIGINS, Origins
-from webdyno.own import apache_file, caddy_file, haproxy_file, knobs, lighttpd_file, nginx_file
+from webdyno.own import (
+    apache_file,
+    caddy_file,
+    haproxy_file,
+    knobs,
+    lighttpd_file,
+    names,
+    nginx_file,
+)
 from webdyno.own.kind import Asked, Made, protocol_knob, users_environment, verbatim
 from webdyno.own.moved import (
     CERTIFICATE,
@@ -107,25 +115,27 @@ def make(asked: Asked) -> Made:
         asked.provide([asked.services[server].needs["binary"]])
     try:
         moved = READERS[server](wanted)
+        names.demand_known(moved.passed_on, file)
     except Mistake as mistake:
         raise Mistake(f"{asked.place}: {mistake}") from None
     except OSError as error:
         raise Trouble(f"{error.filename or file}: can't be read: {cause_of(error)}") from None
-    changes = list(dict.fromkeys([*wanted.notes, *moved.changes]))
+    told = names.elsewhere(moved.passed_on)
+    changes = list(dict.fromkeys([*wanted.notes, *moved.changes, *told]))
     asked.tell(f"{asked.written}, as {server} runs it here:")
     for change in changes:
         asked.tell(f"  {change}")
     head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
-    told, template = verbatim("\n".join(head)), _template(moved, asked)
+    above, template = verbatim("\n".join(head)), _template(moved, asked)
     written = (
-        {moved.name: told + template}
+        {moved.name: above + template}
         if moved.knows_comments
-        else {moved.name: template, CHANGES: told}
+        else {moved.name: template, CHANGES: above}
     )
     service = _service(asked, server, moved, list(written), wanted)
     if moved.origins:
-        above = [None] * (len(head) - 1 if moved.knows_comments else 0)
-        origins = Origins.of(moved.name, [*above, *moved.origins])
+        ours = [None] * (len(head) - 1 if moved.knows_comments else 0)
+        origins = Origins.of(moved.name, [*ours, *moved.origins])
         written[ORIGINS] = origins.model_dump_json()
     return Made(service, written)
 
@@ -154,9 +164,19 @@ def _service(
             "written": asked.written,
             "folder": str(asked.folder),
             "may_be_root": False,
+            **_passes_on(moved, wanted),
             **asked.readiness,
         },
     }
+
+
+def _passes_on(moved: Moved, wanted: Wanted) -> dict[str, object]:
+    """Give what a run keeps of whom it passes requests on to: nothing where that is itself."""
+    found = [
+        {"host": it.host, "at": str(it.at or wanted.file)}
+        for it in names.not_loopback(moved.passed_on)
+    ]
+    return {"passes_on": found} if found else {}
 
 
 def _template(moved: Moved, asked: Asked) -> str:

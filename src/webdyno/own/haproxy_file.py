@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
-from webdyno.model.origin import Line, Origin
-from webdyno.own import names
+from webdyno.model.origin import Line
 from webdyno.own.haproxy_lines import ConfigLine, Section, Word, sections
 from webdyno.own.haproxy_listen import LISTENING, choose
+from webdyno.own.haproxy_passing import passed_on
 from webdyno.own.moved import (
     HOST,
     KEY_AND_CERTIFICATE,
@@ -18,6 +18,7 @@ from webdyno.own.moved import (
     shown,
     why_no_ciphers,
 )
+from webdyno.own.names import PassedOn
 
 NOT_HERE = {
     "user": "an ordinary user has no other",
@@ -62,7 +63,6 @@ def moved(wanted: Wanted) -> Moved:
         raise Mistake(f"{wanted.file}: HAProxy serves no files; leave --root out")
     mover = _Mover(wanted, sections(wanted))
     lines = list(mover.all())
-    mover.changes.extend(names.elsewhere(mover.hosts))
     config = "{{ server.folder }}/haproxy.cfg"
     return Moved(
         name="haproxy.cfg",
@@ -70,6 +70,7 @@ def moved(wanted: Wanted) -> Moved:
         changes=mover.changes,
         start=["{{ needs.binary }}", "-db", "-f", config],
         check=["{{ needs.binary }}", "-c", "-f", config],
+        passed_on=mover.passed_on,
         origins=[it.origin for it in lines],
     )
 
@@ -79,8 +80,7 @@ class _Mover:
 
     def __init__(self, wanted: Wanted, found: Sequence[Section]) -> None:
         self.changes: list[str] = []
-        self.hosts: dict[str, Origin | None] = {}
-        """Whom it passes requests on to."""
+        self.passed_on: list[PassedOn] = []
         self.logs = False
         """Whether it logs anywhere."""
         self._wanted = wanted
@@ -117,9 +117,8 @@ class _Mover:
 
     def _section(self, section: Section) -> Iterator[Line]:
         for line in section.lines:
-            if line.name == "server" and (host := _host(line)):
-                self.hosts.setdefault(host, line.origin)
             if (new := self._line(section.kind, line)) is not None:
+                self.passed_on += passed_on(line)
                 yield Line(new, line.origin)
 
     def _line(self, section: str, line: ConfigLine) -> str | None:
@@ -201,15 +200,6 @@ class _Mover:
 
     def _leave_out(self, line: ConfigLine, why: str) -> None:
         self.changes.append(f"left out: {line.text.strip()} ({why})")
-
-
-def _host(line: ConfigLine) -> str:
-    """Give the host of a server; empty where it isn't at an address or name."""
-    address = re.sub(r"^ipv[46]@", "", "".join(line.values[2:3]))
-    found = re.fullmatch(
-        r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:]+?)(?::[+-]?[0-9]*)?", address
-    )
-    return found[1] if found else ""
 
 
 def _folder(wanted: Wanted, found: Sequence[Section]) -> Path:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from webdyno.own.lighttpd_passing import PASSING, passed_on
 from webdyno.own.lighttpd_text import Statement, statements
 from webdyno.own.moved import (
     FOLDER,
@@ -16,6 +17,7 @@ from webdyno.own.moved import (
     shown,
     why_no_ciphers,
 )
+from webdyno.own.passing import placed
 
 ANEW = {"server.bind": f'"{HOST}"', "server.port": PORT}
 NO_SYSTEM_LOG = "log lines stay in the run's folder"
@@ -64,6 +66,7 @@ def moved(wanted: Wanted) -> Moved:
         start=["{{ needs.binary }}", "-D", "-f", config],
         check=["{{ needs.binary }}", "-tt", "-f", config],
         folders=["temp"],
+        passed_on=placed(passed_on(mover.statements), wanted, PASSING),
     )
 
 

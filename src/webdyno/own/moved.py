@@ -9,6 +9,7 @@ from webdyno.host.users import ServerUser, name_of
 from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
+from webdyno.own.names import PassedOn
 from webdyno.own.reading import ConfigFiles
 
 FOLDER, PORT, MODULES = "@webdyno-folder@", "@webdyno-port@", "@webdyno-modules@"
@@ -152,6 +153,8 @@ class Moved:
     folders: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     """Variables that it needs, as templates."""
+    passed_on: Sequence[PassedOn] = ()
+    """Where it passes requests on, but for Unix sockets and programs that it starts."""
     origins: Sequence[Origin | None] = ()
     """Of each line of the text: where it stands in what the user wrote."""
     knows_comments: bool = True

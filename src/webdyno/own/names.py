@@ -1,9 +1,12 @@
 """Hosts that a configuration passes requests on to: whether they are known, and where they are."""
 
+import re
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
+from typing import NamedTuple
 
 from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
@@ -11,21 +14,35 @@ from webdyno.model.origin import Origin
 
 WITHIN_S = 15.0
 AT_ONCE = 16
-MOST_NAMES = 200
+MOST_NAMES = 2_000
+ANY_PORT = 9
+"""Nothing is sent there."""
 
-Hosts = Mapping[str, Origin | None]
-"""Names and addresses, and where each stands first."""
+_NAME = re.compile(r"\[?(?!_)[\w.:-]+(%\w+)?\]?")
+"""But for one of a service (`_http._tcp.example.com`), which has other names for its places."""
 
 
-def demand_known(hosts: Hosts, file: Path) -> None:
+class PassedOn(NamedTuple):
+    """A place of a configuration at which requests are passed on."""
+
+    host: str
+    """A name or an address; as it is written where only a request tells which."""
+    at: Origin | None
+    """None where the line isn't known."""
+
+
+def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
     """Raise Mistake, naming all of them, where this machine doesn't know some.
 
-    A server that can't resolve one doesn't start, and names that one alone.
+    A server that can't resolve one often doesn't start, and names that one alone.
     """
-    unknown = [host for host, found in _looked_up(hosts).items() if not found]
+    first: dict[str, Origin | None] = {}
+    for it in passed_on:
+        first.setdefault(it.host, it.at)
+    unknown = [host for host, found in _looked_up(first).items() if found == []]
     if not unknown:
         return
-    places = ", ".join(f"{host} ({hosts[host] or file})" for host in unknown)
+    places = ", ".join(f"{host} ({first[host] or file})" for host in unknown)
     raise Mistake(
         f"hosts aren't known on this machine: {places}. Its server starts only where each of them "
         "is: add them to /etc/hosts, or measure it together with the containers it names "
@@ -33,23 +50,61 @@ def demand_known(hosts: Hosts, file: Path) -> None:
     )
 
 
-def elsewhere(hosts: Hosts) -> list[str]:
+def elsewhere(passed_on: Iterable[PassedOn]) -> list[str]:
     """Say which of them are other machines, in a line for people; nothing where none is."""
-    found = [host for host, at in _looked_up(hosts).items() if not all(map(_is_here, at))]
-    if not found:
+    if not (found := not_here(it.host for it in passed_on)):
         return []
     return [f"passes requests on to {listed(found)}, which isn't this machine: that is loaded, too"]
 
 
-def _looked_up(hosts: Iterable[str]) -> dict[str, list[str]]:
-    """Give the addresses of hosts; of those that take too long nothing is known."""
+def not_here(hosts: Iterable[str]) -> list[str]:
+    """Give those that aren't surely this machine: whose place nobody knows is none of ours."""
+    return [host for host, at in _looked_up(hosts).items() if not at or not all(map(is_here, at))]
+
+
+def not_loopback(passed_on: Sequence[PassedOn]) -> list[PassedOn]:
+    """Give those that may be another machine's, seen from wherever the server will run."""
+    found = _looked_up(it.host for it in passed_on)
+    within = {host for host, at in found.items() if at and all(map(_is_loopback, at))}
+    return [it for it in dict.fromkeys(passed_on) if it.host not in within]
+
+
+def is_here(address: str) -> bool:
+    """Whether an address is this machine's: it would be spoken with from that very address."""
+    if _is_loopback(address):
+        return True
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, ANY_PORT))
+            ours = str(probe.getsockname()[0])
+    except OSError:
+        return False
+    return ours.partition("%")[0] == address.partition("%")[0]
+
+
+def _is_loopback(address: str) -> bool:
+    """Whether it is, wherever it is asked for; who asks for no address is led there as well."""
+    it = ip_address(address)
+    it = (it.ipv4_mapped if isinstance(it, IPv6Address) else None) or it
+    return it.is_loopback or it.is_unspecified
+
+
+def _looked_up(hosts: Iterable[str]) -> dict[str, list[str] | None]:
+    """Give the addresses of hosts; None where there are too many, or it takes too long to tell.
+
+    Neither is anything known of what is no name, such as a variable.
+    """
+    found: dict[str, list[str] | None] = dict.fromkeys(hosts)
+    names = [host for host in found if _NAME.fullmatch(host)][:MOST_NAMES]
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        asked = {host: pool.submit(_addresses, host) for host in list(hosts)[:MOST_NAMES]}
+        asked = {host: pool.submit(_addresses, host) for host in names}
         wait(asked.values(), timeout=WITHIN_S)
-        return {host: it.result() for host, it in asked.items() if it.done()}
+        found |= {host: it.result() for host, it in asked.items() if it.done()}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+    return found
 
 
 def _addresses(host: str) -> list[str]:
@@ -57,13 +112,3 @@ def _addresses(host: str) -> list[str]:
         return sorted({str(it[4][0]) for it in socket.getaddrinfo(host.strip("[]"), None)})
     except (OSError, UnicodeError):
         return []
-
-
-def _is_here(address: str) -> bool:
-    """Whether an address is one of this machine's: those alone can be bound."""
-    try:
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
-            probe.bind((address, 0))
-    except OSError:
-        return False
-    return True

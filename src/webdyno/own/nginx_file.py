@@ -1,15 +1,14 @@
 """Moves a configuration of nginx: what it listens on, what it writes, whom it runs as."""
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
-from webdyno.model.origin import Origin
 from webdyno.own import names
 from webdyno.own.moved import FOLDER, HOST, PORT, Moved, Wanted, shown
 from webdyno.own.nginx_listen import DEFAULT, Choice, Listener, choose, fitting, listeners
+from webdyno.own.nginx_passing import looked_up, passed_on
 from webdyno.own.nginx_read import Directive, read, written
 from webdyno.own.nginx_tls import (
     BESIDE,
@@ -35,17 +34,13 @@ NOT_SPOKEN = ("proxy_protocol", "quic")
 """Parameters of `listen` that clients of a run don't speak."""
 PROTOCOLS = {"ssl", "http2", "spdy"}
 """Parameters that each server has for itself; of all others one server may have some."""
-PASSING = re.compile(r"(?:proxy|fastcgi|uwsgi|scgi|grpc|memcached)_pass")
-_TARGET = re.compile(r"(?:[a-z]+://)?(\[[^\]]*\]|[^:/\s]+)")
 
 
 def moved(wanted: Wanted) -> Moved:
     """Read and move a configuration, includes and all; raise Mistake where it isn't right."""
     mover = _Mover(wanted)
     directives = mover.whole(read(wanted))
-    hosts = _hosts(directives)
-    names.demand_known(hosts, wanted.file)
-    mover.changes.extend(names.elsewhere(hosts))
+    names.demand_known(looked_up(directives), wanted.file)
     lines = list(written(directives))
     config = "{{ server.folder }}/nginx.conf"
     words = ["{{ needs.binary }}", "-e", "stderr", "-c", config]
@@ -56,6 +51,7 @@ def moved(wanted: Wanted) -> Moved:
         start=words,
         check=[words[0], "-t", "-q", *words[1:]],
         folders=["temp", *mover.folders],
+        passed_on=passed_on(directives),
         origins=[it.origin for it in lines],
     )
 
@@ -185,32 +181,6 @@ class _Mover:
 
 def _names_root(block: Sequence[Directive]) -> bool:
     return any(it["directive"] == "root" or _names_root(it.get("block", [])) for it in block)
-
-
-def _hosts(directives: Sequence[Directive]) -> dict[str, Origin | None]:
-    """Give the hosts that nginx looks up when it starts, and where each stands first."""
-    all_of_it = list(_everything(directives))
-    groups = {it["args"][0] for it in all_of_it if it["directive"] == "upstream" and it["args"]}
-    found: dict[str, Origin | None] = {}
-    for it in all_of_it:
-        name, words = it["directive"], it["args"]
-        is_member = name == "server" and "block" not in it
-        if not words or not (is_member or PASSING.fullmatch(name)):
-            continue
-        if "$" in words[0] or "resolve" in words:
-            continue
-        target = _TARGET.match(words[0])
-        if target is None or target[1] == "unix":
-            continue
-        if is_member or target[1] not in groups:
-            found.setdefault(target[1], it.get("origin"))
-    return found
-
-
-def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
-    for it in directives:
-        yield it
-        yield from _everything(it.get("block", []))
 
 
 def _made(name: str, *words: str) -> Directive:

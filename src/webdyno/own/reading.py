@@ -32,6 +32,8 @@ class ConfigFiles:
     """Who has to be allowed to read the file that he named himself."""
     found_nothing: list[str] = field(default_factory=list, init=False)
     """Includes with wildcards for which there is no file."""
+    texts: dict[Path, str] = field(default_factory=dict, init=False)
+    """Those that were read."""
     _count: int = field(default=0, init=False)
     _bytes: int = field(default=0, init=False)
 
@@ -59,7 +61,8 @@ class ConfigFiles:
                 f"{place} is too much: all files together have more than "
                 f"{MOST_BYTES_TOGETHER // 1_000_000} MB; include fewer"
             )
-        return content.decode("utf-8-sig", "replace")
+        self.texts[file] = text = content.decode("utf-8-sig", "replace")
+        return text
 
     def lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
         """Give a file's lines."""

@@ -1,0 +1,127 @@
+"""Nobody else's machine is loaded unless whoever types says so, each time."""
+
+from pathlib import Path
+
+import pytest
+
+from builders import SimulatedArm, simulated_run
+from e2e.commands import webdyno_here
+from webdyno.cli import hosts, measure
+from webdyno.cli.agreement import refuse_other_machines
+from webdyno.cli.exits import Exit
+from webdyno.cli.flags import RunFlags
+from webdyno.cli.own_systems import checked_with_own
+from webdyno.definitions import Catalogue, Draft
+from webdyno.definitions.toml_file import TomlFile
+from webdyno.model.experiment import Experiment
+from webdyno.model.mistake import Mistake
+from webdyno.model.service import Need
+from webdyno.model.stack import Stack
+from webdyno.run.folder import RunFolder
+from webdyno.run.repeat import keep_for_repeating
+
+SITE = (
+    "server {\n listen 80;\n location / { proxy_pass http://198.51.100.1; }\n"
+    " location /b { proxy_pass http://198.51.100.1:81; }\n}\n"
+)
+HERE = "server { listen 80; location / { proxy_pass http://127.0.0.1:81; } }"
+EXPERIMENT = """
+title = "Mine"
+question = "Which?"
+site = "own"
+load.paths = ["/"]
+arms.a.stack = "conf:nginx:other.conf"
+arms.b.stack = "conf:nginx:here.conf"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "other.conf").write_text(SITE)
+    (tmp_path / "here.conf").write_text(HERE)
+    (tmp_path / "mine.toml").write_text(EXPERIMENT)
+    return tmp_path
+
+
+def resolved(folder: Path) -> tuple[Experiment, Catalogue]:
+    draft = Draft.of(TomlFile(folder / "mine.toml"), [])
+    return checked_with_own(draft, Catalogue.load(), folder, yes=True)
+
+
+def stacks(folder: Path, *arms: str) -> list[Stack]:
+    experiment, catalogue = resolved(folder)
+    return [catalogue.stack(experiment.arms[name].stack) for name in arms]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("duel", "conf:nginx:other.conf", "conf:nginx:here.conf"),
+        ("league", "conf:nginx:here.conf", "nginx", "conf:nginx:other.conf"),
+        ("capacity", "conf:nginx:other.conf"),
+        ("gate", "--base=conf:nginx:here.conf", "--head=conf:nginx:other.conf", "--path=/"),
+        ("up", "conf:nginx:other.conf"),
+        ("run", "mine.toml"),
+    ],
+)
+def test_it_is_refused_with_every_place_whatever_begins_it(
+    folder: Path, words: tuple[str, ...]
+) -> None:
+    done = webdyno_here(*words, "--yes", folder=folder)
+    assert done.returncode == Exit.MISTAKE
+    assert f"  198.51.100.1 ({folder}/other.conf:3, {folder}/other.conf:4)\n" in done.stderr
+    assert "add --loads-other-machines, which --yes doesn't stand for" in done.stderr
+
+
+def test_whose_requests_stay_here_asks_nothing(folder: Path) -> None:
+    refuse_other_machines(stacks(folder, "b"), loaded=False, anywhere=True)
+    refuse_other_machines(stacks(folder, "a", "b"), loaded=True)
+
+
+@pytest.mark.parametrize("words", [("resume", "run"), ("run", "run/experiment.toml")])
+def test_a_run_that_began_with_the_flag_asks_for_it_anew(
+    folder: Path, words: tuple[str, ...]
+) -> None:
+    experiment, catalogue = resolved(folder)
+    head = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
+    RunFolder.create(folder / "run", head.model_copy(update={"experiment": experiment})).close()
+    keep_for_repeating(folder / "run", experiment, catalogue)
+    kept = ("--catalog", "run/catalog") if words[0] == "run" else ()
+    done = webdyno_here(*words, *kept, "--yes", folder=folder)
+    assert done.returncode == Exit.MISTAKE
+    assert f"198.51.100.1 ({folder}/other.conf:3" in done.stderr
+
+
+def test_it_is_asked_before_anything_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[Need]] = []
+    monkeypatch.setattr(measure, "provide_packages", lambda *it, **_: asked.append(list(it[2])))
+    experiment, catalogue = resolved(folder)
+    with pytest.raises(Mistake, match="load them"):
+        measure.measure("mine", experiment, catalogue, folder / "out", RunFlags(yes=True))
+    assert not asked
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("key", ["arms.a.loads_other_machines", "loads_other_machines"])
+def test_no_file_can_say_so(folder: Path, key: str) -> None:
+    with (folder / "mine.toml").open("a") as file:
+        file.write(f"{key} = true\n")
+    with pytest.raises(Mistake, match="loads_other_machines"):
+        resolved(folder)
+
+
+def test_many_hosts_never_load_another_machine(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is this machine's own address here is another machine's to them."""
+    monkeypatch.setattr("webdyno.own.names.is_here", lambda _: True)
+    refuse_other_machines(stacks(folder, "a"), loaded=False)
+    head = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
+    with pytest.raises(Mistake, match="load them"):
+        hosts.begin_folder(folder / "fleet/fleet.json", head, *resolved(folder))
+    assert not (folder / "fleet").exists()
+    flag = "--loads-other-machines"
+    done = webdyno_here("run", "mine.toml", "--replicates=2", flag, "--yes", folder=folder)
+    assert done.returncode == Exit.MISTAKE
+    assert f"{flag} is for a single run" in done.stderr
