@@ -26,8 +26,8 @@ from webdyno.run.folder import MOST_HEAD_BYTES, RunFolder
 from webdyno.run.records_file import RECORDS_FILE
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
+    from webdyno.cluster.dispatch import HostRun
     from webdyno.cluster.host import Host
-    from webdyno.cluster.host_run import HostRun
 
 Head = TypeVar("Head", bound=BaseModel)
 

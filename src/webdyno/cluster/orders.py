@@ -5,6 +5,7 @@ and who carries them out has them.
 """
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 from webdyno.cluster.host import RemoteAgent
@@ -33,17 +34,11 @@ ORDERS = frozenset(
 
 def remote_agent(give: Callable[[Order], object]) -> RemoteAgent:
     """Give an agent whose methods `give` orders, and return or raise what comes of them."""
-    return cast("RemoteAgent", _Orders(give))
 
+    def method(what: str) -> Callable[..., object]:
+        return lambda *values, **named: give(Order(what, values, named))
 
-class _Orders:
-    def __init__(self, give: Callable[[Order], object]) -> None:
-        self._give = give
-
-    def __getattr__(self, what: str) -> Callable[..., object]:
-        if what not in ORDERS:
-            raise AttributeError(what)
-        return lambda *values, **named: self._give(Order(what, values, named))
+    return cast("RemoteAgent", SimpleNamespace(**{what: method(what) for what in ORDERS}))
 
 
 def carried_out(order: Order, agent: RemoteAgent) -> Reply:
