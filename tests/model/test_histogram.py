@@ -8,7 +8,8 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webdyno.model.histogram import Histogram, merge
+from webdyno.model import histogram
+from webdyno.model.histogram import Histogram, merge, merge_encoded
 from webdyno.model.mistake import Mistake
 
 times_us = st.lists(st.integers(1, 5_000_000), min_size=1, max_size=200)
@@ -97,3 +98,21 @@ def test_a_cut_off_histogram_is_refused() -> None:
     text = encoded([1, 2, 3])
     with pytest.raises(Mistake, match=r"histogram .* is damaged"):
         Histogram.decode(b64encode(b64decode(text)[:-6]).decode())
+
+
+def test_merged_histograms_are_remembered_in_a_limit_of_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A crafted run has histograms with every bucket in use."""
+    remembered = histogram._Merged()
+    monkeypatch.setattr(histogram, "_merged", remembered)
+    monkeypatch.setattr(histogram, "MOST_REMEMBERED_BYTES", 1_000_000)
+    wide = [encoded([*range(1, 30_000), more]) for more in range(40_000, 80_000, 5_000)]
+    kept = {text: merge_encoded([text]) for text in wide}
+    assert sum(it.counts.nbytes for it in kept.values()) * 3 > 1_000_000
+    assert 500_000 < remembered.bytes <= 1_000_000
+    assert merge_encoded([wide[-1]]) is kept[wide[-1]]
+    assert merge_encoded([wide[0]]) is not kept[wide[0]]
+    monkeypatch.setattr(histogram, "MOST_REMEMBERED_BYTES", 1_000)
+    assert merge_encoded([wide[1]]).total == kept[wide[1]].total
+    assert remembered.bytes == 0

@@ -7,10 +7,11 @@ import struct
 import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
+from threading import Lock
 from typing import Self
 
 import numpy as np
@@ -21,6 +22,10 @@ from numpy.typing import NDArray
 from webdyno.model.mistake import Mistake
 
 MERGED_AT_ONCE = 64
+MOST_REMEMBERED_BYTES = 64_000_000
+"""Of merged histograms: some 800 of 3,000 buckets each, which is many."""
+ENTRY_BYTES = 1_000
+"""What the objects of one take beside its numbers and texts."""
 V2_PLAIN = 0x1C849303
 V2_COMPRESSED = 0x1C849304
 COOKIE_MASK = 0xFFFFFF0F
@@ -127,13 +132,43 @@ def merge_encoded(encoded: Iterable[str | None]) -> Histogram:
 
     Raises Mistake when one of them is damaged.
     """
-    return _merge_encoded(tuple(each for each in encoded if each))
+    return _merged.of(tuple(each for each in encoded if each))
 
 
-@lru_cache(maxsize=1024)
-def _merge_encoded(encoded: tuple[str, ...]) -> Histogram:
-    """Remembered, as each percentile and each bound asks for the same blocks again."""
-    return merge(map(Histogram.decode, encoded))
+class _Merged:
+    """Merged histograms, remembered as each percentile and each bound asks for the same again.
+
+    Those that nobody asked for the longest are forgotten where all together take too much memory.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._known: OrderedDict[tuple[str, ...], Histogram] = OrderedDict()
+        self._lock = Lock()  # pages are drawn by several threads
+
+    def of(self, encoded: tuple[str, ...]) -> Histogram:
+        """Give the distribution of all times in encoded histograms together."""
+        with self._lock:
+            if found := self._known.get(encoded):
+                self._known.move_to_end(encoded)
+                return found
+        made = merge(map(Histogram.decode, encoded))
+        with self._lock:
+            if encoded not in self._known:
+                self._known[encoded] = made
+                self.bytes += _bytes_of(encoded, made)
+            while self.bytes > MOST_REMEMBERED_BYTES:
+                self.bytes -= _bytes_of(*self._known.popitem(last=False))
+        return made
+
+
+def _bytes_of(encoded: tuple[str, ...], merged: Histogram) -> int:
+    texts = sum(map(len, encoded))
+    arrays = merged.low.nbytes + merged.width.nbytes + merged.counts.nbytes
+    return ENTRY_BYTES + texts + arrays
+
+
+_merged = _Merged()
 
 
 def _decoded(encoded: str) -> HdrHistogram:
