@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.calibrate import load_calibration, save_calibration
-from webdyno.calibrate.noise import describe_noise
+from webdyno.calibrate.measuring import describe_noise
 from webdyno.calibrate.store import calibration_file
 from webdyno.host import Bench
 from webdyno.judge.interval import t_quantile
