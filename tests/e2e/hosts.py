@@ -36,8 +36,19 @@ TRIES = 3
 
 
 def groups() -> set[str]:
-    """Name the control groups of all stacks on this machine: these hosts share its kernel."""
-    return {str(path) for every in trees("*") for path in every.parent.glob(every.name)}
+    """Name the control groups of stacks in which nobody runs: these hosts share a kernel.
+
+    Where somebody runs, while nothing does on the hosts, it is who else uses this machine.
+    """
+    there = (path for every in trees("*") for path in every.parent.glob(every.name))
+    return {str(path) for path in there if not _is_used(path)}
+
+
+def _is_used(group: Path) -> bool:
+    try:
+        return any(file.read_text() for file in group.rglob("cgroup.procs"))
+    except OSError:  # it is just being removed
+        return True
 
 
 GROUPS_BEFORE = groups()
