@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from judge.question_simulation import runs
 from webdyno.judge.bounds import Bound
-from webdyno.judge.comparison import interval_of
 from webdyno.judge.interval import estimate
 from webdyno.judge.question import (
     OneSided,
@@ -130,7 +129,7 @@ def test_an_interval_says_what_it_excludes() -> None:
 @given(st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=20))
 @example([0.0, 2.2250738585e-313])
 def test_what_is_said_to_be_excluded_is(values: list[float]) -> None:
-    found = interval_of(estimate(np.array(values), 0.95), 0.95)
+    found = estimate(np.array(values), 0.95).ratio(0.95)
     assert found
     said = float(excluded(found).split()[4]) / 100
     assert said >= excluded_difference(found) * (1 - 1e-9) - 1e-9

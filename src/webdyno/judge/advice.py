@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity import SLOT_RULES
@@ -89,9 +88,4 @@ def _of_goodness(ratio: Interval, metric: str) -> Interval:
     """Turn a ratio so that more of it is better."""
     if metric_rule(metric).metric.better == "higher":
         return ratio
-    return Interval(
-        low=1 / ratio.high,
-        estimate=1 / ratio.estimate,
-        high=1 / ratio.low if ratio.low else inf,
-        confidence=ratio.confidence,
-    )
+    return ratio.inverse()

@@ -1,7 +1,6 @@
 """Arms against the baseline on one metric: ratio, interval, verdict, what is still needed."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from math import exp, expm1, log, log1p
 
 import numpy as np
@@ -177,12 +176,12 @@ def compare_family(
             n = len(pair.d)
             needed = blocks_needed(shown, n, question, evidence.together)
             found = answer_within(found, answer(wide, wide_p, n, question), said, needed)
-        bounded = interval_of(wide, 1 - question.alpha)
+        bounded = wide.ratio(1 - question.alpha) if wide else None
         compared[at] = Comparison(
             metric=rule.name,
             a=arm,
             b=baseline,
-            ratio=interval_of(shown, 1 - question.alpha),
+            ratio=shown.ratio(1 - question.alpha) if shown else None,
             by_block=np.exp(pair.d).tolist(),
             blocks=pair.blocks,
             sign_flip_p=p[at] if len(pair.d) else None,
@@ -210,12 +209,9 @@ def one_sided(
 ) -> OneSidedAnswer | None:
     """Answer the question in one direction, where the experiment asks it of this metric."""
     question = question_of(measure, rule.metric.better)
-    if question is None or measure.question is None or rule.name != measure.decide_on:
+    if question is None or rule.name != measure.decide_on:
         return None
-    found = ask_within(d, evidence.together, question)
-    if found is None:
-        return None
-    return OneSidedAnswer(question=measure.question, **asdict(found))
+    return ask_within(d, evidence.together, question)
 
 
 def excludes(bounded: Interval | None) -> str | None:
@@ -289,7 +285,7 @@ def arm_value(measured: Measured, arm: str, rule: MetricRule) -> ArmValue:
         metric=rule.name,
         by_block=list(values.values()),
         blocks=list(values),
-        interval=interval_of(told and widened_by(told, later), 1 - ALPHA),
+        interval=widened_by(told, later).ratio(1 - ALPHA) if told else None,
         within_blocks=_within_blocks(measured, arm, rule.quantile) if rule.quantile else [],
     )
 
@@ -299,30 +295,13 @@ def _within_blocks(measured: Measured, arm: str, quantile: float) -> list[Quanti
     return [QuantileRange(low=each.low, high=each.high) for each in found if each]
 
 
-def interval_of(logs: Estimate | None, confidence: float) -> Interval | None:
-    """Give an interval of logarithms as one of the values themselves."""
-    if logs is None:
-        return None
-    low, centre, high = (
-        exp(min(max(end, -LARGEST_LOG), LARGEST_LOG)) for end in (logs.low, logs.centre, logs.high)
-    )
-    return Interval(low=low, estimate=centre, high=high, confidence=confidence)
-
-
 def inverted(comparison: Comparison) -> Comparison:
     """Give it with its ratios the other way round; the rest stays."""
     return comparison.replace(
-        ratio=_inverse(comparison.ratio),
-        bounded=_inverse(comparison.bounded),
+        ratio=comparison.ratio and comparison.ratio.inverse(),
+        bounded=comparison.bounded and comparison.bounded.inverse(),
         by_block=[1 / it for it in comparison.by_block],
     )
-
-
-def _inverse(ratio: Interval | None) -> Interval | None:
-    if ratio is None:
-        return None
-    ends = {"low": 1 / ratio.high, "estimate": 1 / ratio.estimate, "high": 1 / ratio.low}
-    return ratio.replace(**ends)
 
 
 def floor_share(metric: Metric, a: Values, b: Values) -> float:

@@ -8,7 +8,6 @@ is changed, halved. Their means over blocks have Student's intervals, narrow eno
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ from webdyno.judge.comparison import ALPHA
 from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.model.design import Design, Effect
-from webdyno.model.interval import Interval
 from webdyno.model.metrics import MetricRule
 
 Signs = NDArray[np.float64]
@@ -56,11 +54,6 @@ def _effect(settings: Sequence[str], by_block: Signs, confidence: float) -> Effe
     found = estimate(by_block, confidence)
     return Effect(
         settings=list(settings),
-        ratio=Interval(
-            low=exp(found.low),
-            estimate=exp(found.centre),
-            high=exp(found.high),
-            confidence=confidence,
-        ),
+        ratio=found.ratio(confidence),
         is_sure=found.excludes_zero(),
     )

@@ -17,7 +17,6 @@ from webdyno.judge.comparison import ALPHA
 from webdyno.judge.interval import estimate
 from webdyno.judge.measured import Measured
 from webdyno.model.explanation import CpuPart, Explanation
-from webdyno.model.interval import Interval
 from webdyno.model.metrics import answers
 from webdyno.model.records import SlotRecord
 
@@ -88,9 +87,7 @@ def _part(
         what=what,
         a_us=float(a_us.mean()),
         b_us=float(b_us.mean()),
-        more_us=Interval(
-            low=found.low, estimate=found.centre, high=found.high, confidence=confidence
-        ),
+        more_us=found.interval(confidence),
     )
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from webdyno.judge.comparison import ALPHA, DELTA, interval_of
+from webdyno.judge.comparison import ALPHA, DELTA
 from webdyno.judge.differences import mismatches, surroundings
 from webdyno.judge.interval import LARGEST_LOG, TINY, Estimate, Logs, t_quantile, within_floats
 from webdyno.judge.judgement import WEIGHT, judge_deciding_metric
@@ -157,8 +157,8 @@ def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachine
         b=some.b,
         delta=delta,
         replicates=[_replicate(name, it) for name, it in found.items()],
-        mean=interval_of(mean, confidence),
-        another=interval_of(another, confidence),
+        mean=mean.ratio(confidence) if mean else None,
+        another=another.ratio(confidence) if another else None,
         machines_differ=machines_differ(logs),
         verdict=verdict,
         why=why,

@@ -27,13 +27,14 @@ from webdyno.judge.interval import Estimate, Logs, estimate
 from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.measured import Measured
 from webdyno.judge.more_starts import most_blocks
-from webdyno.judge.question import RISK, OneSided, OneSidedAnswer, ask_within
+from webdyno.judge.question import RISK, OneSided, ask_within
 from webdyno.judge.sweep import PointRun, runs_by_point
 from webdyno.judge.validity import findings_of, left_out_slots, rule_of_most, starts, valid_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import level, percent
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.interval import Interval
+from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import RATE, MetricRule, metric_rule
 from webdyno.model.records import BlockRecord, PilotRecord, Record

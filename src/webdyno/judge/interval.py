@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from math import exp
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
+
+from webdyno.model.interval import Interval
 
 Logs = NDArray[np.float64]
 
@@ -54,6 +57,16 @@ class Estimate:
         if self.excludes_zero():
             return max(abs(self.low), abs(self.high))
         return self.half_width
+
+    def ratio(self, confidence: float) -> Interval:
+        """Give the interval of what these are logarithms of."""
+        ends = (self.low, self.centre, self.high)
+        low, centre, high = (exp(min(max(end, -LARGEST_LOG), LARGEST_LOG)) for end in ends)
+        return Interval(low=low, estimate=centre, high=high, confidence=confidence)
+
+    def interval(self, confidence: float) -> Interval:
+        """Give it as it is, where it was made of values that are no logarithms."""
+        return Interval(low=self.low, estimate=self.centre, high=self.high, confidence=confidence)
 
     def widened(self, factor: float) -> "Estimate":
         """Move both ends away from the centre."""

@@ -11,7 +11,7 @@ which for few blocks is slightly too lavish: hence `SPENT`. A run that ends befo
 blocks has spent less than its risk. Non-inferiority: ICH E9, section 3.3.2.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from math import ceil, exp, expm1, floor, log1p, log10
 from typing import Literal
@@ -23,6 +23,7 @@ from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import TINY, Logs, within_floats
 from webdyno.model.format import percent
 from webdyno.model.interval import Interval
+from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure, tolerance_of
 
 RISK = 0.05
@@ -48,23 +49,13 @@ class OneSided:
     fewest_blocks: int = 6
     risk: float = RISK
     """Of a wrong yes, and of a wrong no, over all looks together."""
+    words: str = ""
+    """As the experiment has it; empty where it was asked by webdyno."""
 
     @property
     def margin(self) -> float:
         """The log gain above which the answer is yes."""
         return -log1p(self.tolerance)
-
-
-@dataclass(frozen=True)
-class OneSidedAnswer:
-    """Yes, no, or neither yet; with what is sure of the gain, however often was looked."""
-
-    answer: Literal["yes", "no", "undecided"]
-    at_least: float
-    """Ratio of gain (above 1 is better) that is exceeded, but for the risk."""
-    at_most: float
-    """Ratio that isn't exceeded, but for the risk; each bound holds by itself."""
-    why: str
 
 
 def ask(d: Logs, question: OneSided) -> OneSidedAnswer | None:
@@ -83,23 +74,28 @@ def ask(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     low, high = mean - reach, mean + reach
     p = 1 - float(stdtr(n - 1, (mean - question.margin) / (sd / n**0.5)))
     asked = f"a gain above {percent(exp(question.margin) - 1)}" if question.tolerance else "a gain"
-    if low > question.margin:
-        return OneSidedAnswer(
-            "yes", exp(low), exp(high), f"{asked} is sure: at least {percent(expm1(low))}"
-        )
-    if high < question.margin:
-        return OneSidedAnswer(
-            "no", exp(low), exp(high), f"{asked} is ruled out: at most {percent(expm1(high))}"
-        )
+    answer: Literal["yes", "no", "undecided"] = "undecided"
     why = f"{asked} is neither sure nor ruled out after {n} blocks (p = {p:.2g}, {level:.2g} asked)"
-    return OneSidedAnswer("undecided", exp(low), exp(high), why)
+    if low > question.margin:
+        answer, why = "yes", f"{asked} is sure: at least {percent(expm1(low))}"
+    elif high < question.margin:
+        answer, why = "no", f"{asked} is ruled out: at most {percent(expm1(high))}"
+    return OneSidedAnswer(
+        question=question.words, answer=answer, at_least=exp(low), at_most=exp(high), why=why
+    )
 
 
 def question_of(measure: Measure, better: Literal["higher", "lower"]) -> OneSided | None:
     """Give the one-sided question that an experiment asks, if any."""
     if measure.question is None:
         return None
-    return OneSided(tolerance_of(measure.question), better, measure.max_blocks, measure.min_blocks)
+    return OneSided(
+        tolerance_of(measure.question),
+        better,
+        measure.max_blocks,
+        measure.min_blocks,
+        words=measure.question,
+    )
 
 
 def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | None:
@@ -111,13 +107,13 @@ def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | No
     if pessimist is None or optimist is None:
         return None
     if pessimist.answer == "yes":
-        return replace(pessimist, at_most=optimist.at_most)
+        return pessimist.replace(at_most=optimist.at_most)
     if optimist.answer == "no":
-        return replace(optimist, at_least=pessimist.at_least)
+        return optimist.replace(at_least=pessimist.at_least)
     why = pessimist.why
     if pessimist.answer != optimist.answer:
         why = "what disturbed the run may have made or hidden the difference"
-    return replace(pessimist, answer="undecided", at_most=optimist.at_most, why=why)
+    return pessimist.replace(answer="undecided", at_most=optimist.at_most, why=why)
 
 
 def look_level(n: int, fewest: int, most: int, risk: float = RISK) -> float:

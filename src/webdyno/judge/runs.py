@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from webdyno.judge.comparison import ALPHA, DELTA, floor_share, floor_text, interval_of
+from webdyno.judge.comparison import ALPHA, DELTA, floor_share, floor_text
 from webdyno.judge.differences import differences, mismatches
 from webdyno.judge.interval import Logs, welch
 from webdyno.judge.judgement import judge
@@ -142,7 +142,7 @@ def _change(
         metric=metric.name,
         subject=subject.name,
         of=subject.of,
-        change=interval_of(found, confidence),
+        change=found.ratio(confidence) if found else None,
         delta=DELTA,
         verdict=verdict,
         why=why,

@@ -102,5 +102,4 @@ def _parts(
 
 
 def _interval(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Interval:
-    found = estimate(values, 0.95)
-    return Interval(low=found.low, estimate=found.centre, high=found.high)
+    return estimate(values, 0.95).interval(0.95)

@@ -1,5 +1,7 @@
 """An estimate with the range in which it lies."""
 
+from math import inf
+
 from webdyno.model.base import Model
 
 ENDLESS = 1e9
@@ -13,3 +15,12 @@ class Interval(Model):
     estimate: float
     high: float
     confidence: float = 0.95
+
+    def inverse(self) -> "Interval":
+        """Give that of the ratio the other way round."""
+        return Interval(
+            low=1 / self.high,
+            estimate=1 / self.estimate,
+            high=1 / self.low if self.low else inf,
+            confidence=self.confidence,
+        )
