@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from builders import START, SimulatedArm, run_head, simulated_run
+from judge.stretches import Truth, stretch
 from judge.validity.broken import incident, readings_with
 from webdyno.judge import decide
 from webdyno.judge.runs import compare_sweeps
@@ -25,6 +26,10 @@ RECORDS: list[Record] = [
     ),
     incident(),
     StopRecord(block=7, stopped_at=START, reason="budget", why="no other block fits"),
+    *(
+        stretch(Truth(looked_s=1.0)).model_copy(update={"part": part, "failed": [1] * 40})
+        for part in range(2)
+    ),
 ]
 LINES = [json.loads(record.model_dump_json(by_alias=True)) for record in RECORDS]
 WHOLE = (-1, 0, 1, 2**53, 2**63 - 1, 2**63, 10**400)
@@ -83,6 +88,22 @@ def test_what_floats_and_counters_just_hold_is_judged(path: tuple[str, ...], val
     records = list(RECORDS)
     records[at] = RECORD.validate_json(json.dumps(damaged(line, path, value)))
     judge_sweep(HEAD, records)
+
+
+@pytest.mark.parametrize("key", ["responses", "failed", "samples", "client_pauses"])
+@pytest.mark.parametrize("length", [0, 1, 9])
+def test_long_looks_with_less_in_them_are_judged(key: str, length: int) -> None:
+    at = max(at for at, line in enumerate(LINES) if line["kind"] == "long-look")
+    records = list(RECORDS)
+    records[at] = RECORD.validate_json(json.dumps(LINES[at] | {key: LINES[at][key][:length]}))
+    judge_sweep(HEAD, records)
+
+
+@pytest.mark.parametrize("window_s", [0, 5e-324, 1e-9, 1e18])
+def test_windows_of_no_length_and_beyond_all_lengths_are_refused(window_s: float) -> None:
+    at = max(at for at, line in enumerate(LINES) if line["kind"] == "long-look")
+    with pytest.raises(ValidationError):
+        RECORD.validate_json(json.dumps(LINES[at] | {"window_s": window_s}))
 
 
 @given(damaged_records())

@@ -41,6 +41,17 @@ def test_it_is_told_when_all_requests_began_to_fail() -> None:
     assert "100 % of the requests fail, to the end: accept: Too many open files" in said.what
 
 
+def test_servers_that_hang_fail_from_their_last_answer_on() -> None:
+    """Requests time out 5 s later, all at once; nothing else fails any more."""
+    record = failing(12.0, 20.0)
+    timed_out = [0] * len(record.responses)
+    timed_out[round(17.0 / WINDOW_S)] = 8
+    record = record.model_copy(update={"failed": timed_out})
+    (found,) = failing_in(record)
+    assert (found.at_s, found.share, found.to_the_end) == (12.0, 1.0, True)
+    assert judged(record).comparisons[0].verdict is Verdict.INVALID
+
+
 def test_what_was_seen_before_still_counts() -> None:
     look = look_at(failing(14.0, 20.0))
     assert (look.looked_s, look.stalls, look.drifts) == (14.0, None, [])

@@ -10,6 +10,7 @@ from builders import SimulatedArm, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.judge.judgement import judge
 from webdyno.judge.long_look import look_at
+from webdyno.judge.look_words import findings_words
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import Record
 
@@ -100,6 +101,32 @@ def test_memory_that_falls_back_doesnt_leak() -> None:
         for n, it in enumerate(record.samples)
     ]
     assert look_at(record.model_copy(update={"samples": collected})).growth is None
+
+
+def test_a_stop_that_lasts_to_the_end_is_a_stall() -> None:
+    """Of what hangs shortly before the load ends no request has timed out yet."""
+    record = stretch(Truth(looked_s=12.0))
+    served = [n if at < 360 else 0 for at, n in enumerate(record.responses)]
+    look = look_at(record.model_copy(update={"responses": served}))
+    assert look.stalls is not None
+    assert look.stalls.length_s == pytest.approx(3.0, abs=0.1)
+
+
+def test_memory_that_grows_while_nothing_is_answered_is_judged() -> None:
+    record = stretch(Truth(looked_s=12.0, leak_bytes_per_s=5e6))
+    served = [n if at < 200 else 0 for at, n in enumerate(record.responses)]
+    assert look_at(record.model_copy(update={"responses": served})).growth is None
+
+
+def test_only_what_could_be_seen_is_said_to_be_absent() -> None:
+    whole = look_at(stretch(Truth(looked_s=20.0)))
+    assert findings_words(whole).startswith("no stalls of 50 ms or more, drift or leak in 20 s;")
+    rare = look_at(stretch(Truth(looked_s=20.0, rate_rps=2.0)))
+    assert findings_words(rare).startswith(
+        "no leak in 20 s, too little to tell of stalls and drift;"
+    )
+    unread = stretch(Truth(looked_s=0.05)).model_copy(update={"samples": []})
+    assert "too little to tell of stalls, drift and leak;" in findings_words(look_at(unread))
 
 
 def test_a_step_is_a_drift() -> None:

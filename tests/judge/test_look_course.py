@@ -23,6 +23,12 @@ def test_a_part_tells_its_figures_with_intervals() -> None:
         assert part.memory.least <= part.memory.median <= part.memory.most
 
 
+def test_a_part_in_which_next_to_nothing_was_measured_has_no_figures() -> None:
+    first, second, _ = soak(1)[:3]
+    torn = second.model_copy(update={"responses": [], "failed": [], "samples": []})
+    assert [it.at_s for it in look_at(first, torn).parts] == [0]
+
+
 def test_stalls_are_told_in_the_parts_that_they_begin_in() -> None:
     parts = soak(1, every_s=2.0, stall_s=0.3)[:2]
     course = look_at(*parts).parts

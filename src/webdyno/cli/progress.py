@@ -129,8 +129,8 @@ class RunProgress:
             from webdyno.judge.stalls import stalls_of
             from webdyno.report.course import part_words
 
-            (figures,) = course_of([part], stalls_of(part))
-            self.notice(f"  {part.arm}, part {part.part + 1}: {part_words(figures)}")
+            for figures in course_of([part], stalls_of(part)):
+                self.notice(f"  {part.arm}, part {part.part + 1}: {part_words(figures)}")
 
     def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
         """Say what was seen."""

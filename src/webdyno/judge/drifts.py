@@ -4,7 +4,7 @@ In parts of the stretch, without stalls and what others took part in; only where
 beyond 5 % and beyond four standard errors, by how far and how long parts stay off their level.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import exp, log, log1p
 from typing import Literal
 
@@ -33,12 +33,15 @@ HIDDEN_MEMORY, MOST_ALIKE = 0.5, 0.9
 (tests/judge/later_simulation.py)."""
 
 
-def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> Iterator[Drift]:
-    """Give what has another level at the end of a stretch than at its beginning."""
+def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] | None:
+    """Give what has another level at the end of a stretch than at its beginning.
+
+    None where it is too short for that, or too little of it is left to look at.
+    """
     windows, read = windows_of(record), Readings.of(record.samples)
     size = len(windows.counts) // PARTS
     if size < 2:
-        return
+        return None
     kept = _undisturbed(record, windows, read)
     for stall in without:
         first = max(int(stall.at_s / windows.length_s) - 1, 0)
@@ -58,11 +61,10 @@ def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> Iterator[Drif
         if cpu_s[part] > 0:
             work.append(log(cpu_s[part] / float(windows.counts[window].sum())))
     if len(at_s) < PARTS / 2:
-        return
-    if record.load.loop == "closed" and (found := _change("rate_rps", rates, at_s)):
-        yield found
-    if len(work) == len(at_s) and (found := _change("server_cpu_us", work, at_s)):
-        yield found
+        return None
+    of_rate = _change("rate_rps", rates, at_s) if record.load.loop == "closed" else None
+    of_work = _change("server_cpu_us", work, at_s) if len(work) == len(at_s) else None
+    return [found for found in (of_rate, of_work) if found]
 
 
 def _undisturbed(record: LongLookRecord, windows: Windows, read: Readings) -> NDArray[np.bool_]:

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from webdyno.model.long_look import Failing, Stall
 from webdyno.model.records import LongLookRecord
+
+Counts = NDArray[np.intp]
 
 APART_S = 1.0
 """Failures that are further apart are told of apart; connections are tried again sooner."""
@@ -17,7 +20,7 @@ CLIENTS_WORDS = ("cannot assign requested address", "too many open files")
 
 def failing_in(record: LongLookRecord) -> list[Failing]:
     """Give the stretches of time in which requests failed."""
-    failing = np.flatnonzero(record.failed)
+    failing = _failing_windows(record)
     if not len(failing):
         return []
     apart = max(round(APART_S / record.window_s), 1)
@@ -30,6 +33,20 @@ def failing_in(record: LongLookRecord) -> list[Failing]:
         )
         for it in episodes
     ]
+
+
+def _failing_windows(record: LongLookRecord) -> Counts:
+    """Give the windows in which requests failed.
+
+    Where failures are all that came after the last answer, nothing was answered any more from then
+    on: requests fail only when they time out, seconds later and all at once.
+    """
+    failing = np.flatnonzero(record.failed[: len(record.responses)])
+    answered = np.flatnonzero(record.responses)
+    silent_from = int(answered[-1]) + 1 if len(answered) else 0
+    if not np.any(failing >= silent_from):
+        return failing
+    return np.union1d(failing, np.arange(silent_from, len(record.responses)))
 
 
 def _episode(record: LongLookRecord, begin: int, end: int, apart: int) -> Failing:

@@ -17,6 +17,7 @@ from webdyno.model.long_look import Growth, MoreOpen, ServerSample
 from webdyno.model.records import LongLookRecord
 
 PARTS = 6
+FEWEST_READINGS = 4 * PARTS
 SMALLEST_BYTES = 512 * 1024
 """Over the second half: allocators and page tables take as much by chance."""
 SMALLEST_DESCRIPTORS = 16
@@ -49,7 +50,8 @@ def _rise(
     record: LongLookRecord, of: Callable[[ServerSample], int | None], smallest: float
 ) -> _Rise | None:
     read = [(it.at_s, value) for it in record.samples if (value := of(it)) is not None]
-    if len(read) < 4 * PARTS:
+    responses = record.responses[len(record.responses) // 2 :]
+    if len(read) < FEWEST_READINGS or not any(responses):
         return None
     at_s = np.array([at for at, _ in read])
     held = np.array([held for _, held in read], dtype=float)
@@ -70,7 +72,6 @@ def _rise(
     if _slows_down(record, at_s[lowest], least):
         return None
     half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
-    responses = record.responses[len(record.responses) // 2 :]
     rate = sum(responses) / (len(responses) * record.window_s)
     per_s = Interval(low=slope - half, estimate=slope, high=slope + half)
     per_request = Interval(

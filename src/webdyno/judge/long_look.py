@@ -6,19 +6,19 @@ on growing, and requests that fail.
 One variant at a time: nothing here sees a difference between variants.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from webdyno.judge.drifts import drifts_in
 from webdyno.judge.failing import failing_in, while_it_served
-from webdyno.judge.growth import memory_growth, more_open
+from webdyno.judge.growth import FEWEST_READINGS, memory_growth, more_open
 from webdyno.judge.how_often import sum_up
 from webdyno.judge.look_course import course_of, slopes_of
 from webdyno.judge.look_parts import all_times, breaks, length_s, stretches, trial_of_all
 from webdyno.judge.look_windows import windows_of
 from webdyno.judge.slow import SlowStretch, slow_in
-from webdyno.judge.stalls import own, stalls_in, with_causes
-from webdyno.model.long_look import Drift, Failing, LongLook, Slow, Stall
+from webdyno.judge.stalls import FEWEST_WINDOWS, own, stalls_in, with_causes
+from webdyno.model.long_look import Drift, Failing, LongLook, Slow, Stall, Unseen
 from webdyno.model.records import LongLookRecord
 
 
@@ -52,7 +52,7 @@ def _look_at(parts: _Parts) -> LongLook:
     excused = [stall for stall in found if stall.cause is not None]
     window_s = max(windows_of(record).length_s for record in joined)
     looked_s = sum(map(length_s, joined)) - sum(stall.length_s for stall in excused)
-    times = all_times(parts)
+    times, drifts = all_times(parts), _drifts(longest)
     course = course_of(parts, theirs) if len(parts) > 1 else []
     return LongLook(
         arm=parts[0].arm,
@@ -65,7 +65,8 @@ def _look_at(parts: _Parts) -> LongLook:
         stalls=sum_up(theirs, looked_s, window_s) if theirs else None,
         excused=excused,
         slow=_slow(slow, looked_s, window_s),
-        drifts=_drifts(longest),
+        unseen=list(_unseen(longest, drifts)),
+        drifts=drifts or [],
         growth=memory_growth(longest),
         more_open=more_open(longest),
         failing=_failing(whole),
@@ -100,11 +101,21 @@ def _slow(found: Sequence[SlowStretch], looked_s: float, window_s: float) -> Slo
     )
 
 
-def _drifts(record: LongLookRecord) -> list[Drift]:
+def _unseen(record: LongLookRecord, drifts: list[Drift] | None) -> Iterator[Unseen]:
+    """Name what a stretch can't show, because it is too short or too little was answered in it."""
+    if len(windows_of(record).counts) < FEWEST_WINDOWS:
+        yield "stalls"
+    if drifts is None:
+        yield "drift"
+    if sum(it.memory_bytes is not None for it in record.samples) < FEWEST_READINGS:
+        yield "leak"
+
+
+def _drifts(record: LongLookRecord) -> list[Drift] | None:
     """Find drifts in what is left between stalls and slow stretches."""
     stalls = stalls_in(record)
     slow = [it.as_stall() for it in slow_in(record, stalls)]
-    return list(drifts_in(record, [*stalls, *slow]))
+    return drifts_in(record, [*stalls, *slow])
 
 
 def _failing(whole: Sequence[LongLookRecord]) -> list[Failing]:

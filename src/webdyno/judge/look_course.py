@@ -31,15 +31,19 @@ MOST_CHANGE = 0.05
 
 
 def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[LookPart]:
-    """Give the figures of each part, with the servers' own stalls in it."""
+    """Give the figures of each part, with the servers' own stalls in it.
+
+    A part that ended as it began, as the servers died, has none.
+    """
     found, begin_s, jumps_bytes = list[LookPart](), 0.0, 0
     for before, part in zip([None, *parts], parts, strict=False):
         end_s = begin_s + length_s(part)
         mine = [stall for stall in stalls if begin_s <= stall.at_s < end_s]
         if before is not None:
             jumps_bytes += jump_bytes(before.samples, part.samples)
-        figures = _figures(part, begin_s, mine)
-        found.append(figures.replace(jumps_bytes=jumps_bytes))
+        if len(part.responses) >= BATCHES:
+            figures = _figures(part, begin_s, mine)
+            found.append(figures.replace(jumps_bytes=jumps_bytes))
         begin_s = end_s
     return found
 

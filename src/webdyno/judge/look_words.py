@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from webdyno.judge.look_course import MOST_CHANGE
-from webdyno.model.format import count, duration, number, percent
-from webdyno.model.long_look import Drift, Failing, LongLook, Slow, Stalls
+from webdyno.model.format import count, duration, listed, number, percent
+from webdyno.model.long_look import Drift, Failing, LongLook, Slow, Stalls, Unseen
 from webdyno.model.metrics import metric_rule
 from webdyno.model.quantities import memory_words
 
@@ -42,13 +42,31 @@ def _found_words(look: LongLook) -> str:
         )
     if look.more_open:
         found.append(f"{MORE_OPEN} become more by {number(look.more_open.per_s.estimate)} a second")
+    return f"{', '.join(found)} (seen in {duration(look.looked_s)})" if found else _none_words(look)
+
+
+def _none_words(look: LongLook) -> str:
+    """Say what there was nothing of, as far as the look could have shown it."""
+    words: dict[Unseen, str] = {
+        "stalls": f"stalls of {duration(look.shortest_s)} or more",
+        "drift": "drift",
+        "leak": "leak",
+    }
     looked = duration(look.looked_s)
-    if not found:
-        return (
-            f"no stalls, drift or leak in {looked}; what happens less often than every {looked} "
-            "would not have been seen"
-        )
-    return f"{', '.join(found)} (seen in {looked})"
+    seen = [words[what] for what in words if what not in look.unseen]
+    *others, last = seen or ["finding"]
+    said = f"no {', '.join(others)} or {last} in {looked}" if others else f"no {last} in {looked}"
+    if look.unseen:
+        said += f", too little to tell of {listed(look.unseen)}"
+    return f"{said}; what happens less often than every {looked} would not have been seen"
+
+
+def load_words(look: LongLook, until_s: float | None = None) -> str:
+    """Say for how long there was load, and how often the servers were started anew meanwhile."""
+    looked_s = look.looked_s if until_s is None else until_s
+    breaks = [it for it in look.breaks if it.at_s < looked_s]
+    restarts = f"with {count(len(breaks), 'restart')}" if breaks else "without a restart"
+    return f"{duration(looked_s)} of load {restarts}"
 
 
 def failing_words(failing: Failing) -> str:

@@ -18,6 +18,10 @@ from webdyno.model.records import LongLookRecord
 
 QUIET_SHARE = 0.05
 """A window is quiet that has less than this share of the usual number of responses."""
+FEWEST_WINDOWS = 3
+"""A stall is seen between windows that aren't quiet."""
+LONG_EDGE = 4
+"""Quiet windows in a row at an end of the load, from which on they aren't the load's own doing."""
 BURST = 0.5
 """A window with so much more than usual works off the queue of an open loop."""
 STOPS_OF_THEIRS = 2
@@ -77,10 +81,11 @@ def _quiet(windows: Windows) -> Iterator[Stall]:
     quiet = counts < QUIET_SHARE * usual
     edges = np.flatnonzero(np.diff(np.concatenate([[False], quiet, [False]]).astype(np.int8)))
     for begin, end in edges.reshape(-1, 2):
-        if begin == 0 or end == len(counts):
+        at_edge = begin == 0 or end == len(counts)
+        if at_edge and end - begin < LONG_EDGE:
             continue  # it may be the load's own beginning or end
-        before = _lacking(counts, begin - 1, usual)
-        after = _lacking(counts, end, usual)
+        before = _lacking(counts, begin - 1, usual) if begin else 0.0
+        after = _lacking(counts, end, usual) if end < len(counts) else 0.0
         yield Stall(
             at_s=(begin - before) * window_s,
             length_s=(end - begin + before + after) * window_s,

@@ -18,6 +18,10 @@ LookEnd = Literal["time", "precision", "died"]
 what was left of it, or the servers died."""
 
 
+Unseen = Literal["stalls", "drift", "leak"]
+"""What a look can't show: it is too short, or there were too few responses or readings."""
+
+
 class ServerSample(Model):
     """The servers and their CPUs at a moment; times are sums since the beginning of the stretch."""
 
@@ -179,6 +183,8 @@ class LongLook(Model):
     breaks: list[Break] = []
     parts: list[LookPart] = []
     """In the course of time; empty for short looks, which have one part."""
+    unseen: list[Unseen] = []
+    """Of what isn't told below it can't be said that it isn't there."""
     slopes: list[Slope] = []
     """Empty where there are too few parts."""
     stalls: Stalls | None = None
@@ -196,3 +202,11 @@ class LongLook(Model):
     """Just below the capacity that was found: whether the objectives hold for as long."""
     times: Annotated[str | None, Field(exclude=True)] = None
     """Response times of the whole stretch: an HDR histogram, encoded."""
+
+    @property
+    def unbroken_s(self) -> float:
+        """How long the longest stretch was: drifts and growth are sought in it."""
+        lengths_s: dict[int, float] = {}
+        for part in self.parts if self.breaks else []:
+            lengths_s[part.stretch] = lengths_s.get(part.stretch, 0.0) + part.length_s
+        return max(lengths_s.values(), default=self.looked_s)

@@ -200,7 +200,7 @@ class LongLookRecord(Model):
     """Why this was the last part of the look; None: another one was to follow."""
     started_at: AwareDatetime
     took_s: Amount
-    window_s: Amount
+    window_s: Annotated[float, Field(ge=0.001, le=3_600)]
     responses: list[Count]
     """Valid ones, by window, after the warm-up."""
     failed: list[Count] = []

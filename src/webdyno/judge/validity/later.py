@@ -6,7 +6,14 @@ What stalls or drifts can still be measured; only who serves no more makes a run
 from collections.abc import Iterator
 
 from webdyno.judge.failing import gone
-from webdyno.judge.look_words import MORE_OPEN, drift_words, failing_words, slow_words, stall_words
+from webdyno.judge.look_words import (
+    MORE_OPEN,
+    drift_words,
+    failing_words,
+    load_words,
+    slow_words,
+    stall_words,
+)
 from webdyno.judge.measured import Measured
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
@@ -18,6 +25,9 @@ from webdyno.model.run import RunHead
 
 FAILS_SHARE = 0.01
 """Who fails so many requests to the end isn't what was measured before."""
+LENGTHS_S = {"2m": 120.0, "10m": 600.0, "1h": 3_600.0, "4h": 14_400.0}
+LONGEST = "24h"
+MUCH_LONGER = 3
 LOG = "`webdyno why --profile` shows where the time goes."
 LOG_REMEDY = (
     "Look in the server's log for what it does then: garbage collection, compaction, rotation of "
@@ -36,8 +46,7 @@ def _stalls(measured: Measured, head: RunHead) -> Iterator[Finding]:
             look.arm,
             f"it answers next to nothing for {percent(share.estimate)} of the time "
             f"({percent(share.low)} to {percent(share.high)}): {stall_words(look)}, seen in "
-            f"{duration(look.looked_s)} without a restart; nothing else on this machine explains "
-            "that, so it counts",
+            f"{load_words(look)}; nothing else on this machine explains that, so it counts",
             LOG_REMEDY,
         )
 
@@ -48,9 +57,8 @@ def _slow(measured: Measured, _: RunHead) -> Iterator[Finding]:
             yield note(
                 "slow-stretches",
                 look.arm,
-                f"{slow_words(look.slow, look)}, seen in {duration(look.looked_s)} without a "
-                "restart; nothing else on this machine explains that, so what it costs counts "
-                "against the verdict",
+                f"{slow_words(look.slow, look)}, seen in {load_words(look)}; nothing else on this "
+                "machine explains that, so what it costs counts against the verdict",
                 f"A cache that expires all at once, a checkpoint, work in the background? {LOG}",
             )
 
@@ -77,9 +85,9 @@ def _drifts(measured: Measured, _: RunHead) -> Iterator[Finding]:
             yield note(
                 "drift",
                 look.arm,
-                f"{drift_words(drift)} in {duration(look.looked_s)} of load; how far it moved "
+                f"{drift_words(drift)} in {duration(look.unbroken_s)} of load; how far it moved "
                 "counts against the verdict",
-                "Measure for longer: --soak 2m. Where it settles later, set "
+                f"Measure for longer: --soak {_longer(look)}. Where it settles later, set "
                 "measure.warmup_s to as much.",
             )
 
@@ -92,12 +100,17 @@ def _growth(measured: Measured, _: RunHead) -> Iterator[Finding]:
         yield note(
             "memory-growth",
             look.arm,
-            f"its memory grew all through {duration(look.looked_s)} of load, by "
-            f"{memory_words(round(look.growth.bytes_per_s.estimate))} a second: "
+            f"its memory grew all through the second half of {duration(look.unbroken_s)} of load, "
+            f"by {memory_words(round(look.growth.bytes_per_s.estimate))} a second: "
             f"{number(round(per_request.estimate))} bytes per request "
             f"({number(round(per_request.low))} to {number(round(per_request.high))})",
-            "A cache that fills, or a leak: --soak 10m shows whether it stops.",
+            f"A cache that fills, or a leak: --soak {_longer(look)} shows whether it stops.",
         )
+
+
+def _longer(look: LongLook) -> str:
+    """Give a length by which more can be seen."""
+    return next((it for it, s in LENGTHS_S.items() if s >= MUCH_LONGER * look.looked_s), LONGEST)
 
 
 def _more_open(measured: Measured, _: RunHead) -> Iterator[Finding]:
@@ -108,7 +121,8 @@ def _more_open(measured: Measured, _: RunHead) -> Iterator[Finding]:
         yield note(
             "more-open",
             look.arm,
-            f"its {MORE_OPEN} became more all through {duration(look.looked_s)} of load, by "
+            f"its {MORE_OPEN} became more all through the second half of "
+            f"{duration(look.unbroken_s)} of load, by "
             f"{number(look.more_open.per_s.estimate)} a second: one for every "
             f"{number(round(every))} requests",
             "What is opened and not closed ends at the limit on open files (ulimit -n): look at "
@@ -125,8 +139,7 @@ def _failing(measured: Measured, _: RunHead) -> Iterator[Finding]:
             died = note(
                 "died-later",
                 look.arm,
-                f"{look.died}, after {duration(end.at_s if end else look.looked_s)} of load "
-                "without a restart",
+                f"{look.died}, after {load_words(look, end.at_s if end else None)}",
                 "What was measured before is kept. The whole log is in the run's folder; look for "
                 "a crash, and give it more memory where it was killed for that.",
             )
