@@ -11,9 +11,11 @@ from webdyno.judge import judge
 from webdyno.judge.advice import SIGNS, Evidence, evidence
 from webdyno.judge.measured import Measured
 from webdyno.model.advice import Advice
+from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import KnobValue
 from webdyno.model.measure import Measure
+from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.report.advice import sentences, worth_trying
 from webdyno.run.advice import advice_for, asked_advice
@@ -162,7 +164,11 @@ def test_what_mends_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
     found = suspected(Arm(stack="nginx", knobs={"access_log": True}), never)
     assert list(found) == [("backlog", 4096)]
     advice = found["backlog", 4096]
-    assert asked_advice("a", plain.head.experiment, [advice]).measure.decide_on == "server_cpu_us"
+    experiment = plain.head.experiment
+    assert asked_advice("a", experiment, [advice]).measure.decide_on == "server_cpu_us"
+    searching = experiment.replace(capacity=CapacitySettings(slo=["p99<50ms"]))
+    asked = asked_advice("a", searching.with_measure(decide_on=CAPACITY), [advice])
+    assert asked.measure.decide_on == CAPACITY
 
     made = tried(backlog=1.0)
     update = {"advice": {"backlog": advice}, "measure": Measure(decide_on="server_cpu_us")}
@@ -196,5 +202,6 @@ def test_what_only_matters_over_tls_is_tried_where_the_load_speaks_it() -> None:
 def test_gains_are_of_the_metric_that_the_run_decides_on() -> None:
     experiment = run_head({"a": "nginx", "b": "nginx"}).experiment
     measure = experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})
-    asked = asked_advice("a", experiment.model_copy(update={"measure": measure}), [])
+    advice = Advice(knob="access_log", now=True, tried=False, says="waits", vendor="https://x.org/")
+    asked = asked_advice("a", experiment.model_copy(update={"measure": measure}), [advice])
     assert asked.measure.decide_on == "server_cpu_us"

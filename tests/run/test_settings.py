@@ -4,6 +4,7 @@ import pytest
 
 from builders import run_head
 from webdyno.definitions import Catalogue
+from webdyno.model.design import Design
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.mistake import Mistake, Trouble
@@ -37,6 +38,15 @@ def test_arms_have_each_setting_as_in_the_one_or_the_other() -> None:
         assert arm.knobs["workers"] == (4 if workers else 1)
         assert arm.memory == (2**26 if memory else None)
     Experiment.model_validate(asked.model_dump(exclude_none=True))
+
+
+def test_why_a_run_is_fast_that_told_what_settings_do_is_no_such_run_itself() -> None:
+    head = run_head({"a": "nginx", "b": "nginx"})
+    design = Design(settings=["workers: 1 → 4"], levels={"a": [False], "b": [True]})
+    made = head.experiment.replace(design=design)
+    asked = asked_why("a", made, Catalogue.load(), head.machine.split)
+    assert asked.design is None
+    assert asked.interventions
 
 
 def test_without_quotas_the_rest_is_tried() -> None:

@@ -254,8 +254,7 @@ def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) ->
         whole = catalogue.experiment(plan.name)
         experiment = thinned(whole, catalogue, share_s, plan.first, plan.blocks)
         budget_s = plan.need_s * BUDGET_FOR_NEED
-        longer = experiment.measure.replace(budget_s=budget_s, patience=1.0)
-        experiment = experiment.replace(measure=longer)
+        experiment = experiment.with_measure(budget_s=budget_s, patience=1.0)
     points = [each.point.number for each in plan_points(experiment)]
     blocks = dict.fromkeys(points, plan.blocks)
     if plan.begun:

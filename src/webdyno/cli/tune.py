@@ -108,8 +108,7 @@ def tune(
         tell("no settings were found that are better than the default: nothing is left to compare")
         return Exit.OK
     if asked.flags.budget.given is None and not slo:
-        longer = {"budget_s": FINAL_BUDGET_S, "max_blocks": FINAL_BLOCKS, "patience": 1.0}
-        final = final.replace(measure=final.measure.replace(**longer))
+        final = final.with_measure(budget_s=FINAL_BUDGET_S, max_blocks=FINAL_BLOCKS, patience=1.0)
     if has_final:
         return measure_on(folder / FINAL, run.how)
     return measure(FINAL, final, catalogue, folder / FINAL, run.how, fail_on=run.fail_on)

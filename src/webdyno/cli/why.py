@@ -115,11 +115,8 @@ def why(
 
 def _within(head: RunHead, budget_s: float) -> RunHead:
     """Give the head of a run whose experiment has that budget."""
-    given = {"budget_s": budget_s, "patience": 1.0}
-    measure = head.experiment.measure.replace(**given)
-    return head.replace(
-        experiment=head.experiment.replace(measure=measure),
-    )
+    experiment = head.experiment.with_measure(budget_s=budget_s, patience=1.0)
+    return head.replace(experiment=experiment)
 
 
 def why_afterwards(experiment: Experiment, how: RunFlags) -> Callable[[Path], Exit]:

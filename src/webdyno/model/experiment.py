@@ -4,10 +4,10 @@ What is said of each key here is what `docs/experiment.md` says.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict, Unpack
 
 import tomli_w
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 
 from webdyno.model.advice import Advice
 from webdyno.model.base import Model
@@ -20,8 +20,9 @@ from webdyno.model.ignored import Ignored
 from webdyno.model.intervention import Intervention
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
-from webdyno.model.measure import Measure
+from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
+from webdyno.model.mistake import Mistake
 from webdyno.model.names import Name, OneLine
 from webdyno.model.paths import WrittenPaths
 from webdyno.model.quantities import Seconds, Size
@@ -135,6 +136,22 @@ def _among(level: Level, others: list[Level]) -> bool:
     return any(
         level == other and isinstance(level, bool) == isinstance(other, bool) for other in others
     )
+
+
+CONDITIONS = {
+    *("site", "generator", "load", "requests", "endpoint", "ignore", "same_bodies", "load_with"),
+    *("bench", "state", "workload", "capacity"),
+}
+"""Under which an experiment's arms are measured, whatever is asked of them. A search for the
+capacity is one: it says how an arm is loaded."""
+
+
+class Study(TypedDict, total=False):
+    """What an experiment is that is made of another one's arms: see `Experiment`."""
+
+    interventions: dict[str, Intervention]
+    advice: dict[str, Advice]
+    design: Design
 
 
 class Experiment(Model):
@@ -274,6 +291,33 @@ class Experiment(Model):
             other = "[gate]" if self.gate else "measure.question"
             raise ValueError(f"a race asks who comes first, {other} something else: leave one out")
         return self
+
+    def with_measure(self, **changes: Unpack[MeasureChanges]) -> "Experiment":
+        """Give it with some of `measure` set otherwise."""
+        return self.replace(measure=self.measure.replace(**changes))
+
+    def derived(
+        self,
+        title: str,
+        question: str,
+        arms: Mapping[str, Arm],
+        measure: Measure | None = None,
+        **study: Unpack[Study],
+    ) -> "Experiment":
+        """Give another experiment, about `arms` of this one under the same conditions.
+
+        Whatever else this one is, such as a gate, a race, a sweep or a study of its own, the other
+        one isn't. `measure`: this one's unless given, without its one-sided question. Raise Mistake
+        where all of it doesn't fit together.
+        """
+        kept = {name: getattr(self, name) for name in CONDITIONS & self.model_fields_set}
+        measure = measure or self.measure.replace(question=None)
+        made = {"title": title, "question": question, "arms": dict(arms), "measure": measure}
+        try:
+            return Experiment.model_validate({**kept, **made, **study})
+        except ValidationError as error:
+            why = "; ".join(it["msg"].removeprefix("Value error, ") for it in error.errors())
+            raise Mistake(f"{title}: {why}") from None
 
     @property
     def is_league(self) -> bool:

@@ -3,7 +3,7 @@
 What is said of each key here is what `docs/experiment.md` says.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -106,3 +106,15 @@ class Measure(Model):
     def first_slots_per_arm(self) -> int:
         """Slots of each arm in the first blocks, before anything is known of the noise."""
         return self.slots_per_arm or FIRST_SLOTS
+
+
+class MeasureChanges(TypedDict, total=False):
+    """What webdyno itself sets otherwise than an experiment says."""
+
+    decide_on: DecidingMetric
+    question: str | None
+    budget_s: float
+    min_blocks: int
+    max_blocks: int
+    patience: float
+    seed: int

@@ -87,10 +87,8 @@ def plan_points(experiment: Experiment) -> list[PointPlan]:
 def only_at(experiment: Experiment, point: Point) -> Experiment:
     """Give an experiment that is about one of its points alone, with that one's share of time."""
     share_s = experiment.measure.budget_s / prod(map(len, experiment.factors.values()))
-    return experiment.replace(
-        factors={key: [level] for key, level in point.levels.items()},
-        measure=experiment.measure.replace(budget_s=share_s),
-    )
+    levels = {key: [level] for key, level in point.levels.items()}
+    return experiment.replace(factors=levels).with_measure(budget_s=share_s)
 
 
 def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
@@ -102,7 +100,7 @@ def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
             table = table.setdefault(inner, {})
         table[name] = level
     there = Experiment.model_validate(settings)
-    measure = there.measure.replace(budget_s=there.measure.budget_s / points)
     gate = there.gate and there.gate.replace(endpoints=points)
-    here = there.replace(measure=measure, gate=gate)
+    share_s = there.measure.budget_s / points
+    here = there.replace(gate=gate).with_measure(budget_s=share_s)
     return PointPlan(point=point, experiment=here)

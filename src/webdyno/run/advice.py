@@ -58,28 +58,21 @@ def _all_of_it(
 def asked_advice(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
     """Give the experiment that tells what each piece of advice is worth to an arm.
 
-    Where the arm breaks a rule that spoils rates, it decides on the servers' CPU time.
+    Where the arm breaks a rule that spoils rates, it decides on the servers' CPU time; a search for
+    the capacity goes by objectives, and stays one.
     """
     here = experiment.arms[arm]
     changed = {f"{arm}, {it.knob} = {shown_value(it.tried)}": it for it in advice}
-    arms = {
-        name: here.replace(knobs={**here.knobs, it.knob: it.tried}) for name, it in changed.items()
-    }
+    arms = {name: here.with_knobs({it.knob: it.tried}) for name, it in changed.items()}
     kept = experiment.measure.model_dump(include={*KEPT, "decide_on"}, exclude_defaults=True)
-    if any(it.mends for it in advice):
+    if experiment.capacity is None and any(it.mends for it in advice):
         kept["decide_on"] = CPU_TIME
-    return experiment.replace(
-        title=f"What would make {arm} faster",
-        question=f"What are other settings worth to {arm}?",
-        arms={arm: here} | arms,
+    return experiment.derived(
+        f"What would make {arm} faster",
+        f"What are other settings worth to {arm}?",
+        {arm: here} | arms,
+        Measure.model_validate({"patience": 2, **kept}),
         advice=changed,
-        interventions={},
-        design=None,
-        measure=Measure.model_validate({"patience": 2, **kept}),
-        race=None,
-        gate=None,
-        factors={},
-        tuning=[],
     )
 
 

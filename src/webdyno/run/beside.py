@@ -44,13 +44,10 @@ def _varied(
     decide_on: str,
     budget_s: float,
 ) -> Experiment:
-    given = {"decide_on": decide_on, "budget_s": budget_s, "patience": 1.0, "question": None}
-    return experiment.replace(
-        title=f"{experiment.title}: {SWEEPS[name]}",
-        capacity=None,
-        factors={factor: [*levels]},
-        measure=experiment.measure.replace(**given),
+    swept = experiment.replace(
+        title=f"{experiment.title}: {SWEEPS[name]}", capacity=None, factors={factor: [*levels]}
     )
+    return swept.with_measure(decide_on=decide_on, budget_s=budget_s, patience=1.0, question=None)
 
 
 def rates_around(capacities_rps: Iterable[float]) -> list[float]:

@@ -71,7 +71,7 @@ def interventions(
     for knob, now in _workers(arm, experiment, catalogue, split).items():
         other = max(now // 2, 1) if now > 1 else 2
         intervention = Intervention(resource="workers", share=other / now, knob=knob)
-        yield intervention, here.replace(knobs={**here.knobs, knob: other})
+        yield intervention, here.with_knobs({knob: other})
 
 
 def _workers(
@@ -118,16 +118,12 @@ def asked_why(
     things = ", ".join(it.knob or it.resource for it, _ in found)
     changed = {f"{arm}, {_what_was_done(it, there)}": (it, there) for it, there in found}
     kept = experiment.measure.model_dump(include=KEPT, exclude_defaults=True)
-    return experiment.replace(
-        title=f"What limits {arm}",
-        question=f"What of {things} limits {arm}?",
-        arms={arm: experiment.arms[arm]} | {name: it for name, (_, it) in changed.items()},
+    return experiment.derived(
+        f"What limits {arm}",
+        f"What of {things} limits {arm}?",
+        {arm: experiment.arms[arm]} | {name: it for name, (_, it) in changed.items()},
+        Measure.model_validate(ENOUGH | kept),
         interventions={name: it for name, (it, _) in changed.items()},
-        measure=Measure.model_validate(ENOUGH | kept),
-        race=None,
-        gate=None,
-        factors={},
-        tuning=[],
     )
 
 

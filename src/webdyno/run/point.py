@@ -161,11 +161,7 @@ class MeasuredPoint:
 
     def allow(self, more_s: float) -> None:
         """Grant so much time from now on, whatever was used and for whatever reason it stopped."""
-        measure = self.experiment.measure.replace(
-            budget_s=self.used_s + more_s,
-            patience=1.0,
-        )
-        self.experiment = self.experiment.replace(measure=measure)
+        self.experiment = self.experiment.with_measure(budget_s=self.used_s + more_s, patience=1.0)
         self.has_stopped = False
 
     def ask_for(self, blocks: int) -> None:
@@ -176,15 +172,12 @@ class MeasuredPoint:
         """
         self.has_stopped = not blocks
         if blocks:
-            measure = self.experiment.measure
-            exactly = {
-                "min_blocks": blocks,
-                "max_blocks": blocks,
-                "patience": 1.0,
-                "budget_s": self.used_s + measure.budget_s,
-            }
-            changed = measure.replace(**exactly)
-            self.experiment = self.experiment.replace(measure=changed)
+            self.experiment = self.experiment.with_measure(
+                min_blocks=blocks,
+                max_blocks=blocks,
+                patience=1.0,
+                budget_s=self.used_s + self.experiment.measure.budget_s,
+            )
 
     def keep(self, record: Record) -> None:
         """Write a record of this point to disk at once, and remember it."""

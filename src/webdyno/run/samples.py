@@ -19,4 +19,4 @@ def _with_names(arm: str, experiment: Experiment, catalogue: Catalogue) -> Arm:
         for name, (knob, _) in stack.with_services(site.services).exposed_knobs().items()
         if knob.when_sampled is not None
     }
-    return here.replace(knobs={**here.knobs, **named})
+    return here.with_knobs(named)

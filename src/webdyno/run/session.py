@@ -280,5 +280,4 @@ def with_seed(experiment: Experiment) -> Experiment:
     """Give the experiment a random seed, unless it has one."""
     if experiment.measure.seed is not None:
         return experiment
-    seeded = experiment.measure.replace(seed=random.SystemRandom().getrandbits(32))
-    return experiment.replace(measure=seeded)
+    return experiment.with_measure(seed=random.SystemRandom().getrandbits(32))

@@ -37,17 +37,11 @@ def asked_which(one: str, other: str, experiment: Experiment) -> Experiment:
         arms[arm] = _with(before, after, changed)
         levels[arm] = list(row)
     words = [f"{name}: {before_} → {after_}" for name, (before_, after_) in changes.items()]
-    return experiment.replace(
-        title=f"Which settings make {other} differ from {one}",
-        question=f"What do {', '.join(names)} do to {one}?",
-        arms=arms,
+    return experiment.derived(
+        f"Which settings make {other} differ from {one}",
+        f"What do {', '.join(names)} do to {one}?",
+        arms,
         design=Design(settings=words, levels=levels),
-        interventions={},
-        advice={},
-        race=None,
-        gate=None,
-        factors={},
-        tuning=[],
     )
 
 

@@ -121,8 +121,7 @@ class Side:
             question="Which of these settings are better than the default?",
             arms=arms,
             race=HALVING,
-            measure=asked.measure.replace(budget_s=ROUND_BUDGET_S),
-        )
+        ).with_measure(budget_s=ROUND_BUDGET_S)
 
     def summary(self) -> TunedSide:
         """Give what was done and found, as it is kept with the final run."""
