@@ -19,7 +19,7 @@ from rich.table import Table
 
 from rig.options import count
 from rig.script import Script
-from webdyno.judge.gate import Claim, answer_claims, gate_answer
+from webdyno.judge.gate import MeasuredClaim, answer_claims, gate_answer
 from webdyno.judge.interval import Logs
 from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
 from webdyno.model.measure import Measure
@@ -97,11 +97,11 @@ def _logs(world: World, rng: np.random.Generator, *, changed: bool) -> dict[str,
     return found
 
 
-def _until_answered(logs: dict[str, Logs], endpoint: str, world: World) -> list[Claim]:
-    claims: list[Claim] = []
+def _until_answered(logs: dict[str, Logs], endpoint: str, world: World) -> list[MeasuredClaim]:
+    claims: list[MeasuredClaim] = []
     for n in range(MEASURE.min_blocks, MEASURE.max_blocks + 1):
         claims = [
-            Claim(
+            MeasuredClaim(
                 endpoint,
                 metric_rule(metric),
                 DEFAULT_TOLERANCES[metric],

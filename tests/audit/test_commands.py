@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from webdyno.audit.commands import find_command
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 
 WRITTEN: dict[str, dict[str, Any]] = {
     "ab -kc 100 -n 1000 http://web.test/page.html": {
@@ -50,7 +50,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("text", WRITTEN)
 def test_options_are_understood(text: str) -> None:
-    command = find_command(Line(7, text))
+    command = find_command(NumberedLine(7, text))
     assert command is not None
     assert command.line == 7
     assert {name: getattr(command, name) for name in WRITTEN[text]} == WRITTEN[text]
@@ -69,4 +69,4 @@ def test_options_are_understood(text: str) -> None:
     ],
 )
 def test_what_is_no_command_with_settings(text: str) -> None:
-    assert find_command(Line(1, text)) is None
+    assert find_command(NumberedLine(1, text)) is None

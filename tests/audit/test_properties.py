@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from audit.texts import RECORDED, ab, audited, outputs, recorded
 from webdyno.audit import audit
 from webdyno.audit.judge import MOST_FINDINGS
-from webdyno.readers.lines import LONGEST_LINE, Line
+from webdyno.readers.lines import LONGEST_LINE, NumberedLine
 
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted(RECORDED.iterdir())]
 TABLE = "Transfer rate [KB/s]\n\na\tb\tc\n1\t2.345\t5.678\n2\t3.456\t6.789\n3\t4.567\t7.891\n"
@@ -99,9 +99,9 @@ def test_figures_that_agree_are_never_said_to_disagree(
 
 @pytest.mark.parametrize("name", ["ab-404.txt", "redis.txt", "wrk2.txt", "autobench.csv"])
 def test_memory_does_not_grow_with_the_text(name: str) -> None:
-    def numbered(count: int) -> Iterator[Line]:
+    def numbered(count: int) -> Iterator[NumberedLine]:
         for number, text in zip(range(count), cycle(recorded(name).splitlines()), strict=False):
-            yield Line(number + 1, text.strip())
+            yield NumberedLine(number + 1, text.strip())
 
     def peak_bytes(count: int) -> int:
         tracemalloc.start()

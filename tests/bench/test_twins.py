@@ -11,7 +11,7 @@ from e2e.commands import QUICK, environment
 from rig import lab
 from webdyno.definitions import Catalogue
 from webdyno.model.judgement import Verdict
-from webdyno.workload import Privacy, Wanted, read_logs
+from webdyno.workload import LogSelection, Privacy, read_logs
 from webdyno.workload.formats import read_line
 
 
@@ -50,7 +50,7 @@ def test_all_steps_run_on_a_log_of_a_real_stack(
 def test_a_log_tells_what_pages_took(tmp_path: Path) -> None:
     text = twins.made_log(twins.CASES["spin"], 20)
     (tmp_path / "a.log").write_bytes(text)
-    log = read_logs([tmp_path / "a.log"], Wanted(), Privacy("drop", "hash"))
+    log = read_logs([tmp_path / "a.log"], LogSelection(), Privacy("drop", "hash"))
     assert {asked.path for asked in log.asked} == {"/", "/index.php"}
     times = [read_line(line).took_s for line in text.splitlines()]
     assert None not in times

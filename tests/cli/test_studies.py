@@ -10,7 +10,7 @@ from builders import SimulatedArm, simulated_run
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.studies import _decide_more
-from webdyno.model.study import Claim, Study
+from webdyno.model.study import Claim, Publication
 
 CLAIM = Claim(
     says="nginx is faster",
@@ -20,7 +20,7 @@ CLAIM = Claim(
     against="apache",
     above=2.1,
 )
-STUDY = Study(name="s", title="t", setting="here", experiments=["x"], claims=[CLAIM])
+STUDY = Publication(name="s", title="t", setting="here", experiments=["x"], claims=[CLAIM])
 
 
 @pytest.mark.parametrize(("left_s", "rounds"), [(1000.0, 1), (0.0, 0)])

@@ -7,7 +7,7 @@ from random import Random
 
 from fuzz.driver import each_case, no_hang, sweep
 from webdyno.model.mistake import Mistake
-from webdyno.workload import Manner, Privacy, Wanted, read_logs, traffic_of
+from webdyno.workload import LogSelection, Manner, Privacy, read_logs, traffic_of
 from workload.test_formats import (
     ALB,
     CADDY,
@@ -74,7 +74,7 @@ def test_damaged_logs_are_read_or_refused(tmp_path: Path, seed: int, cases: rang
         path = tmp_path / f"{case}.log"
         path.write_bytes(damaged(random, content))
         with no_hang(), suppress(Mistake):
-            log = read_logs([path], Wanted(("GET", "POST")), Privacy("keep", "hash"))
+            log = read_logs([path], LogSelection(("GET", "POST")), Privacy("keep", "hash"))
             assert len(log)
             assert traffic_of(log, Manner(), twin="pages").requests
             if case % 4:

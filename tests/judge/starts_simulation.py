@@ -15,7 +15,7 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.judge.gate import Claim, answer_claims, gate_answer
+from webdyno.judge.gate import MeasuredClaim, answer_claims, gate_answer
 from webdyno.judge.more_starts import TIMES_THE_ROUNDS
 from webdyno.judge.validity.starts import FEWEST_STARTS, how_starts_differ
 from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
@@ -76,7 +76,7 @@ def _gate(world: World, rng: np.random.Generator) -> Ended:
     while answer is GateAnswer.CANT_TELL and rounds < most:
         rounds += 1
         claims = [
-            Claim(
+            MeasuredClaim(
                 endpoint="/",
                 rule=metric_rule(metric),
                 tolerance=DEFAULT_TOLERANCES[metric],

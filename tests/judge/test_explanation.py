@@ -8,7 +8,7 @@ from webdyno.judge.explanation import explain
 from webdyno.judge.measured import Measured
 from webdyno.model.explanation import Explanation
 from webdyno.model.records import ServerUse, SlotRecord
-from webdyno.report.explanation import sentence
+from webdyno.report.explanation import explanation_sentence
 
 ARMS = {"nginx": SimulatedArm(server_cpu_us=10.0), "apache": SimulatedArm(server_cpu_us=40.0)}
 
@@ -50,7 +50,7 @@ def test_each_part_is_found() -> None:
     programs, kernel = found.parts
     assert programs.more_us.low < 10 < programs.more_us.high
     assert kernel.more_us.low < 20 < kernel.more_us.high
-    said = sentence(found)
+    said = explanation_sentence(found)
     assert said
     assert said.startswith("A request costs apache ")
     assert " in the kernel, " in said  # the larger part
@@ -59,7 +59,7 @@ def test_each_part_is_found() -> None:
 
 def test_equals_are_not_explained() -> None:
     alike = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
-    sure = [sentence(explained(simulated_run(alike, seed=seed))) for seed in range(20)]
+    sure = [explanation_sentence(explained(simulated_run(alike, seed=seed))) for seed in range(20)]
     assert sum(it is not None for it in sure) <= 4
 
 

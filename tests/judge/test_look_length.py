@@ -12,7 +12,7 @@ from webdyno.judge import decide
 from webdyno.judge.long_look import look_at
 from webdyno.judge.look_length import lacking_looks, left_s, long_look_s, part_s, reserved_s
 from webdyno.judge.look_parts import thinned
-from webdyno.judge.look_words import load_words
+from webdyno.judge.look_words import look_words
 from webdyno.judge.measured import Measured
 from webdyno.judge.stalls import all_stalls_of
 from webdyno.model.experiment import Experiment
@@ -132,8 +132,8 @@ def test_an_interruption_is_told_and_a_fresh_start_is_no_drift() -> None:
     assert look.drifts == []
     assert look.looked_s == pytest.approx(120.0)
     assert look.unbroken_s == pytest.approx(60.0)
-    assert load_words(look) == "2 min of load with 1 restart"
-    assert load_words(look, 30.0) == "30 s of load without a restart"
+    assert look_words(look) == "2 min of load with 1 restart"
+    assert look_words(look, 30.0) == "30 s of load without a restart"
 
 
 def _part(stretch_number: int, part: int, looked_s: float) -> LongLookRecord:

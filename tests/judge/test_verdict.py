@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.judge.interval import Estimate
-from webdyno.judge.verdict import Answer, Question, answer
+from webdyno.judge.verdict import Question, Ruling, answer
 from webdyno.model.judgement import Verdict
 
 HIGHER = Question(better="higher", delta=0.02, alpha=0.05, fewest_blocks=6)
@@ -19,7 +19,7 @@ def interval(low: float, high: float) -> Estimate:
     return Estimate(log(low), (log(low) + log(high)) / 2, log(high), "t")
 
 
-def verdict(low: float, high: float, p: float = 0.001, question: Question = HIGHER) -> Answer:
+def verdict(low: float, high: float, p: float = 0.001, question: Question = HIGHER) -> Ruling:
     """The answer for ten blocks."""
     return answer(interval(low, high), p, 10, question)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from webdyno.cli import run_command
 from webdyno.cli.exits import Exit
-from webdyno.cli.init import written
+from webdyno.cli.init import app_toml
 from webdyno.own.found import FoundApp
 from webdyno.own.found_app import find_app
 
@@ -311,7 +311,7 @@ def test_any_text_of_other_languages_is_read_without_a_fault(
     folder = tmp_path_factory.mktemp("other")
     (folder / name).write_bytes(text.encode(errors="replace"))
     found = find_app(folder)
-    assert found is None or tomllib.loads(written(found))
+    assert found is None or tomllib.loads(app_toml(found))
 
 
 @given(
@@ -326,7 +326,7 @@ def test_any_text_is_read_without_a_fault(
     folder = tmp_path_factory.mktemp("any")
     (folder / name).write_bytes(text.encode(errors="replace"))
     found = find_app(folder)
-    assert found is None or tomllib.loads(written(found))
+    assert found is None or tomllib.loads(app_toml(found))
 
 
 def test_init_writes_a_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

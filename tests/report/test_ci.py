@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builders import machine
 from webdyno.judge.baseline import baseline_of, since_baseline
 from webdyno.judge.gate import gate_answer
-from webdyno.judge.gate_sentences import headline
+from webdyno.judge.gate_sentences import gate_headline
 from webdyno.model.baseline import Baseline
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.interval import Interval
@@ -50,7 +50,7 @@ def gate(*claims: GateClaim, notes: tuple[str, ...] = ()) -> GateJudgement:
     answer = gate_answer([it.answer for it in claims])
     return GateJudgement(
         answer=answer,
-        headline=headline(answer, claims),
+        headline=gate_headline(answer, claims),
         base="main (1a2b3c4)",
         head="the working tree",
         claims=list(claims),

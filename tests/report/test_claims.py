@@ -9,8 +9,8 @@ from rich.console import Console
 
 from report import runs
 from webdyno.model.interval import Interval
-from webdyno.model.study import Claim, ClaimRow, Outcome, Study, Told
-from webdyno.report.claims import claim_blocks, claims_page, markdown, sentence
+from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told
+from webdyno.report.claims import claim_blocks, claim_sentence, claims_page, markdown
 
 LOW, HIGH = Interval(low=1.9, estimate=2.0, high=2.1), Interval(low=3.0, estimate=3.2, high=3.4)
 RATIO: Any = {"experiment": "x", "arms": ["nginx"], "against": "apache", "above": 1.0}
@@ -74,14 +74,16 @@ def test_a_bar_in_a_text_does_not_end_its_cell() -> None:
 def test_how_many_hold_is_said_in_a_sentence() -> None:
     holds, untold = ROWS
     shown = holds.told[0].model_copy(update={"outcome": Outcome.SHOWN})
-    assert sentence(ROWS) == "Of 2 claims 1 holds here, none do not; 1 stays open."
-    assert sentence([holds, holds.model_copy(update={"told": [shown]})]) == (
+    assert claim_sentence(ROWS) == "Of 2 claims 1 holds here, none do not; 1 stays open."
+    assert claim_sentence([holds, holds.model_copy(update={"told": [shown]})]) == (
         "Of 1 claim 1 holds here, none do not; none stay open."
     )
-    assert sentence([untold.model_copy(update={"told": [shown]})]).startswith("Nothing here is")
+    assert claim_sentence([untold.model_copy(update={"told": [shown]})]).startswith(
+        "Nothing here is"
+    )
 
 
-STUDY = Study(
+STUDY = Publication(
     name="deathmatch",
     title="<b>A title</b>",
     setting="long ago",

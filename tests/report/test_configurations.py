@@ -7,7 +7,7 @@ import pytest
 
 from report import runs
 from webdyno.model.run import arm_folder, block_path
-from webdyno.report.configurations import between, differences, files_of
+from webdyno.report.configurations import configuration_differences, file_differences, files_of
 from webdyno.report.page import html_page
 
 NGINX = """\
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_what_differs_is_told_and_nothing_else(folder: Path) -> None:
     view = runs.seen(runs.decided())
-    (found,) = differences(folder, view)
+    (found,) = configuration_differences(folder, view)
     changed = [
         it for it in found.diff.splitlines() if it[0] in "+-" and it[:3] not in {"+++", "---"}
     ]
@@ -56,7 +56,7 @@ def test_what_differs_is_told_and_nothing_else(folder: Path) -> None:
 
 def test_without_files_there_is_no_such_section(tmp_path: Path) -> None:
     view = runs.seen(runs.decided())
-    assert differences(tmp_path, view) == []
+    assert configuration_differences(tmp_path, view) == []
     assert "How the configurations differ" not in html_page(tmp_path, view)
 
 
@@ -66,12 +66,14 @@ def test_logs_and_versions_are_no_configuration(folder: Path) -> None:
 
 
 def test_only_files_that_both_have_are_compared() -> None:
-    assert [*between("a", {"x/x.conf": "1"}, "b", {"y/y.conf": "2"})] == []
-    assert [*between("a", {"x/x.conf": "listen 20001;"}, "b", {"x/x.conf": "listen 20002;"})] == []
+    assert [*file_differences("a", {"x/x.conf": "1"}, "b", {"y/y.conf": "2"})] == []
+    assert [
+        *file_differences("a", {"x/x.conf": "listen 20001;"}, "b", {"x/x.conf": "listen 20002;"})
+    ] == []
 
 
 def test_a_long_difference_is_cut() -> None:
-    (found,) = between("a", {"f": "a\n" * 3_000}, "b", {"f": "b\n" * 3_000})
+    (found,) = file_differences("a", {"f": "a\n" * 3_000}, "b", {"f": "b\n" * 3_000})
     assert found.diff.endswith("…")
     assert found.diff.count("\n") <= 400
 

@@ -6,7 +6,7 @@ import re
 from rich.console import Console
 
 from builders import SimulatedArm, simulated_run
-from webdyno.judge.fleet import Machine, MeasuredPoint, judge_fleet, judge_machine
+from webdyno.judge.fleet import JudgedMachine, JudgedPoint, judge_fleet, judge_machine
 from webdyno.model.fleet import FleetJudgement
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Comparison, Verdict
@@ -23,7 +23,7 @@ def fleet_of(machines: int) -> FleetJudgement:
     return judge_fleet({f"host{n}": _machine(n) for n in range(machines)})
 
 
-def _machine(number: int) -> Machine:
+def _machine(number: int) -> JudgedMachine:
     """Give one; every 40th is invalid, and every 50th has another kernel."""
     at = JUDGED.points[0]
     here = {"identity": str(number), "cpu_model": f"CPU {number}"}
@@ -34,7 +34,7 @@ def _machine(number: int) -> Machine:
         invalid = {"verdict": Verdict.INVALID, "why": "No verdict: it broke."}
         compared = [it.model_copy(update=invalid) for it in compared]
     head = JUDGED.head.model_copy(update={"machine": machine})
-    return Machine(head, [MeasuredPoint(at.levels, compared)])
+    return JudgedMachine(head, [JudgedPoint(at.levels, compared)])
 
 
 def _times(it: Comparison, factor: float) -> Comparison:

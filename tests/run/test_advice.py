@@ -8,7 +8,7 @@ from builders import SimulatedArm, SimulatedRun, run_head, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.definitions import Catalogue
 from webdyno.judge import judge
-from webdyno.judge.advice import SIGNS, Evidence, evidence
+from webdyno.judge.advice import SIGNS, AdviceEvidence, evidence
 from webdyno.judge.measured import Measured
 from webdyno.model.advice import Advice
 from webdyno.model.capacity import CapacitySettings
@@ -21,11 +21,11 @@ from webdyno.report.advice import sentences, worth_trying
 from webdyno.run.advice import advice_for, asked_advice
 
 CATALOGUE = Catalogue.load()
-SHOWN = Evidence(answer_bytes=13, keeps_connections=True, busy=1.0)
+SHOWN = AdviceEvidence(answer_bytes=13, keeps_connections=True, busy=1.0)
 
 
 def suspected(
-    arm: Arm, shown: Evidence = SHOWN, **load: object
+    arm: Arm, shown: AdviceEvidence = SHOWN, **load: object
 ) -> dict[tuple[str, KnobValue], Advice]:
     head = run_head({"a": "nginx", "b": "nginx"})
     made = head.experiment.model_copy(
@@ -59,18 +59,18 @@ def test_numbers_are_tried_larger_and_smaller_within_their_range() -> None:
 def test_a_run_has_to_show_what_a_setting_needs_to_matter() -> None:
     slow = Arm(stack="nginx", knobs={"sendfile": False, "gzip": True, "gzip_level": 9})
     assert not {("sendfile", True), ("gzip_level", 1)} & suspected(slow).keys()
-    large = Evidence(answer_bytes=1e6, keeps_connections=True, busy=1.0)
+    large = AdviceEvidence(answer_bytes=1e6, keeps_connections=True, busy=1.0)
     assert ("sendfile", True) in suspected(slow, large)
     assert ("gzip_level", 1) in suspected(slow, headers={"accept-encoding": "gzip"})
-    never = Evidence(answer_bytes=13, keeps_connections=False, busy=1.0)
+    never = AdviceEvidence(answer_bytes=13, keeps_connections=False, busy=1.0)
     assert ("backlog", 4096) in suspected(Arm(stack="nginx"), never)
     assert ("backlog", 4096) not in suspected(Arm(stack="nginx"))
 
 
 @pytest.mark.parametrize("sign", SIGNS)
 def test_each_sign_is_shown_by_some_runs_only(sign: str) -> None:
-    shown = Evidence(answer_bytes=1e6, keeps_connections=False, busy=0.3)
-    nothing = Evidence(answer_bytes=None, keeps_connections=True, busy=None)
+    shown = AdviceEvidence(answer_bytes=1e6, keeps_connections=False, busy=0.3)
+    nothing = AdviceEvidence(answer_bytes=None, keeps_connections=True, busy=None)
     assert SIGNS[sign](shown)  # type: ignore[index]
     assert not SIGNS[sign](nothing)  # type: ignore[index]
 
@@ -194,7 +194,7 @@ def test_what_was_not_tried_is_only_worth_trying() -> None:
 
 def test_what_only_matters_over_tls_is_tried_where_the_load_speaks_it() -> None:
     slow = Arm(stack="nginx", knobs={"tls_resumption": False})
-    never = Evidence(answer_bytes=13, keeps_connections=False, busy=1.0)
+    never = AdviceEvidence(answer_bytes=13, keeps_connections=False, busy=1.0)
     assert ("tls_resumption", True) in suspected(slow, never, protocol="https")
     assert ("tls_resumption", True) not in suspected(slow, never)
 

@@ -7,7 +7,7 @@ from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Arm
 from webdyno.model.knob import KnobValue
 from webdyno.model.measure import Measure
-from webdyno.run.tuning import DEFAULT, Side
+from webdyno.run.tuning import DEFAULT, Contender
 
 
 def first_tried(folder: Path, measure: Measure) -> list[dict[str, KnobValue]]:
@@ -16,7 +16,7 @@ def first_tried(folder: Path, measure: Measure) -> list[dict[str, KnobValue]]:
         {it: SimulatedArm() for it in ("nginx", "apache")}, blocks=0
     ).head.experiment
     asked = made.model_copy(update={"measure": measure})
-    side = Side("nginx", Arm(stack="nginx"), asked, Catalogue.load(), folder)
+    side = Contender("nginx", Arm(stack="nginx"), asked, Catalogue.load(), folder)
     first = side.next_round()
     assert first
     return [arm.knobs for name, arm in first.arms.items() if name != DEFAULT]

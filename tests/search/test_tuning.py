@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from search.tuning_simulation import SPACE, cost, gain, search, whole
 from webdyno.model.knob import Knob, KnobValue, NumberKnob, Tuned
-from webdyno.search.tuning import Tried, best_of, key_of, next_settings, shares_of, space_of
+from webdyno.search.tuning import TriedSettings, best_of, key_of, next_settings, shares_of, space_of
 
 
 def test_only_knobs_that_may_be_tuned_and_have_an_effect_are_turned() -> None:
@@ -45,7 +45,7 @@ def test_the_range_that_is_tuned_may_be_narrower() -> None:
 
 @given(seed=st.integers(0, 2**31), tried=st.integers(0, 12))
 def test_new_settings_are_new_and_right(seed: int, tried: int) -> None:
-    known = [Tried(it, (gain(it),)) for it in next_settings(SPACE, [], tried, seed)]
+    known = [TriedSettings(it, (gain(it),)) for it in next_settings(SPACE, [], tried, seed)]
     found = next_settings(SPACE, known, 8, seed)
     assert len(found) == 8
     keys = [key_of(it) for it in found]
@@ -72,12 +72,12 @@ def test_a_small_space_comes_to_an_end() -> None:
     ]
     found = next_settings(small, [], 8, seed=3)
     assert sorted(map(key_of, found)) == sorted(map(key_of, everything))
-    tried = [Tried(it, (0.0,)) for it in found]
+    tried = [TriedSettings(it, (0.0,)) for it in found]
     assert next_settings(small, tried, 8, seed=4) == []
 
 
 def test_half_of_what_is_tried_is_the_best_with_one_knob_turned() -> None:
-    tried = [Tried(it, (gain(it),)) for it in next_settings(SPACE, [], 8, seed=1)]
+    tried = [TriedSettings(it, (gain(it),)) for it in next_settings(SPACE, [], 8, seed=1)]
     best = max(tried, key=lambda it: it.gain).settings
     found = next_settings(SPACE, tried, 8, seed=2)
     turned = [[knob for knob in SPACE if it[knob] != best[knob]] for it in found]
@@ -97,10 +97,15 @@ def test_a_planted_optimum_is_found() -> None:
 
 def test_the_best_of_much_noise_is_not_taken_for_better() -> None:
     rng = np.random.default_rng(5)
-    tried = [Tried({"size": size}, tuple(rng.normal(0, 0.02, 2))) for size in range(1, 6)]
-    sure = Tried({"size": 9}, tuple(rng.normal(0.1, 0.02, 4)))
+    tried = [TriedSettings({"size": size}, tuple(rng.normal(0, 0.02, 2))) for size in range(1, 6)]
+    sure = TriedSettings({"size": 9}, tuple(rng.normal(0.1, 0.02, 4)))
     assert best_of([*tried, sure]) == sure
-    assert best_of([Tried({"size": 1}, (-0.1, -0.2)), Tried({"size": 2}, (0.01, -0.03))]) is None
+    assert (
+        best_of(
+            [TriedSettings({"size": 1}, (-0.1, -0.2)), TriedSettings({"size": 2}, (0.01, -0.03))]
+        )
+        is None
+    )
     assert best_of([]) is None
 
 
@@ -108,7 +113,7 @@ def test_the_knobs_that_matter_are_told_first() -> None:
     near: dict[str, Knob] = SPACE | {"size": whole(24, 160)}
     rng = np.random.default_rng(11)
     spread = next_settings(near, [], 48, seed=11)
-    tried = [Tried(it, (gain(it) + float(rng.normal(0, 0.01)),)) for it in spread]
+    tried = [TriedSettings(it, (gain(it) + float(rng.normal(0, 0.01)),)) for it in spread]
     shares = shares_of(near, tried, seed=0)
     assert {it.knob for it in shares} == set(SPACE)
     assert {it.knob for it in shares[:2]} == {"size", "mode"}

@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 
 from webdyno.model.knob import ChoiceKnob, Knob, NumberKnob, SwitchKnob, Tuned
-from webdyno.search.tuning import Settings, Tried, best_of, key_of, next_settings
+from webdyno.search.tuning import Settings, TriedSettings, best_of, key_of, next_settings
 
 VENDOR = Tuned(vendor="https://example.org")
 
@@ -43,14 +43,14 @@ def gain(settings: Settings) -> float:
     return log(cost({"size": 16, "mode": "plain"}) / cost(settings))
 
 
-def search(rounds: int, noise: float, seed: int) -> list[Tried]:
+def search(rounds: int, noise: float, seed: int) -> list[TriedSettings]:
     """What rounds of eight settings tell, of which half leave after each block."""
     rng = np.random.default_rng(seed)
     gains: dict[object, list[float]] = {}
     settings: dict[object, Settings] = {}
 
-    def known() -> list[Tried]:
-        return [Tried(settings[key], tuple(it)) for key, it in gains.items()]
+    def known() -> list[TriedSettings]:
+        return [TriedSettings(settings[key], tuple(it)) for key, it in gains.items()]
 
     for number in range(rounds):
         best = sorted(known(), key=lambda it: -it.gain)[:1]

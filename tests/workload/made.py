@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from webdyno.workload import Log, Privacy, Wanted, read_logs
+from webdyno.workload import Log, LogSelection, Privacy, read_logs
 
 BEGIN_S = 1_763_800_000
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -32,10 +32,10 @@ def line(
     )
 
 
-def read(path: Path, text: str, wanted: Wanted | None = None) -> Log:
+def read(path: Path, text: str, wanted: LogSelection | None = None) -> Log:
     """Read a log of this text, queries dropped."""
     path.write_text(text, encoding="utf-8")
-    return read_logs([path], wanted or Wanted(), Privacy("drop", "hash"))
+    return read_logs([path], wanted or LogSelection(), Privacy("drop", "hash"))
 
 
 def zipf_draws(seed: int, requests: int, paths: int, exponent: float) -> NDArray[np.int64]:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.workload import Log, Privacy, Wanted, read_logs
-from webdyno.workload.formats import Unreadable, read_line
+from webdyno.workload import Log, LogSelection, Privacy, read_logs
+from webdyno.workload.formats import NoRequest, read_line
 from workload.made import line
 
 AT = "22/Nov/2026:10:15:03 +0000"
@@ -226,7 +226,7 @@ def test_uvicorn_s_line_is_read_where_docker_adds_the_time() -> None:
     for before in ("2026-11-22T10:15:03.000Z ", "web-1  | 2026-11-22 10:15:03,000 "):
         found = read_line((before + text).encode())
         assert (found.time_s, found.address, found.target) == (AT_S, b"192.0.2.7", b"/a")
-    with pytest.raises(Unreadable, match="no time"):
+    with pytest.raises(NoRequest, match="no time"):
         read_line(text.encode())
 
 
@@ -375,7 +375,9 @@ def test_who_waits_is_shown_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("webdyno.workload.read.LINES_BETWEEN", 2)
     path, shown = tmp_path / "a.log", list[tuple[str, int, int]]()
     path.write_text(line() * 5)
-    read_logs([path], Wanted(), Privacy("drop", "hash"), lambda *how_far: shown.append(how_far))
+    read_logs(
+        [path], LogSelection(), Privacy("drop", "hash"), lambda *how_far: shown.append(how_far)
+    )
     assert shown == [(str(path), 2, 2), (str(path), 4, 4)]
 
 
@@ -386,4 +388,4 @@ def _read(folder: Path, text: str) -> Log:
 
 
 def _logs(*paths: Path) -> Log:
-    return read_logs(list(paths), Wanted(), Privacy("drop", "hash"))
+    return read_logs(list(paths), LogSelection(), Privacy("drop", "hash"))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.model.mistake import Mistake
-from webdyno.workload import Log, Privacy, Wanted, read_logs
-from webdyno.workload.formats import Access, Unreadable, read_line
+from webdyno.workload import Log, LogSelection, Privacy, read_logs
+from webdyno.workload.formats import Access, NoRequest, read_line
 from workload.made import BEGIN_S, line, read
 
 CADDY = {
@@ -93,7 +93,7 @@ def test_each_format_says_the_same(text: str, time_s: float, first: bool | None)
     ],
 )
 def test_a_line_that_is_no_request_says_why(text: str, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(NoRequest, match=why):
         read_line(text.encode())
 
 
@@ -118,7 +118,7 @@ def test_any_value_of_a_key_is_read_or_refused(
 
 
 def _read_or_not(text: bytes) -> None:
-    with suppress(Unreadable):
+    with suppress(NoRequest):
         assert isinstance(read_line(text), Access)
 
 
@@ -140,7 +140,7 @@ def test_what_is_left_out_is_counted_by_why(tmp_path: Path) -> None:
         + line("*")
         + line("/late", time_s=BEGIN_S + 100)
     )
-    log = read(tmp_path / "a.log", text, Wanted(from_s=BEGIN_S, to_s=BEGIN_S + 100))
+    log = read(tmp_path / "a.log", text, LogSelection(from_s=BEGIN_S, to_s=BEGIN_S + 100))
     assert [asked.path for asked in log.asked] == ["/"]
     assert log.left_out == {
         "before --from": 1,
@@ -218,4 +218,4 @@ def test_of_a_cut_gzip_file_what_is_there_is_read(tmp_path: Path) -> None:
 
 
 def _log(path: Path) -> Log:
-    return read_logs([path], Wanted(), Privacy("drop", "hash"))
+    return read_logs([path], LogSelection(), Privacy("drop", "hash"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.workload import Privacy, Wanted, read_logs
+from webdyno.workload import LogSelection, Privacy, read_logs
 from webdyno.workload.formats import read_line
 from workload.test_lines import CADDY, NGINX
 
@@ -111,5 +111,5 @@ def test_a_browser_s_waiting_has_the_way_in_it_which_is_taken_off(tmp_path: Path
     ]
     file = tmp_path / "a.har"
     file.write_text(json.dumps({"log": {"entries": told}}), encoding="utf-8")
-    found = read_logs([file], Wanted(), Privacy("drop", "hash")).took_s
+    found = read_logs([file], LogSelection(), Privacy("drop", "hash")).took_s
     np.testing.assert_allclose(found, [0.001, np.nan, 0, 0.0425, np.nan, np.nan], atol=1e-6)

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from webdyno.readers.facts import in_ms
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Command
 from webdyno.readers.urls import url_figures
 
@@ -73,7 +73,7 @@ SEVERAL = 2
 """At least so many requests are sent at once by a script whose depth isn't known."""
 
 
-def find_command(line: Line) -> Command | None:
+def find_command(line: NumberedLine) -> Command | None:
     """Give the command that a line shows."""
     if not any(mark in line.text for mark in ("-", "\u2013", "\u2014", "://", "localhost")):
         return None

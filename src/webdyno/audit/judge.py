@@ -10,14 +10,14 @@ from webdyno.audit.reader import read
 from webdyno.audit.rules import DOCUMENT_RULES, OUTPUT_RULES, Evidence, Rule, Seen
 from webdyno.audit.tables import Table
 from webdyno.audit.unread import outside
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Command, Output
 
 MOST_FINDINGS = 50
 """Findings of one rule and severity that are listed; the rest is counted."""
 
 
-def audit(lines: Iterable[Line]) -> Audit:
+def audit(lines: Iterable[NumberedLine]) -> Audit:
     """Read a text in one pass and judge it."""
     document, found = Document(), _Findings()
     for item in read(lines):

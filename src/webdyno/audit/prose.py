@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from webdyno.audit.commands import OPTIONS
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ _PIPELINED = re.compile(
 _CLIENT_CPU = re.compile(rf"\b(\d{{1,3}}) ?% ({'|'.join(sorted(OPTIONS))}|wrk2)\b")
 
 
-def hints(line: Line) -> Iterator[CountedLoop | PageCache | ClientCpu | Pipelined]:
+def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | Pipelined]:
     """Give what a line of prose or of a program gives away."""
     small = line.text.lower()
     if not any(word in small for word in _WORDS):

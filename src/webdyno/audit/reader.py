@@ -13,7 +13,7 @@ from webdyno.readers import AnySheet, after_all, opened_by, sheet_headed_by
 from webdyno.readers.ab import LABELS
 from webdyno.readers.facts import Facts, Tool
 from webdyno.readers.json_outputs import JsonObject, JsonReader
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Command, Output
 from webdyno.readers.redis import redis_quiet
 
@@ -42,7 +42,7 @@ _SHAPES = {
 _PERCENT = re.compile(r"\d{2,3}%$")
 
 
-def read(lines: Iterable[Line]) -> Iterator[Item]:
+def read(lines: Iterable[NumberedLine]) -> Iterator[Item]:
     """Read a text in one pass, in memory that doesn't grow with it."""
     reader = _Reader()
     for line in _mended(lines):
@@ -63,13 +63,13 @@ class _Reader:
     json: JsonReader = field(default_factory=JsonReader)
     unread: UnreadFinder = field(default_factory=UnreadFinder)
 
-    def take(self, line: Line) -> Iterable[Item]:
+    def take(self, line: NumberedLine) -> Iterable[Item]:
         """Give the items that a line ends or is."""
         if self.json.wants(line):
             return self._json(self.json.take(line))
         return self._text(line)
 
-    def _text(self, line: Line) -> Iterable[Item]:
+    def _text(self, line: NumberedLine) -> Iterable[Item]:
         if self.tool and self._continues(self.tool, line):
             return ()
         if not (self.tool or self.sheet or _LETTER.search(line.text)):
@@ -90,7 +90,7 @@ class _Reader:
         for line in found.text_lines:
             yield from self._text(line)
 
-    def _other(self, line: Line) -> Iterator[Item]:
+    def _other(self, line: NumberedLine) -> Iterator[Item]:
         """Look at a line that doesn't belong to the output under way."""
         if self.sheet and (rows := self.sheet.row(line)) is not None:
             yield from self._of_sheet(rows)
@@ -130,7 +130,7 @@ class _Reader:
         if self.command:
             yield self.command
 
-    def _continues(self, tool: Tool, line: Line) -> bool:
+    def _continues(self, tool: Tool, line: NumberedLine) -> bool:
         """Add a line to the output under way, unless it begins the same tool's next output."""
         found = tool.read(line.text)
         if found is None:
@@ -192,7 +192,7 @@ class _Reader:
             loop="open" if command.open_loop else output.loop or "closed",
         )
 
-    def _prose(self, line: Line) -> Iterator[Item]:
+    def _prose(self, line: NumberedLine) -> Iterator[Item]:
         quiet = list(redis_quiet(line)) if "requests per second" in line.text else []
         if quiet:
             yield from self._of_sheet(quiet)
@@ -200,12 +200,12 @@ class _Reader:
         yield from self._figures_in(line)
         yield from self._command_in(line)
 
-    def _figures_in(self, line: Line) -> Iterator[Item]:
+    def _figures_in(self, line: NumberedLine) -> Iterator[Item]:
         yield from self.tables.take(line)
         yield from self.unread.take(line)
         yield from hints(line)
 
-    def _command_in(self, line: Line) -> Iterator[Item]:
+    def _command_in(self, line: NumberedLine) -> Iterator[Item]:
         """Keep a command for the output that follows; give the one that none followed."""
         if found := find_command(line):
             if self.command:
@@ -213,10 +213,10 @@ class _Reader:
             self.command = found
 
 
-def _mended(lines: Iterable[Line]) -> Iterator[Line]:
+def _mended(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
     """Join a label that stands alone with the value right below it, or else right above it."""
-    label: Line | None = None
-    value: Line | None = None
+    label: NumberedLine | None = None
+    value: NumberedLine | None = None
     for line in lines:
         text = line.text
         if not text:
@@ -225,12 +225,12 @@ def _mended(lines: Iterable[Line]) -> Iterator[Line]:
         shape = _shape(text)
         if shape:
             if value and shape not in {"text", "percent"} and _SHAPES[shape].match(value.text):
-                yield Line(line.number, f"{text} {value.text}")
+                yield NumberedLine(line.number, f"{text} {value.text}")
                 label, value = None, None
             else:
                 label, value = line, None
         elif label and _SHAPES[_shape(label.text) or "text"].match(text):
-            yield Line(label.number, f"{label.text} {text}")
+            yield NumberedLine(label.number, f"{label.text} {text}")
             label, value = None, None
         else:
             label = None

@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import median
 from typing import Literal
 
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 
 Unit = Literal["rps", "kib_s"]
 
@@ -130,9 +130,9 @@ class TableReader:
     """Whether a line was drawn below the header."""
     _rows: list[list[str]] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
-    _above: list[Line] = field(default_factory=list)
+    _above: list[NumberedLine] = field(default_factory=list)
 
-    def take(self, line: Line) -> list[Table]:
+    def take(self, line: NumberedLine) -> list[Table]:
         """Look at the next line; gives the table that it ends."""
         text = line.text.translate(_FRAME)
         cells = split(text)
@@ -157,7 +157,7 @@ class TableReader:
         width = len(self._header[1]) if self._header else len(self._rows[0]) if self._rows else 0
         return any(figures) and width == len(cells) and _STRONG.search(text) is not None
 
-    def _row(self, line: Line, cells: list[str]) -> list[Table]:
+    def _row(self, line: NumberedLine, cells: list[str]) -> list[Table]:
         other_table = self._rows and len(self._rows[0]) != len(cells)
         ended = self.end() if other_table else []
         if len(self._rows) < MOST_ROWS:

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 
 FIGURES = "figures"
 """Kind of a part whose tool isn't known by name."""
@@ -78,7 +78,7 @@ class UnreadFinder:
 
     _part: UnreadPart | None = None
 
-    def take(self, line: Line) -> Iterator[UnreadPart]:
+    def take(self, line: NumberedLine) -> Iterator[UnreadPart]:
         """Look at the next line; gives the part that ended before it."""
         part, text = self._part, line.text
         if part and line.number - part.last_line > GAP:

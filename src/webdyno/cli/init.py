@@ -67,7 +67,7 @@ def init(
     app = _as_told(found, *told) if told else _asked(folder, found, yes)
     if build is not None:
         app = replace(app, build=build or None)
-    target.write_text(written(app), encoding="utf-8")
+    target.write_text(app_toml(app), encoding="utf-8")
     tell(f"{target} says how to build, start and ask it, by {app.by}; look it over")
     for doubt in app.doubts:
         tell(f"    to be sure of: {doubt}")
@@ -145,7 +145,7 @@ def _chosen(found: "FoundApp") -> "FoundApp":
     return replace(found.choices[answer], by=f"{found.by} and your answer")
 
 
-def written(found: "FoundApp") -> str:
+def app_toml(found: "FoundApp") -> str:
     """Give the file's text, with comments."""
     lines = [f"# How webdyno builds, starts and asks this application (by {found.by}).", "[app]"]
     if found.build:

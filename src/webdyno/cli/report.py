@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.result import Seen, see, show_result
+from webdyno.cli.result import JudgedRun, see, show_result
 from webdyno.host.processes import run_program
 from webdyno.model.cluster import SPREAD_FILE
 from webdyno.model.files import writing
@@ -70,7 +70,9 @@ def report(
     return code
 
 
-def _write(seen: Seen, markdown: Path | None, json: Path | None, charts: Path | None) -> list[Path]:
+def _write(
+    seen: JudgedRun, markdown: Path | None, json: Path | None, charts: Path | None
+) -> list[Path]:
     from webdyno.report.markdown import summary
     from webdyno.report.pictures import write_charts
 

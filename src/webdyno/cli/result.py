@@ -17,21 +17,21 @@ if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.report.view import RunView
 
 
-class Seen(NamedTuple):
+class JudgedRun(NamedTuple):
     """A run as it was judged, and how it is shown."""
 
     judged: "SweepJudgement"
     view: "RunView"
 
 
-def see(folder: RunFolder) -> Seen:
+def see(folder: RunFolder) -> JudgedRun:
     """Judge a run."""
     from webdyno.judge.sweep import judge_sweep
     from webdyno.report.view import run_view
 
     records = folder.records()
     judged = judge_sweep(folder.head, records)
-    return Seen(judged, run_view(folder.head, records, judged))
+    return JudgedRun(judged, run_view(folder.head, records, judged))
 
 
 def show_result(
@@ -39,7 +39,7 @@ def show_result(
     fail_on: Sequence[Limit] = (),
     *,
     report: bool = True,
-    seen: Seen | None = None,
+    seen: JudgedRun | None = None,
 ) -> Exit:
     """Judge a run, print the answer, write `report.html` and `summary.csv` into its folder.
 

@@ -25,7 +25,7 @@ from webdyno.model.format import count, duration
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.run import PAGE_FILE, RunHead
-from webdyno.model.study import ClaimRow, Outcome, Study
+from webdyno.model.study import ClaimRow, Outcome, Publication
 from webdyno.run.folder import HEAD_FILE, RunFolder
 
 if TYPE_CHECKING:  # numpy takes a while to import
@@ -78,7 +78,7 @@ def studies(
     return _repeat(wanted, budget_s, folder, yes=yes)
 
 
-def _overview(known: Iterable[Study]) -> Table:
+def _overview(known: Iterable[Publication]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("study", "what it is", "claims", "experiments"):
         table.add_column(heading, overflow="fold")
@@ -104,8 +104,8 @@ class _Plan(NamedTuple):
     """How long these blocks take there, about."""
 
 
-def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool) -> Exit:
-    from webdyno.report.claims import claim_blocks, claims_page, counts, markdown
+def _repeat(wanted: Sequence[Publication], budget_s: float, folder: Path, *, yes: bool) -> Exit:
+    from webdyno.report.claims import claim_blocks, claims_page, markdown, outcomes
     from webdyno.report.page import make_again
 
     catalogue = Catalogue.load()
@@ -133,7 +133,7 @@ def _repeat(wanted: Sequence[Study], budget_s: float, folder: Path, *, yes: bool
     write_whole(folder / CLAIMS_FILE, markdown(rows), then)
     page = folder / CLAIMS_PAGE
     write_whole(page, claims_page(wanted, rows, _reported(wanted, folder), again), then)
-    found = ", ".join(f"{number} × {outcome}" for outcome, number in counts(rows).items())
+    found = ", ".join(f"{number} × {outcome}" for outcome, number in outcomes(rows).items())
     console.print(f"{found}\nReport: {page}", soft_wrap=True)
     if not failures and not interrupted:
         return Exit.OK
@@ -174,7 +174,7 @@ def _went_on(name: str, measuring: Callable[[], Exit], failures: dict[str, str])
 
 
 def _decide_more(
-    wanted: Sequence[Study], folder: Path, ends: float, failures: dict[str, str], *, yes: bool
+    wanted: Sequence[Publication], folder: Path, ends: float, failures: dict[str, str], *, yes: bool
 ) -> bool:
     """Spend what is left of the time on undecided claims, until one is interrupted: False then."""
     from webdyno.studies import Round, further_blocks, next_round
@@ -222,7 +222,7 @@ def _tell_time(planned: Sequence[_Plan], budget_s: float) -> None:
         tell(f"{takes}; the rest of {duration(budget_s)} goes to claims that are undecided then")
 
 
-def _plans(study: Study, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
+def _plans(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
     """Give the study's experiments that aren't measured to their end yet."""
     from webdyno.run.budget import blocks_needed, need_s
     from webdyno.run.session import rounds_are_over
@@ -262,7 +262,7 @@ def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) ->
     return measure(plan.name, experiment, catalogue, plan.run, RunFlags(yes=yes), blocks)
 
 
-def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow]:
+def _rows(study: Publication, folder: Path, failures: dict[str, str]) -> list[ClaimRow]:
     from webdyno.studies import judge_claim
 
     rows = []
@@ -279,7 +279,7 @@ def _rows(study: Study, folder: Path, failures: dict[str, str]) -> list[ClaimRow
     return rows
 
 
-def _reported(wanted: Sequence[Study], folder: Path) -> dict[str, RunHead]:
+def _reported(wanted: Sequence[Publication], folder: Path) -> dict[str, RunHead]:
     """Give the runs that have a report, by experiment."""
     names = [name for study in wanted for name in study.experiments]
     there = [name for name in names if (folder / name / PAGE_FILE).exists()]

@@ -24,7 +24,7 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.run.folder import HEAD_FILE, RunFolder
 
 if TYPE_CHECKING:  # numpy takes a while to import
-    from webdyno.run.tuning import Side
+    from webdyno.run.tuning import Contender
 
 FINAL = "final"
 MOST_BLOCKS = {0: 10}
@@ -72,7 +72,7 @@ def tune(
     To leave a knob alone, set it: --set arms.nginx-phpfpm.knobs.children=16
     """
     from webdyno.report.search import print_search
-    from webdyno.run.tuning import FINAL_BLOCKS, FINAL_BUDGET_S, Side, final_experiment
+    from webdyno.run.tuning import FINAL_BLOCKS, FINAL_BUDGET_S, Contender, final_experiment
 
     if find_spec("optuna") is None:
         raise Trouble(
@@ -92,7 +92,7 @@ def tune(
         raise Mistake("--vary: settings are tuned for one load at a time; leave it out")
     folder = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-tune-{name}"
     arms = experiment.arms
-    sides = [Side(each, arms[each], experiment, catalogue, folder) for each in names]
+    sides = [Contender(each, arms[each], experiment, catalogue, folder) for each in names]
     for side in sides:
         side.check()
     is_over = _search(sides, each_s, run.how)
@@ -114,7 +114,7 @@ def tune(
     return measure(FINAL, final, catalogue, folder / FINAL, run.how, fail_on=run.fail_on)
 
 
-def _search(sides: Sequence["Side"], each_s: float, run: RunFlags) -> bool:
+def _search(sides: Sequence["Contender"], each_s: float, run: RunFlags) -> bool:
     """Give the sides rounds in turns until their time is used up; False when interrupted."""
     left = list(sides)
     while going := sorted((it for it in left if it.fits(each_s)), key=lambda it: it.used_s):
@@ -130,7 +130,7 @@ def _search(sides: Sequence["Side"], each_s: float, run: RunFlags) -> bool:
     return True
 
 
-def _round(side: "Side", run: RunFlags) -> Exit | None:
+def _round(side: "Contender", run: RunFlags) -> Exit | None:
     """Measure a side's next round, or the rest of an interrupted one; None when there is none."""
     from webdyno.run.session import rounds_are_over
 
@@ -163,7 +163,7 @@ def _round(side: "Side", run: RunFlags) -> Exit | None:
     return code
 
 
-def _best(side: "Side") -> str:
+def _best(side: "Contender") -> str:
     from webdyno.search.tuning import best_of
 
     best = best_of(side.tried)

@@ -232,13 +232,16 @@ def _sampled(
     """Measure again with samples; where none can be had, tell what the run's counters say."""
     from webdyno.judge import judge
     from webdyno.probe import sampling_fault
-    from webdyno.report.explanation import sentence
+    from webdyno.report.explanation import explanation_sentence
     from webdyno.run.samples import asked_samples
 
     if fault := sampling_fault():
         tell(f"no samples: {fault}. What the kernel counted of the run goes without:")
         explained = judge(found.head, found.records()).explanations
-        _print(sentence(it) or f"{it.a} and {it.b}: no difference is sure" for it in explained)
+        _print(
+            explanation_sentence(it) or f"{it.a} and {it.b}: no difference is sure"
+            for it in explained
+        )
         return Exit.OK
     asked = asked_samples(experiment, catalogue)
     return _measured(f"{WHY} --profile", asked, catalogue, path, how)

@@ -117,9 +117,9 @@ def workload(
     """
     from webdyno.workload import (
         NAME,
+        LogSelection,
         Manner,
         Privacy,
-        Wanted,
         check_is_file,
         read_logs,
         traffic_of,
@@ -137,7 +137,7 @@ def workload(
         raise Mistake("--replay: a timetable is an open loop's; leave out --loop closed")
     if not SLOWEST <= speed <= FASTEST:
         raise Mistake(f"--speed {speed:g}: should be from {SLOWEST:g} to {FASTEST:g}")
-    wanted = Wanted(
+    wanted = LogSelection(
         methods=_methods(methods),
         from_s=_moment("--from", from_, 0.0),
         to_s=_moment("--to", to, float("inf")),

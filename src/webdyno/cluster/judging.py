@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from webdyno.host.processes import end_with_parent
-from webdyno.judge.fleet import Machine, judge_machine
+from webdyno.judge.fleet import JudgedMachine, judge_machine
 from webdyno.model.mistake import Trouble
 from webdyno.run.folder import RunFolder
 from webdyno.run.records_file import RECORDS_FILE
@@ -23,7 +23,7 @@ WORTH_PROCESSES_BYTES = 64 * 2**20
 """Records of so many bytes take longer to judge than processes take to start."""
 
 
-def judged_machines(runs: Mapping[str, Path]) -> dict[str, Machine]:
+def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
     """Judge machines by their runs' folders, by name.
 
     Raises Mistake where a folder holds no run, Trouble where a process that judges is killed. At
@@ -48,7 +48,7 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, Machine]:
             ) from error
 
 
-def _judged(run: Path) -> Machine:
+def _judged(run: Path) -> JudgedMachine:
     folder = RunFolder.open(run)
     return judge_machine(folder.head, folder.records())
 

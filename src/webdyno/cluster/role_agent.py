@@ -35,7 +35,7 @@ from webdyno.model.point import plan_points
 from webdyno.model.records import Answer
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.run.agent import Agent
-from webdyno.run.asked import Asked
+from webdyno.run.asked import PlannedRequest
 from webdyno.run.here import OpenBenches, load_generators, versions_of
 from webdyno.run.host import Loaded, Up
 from webdyno.run.planned import PlannedArm, arms_of_all_points, plan_arms
@@ -113,7 +113,12 @@ class RoleAgent(Agent, RemoteAgent):
         return super().start(arm, self._logs / folder, placement)
 
     def ask(
-        self, arm: str, url: str, requests: Sequence[Asked], load: Load, ignored: Sequence[str]
+        self,
+        arm: str,
+        url: str,
+        requests: Sequence[PlannedRequest],
+        load: Load,
+        ignored: Sequence[str],
     ) -> list[Answer]:
         self._refuse_others([url])
         return super().ask(arm, url, requests, load, ignored)

@@ -18,7 +18,7 @@ from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import Answer
-from webdyno.run.asked import Asked
+from webdyno.run.asked import PlannedRequest
 from webdyno.run.host import ClientsHost, HostLost, Loaded, Look, ServersHost, Up, Used
 from webdyno.run.planned import PlannedArm
 from webdyno.stack import Placement
@@ -197,7 +197,12 @@ class Clients(ClientsHost):
         self._ready: tuple[str, ...] = ()
 
     def ask(
-        self, arm: str, url: str, requests: Sequence[Asked], load: Load, ignored: Sequence[str]
+        self,
+        arm: str,
+        url: str,
+        requests: Sequence[PlannedRequest],
+        load: Load,
+        ignored: Sequence[str],
     ) -> list[Answer]:
         """Ask from the first of them."""
         self._go_to_point()

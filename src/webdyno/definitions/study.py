@@ -5,19 +5,19 @@ from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.mistake import Mistake
-from webdyno.model.study import Study
+from webdyno.model.study import Publication
 
 
-def read_studies() -> dict[str, Study]:
+def read_studies() -> dict[str, Publication]:
     """Give webdyno's studies by name."""
     files = [TomlFile(path) for path in sorted((BUILT_IN / "studies").glob("*.toml"))]
     return {
-        file.path.stem: build(Study, {**file.data, "name": file.path.stem}, file.place)
+        file.path.stem: build(Publication, {**file.data, "name": file.path.stem}, file.place)
         for file in files
     }
 
 
-def levels_first(study: Study, name: str, experiment: Experiment) -> dict[str, list[Level]]:
+def levels_first(study: Publication, name: str, experiment: Experiment) -> dict[str, list[Level]]:
     """Give the levels without which a study's claims about an experiment can't be told.
 
     A factor that only some claims are confined to keeps its middle level for the others. Last come
@@ -33,7 +33,7 @@ def levels_first(study: Study, name: str, experiment: Experiment) -> dict[str, l
     return first | {"generator": experiment.factors.get("generator", [])}
 
 
-def check_study(study: Study, catalogue: Catalogue) -> None:
+def check_study(study: Publication, catalogue: Catalogue) -> None:
     """Raise Mistake when a study's claims can't be judged by its experiments."""
     for claim in study.claims:
         if claim.experiment not in study.experiments:

@@ -6,7 +6,7 @@ from webdyno.generator.instrument import (
     Done,
     Instrument,
     only_closed,
-    times,
+    printed_times,
     us,
     whole_seconds,
 )
@@ -95,7 +95,7 @@ class ApacheBench(Instrument):
                 asked=order.load.keepalive, server_closed=_closed(order.load, run)
             ),
             rate_rps=run.rate_rps,
-            service_time_us=times(output),
+            service_time_us=printed_times(output),
             connect_time_us=Times(
                 min=us(output.connect_min_ms),
                 p50=us(output.connect_median_ms),

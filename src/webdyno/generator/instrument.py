@@ -169,7 +169,7 @@ def _run(words: Sequence[str], patience_s: float) -> Done:
     return Done(text, process.returncode, took_s, used.ru_utime, used.ru_stime)
 
 
-def times(output: Output) -> Times:
+def printed_times(output: Output) -> Times:
     """Give the distribution as printed, in microseconds."""
 
     def at(percent: float) -> float | None:

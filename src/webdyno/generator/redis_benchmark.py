@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from webdyno.generator.instrument import Done, Instrument, only_closed, times
+from webdyno.generator.instrument import Done, Instrument, only_closed, printed_times
 from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.model.load import Load
 from webdyno.model.load_result import (
@@ -64,7 +64,7 @@ class RedisBenchmark(Instrument):
             failures=Failures(),
             keepalive=KeepAliveResult(asked=load.keepalive),
             rate_rps=run.rate_rps,
-            service_time_us=times(run.output),
+            service_time_us=printed_times(run.output),
             client=done.client(_threads(load, cpus)),
             printed=done.text,
         )

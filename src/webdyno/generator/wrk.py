@@ -6,7 +6,7 @@ from webdyno.generator.instrument import (
     Done,
     Instrument,
     only_closed,
-    times,
+    printed_times,
     whole_seconds,
 )
 from webdyno.generator.interface import LoadOrder
@@ -74,7 +74,7 @@ class Wrk(Instrument):
             ),
             keepalive=KeepAliveResult(asked=load.keepalive),
             rate_rps=run.rate_rps,
-            service_time_us=times(output),
+            service_time_us=printed_times(output),
             client=done.client(_threads(load.connections, cpus)),
             printed=done.text,
         )

@@ -77,7 +77,7 @@ class ControlGroup:
         while self.path.is_dir() and time.monotonic() < deadline:
             with suppress(OSError):
                 (self.path / "cgroup.kill").write_text("1")
-            remove_tree(self.path)
+            remove_groups(self.path)
             if self.path.is_dir():
                 time.sleep(0.005)
 
@@ -95,11 +95,11 @@ def forget_groups(name: str) -> None:
     """Remove the groups of a stack whose processes have ended, or are just ending."""
     deadline = time.monotonic() + END_WITHIN_S
     for tree in trees(name):
-        while not remove_tree(tree) and time.monotonic() < deadline:
+        while not remove_groups(tree) and time.monotonic() < deadline:
             time.sleep(0.005)
 
 
-def remove_tree(folder: Path) -> bool:
+def remove_groups(folder: Path) -> bool:
     """Remove a group with those in it; False where the kernel refuses since somebody is in it."""
     for path, _, _ in os.walk(folder, topdown=False):
         with suppress(OSError):

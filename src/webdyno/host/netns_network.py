@@ -44,7 +44,7 @@ NETEM_PACKETS = 100_000
 Command = list[str]
 
 
-class Side:
+class Namespace:
     """One network namespace, by way of the process in it that works for us."""
 
     def __init__(self, end: socket.socket) -> None:
@@ -132,7 +132,7 @@ class Sides:
         try:
             for end in self._ends:
                 end.settimeout(ANSWER_WITHIN_S)
-            self.cable, self.client, self.servers = (Side(end) for end in self._ends)
+            self.cable, self.client, self.servers = (Namespace(end) for end in self._ends)
         except BaseException:
             self.close()
             raise
@@ -216,7 +216,7 @@ def _means(settings: BenchSettings, *, netem: bool) -> Iterator[str]:
         yield f"{settings.loss * 100:g} % loss by {by}"
 
 
-def _has_netem(cable: Side) -> bool:
+def _has_netem(cable: Namespace) -> bool:
     """Whether the kernel has netem, tried on the loopback interface of a namespace of ours."""
     trial = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
     return cable.attempt(*trial) is None
@@ -226,7 +226,7 @@ def _pair(one: str, other: str) -> Command:
     return ["ip", "link", "add", "name", one, "type", "veth", "peer", "name", other]
 
 
-def _connect(sides: Sides, side: Side, end: str, own: str, theirs: str) -> None:
+def _connect(sides: Sides, side: Namespace, end: str, own: str, theirs: str) -> None:
     """Give a side its end of the cable, with everything set by hand that could cost packets."""
     sides.cable.run("ip", "link", "set", "dev", end, "netns", str(side.pid))
     (other,) = HARDWARE.keys() - {end}
@@ -240,7 +240,7 @@ def _connect(sides: Sides, side: Side, end: str, own: str, theirs: str) -> None:
     )
 
 
-def _relay(cable: Side, settings: BenchSettings, engine: Path) -> None:
+def _relay(cable: Namespace, settings: BenchSettings, engine: Path) -> None:
     for end in ("relay0", "relay1"):
         cable.run("ip", "link", "set", "dev", end, "addrgenmode", "none", "arp", "off")
         cable.run("ip", "link", "set", "dev", end, "up")

@@ -22,7 +22,7 @@ BUSY = 0.9
 
 
 @dataclass(frozen=True)
-class Evidence:
+class AdviceEvidence:
     """What a run shows of an arm."""
 
     answer_bytes: float | None
@@ -33,20 +33,22 @@ class Evidence:
     """Rules that too many of its slots break for its figures to count."""
 
 
-SIGNS: dict[Sign, Callable[[Evidence], bool]] = {
+SIGNS: dict[Sign, Callable[[AdviceEvidence], bool]] = {
     "large answers": lambda it: it.answer_bytes is not None and it.answer_bytes >= LARGE_BYTES,
     "new connections": lambda it: not it.keeps_connections,
     "idle CPUs": lambda it: it.busy is not None and it.busy < BUSY,
 }
 
 
-def evidence(measured: Measured, arm: str, experiment: Experiment, server_cpus: int) -> Evidence:
+def evidence(
+    measured: Measured, arm: str, experiment: Experiment, server_cpus: int
+) -> AdviceEvidence:
     """Gather it from an arm's slots."""
     slots = measured.of_arm(arm)
     loaded_s = sum(slot.load.all_of_it.length_s for slot in slots)
     used_s = sum(slot.servers.cpu_s + slot.servers.interrupts_s for slot in slots)
     cpus = experiment.arms[arm].cpus or server_cpus
-    return Evidence(
+    return AdviceEvidence(
         answer_bytes=answer_bytes(slots),
         keeps_connections=experiment.load_of(arm).keepalive == "always",
         busy=used_s / (loaded_s * cpus) if loaded_s and used_s else None,

@@ -62,7 +62,7 @@ docs/method.md has what it costs and what it is worth."""
 
 
 @dataclass(frozen=True)
-class Cause:
+class Disturbance:
     """A disturbance: what of a slot's time it can have taken, and of the servers' CPU time."""
 
     name: str
@@ -136,13 +136,15 @@ def _stopped(slot: SlotRecord) -> float:
 
 
 CAUSES = (
-    Cause("steal", STEAL_LIMIT, _stolen, _extra(_charged_s)),
-    Cause("other-work", FOREIGN_LIMIT, _lost(foreign_s), _extra(_refilling_s(foreign_s))),
-    Cause("left-over-work", LEFT_OVER_LIMIT, _lost(left_over_s), _extra(_refilling_s(left_over_s))),
-    Cause("memory-pressure", PRESSURE_LIMIT, memory_waiting, _extra(_reclaiming_s)),
-    Cause("client-held-back", WAITING_LIMIT, _held_back),
-    Cause("client-stood-still", STILL_LIMIT, still_share),
-    Cause("servers-stopped", 0.0, _stopped),
+    Disturbance("steal", STEAL_LIMIT, _stolen, _extra(_charged_s)),
+    Disturbance("other-work", FOREIGN_LIMIT, _lost(foreign_s), _extra(_refilling_s(foreign_s))),
+    Disturbance(
+        "left-over-work", LEFT_OVER_LIMIT, _lost(left_over_s), _extra(_refilling_s(left_over_s))
+    ),
+    Disturbance("memory-pressure", PRESSURE_LIMIT, memory_waiting, _extra(_reclaiming_s)),
+    Disturbance("client-held-back", WAITING_LIMIT, _held_back),
+    Disturbance("client-stood-still", STILL_LIMIT, still_share),
+    Disturbance("servers-stopped", 0.0, _stopped),
 )
 
 
@@ -151,7 +153,7 @@ def _mean(slots: Sequence[SlotRecord], share: Share) -> float:
 
 
 @dataclass(frozen=True)
-class Side:
+class ArmSlots:
     """One of the two arms of a comparison, and its slots that count for a metric."""
 
     mine: Sequence[SlotRecord]
@@ -203,7 +205,7 @@ class Side:
             found.append(quantile_when_sent_late(times, quantile, worst, self._utilisation()))
         return found
 
-    def _counted(self, cause: Cause, of: Share) -> float:
+    def _counted(self, cause: Disturbance, of: Share) -> float:
         """Give the share that counts: all of it beyond the limit, else what the other may not mind.
 
         What the other arm had has moved its metric, too, and by `LEAST_MINDED` of it at least.
@@ -241,7 +243,7 @@ def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> lis
 
     `measured` holds the slots that count for the metric. Side effects (switches, sizes) have none.
     """
-    side = Side(measured.of_arm(arm), measured.of_arm(other))
+    side = ArmSlots(measured.of_arm(arm), measured.of_arm(other))
     if not side.mine or not rule.decides:
         return []
     found: list[Bound] = []

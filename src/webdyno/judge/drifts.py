@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from webdyno.judge.interval import TINY, Logs
-from webdyno.judge.look_readings import Readings
+from webdyno.judge.look_readings import LookReadings
 from webdyno.judge.look_windows import Windows, windows_of
 from webdyno.judge.steady import MAD_TO_SD, SMALLEST_NOISE, change_points
 from webdyno.model.interval import Interval
@@ -38,7 +38,7 @@ def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] |
 
     None where it is too short for that, or too little of it is left to look at.
     """
-    windows, read = windows_of(record), Readings.of(record.samples)
+    windows, read = windows_of(record), LookReadings.of(record.samples)
     size = len(windows.counts) // PARTS
     if size < 2:
         return None
@@ -67,7 +67,7 @@ def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] |
     return [found for found in (of_rate, of_work) if found]
 
 
-def _undisturbed(record: LongLookRecord, windows: Windows, read: Readings) -> NDArray[np.bool_]:
+def _undisturbed(record: LongLookRecord, windows: Windows, read: LookReadings) -> NDArray[np.bool_]:
     """Tell in which windows the servers had their CPUs: what others take is no drift."""
     if not read.tell:
         return np.ones(len(windows.counts), dtype=bool)

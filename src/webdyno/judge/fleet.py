@@ -34,7 +34,7 @@ from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import Difference
 
 
-class MeasuredPoint(NamedTuple):
+class JudgedPoint(NamedTuple):
     """What a machine's run says at one point."""
 
     levels: dict[str, Level]
@@ -42,25 +42,25 @@ class MeasuredPoint(NamedTuple):
     """Each arm with the baseline on the deciding metric: all that a fleet asks of a machine."""
 
 
-class Machine(NamedTuple):
+class JudgedMachine(NamedTuple):
     """What one machine's run says, without its records: of a thousand machines they are many GB."""
 
     head: RunHead
-    points: list[MeasuredPoint]
+    points: list[JudgedPoint]
     """Those that it has measured."""
 
 
-def judge_machine(head: RunHead, records: Sequence[Record]) -> Machine:
+def judge_machine(head: RunHead, records: Sequence[Record]) -> JudgedMachine:
     """Judge each point that a machine has measured."""
     points = [
-        MeasuredPoint(at.point.levels, judge_deciding_metric(at.head, at.records))
+        JudgedPoint(at.point.levels, judge_deciding_metric(at.head, at.records))
         for at in runs_by_point(head, records)
         if any(record.block for record in at.records)
     ]
-    return Machine(head, points)
+    return JudgedMachine(head, points)
 
 
-def judge_fleet(machines: Mapping[str, Machine]) -> FleetJudgement:
+def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
     """Judge runs of one experiment together, point by point; machines are named after their runs.
 
     Raises Mistake for fewer than two, and for two of one machine.
@@ -125,7 +125,7 @@ def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) 
     return FleetPoint(
         levels=plan.point.levels,
         verdict=min((it.verdict for it in found), key=WEIGHT.index),
-        headline="; ".join(map(sentence, found)),
+        headline="; ".join(map(machines_sentence, found)),
         comparisons=found,
     )
 
@@ -223,7 +223,7 @@ def machines_differ(logs: Sequence[Logs]) -> bool:
     return bool(fdtrc(k - 1, (k**2 - 1) / (3 * unevenness), f) < ALPHA)
 
 
-def sentence(found: AcrossMachines) -> str:
+def machines_sentence(found: AcrossMachines) -> str:
     """Say what the machines say together, on how many of them, and what another would."""
     if found.mean is None or found.another is None:
         return f"{found.a} against {found.b}: {found.why[:1].lower()}{found.why[1:-1]}"

@@ -22,7 +22,7 @@ from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.comparison import floor_share
 from webdyno.judge.evidence import evidence_of
 from webdyno.judge.gate_findings import FoundAt, notes_on, remedies, spoiling
-from webdyno.judge.gate_sentences import headline
+from webdyno.judge.gate_sentences import gate_headline
 from webdyno.judge.interval import Estimate, Logs, estimate
 from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.measured import Measured
@@ -45,7 +45,7 @@ LIMITED_KINDS = {"rate", "response time"}
 
 
 @dataclass(frozen=True)
-class Claim:
+class MeasuredClaim:
     """That head isn't worse than base by more than is tolerated, with what was measured of it."""
 
     endpoint: str
@@ -93,12 +93,12 @@ class Claim:
 class Answered:
     """A claim with its answer, and the bounds on which that rests."""
 
-    claim: Claim
+    claim: MeasuredClaim
     answer: ClaimAnswer
     found: OneSidedAnswer | None
 
 
-def answer_claims(claims: Sequence[Claim], measure: Measure, among: int) -> list[Answered]:
+def answer_claims(claims: Sequence[MeasuredClaim], measure: Measure, among: int) -> list[Answered]:
     """Answer claims, some or all of the `among` that share the risk of a wrong "worse"."""
     worse: dict[int, OneSidedAnswer] = {}
     left = among
@@ -112,7 +112,7 @@ def answer_claims(claims: Sequence[Claim], measure: Measure, among: int) -> list
 
 
 def _next_worse(
-    claims: Sequence[Claim],
+    claims: Sequence[MeasuredClaim],
     measure: Measure,
     risk: float,
     among: int,
@@ -127,7 +127,7 @@ def _next_worse(
     return {at: found for at, found in asked if found and found.answer == "no"}
 
 
-def _unless_worse(claim: Claim, measure: Measure, among: int) -> Answered:
+def _unless_worse(claim: MeasuredClaim, measure: Measure, among: int) -> Answered:
     found = claim.ask(measure, RISK, among)
     if claim.limited:
         return Answered(claim, "not asked", found)
@@ -158,7 +158,7 @@ def claims_in_all(experiment: Experiment) -> int:
     return experiment.gate.endpoints * len(experiment.gate.worse_than)
 
 
-def claims_of(measured: Measured, experiment: Experiment, endpoint: str) -> list[Claim]:
+def claims_of(measured: Measured, experiment: Experiment, endpoint: str) -> list[MeasuredClaim]:
     """Make the claims of one endpoint from all that was measured there."""
     assert experiment.gate  # noqa: S101
     left_out = left_out_slots(measured)
@@ -190,7 +190,7 @@ def _claim(
     tolerance: float,
     *,
     limited: bool,
-) -> Claim:
+) -> MeasuredClaim:
     base, again, head = ({**measured.values(arm, rule)} for arm in arms)
     whole = base.keys() & again.keys() & head.keys()  # a base of one arm scatters otherwise
     base, again, head = ({n: it[n] for n in sorted(whole)} for it in (base, again, head))
@@ -199,7 +199,7 @@ def _claim(
     (same,) = log_ratios({"base": base, "again": again})
     bounds = [evidence_of(measured, arms[2], arm, rule).together for arm in arms[:2]]
     both = {n: (base[n] * again[n]) ** 0.5 for n in whole}
-    return Claim(
+    return MeasuredClaim(
         endpoint=endpoint,
         rule=rule,
         tolerance=max(tolerance, floor_share(rule.metric, head, both)),
@@ -225,7 +225,7 @@ def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
     gate = head.experiment.gate
     assert gate  # noqa: S101
     among = claims_in_all(runs_by_point(head, records)[0].head.experiment)
-    claims: list[Claim] = []
+    claims: list[MeasuredClaim] = []
     findings: list[FoundAt] = []
     spoilt: list[FoundAt | None] = []
     for run in runs_by_point(head, records):
@@ -246,7 +246,7 @@ def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
     in_headline = causes[0] if answer is GateAnswer.INVALID else None
     return GateJudgement(
         answer=answer,
-        headline=headline(answer, told),
+        headline=gate_headline(answer, told),
         base=gate.base,
         head=gate.head,
         claims=told,
@@ -290,7 +290,7 @@ def _told(answered: Answered, spoilt: FoundAt | None, among: int) -> GateClaim:
     )
 
 
-def _worse(claim: Claim, found: OneSidedAnswer) -> Interval:
+def _worse(claim: MeasuredClaim, found: OneSidedAnswer) -> Interval:
     mean = float(claim.d.mean())
     centre = float(np.exp(mean if claim.rule.metric.better == "lower" else -mean))
     return Interval(low=1 / found.at_most, estimate=centre, high=1 / found.at_least)
@@ -320,7 +320,7 @@ def _starts_that_differ(findings: Sequence[FoundAt]) -> list[str]:
     return [f"{it.endpoint}: {it.finding.what}. {it.finding.remedy}" for it in seen.values()]
 
 
-def _differing(claims: Sequence[Claim], among: int) -> list[str]:
+def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
     """Tell bases that differ from themselves."""
     return [
         f"{claim.endpoint}: the base differs from itself on {claim.rule.metric.label}, by up to "

@@ -16,7 +16,7 @@ KNOWN_WITHIN = 1000.0
 """Bounds further off than so many times say nothing."""
 
 
-def headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
+def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     """Say the answer in one sentence, with the claim that matters most."""
     if answer is GateAnswer.INVALID:
         spoilt = next(it for it in claims if it.answer == "invalid")

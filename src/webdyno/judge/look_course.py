@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from webdyno.judge.interval import Logs
 from webdyno.judge.look_parts import jump_bytes, length_s
-from webdyno.judge.look_readings import Readings
+from webdyno.judge.look_readings import LookReadings
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.model.histogram import merge_encoded
 from webdyno.model.interval import Interval
@@ -87,7 +87,7 @@ def _percentile(part: LongLookRecord, quantile: float) -> Interval | None:
 def _cpu_us(part: LongLookRecord, answered: Logs, edges_s: Logs) -> Interval | None:
     if len(part.samples) < 2 * BATCHES or not answered.all():
         return None
-    read = Readings.of(part.samples)
+    read = LookReadings.of(part.samples)
     return _mean_of(read.grown(read.cpu_s, edges_s) / answered * 1e6)
 
 

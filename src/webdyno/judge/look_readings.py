@@ -11,7 +11,7 @@ from webdyno.model.long_look import ServerSample
 
 
 @dataclass(frozen=True)
-class Readings:
+class LookReadings:
     """Columns of samples: times are sums since the beginning of the stretch."""
 
     at_s: Logs

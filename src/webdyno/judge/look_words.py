@@ -61,7 +61,7 @@ def _none_words(look: LongLook) -> str:
     return f"{said}; what happens less often than every {looked} would not have been seen"
 
 
-def load_words(look: LongLook, until_s: float | None = None) -> str:
+def look_words(look: LongLook, until_s: float | None = None) -> str:
     """Say for how long there was load, and how often the servers were started anew meanwhile."""
     looked_s = look.looked_s if until_s is None else until_s
     breaks = [it for it in look.breaks if it.at_s < looked_s]

@@ -1,6 +1,6 @@
 """Who else than the servers can have stopped or slowed the responses of a stretch of load."""
 
-from webdyno.judge.look_readings import Readings
+from webdyno.judge.look_readings import LookReadings
 from webdyno.model.long_look import Stall, StallCause
 from webdyno.model.records import LongLookRecord
 
@@ -16,7 +16,7 @@ class Others:
     def __init__(self, record: LongLookRecord) -> None:
         self._record = record
         self._cpus = max(record.server_cpus, 1)
-        self._read = Readings.of(record.samples)
+        self._read = LookReadings.of(record.samples)
 
     def cause_of(self, stall: Stall) -> StallCause | None:
         """Name who else was at it for at least half of the stall, or None: the servers themselves.

@@ -38,7 +38,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Ruling:
     """The verdict, why, and how many blocks might still bring one."""
 
     verdict: Verdict
@@ -52,7 +52,7 @@ def different(found: Estimate | None, p: float, question: Question) -> bool:
     return found is not None and found.excludes_zero() and p <= question.alpha
 
 
-def answer(found: Estimate | None, p: float, blocks: int, question: Question) -> Answer:
+def answer(found: Estimate | None, p: float, blocks: int, question: Question) -> Ruling:
     """Give the verdict.
 
     `equivalent`: the whole interval lies within ±delta (or the metric's floor). `faster`, `slower`:
@@ -64,16 +64,16 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
     if not blocks:
         fewest = question.fewest_blocks
         why = f"No block was finished with valid figures; a verdict needs at least {fewest}."
-        return Answer(Verdict.INCOMPLETE, why, fewest)
+        return Ruling(Verdict.INCOMPLETE, why, fewest)
     if found is None or blocks < question.fewest_blocks:
-        return Answer(
+        return Ruling(
             Verdict.UNDECIDED,
             f"A verdict needs at least {question.fewest_blocks} blocks; there are {blocks}.",
             question.fewest_blocks - blocks,
         )
     verdict = by_interval(found, question.limit, question.better)
     if verdict is Verdict.EQUIVALENT and not _within(found, log1p(question.delta)):
-        return Answer(
+        return Ruling(
             verdict,
             f"By the whole {interval} they differ by less than {limit}, which is too little to "
             "matter, whatever the ratio.",
@@ -81,9 +81,9 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
         )
     if verdict is Verdict.EQUIVALENT:
         delta = percent(question.delta)
-        return Answer(verdict, f"The whole {interval} lies within {delta} of 1.")
+        return Ruling(verdict, f"The whole {interval} lies within {delta} of 1.")
     if verdict is not Verdict.UNDECIDED and p <= question.alpha:
-        return Answer(
+        return Ruling(
             verdict,
             f"The {interval} excludes 1, the exact sign-flip test confirms it ({_p(p, blocks)}), "
             f"and the estimate lies outside ±{limit}.",
@@ -103,7 +103,7 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
             f"There is a difference, probably of less than {limit}, but the {interval} "
             "reaches further."
         )
-    return Answer(Verdict.UNDECIDED, why, blocks_needed(found, blocks, question))
+    return Ruling(Verdict.UNDECIDED, why, blocks_needed(found, blocks, question))
 
 
 def _p(p: float, blocks: int) -> str:
@@ -113,8 +113,8 @@ def _p(p: float, blocks: int) -> str:
 
 
 def answer_within(
-    measured: Answer, bounded: Answer, tipping: str, more_blocks: int | None
-) -> Answer:
+    measured: Ruling, bounded: Ruling, tipping: str, more_blocks: int | None
+) -> Ruling:
     """Give the verdict that holds when all bounds are counted against the one as measured.
 
     `tipping` says how much of disturbance it would take, and how much there was; `more_blocks` how
@@ -122,7 +122,7 @@ def answer_within(
     """
     if measured.verdict is bounded.verdict:
         return replace(measured, why=f"{measured.why} It {tipping}.")
-    return Answer(
+    return Ruling(
         Verdict.UNDECIDED,
         f"As measured it is {measured.verdict}, but what disturbed the run may have made it so: it "
         f"{tipping}.",

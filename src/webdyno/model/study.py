@@ -46,7 +46,7 @@ class Claim(Model):
         return self
 
 
-class Study(Model):
+class Publication(Model):
     """A study as data: the experiments that repeat it, and its claims."""
 
     name: str

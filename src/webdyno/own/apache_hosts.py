@@ -26,7 +26,7 @@ _REFUSES_ALL = re.compile(r"\s*Redirect\s+(?:4\d\d|gone)\s+\"?/\"?\s*$", re.IGNO
 
 
 @dataclass(eq=False)
-class Host:
+class VirtualHost:
     """A `<VirtualHost>`, with the lines from its beginning to its end."""
 
     addresses: str
@@ -61,13 +61,13 @@ class Host:
         return "it refuses everything" if is_denied else ""
 
 
-def hosts_of(lines: Sequence[Line]) -> list[Host]:
+def hosts_of(lines: Sequence[Line]) -> list[VirtualHost]:
     """Give the hosts in the order in which they stand."""
-    hosts: list[Host] = []
-    here: Host | None = None
+    hosts: list[VirtualHost] = []
+    here: VirtualHost | None = None
     for line in lines:
         if found := HOST.match(line.text):
-            here = Host(found[2], [])
+            here = VirtualHost(found[2], [])
             hosts.append(here)
         if here:
             here.lines.append(line)
@@ -94,7 +94,7 @@ def measured_port(wanted: Wanted, lines: Sequence[Line]) -> int:
     return wanted.measured(fitting, _against(hosts, fitting))
 
 
-def _against(hosts: Sequence[Host], ports: Sequence[int]) -> dict[int, str]:
+def _against(hosts: Sequence[VirtualHost], ports: Sequence[int]) -> dict[int, str]:
     """Give what speaks against ports: each of their hosts refuses, or only redirects.
 
     There may be thousands of hosts, with a port each.
@@ -116,8 +116,8 @@ def _against(hosts: Sequence[Host], ports: Sequence[int]) -> dict[int, str]:
 def asked_for(wanted: Wanted, lines: Sequence[Line], port: int, changes: list[str]) -> list[Line]:
     """Leave hosts out that are on other ports, and have the one come first that is to answer."""
     hosts = hosts_of(lines)
-    kept: list[Host] = []
-    left_out: list[Host] = []
+    kept: list[VirtualHost] = []
+    left_out: list[VirtualHost] = []
     for it in hosts:
         (kept if {port, None} & set(it.ports) else left_out).append(it)
     changes += [f"left out: <VirtualHost {it.addresses}>, which isn't asked for" for it in left_out]
@@ -136,7 +136,7 @@ def asked_for(wanted: Wanted, lines: Sequence[Line], port: int, changes: list[st
     return result
 
 
-def _first(wanted: Wanted, kept: Sequence[Host], changes: list[str]) -> Host | None:
+def _first(wanted: Wanted, kept: Sequence[VirtualHost], changes: list[str]) -> VirtualHost | None:
     """Choose the host that answers requests that name none."""
     if not kept:
         return None

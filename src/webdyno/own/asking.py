@@ -21,7 +21,7 @@ MOST_MEMORY_BYTES = 256_000_000
 FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class Told(NamedTuple):
+class ProgramOutput(NamedTuple):
     """What a program said, and how it ended."""
 
     code: int
@@ -29,7 +29,7 @@ class Told(NamedTuple):
     complained: str
 
 
-def program(name: str, package: str = "") -> str:
+def program_path(name: str, package: str = "") -> str:
     """Give where a program is that reads a configuration; raise Trouble where there is none."""
     if found := shutil.which(name, path=FOLDERS):
         return found
@@ -65,7 +65,7 @@ def ask(
     words: Sequence[str | Path],
     environment: Mapping[str, str],
     runs: Sequence[str] = (),
-) -> Told:
+) -> ProgramOutput:
     """Run a program that reads the configuration; raise Mistake where it comes to no end.
 
     What the configuration has it run, runs as that user as well; `runs` says where it does so.
@@ -77,7 +77,7 @@ def ask(
         no_orphans(),
     ):
         with in_session(
-            [program("prlimit", "util-linux"), *most, "--", *words],
+            [program_path("prlimit", "util-linux"), *most, "--", *words],
             output=printed,
             errors=complained,
             user=wanted.user,
@@ -94,7 +94,7 @@ def ask(
             texts.append(file.read(MOST_BYTES).decode(errors="replace"))
     if code < 0:
         raise _too_much(wanted, words, runs)
-    return Told(code, *texts)
+    return ProgramOutput(code, *texts)
 
 
 def _too_much(wanted: Wanted, words: Sequence[str | Path], runs: Sequence[str]) -> Mistake:

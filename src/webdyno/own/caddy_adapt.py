@@ -12,7 +12,7 @@ from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.model.secret import SECRET
-from webdyno.own.asking import ask, program, readable
+from webdyno.own.asking import ask, program_path, readable
 from webdyno.own.moved import Wanted
 from webdyno.own.variables import Variables
 
@@ -29,7 +29,7 @@ REMEDY = (
 
 def adapted(wanted: Wanted, changes: list[str]) -> Json:
     """Give the configuration as JSON; raise Mistake, in Caddy's words, where it isn't right."""
-    caddy = program("caddy")
+    caddy = program_path("caddy")
     secrets = {name: f"{{env.{name}}}" for name, it in wanted.environment.items() if _hides(it)}
     variables = Variables({**wanted.environment, **secrets})
     _look_through(wanted, wanted.file, None, 0, variables, set())

@@ -10,7 +10,7 @@ from pathlib import Path
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.model.secret import SECRET
-from webdyno.own.asking import ask, program, readable
+from webdyno.own.asking import ask, program_path, readable
 from webdyno.own.moved import Wanted
 
 _CLOSES = re.compile(r"^(\s*)\}( # end of .*)?$")
@@ -72,7 +72,7 @@ def statements(wanted: Wanted, changes: list[str]) -> list[Statement]:
     ours = _with_includes_beside(wanted, text, changes)
     whole = _INCLUDE.sub(rf"\g<1>{wanted.file.parent}/", ours)
     with readable(wanted, whole, differs=ours != text) as file:
-        words: list[str | Path] = [program("lighttpd"), "-p", "-f", file]
+        words: list[str | Path] = [program_path("lighttpd"), "-p", "-f", file]
         told = ask(wanted, words, {**wanted.environment, **marks}, runs)
         complained = told.complained.replace(str(file), str(wanted.file))
     said = [it for it in _TIME.sub("", complained).splitlines() if "WARNING" not in it]

@@ -12,7 +12,7 @@ from webdyno.own.nginx_passing import looked_up, passed_on
 from webdyno.own.nginx_read import Directive, read, written
 from webdyno.own.nginx_tls import (
     BESIDE,
-    path_of,
+    path_named,
     with_certificate,
     with_readable_files,
     without_tls,
@@ -143,7 +143,7 @@ class _Mover:
         if name in {"root", "alias"} and first:
             return [self._wanted.folder_of(first), *rest]
         if BESIDE.fullmatch(name) and first:
-            return [path_of(self._wanted, first), *rest]
+            return [path_named(self._wanted, first), *rest]
         return words
 
     def _server(self, old: Directive, choice: Choice) -> Iterator[Directive]:

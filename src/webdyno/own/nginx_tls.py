@@ -21,7 +21,7 @@ CONSTANT = ("data:", "$", "off", "engine:", "store:")
 """How an argument begins that is no file's path."""
 
 
-def path_of(wanted: Wanted, word: str) -> str:
+def path_named(wanted: Wanted, word: str) -> str:
     """Give a file as nginx finds it: in the configuration's folder, or where it is installed."""
     if word.startswith(("/", *CONSTANT)) or not word:
         return word
@@ -83,5 +83,5 @@ def with_certificate(
 def _is_readable(wanted: Wanted, word: str) -> bool:
     if word.startswith(CONSTANT) or "$" in word:
         return True
-    path = path_of(wanted, word)
+    path = path_named(wanted, word)
     return wanted.may_read(path) and os.path.isfile(path)  # noqa: PTH113 (any name)

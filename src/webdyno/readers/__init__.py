@@ -16,7 +16,7 @@ from webdyno.readers.hey import HEY
 from webdyno.readers.httperf import HTTPERF
 from webdyno.readers.jmeter import JMETER
 from webdyno.readers.k6 import K6
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.locust import LOCUST
 from webdyno.readers.oha import OHA
 from webdyno.readers.plow import PLOW
@@ -63,6 +63,6 @@ def after_all(tool: Tool, text: str) -> Tool:
     return tool
 
 
-def sheet_headed_by(line: Line) -> AnySheet | None:
+def sheet_headed_by(line: NumberedLine) -> AnySheet | None:
     """Recognise the header of a sheet."""
     return Sheet.headed_by(line) or TotalSheet.headed_by(line) or RequestSheet.headed_by(line)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, non_2xx, patterns
-from webdyno.readers.json_figures import amount, count
+from webdyno.readers.json_figures import amount, whole_amount
 from webdyno.readers.numbers import as_count, as_float
 from webdyno.readers.output import Output
 from webdyno.readers.urls import url_figures
@@ -92,23 +92,25 @@ def autocannon_json(found: Mapping[str, Any], first_line: int, last_line: int) -
     throughput = found.get("throughput")
     total = throughput.get("total") if isinstance(throughput, dict) else None
     by_status = {
-        f"{group}xx": number for group in "12345" if (number := count(found.get(f"{group}xx")))
+        f"{group}xx": number
+        for group in "12345"
+        if (number := whole_amount(found.get(f"{group}xx")))
     }
     output = Output(
         tool="autocannon",
         first_line=first_line,
         last_line=last_line,
         loop="closed",
-        concurrency=count(found.get("connections")),
-        pipelining=count(found.get("pipelining")),
-        requests=count(requests.get("total")),
+        concurrency=whole_amount(found.get("connections")),
+        pipelining=whole_amount(found.get("pipelining")),
+        requests=whole_amount(requests.get("total")),
         rate_rps=amount(requests.get("average")),
         duration_s=amount(found.get("duration")),
-        failed=count(found.get("errors")),
-        failed_timeout=count(found.get("timeouts")),
-        non_2xx=count(found.get("non2xx")) if not by_status else non_2xx(by_status),
+        failed=whole_amount(found.get("errors")),
+        failed_timeout=whole_amount(found.get("timeouts")),
+        non_2xx=whole_amount(found.get("non2xx")) if not by_status else non_2xx(by_status),
         by_status=by_status,
-        total_bytes=count(total),
+        total_bytes=whole_amount(total),
         mean_ms=amount(latency.get("average")),
         max_ms=amount(latency.get("max")),
         percentiles_ms={

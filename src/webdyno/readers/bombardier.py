@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, non_2xx, patterns
-from webdyno.readers.json_figures import amount, count, inside, scaled
+from webdyno.readers.json_figures import amount, inside, scaled, whole_amount
 from webdyno.readers.output import Output
 from webdyno.readers.urls import url_figures
 
@@ -57,15 +57,17 @@ def bombardier_json(found: Mapping[str, Any], first_line: int, last_line: int) -
     spec, result = found.get("spec"), found.get("result")
     if not isinstance(spec, dict) or not isinstance(result, dict) or "req2xx" not in result:
         return []
-    by_status = {group: number for group in GROUPS if (number := count(result.get(f"req{group}")))}
-    failed = count(result.get("others")) or 0
+    by_status = {
+        group: number for group in GROUPS if (number := whole_amount(result.get(f"req{group}")))
+    }
+    failed = whole_amount(result.get("others")) or 0
     url = spec.get("url")
     output = Output(
         tool="bombardier",
         first_line=first_line,
         last_line=last_line,
         loop="closed",
-        concurrency=count(spec.get("numberOfConnections")),
+        concurrency=whole_amount(spec.get("numberOfConnections")),
         time_limit_s=amount(spec.get("testDurationSeconds")),
         demanded_rps=amount(spec.get("rate")),
         duration_s=amount(result.get("timeTakenSeconds")),
@@ -74,7 +76,7 @@ def bombardier_json(found: Mapping[str, Any], first_line: int, last_line: int) -
         by_status=by_status,
         non_2xx=non_2xx(by_status) or 0,
         rate_rps=amount(inside(result, "rps", "mean")),
-        total_bytes=count(result.get("bytesRead")),
+        total_bytes=whole_amount(result.get("bytesRead")),
         mean_ms=scaled(inside(result, "latency", "mean"), 0.001),
         max_ms=scaled(inside(result, "latency", "max"), 0.001),
         **url_figures(url if isinstance(url, str) else None),

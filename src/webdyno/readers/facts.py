@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from webdyno.model.quantities import TIMES_S
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.numbers import COUNT, NUMBER, as_count, as_float
 from webdyno.readers.output import Output
 
@@ -70,7 +70,7 @@ class Facts:
     contradicted: set[str] = field(default_factory=set)
     """Figures that were printed again with another value."""
 
-    def add(self, line: Line, found: dict[str, str], *, replace: bool = False) -> None:
+    def add(self, line: NumberedLine, found: dict[str, str], *, replace: bool = False) -> None:
         """Note what a line says; the first to say something is believed, or with replace the last.
 
         A tool that prints the same table again and again means the last one.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, in_ms, patterns
-from webdyno.readers.json_figures import amount, count, counts, inside, scaled
+from webdyno.readers.json_figures import amount, inside, scaled, whole_amount, whole_amounts
 from webdyno.readers.output import Output
 
 RIGHT = "OK"
@@ -62,12 +62,12 @@ def ghz_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list[
     figures: dict[str, Any] = {
         "first_line": first_line,
         "last_line": last_line,
-        "requests": count(found.get("count")),
+        "requests": whole_amount(found.get("count")),
         "duration_s": scaled(found.get("total"), 1e-9),
         "rate_rps": amount(found.get("rps")),
         "mean_ms": scaled(found.get("average"), 1e-6),
         "max_ms": scaled(found.get("slowest"), 1e-6),
-        "concurrency": count(inside(found, "options", "concurrency")),
+        "concurrency": whole_amount(inside(found, "options", "concurrency")),
         "percentiles_ms": percentiles,
     }
-    return [_counted(figures, counts(found.get("statusCodeDistribution")))]
+    return [_counted(figures, whole_amounts(found.get("statusCodeDistribution")))]

@@ -18,7 +18,7 @@ _NOT_FETCHED = ("Memory Cache", "Disk Cache", "Service Worker", "Inspector Overr
 """What Safari calls the ways that lead to no server."""
 
 
-class Pair(Foreign):
+class HarHeader(Foreign):
     """A header."""
 
     name: str
@@ -38,7 +38,7 @@ class HarRequest(Foreign):
 
     method: str
     url: str
-    headers: list[Pair] = []
+    headers: list[HarHeader] = []
     post_data: PostData | None = Field(default=None, alias="postData")
 
 

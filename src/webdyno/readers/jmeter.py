@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, patterns
-from webdyno.readers.json_figures import amount, count
+from webdyno.readers.json_figures import amount, whole_amount
 from webdyno.readers.numbers import as_float
 from webdyno.readers.output import Output
 
@@ -60,8 +60,8 @@ def jmeter_json(found: Mapping[str, Any], first_line: int, last_line: int) -> li
         first_line=first_line,
         last_line=last_line,
         loop="closed",
-        requests=count(total.get("sampleCount")),
-        failed=count(total.get("errorCount")),
+        requests=whole_amount(total.get("sampleCount")),
+        failed=whole_amount(total.get("errorCount")),
         rate_rps=amount(total.get("throughput")),
         mean_ms=amount(total.get("meanResTime")),
         max_ms=amount(total.get("maxResTime")),

@@ -14,16 +14,18 @@ def amount(value: object) -> float | None:
     return value if 0 <= value < MOST else None
 
 
-def count(value: object) -> int | None:
+def whole_amount(value: object) -> int | None:
     """Give a count; some tools write counts with decimals."""
     number = amount(value)
     return None if number is None else int(number)
 
 
-def counts(found: object) -> dict[str, int]:
+def whole_amounts(found: object) -> dict[str, int]:
     """Give name → count, of an object."""
     rows = found if isinstance(found, dict) else {}
-    return {name: number for name, value in rows.items() if (number := count(value)) is not None}
+    return {
+        name: number for name, value in rows.items() if (number := whole_amount(value)) is not None
+    }
 
 
 def inside(found: Mapping[str, Any], *path: str) -> object:

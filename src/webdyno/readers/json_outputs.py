@@ -11,7 +11,7 @@ from webdyno.readers.bombardier import bombardier_json
 from webdyno.readers.ghz import ghz_json
 from webdyno.readers.jmeter import jmeter_json
 from webdyno.readers.k6 import k6_json
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.oha import oha_json
 from webdyno.readers.output import Output
 from webdyno.readers.plow import plow_json
@@ -47,7 +47,7 @@ class JsonObject:
     outputs: list[Output]
     unread_result: bool
     """Whether nothing of it was understood although it looks like measurements."""
-    text_lines: list[Line] = field(default_factory=list)
+    text_lines: list[NumberedLine] = field(default_factory=list)
     """Its lines, where it isn't the JSON of a known tool: siege's is read line by line."""
 
 
@@ -55,11 +55,11 @@ class JsonObject:
 class JsonReader:
     """Collects the lines of an object until its braces are closed."""
 
-    _lines: list[Line] = field(default_factory=list)
+    _lines: list[NumberedLine] = field(default_factory=list)
     _depth: int = 0
     _size: int = 0
 
-    def wants(self, line: Line) -> bool:
+    def wants(self, line: NumberedLine) -> bool:
         """Whether a line belongs to the object under way, or begins one.
 
         An object over several lines begins with its brace alone.
@@ -68,7 +68,7 @@ class JsonReader:
             self._reset()  # a block of some program
         return bool(self._lines) or (line.text[:1] == "{" and _STARTS.match(line.text) is not None)
 
-    def take(self, line: Line) -> JsonObject | None:
+    def take(self, line: NumberedLine) -> JsonObject | None:
         """Add a line; gives the object when it was its last."""
         self._lines.append(line)
         self._size += len(line.text)
@@ -91,7 +91,7 @@ class JsonReader:
             return JsonObject(first, last, outputs, unread_result=False)
         return JsonObject(first, last, [], _RESULT.search(text) is not None, lines)
 
-    def _reset(self) -> list[Line]:
+    def _reset(self) -> list[NumberedLine]:
         lines, self._lines, self._depth, self._size = self._lines, [], 0, 0
         return lines
 

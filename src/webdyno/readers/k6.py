@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, patterns
-from webdyno.readers.json_figures import amount, count, inside
+from webdyno.readers.json_figures import amount, inside, whole_amount
 from webdyno.readers.output import Output
 
 _TREND = r"\.{2,}:\s+avg=(?P<mean>\S+)\s+min=\S+\s+med=(?P<med>\S+)\s+max=(?P<max>\S+)"
@@ -95,13 +95,13 @@ def k6_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list[O
     requests, duration = metrics["http_reqs"], metrics["http_req_duration"]
     failed, checks = metrics.get("http_req_failed", {}), metrics.get("checks", {})
     seconds = amount(inside(found, "config", "duration"))
-    total = count(requests.get("count"))
+    total = whole_amount(requests.get("count"))
     rate = amount(requests.get("rate"))
     if rate is None and seconds and total is not None:  # the form of version 2 has no rates
         rate = total / seconds
     iterations = metrics.get("iterations", {})
-    passes = count(checks.get("passes", checks.get("matches")))
-    misses = count(checks.get("fails"))
+    passes = whole_amount(checks.get("passes", checks.get("matches")))
+    misses = whole_amount(checks.get("fails"))
     output = Output(
         tool="k6",
         first_line=first_line,
@@ -111,12 +111,12 @@ def k6_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list[O
         rate_rps=rate,
         duration_s=seconds,
         # It counts the requests for which "failed" is so as passes.
-        failed=count(failed.get("passes", failed.get("matches"))),
-        dropped=count(metrics.get("dropped_iterations", {}).get("count")),
-        concurrency=count(metrics.get("vus_max", {}).get("value")),
+        failed=whole_amount(failed.get("passes", failed.get("matches"))),
+        dropped=whole_amount(metrics.get("dropped_iterations", {}).get("count")),
+        concurrency=whole_amount(metrics.get("vus_max", {}).get("value")),
         checks=None if passes is None or misses is None else passes + misses,
         failed_checks=misses,
-        total_bytes=count(metrics.get("data_received", {}).get("count")),
+        total_bytes=whole_amount(metrics.get("data_received", {}).get("count")),
         mean_ms=amount(duration.get("avg")),
         max_ms=amount(duration.get("max")),
         percentiles_ms={

@@ -14,14 +14,14 @@ MOST_CHARACTERS = 2**28
 """Characters of a text that are read: more is no report, and a pipe may never end."""
 
 
-class Line(NamedTuple):
+class NumberedLine(NamedTuple):
     """A line and its number, from 1 up."""
 
     number: int
     text: str
 
 
-def read_lines(stream: BufferedReader) -> Iterator[Line]:
+def read_lines(stream: BufferedReader) -> Iterator[NumberedLine]:
     """Decode a stream line by line; what is no text becomes replacement characters.
 
     Raise Mistake where the text is longer than anybody's report.
@@ -33,7 +33,7 @@ def read_lines(stream: BufferedReader) -> Iterator[Line]:
     while raw := text.readline(LONGEST_LINE):
         number += 1
         size += len(raw)
-        yield Line(number, plain(raw))
+        yield NumberedLine(number, plain(raw))
         while not raw.endswith("\n") and (raw := text.readline(LONGEST_LINE)):
             size += len(raw)
             if size > MOST_CHARACTERS:

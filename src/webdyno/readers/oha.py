@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, non_2xx, patterns
-from webdyno.readers.json_figures import amount, counts
+from webdyno.readers.json_figures import amount, whole_amounts
 from webdyno.readers.output import Output
 
 _PERCENTILE = re.compile(r"p\d{1,2}(?:\.\d{1,4})?$", re.ASCII)
@@ -82,5 +82,5 @@ def oha_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list[
         for name, value in (percentiles if isinstance(percentiles, dict) else {}).items()
         if _PERCENTILE.match(name) and (seconds := amount(value)) is not None
     }
-    said["by_status"] = counts(statuses)
-    return [_counted(said, said["by_status"], counts(found.get("errorDistribution")))]
+    said["by_status"] = whole_amounts(statuses)
+    return [_counted(said, said["by_status"], whole_amounts(found.get("errorDistribution")))]

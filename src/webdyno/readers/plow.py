@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, in_ms, non_2xx, patterns
-from webdyno.readers.json_figures import amount, count, counts, inside
+from webdyno.readers.json_figures import amount, inside, whole_amount, whole_amounts
 from webdyno.readers.output import Output
 from webdyno.readers.urls import url_figures
 
@@ -87,18 +87,18 @@ def plow_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list
     figures: dict[str, Any] = {
         "first_line": first_line,
         "last_line": last_line,
-        "requests": count(summary.get("Count")),
+        "requests": whole_amount(summary.get("Count")),
         "rate_rps": amount(summary.get("RPS")),
-        "concurrency": count(summary.get("Concurrency")),
+        "concurrency": whole_amount(summary.get("Concurrency")),
         "duration_s": _seconds(summary.get("Elapsed")),
         "mean_ms": _ms(inside(found, "Statistics", "Latency", "Mean")),
         "max_ms": _ms(inside(found, "Statistics", "Latency", "Max")),
         "percentiles_ms": _percentiles(
             percentiles.items() if isinstance(percentiles, dict) else ()
         ),
-        "by_status": counts(summary.get("Counts")),
+        "by_status": whole_amounts(summary.get("Counts")),
     }
-    return [_counted(figures, figures["by_status"], counts(found.get("Error")))]
+    return [_counted(figures, figures["by_status"], whole_amounts(found.get("Error")))]
 
 
 def _ms(value: object) -> float | None:

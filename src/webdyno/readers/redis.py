@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from webdyno.readers.facts import Facts, Tool, patterns
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.numbers import NUMBER, as_float
 from webdyno.readers.output import Output
 
@@ -42,7 +42,7 @@ REDIS = Tool(
 )
 
 
-def redis_quiet(line: Line) -> Iterator[Output]:
+def redis_quiet(line: NumberedLine) -> Iterator[Output]:
     """Read `SET: 105273.69 requests per second`; several commands may stand in a line."""
     for name, rate, median in _QUIET.findall(line.text):
         yield Output(

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from webdyno.readers.facts import MOST_ROWS
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.numbers import as_float
 from webdyno.readers.output import Output
 
@@ -85,7 +85,7 @@ class RequestSheet:
     total_bytes: float = 0.0
 
     @classmethod
-    def headed_by(cls, line: Line) -> "RequestSheet | None":
+    def headed_by(cls, line: NumberedLine) -> "RequestSheet | None":
         """Recognise the header line."""
         columns = line.text.split(",")
         for form in FORMS:
@@ -94,7 +94,7 @@ class RequestSheet:
                 return cls(form, columns, line.number, line.number)
         return None
 
-    def row(self, line: Line) -> list[Output] | None:
+    def row(self, line: NumberedLine) -> list[Output] | None:
         """Count a row; None when the line is none, so the sheet has ended."""
         cells = _cells(line.text)
         if len(cells) != len(self.columns):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from webdyno.readers.decoration import plain
 from webdyno.readers.facts import Facts, Tool
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Output
 
 
@@ -31,7 +31,7 @@ def read_run(tool: Tool, text: str, needed: Iterable[str] = ()) -> Run:
     `needed` are figures of `Output` that it always prints. Raise Unreadable when one of them is
     missing, or when the text says different things about the same figure.
     """
-    lines = [Line(number, plain(raw)) for number, raw in enumerate(text.splitlines(), 1)]
+    lines = [NumberedLine(number, plain(raw)) for number, raw in enumerate(text.splitlines(), 1)]
     facts = Facts(first_line=1, last_line=len(lines))
     for line in lines:
         if found := tool.read(line.text):

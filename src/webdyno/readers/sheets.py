@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webdyno.readers.facts import Facts
-from webdyno.readers.lines import Line
+from webdyno.readers.lines import NumberedLine
 from webdyno.readers.numbers import as_count, as_float
 from webdyno.readers.output import Output
 
@@ -29,7 +29,7 @@ class Sheet:
     columns: list[str]
 
     @classmethod
-    def headed_by(cls, line: Line) -> "Sheet | None":
+    def headed_by(cls, line: NumberedLine) -> "Sheet | None":
         """Recognise the header line."""
         if not line.text.startswith(("dem_req_rate", '"dem_req_rate', '"test","rps"')):
             return None
@@ -39,7 +39,7 @@ class Sheet:
         """Give nothing more: each row was an output."""
         return []
 
-    def row(self, line: Line) -> list[Output] | None:
+    def row(self, line: NumberedLine) -> list[Output] | None:
         """Give the outputs of a row; None when the line is none, so the sheet has ended."""
         cells = _cells(line.text)
         if len(cells) != len(self.columns) or not cells[-1]:
@@ -48,7 +48,7 @@ class Sheet:
         made = self._redis(line, row) if "test" in row else list(self._autobench(line, row))
         return made or None
 
-    def _autobench(self, line: Line, row: dict[str, str]) -> Iterator[Output]:
+    def _autobench(self, line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
         for host in self._hosts():
             facts = Facts(line.number, line.number, dict(row))
             figures: dict[str, Any] = {
@@ -70,7 +70,7 @@ class Sheet:
         start = "req_rate"
         return [name[len(start) :] for name in self.columns if name.startswith(start)]
 
-    def _redis(self, line: Line, row: dict[str, str]) -> list[Output]:
+    def _redis(self, line: NumberedLine, row: dict[str, str]) -> list[Output]:
         facts = Facts(line.number, line.number, dict(row))
         rate = facts.number("rps")
         if rate is None:
@@ -141,7 +141,7 @@ class TotalSheet:
     columns: list[str]
 
     @classmethod
-    def headed_by(cls, line: Line) -> "TotalSheet | None":
+    def headed_by(cls, line: NumberedLine) -> "TotalSheet | None":
         """Recognise the header line."""
         for form in TOTALS:
             if form.label in line.text and form.requests.lstrip("# ") in line.text:
@@ -150,7 +150,7 @@ class TotalSheet:
                     return cls(form, columns)
         return None
 
-    def row(self, line: Line) -> list[Output] | None:
+    def row(self, line: NumberedLine) -> list[Output] | None:
         """Give the output of the total; None when the line is none, so the sheet has ended."""
         if _RULE_LINE.fullmatch(line.text):
             return []
@@ -167,7 +167,7 @@ class TotalSheet:
         """Give nothing more: the total has a row of its own."""
         return []
 
-    def _output(self, line: Line, row: dict[str, str]) -> Output | None:
+    def _output(self, line: NumberedLine, row: dict[str, str]) -> Output | None:
         form = self.form
         requests = as_count(row[form.requests])
         failed = as_count(row.get(form.failed or "", ""))

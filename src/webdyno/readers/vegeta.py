@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, in_ms, patterns
-from webdyno.readers.json_figures import amount, counts, inside, scaled
+from webdyno.readers.json_figures import amount, inside, scaled, whole_amounts
 from webdyno.readers.numbers import as_count
 from webdyno.readers.output import Output
 
@@ -77,11 +77,11 @@ def vegeta_json(found: Mapping[str, Any], first_line: int, last_line: int) -> li
     figures: dict[str, Any] = {
         "first_line": first_line,
         "last_line": last_line,
-        "requests": counts(found).get("requests"),
+        "requests": whole_amounts(found).get("requests"),
         "rate_rps": amount(found.get("rate")),
         "duration_s": duration_s,
         "ended_s": None if duration_s is None else duration_s + (wait_s or 0),
-        "body_bytes": counts(found.get("bytes_in")).get("total"),
+        "body_bytes": whole_amounts(found.get("bytes_in")).get("total"),
         "mean_bytes": amount(inside(found, "bytes_in", "mean")),
         "mean_ms": scaled(inside(found, "latencies", "mean"), 1e-6),
         "max_ms": scaled(inside(found, "latencies", "max"), 1e-6),
@@ -91,4 +91,4 @@ def vegeta_json(found: Mapping[str, Any], first_line: int, last_line: int) -> li
             if (at := scaled(inside(found, "latencies", f"{percent:g}th"), 1e-6)) is not None
         },
     }
-    return [_counted(figures, counts(found.get("status_codes")))]
+    return [_counted(figures, whole_amounts(found.get("status_codes")))]

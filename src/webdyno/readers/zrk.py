@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Tool, in_bytes, in_ms, non_2xx, patterns
-from webdyno.readers.json_figures import amount, count, counts, inside, scaled
+from webdyno.readers.json_figures import amount, inside, scaled, whole_amount, whole_amounts
 from webdyno.readers.output import Output
 from webdyno.readers.urls import url_figures
 
@@ -48,7 +48,7 @@ def zrk_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list[
     """Read its JSON; empty when it is the JSON of something else."""
     if "zrk_version" not in found:
         return []
-    errors, statuses = counts(found.get("errors")), counts(found.get("status_codes"))
+    errors, statuses = whole_amounts(found.get("errors")), whole_amounts(found.get("status_codes"))
     by_status = {status: number for status, number in statuses.items() if number}
     url = inside(found, "target", "url")
     output = Output(
@@ -56,13 +56,13 @@ def zrk_json(found: Mapping[str, Any], first_line: int, last_line: int) -> list[
         first_line=first_line,
         last_line=last_line,
         loop="open",
-        concurrency=count(inside(found, "config", "connections")),
+        concurrency=whole_amount(inside(found, "config", "connections")),
         time_limit_s=amount(inside(found, "config", "duration_s")),
         demanded_rps=_mean(found.get("target_rate"), found.get("target_rate_end")),
-        requests=count(found.get("requests")),
+        requests=whole_amount(found.get("requests")),
         duration_s=amount(found.get("duration_s")),
         rate_rps=amount(found.get("achieved_rate")),
-        total_bytes=count(found.get("bytes")),
+        total_bytes=whole_amount(found.get("bytes")),
         by_status=by_status,
         non_2xx=non_2xx(by_status),
         failed=sum(errors.get(kind, 0) for kind in KINDS),

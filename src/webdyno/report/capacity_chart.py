@@ -19,9 +19,9 @@ from webdyno.report.drawing import (
     Panel,
     Rows,
     arm_encodings,
+    css_variable,
     drawn,
     values,
-    variable,
 )
 from webdyno.report.view import PointView
 
@@ -85,7 +85,7 @@ def _chart(
             x=alt.X("low:Q"), x2="high:Q", fill=color
         ),
         capacities.mark_rule(strokeWidth=2).encode(x="middle:Q", description=TOLD),
-        limit.mark_rule(strokeDash=[6, 4], color=variable("ink-soft")).encode(y="value:Q"),
+        limit.mark_rule(strokeDash=[6, 4], color=css_variable("ink-soft")).encode(y="value:Q"),
         alt.Chart(values(rows))
         .mark_point(filled=True, size=40, opacity=0.8)
         .encode(

@@ -14,7 +14,7 @@ from webdyno.judge.gate_sentences import worse_range
 from webdyno.model.format import count, duration, percent
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.metrics import metric_rule
-from webdyno.report.markdown import plain
+from webdyno.report.markdown import unmarked
 
 SIGNS = {
     GateAnswer.PASS: "✅ pass",
@@ -34,17 +34,17 @@ XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 def markdown(gate: GateJudgement) -> str:
     """Give a comment that is read in ten seconds: the answer, one line of why, one table."""
-    lines = [f"### {SIGNS[gate.answer]}: {plain(gate.headline)}", ""]
+    lines = [f"### {SIGNS[gate.answer]}: {unmarked(gate.headline)}", ""]
     if gate.claims:
         metrics = list(dict.fromkeys(claim.metric for claim in gate.claims))
         heads = [f"{metric_rule(name).metric.label}, worse by" for name in metrics]
         lines += [f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
         for endpoint in dict.fromkeys(claim.endpoint for claim in gate.claims):
             cells = [_cell(gate, endpoint, metric) for metric in metrics]
-            lines.append(f"| {plain(endpoint)} | {' | '.join(cells)} |")
+            lines.append(f"| {unmarked(endpoint)} | {' | '.join(cells)} |")
         lines.append("")
-    lines += [f"- {plain(note)}" for note in gate.notes] + [""] * bool(gate.notes)
-    lines.append(plain(small_print(gate)))
+    lines += [f"- {unmarked(note)}" for note in gate.notes] + [""] * bool(gate.notes)
+    lines.append(unmarked(small_print(gate)))
     return "\n".join(lines) + "\n"
 
 

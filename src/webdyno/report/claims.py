@@ -17,7 +17,7 @@ from webdyno.model.format import MISSING, bounds, count, estimate, ratio_bounds,
 from webdyno.model.interval import Interval
 from webdyno.model.metrics import metric_rule
 from webdyno.model.run import PAGE_FILE, RunHead
-from webdyno.model.study import Claim, ClaimRow, Outcome, Study, Told
+from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told
 from webdyno.report.conditions import machine_facts
 from webdyno.report.page import templates
 
@@ -39,13 +39,13 @@ TONES = {
 """The verdict that has the same colour."""
 
 
-def counts(rows: Sequence[ClaimRow]) -> dict[Outcome, int]:
+def outcomes(rows: Sequence[ClaimRow]) -> dict[Outcome, int]:
     """Count the outcomes that there are, in their order."""
     counted = Counter(row.outcome for row in rows)
     return {outcome: counted[outcome] for outcome in Outcome if outcome in counted}
 
 
-def sentence(rows: Sequence[ClaimRow]) -> str:
+def claim_sentence(rows: Sequence[ClaimRow]) -> str:
     """Say how many claims hold; of figures that are only shown nothing."""
     counted = Counter(row.outcome for row in rows)
     claims = len(rows) - counted[Outcome.SHOWN]
@@ -148,7 +148,7 @@ def _figure(claim: Claim, value: Interval) -> str:
 
 
 def claims_page(
-    studies: Sequence[Study],
+    studies: Sequence[Publication],
     rows: Sequence[ClaimRow],
     measured: Mapping[str, RunHead],
     again: str,
@@ -167,9 +167,9 @@ def claims_page(
             version=version("webdyno"),
             marks=[],
             measured_at=min((head.started_at for head in heads), default=None),
-            counts=counts(rows),
+            counts=outcomes(rows),
             tones=TONES,
-            sentence=sentence(rows),
+            sentence=claim_sentence(rows),
             studies=[_study(study, rows, measured) for study in studies],
             report_file=PAGE_FILE,
             machine=machine_facts(heads[0].machine) if heads else [],
@@ -179,7 +179,7 @@ def claims_page(
 
 
 def _study(
-    study: Study, rows: Sequence[ClaimRow], measured: Mapping[str, RunHead]
+    study: Publication, rows: Sequence[ClaimRow], measured: Mapping[str, RunHead]
 ) -> dict[str, Any]:
     return {
         "title": study.title,

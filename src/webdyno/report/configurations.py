@@ -25,7 +25,7 @@ _OF_THE_START = (
 _NO_CONFIGURATION = {"version.txt"}
 
 
-class Difference(NamedTuple):
+class FileDifference(NamedTuple):
     """What of one file is other in an arm than in another one."""
 
     arm: str
@@ -35,14 +35,14 @@ class Difference(NamedTuple):
     """Unified, from the other arm's to the arm's."""
 
 
-def differences(folder: Path, view: RunView) -> list[Difference]:
+def configuration_differences(folder: Path, view: RunView) -> list[FileDifference]:
     """Compare the files of arms that were compared, where both have them; at the first point."""
     point = view.points[0]
     files = {arm: files_of(folder, point, arm) for arm in point.head.experiment.arms}
     return [
         found
         for arm, other in _pairs(point.head.experiment)
-        for found in between(arm, files[arm], other, files[other])
+        for found in file_differences(arm, files[arm], other, files[other])
     ]
 
 
@@ -74,9 +74,9 @@ def _readable(root: Path) -> Iterator[tuple[str, str]]:
             yield str(path.relative_to(root)), content
 
 
-def between(
+def file_differences(
     arm: str, files: Mapping[str, str], other: str, of_other: Mapping[str, str]
-) -> Iterator[Difference]:
+) -> Iterator[FileDifference]:
     """Give what differs in files that both have."""
     for name in sorted(files.keys() & of_other.keys()):
         lines = list(
@@ -91,7 +91,7 @@ def between(
         )
         if lines:
             more = ["…"] if len(lines) > MOST_LINES else []
-            yield Difference(arm, other, name, "\n".join(lines[:MOST_LINES] + more))
+            yield FileDifference(arm, other, name, "\n".join(lines[:MOST_LINES] + more))
 
 
 def _settled(content: str) -> list[str]:

@@ -19,9 +19,9 @@ from webdyno.report.drawing import (
     Panel,
     Rows,
     arm_encodings,
+    css_variable,
     drawn,
     values,
-    variable,
 )
 from webdyno.report.view import PointView
 
@@ -119,7 +119,7 @@ def _chart(rows: Rows, breaks: Rows, axis: str, arms: Sequence[str]) -> Layers:
     )
     return alt.layer(
         alt.Chart(values(breaks))
-        .mark_rule(strokeDash=[4, 4], color=variable("ink-soft"), aria=False)
+        .mark_rule(strokeDash=[4, 4], color=css_variable("ink-soft"), aria=False)
         .encode(x="minute:Q"),
         base.mark_rule(strokeWidth=1.5, aria=False).encode(
             y=alt.Y("low:Q", title=axis), y2="high:Q"
@@ -128,7 +128,7 @@ def _chart(rows: Rows, breaks: Rows, axis: str, arms: Sequence[str]) -> Layers:
         base.mark_point(filled=True, size=50, opacity=1).encode(shape=shape, description=TOLD),
         base.transform_filter("datum.stalled")
         .mark_point(shape=CROSS, size=STALL_SIZE, strokeWidth=2.5, aria=False)
-        .encode(color=alt.value(variable("broken"))),
+        .encode(color=alt.value(css_variable("broken"))),
     )
 
 

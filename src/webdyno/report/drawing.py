@@ -88,7 +88,7 @@ FONT = (
 )
 
 
-def variable(name: str) -> str:
+def css_variable(name: str) -> str:
     """Give a colour of the page's style sheet."""
     return f"var(--{name})"
 
@@ -98,13 +98,13 @@ CONFIG: dict[str, Any] = {
     "font": FONT,
     "padding": 2,
     "view": {"stroke": None},
-    "text": {"fontSize": 13, "color": variable("ink"), "baseline": "middle"},
+    "text": {"fontSize": 13, "color": css_variable("ink"), "baseline": "middle"},
     "axis": {
-        "domainColor": variable("line"),
-        "tickColor": variable("line"),
-        "gridColor": variable("line"),
-        "labelColor": variable("ink-soft"),
-        "titleColor": variable("ink-soft"),
+        "domainColor": css_variable("line"),
+        "tickColor": css_variable("line"),
+        "gridColor": css_variable("line"),
+        "labelColor": css_variable("ink-soft"),
+        "titleColor": css_variable("ink-soft"),
         "labelFontSize": 12,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
@@ -147,7 +147,7 @@ def arm_encodings(arms: Iterable[str]) -> tuple[alt.Color, alt.Shape, alt.Stroke
     """Give colour, shape and dash of each arm."""
     known = marks(arms)
     names = [mark.arm for mark in known]
-    colours = [variable(mark.variable) for mark in known]
+    colours = [css_variable(mark.variable) for mark in known]
     return (
         alt.Color("arm:N", legend=None).scale(domain=names, range=colours),
         alt.Shape("arm:N", legend=None).scale(domain=names, range=[it.shape for it in known]),

@@ -7,7 +7,7 @@ SMALL = 0.05
 """Share of the whole difference that a part needs to be told."""
 
 
-def sentence(found: Explanation) -> str | None:
+def explanation_sentence(found: Explanation) -> str | None:
     """Say the difference and its parts; None where there surely is none."""
     if not found.whole.is_sure:
         return None

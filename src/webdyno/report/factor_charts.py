@@ -24,9 +24,9 @@ from webdyno.report.drawing import (
     Panel,
     Rows,
     arm_encodings,
+    css_variable,
     drawn,
     values,
-    variable,
 )
 from webdyno.report.ratio_charts import FACTOR, band_words, ratio_row
 from webdyno.report.view import PointView, RunView, confidence
@@ -267,10 +267,14 @@ def _equivalence(rows: Rows, axis: Axis, upright: _Upright) -> list[Any]:
     band = alt.Chart(values(data if len(set(bands.values())) > 1 else data[:1]))
     ends = {"y": upright.encode("low"), "y2": "high:Q"}
     if len(set(bands.values())) == 1:
-        shaded = band.mark_rect(color=variable("band"), aria=False).encode(**ends)
+        shaded = band.mark_rect(color=css_variable("band"), aria=False).encode(**ends)
     elif axis.scale == "names":
-        shaded = band.mark_rect(color=variable("band"), aria=False).encode(x=axis.encode(), **ends)
+        shaded = band.mark_rect(color=css_variable("band"), aria=False).encode(
+            x=axis.encode(), **ends
+        )
     else:
-        shaded = band.mark_area(color=variable("band"), aria=False).encode(x=axis.encode(), **ends)
-    one = alt.Chart(values([{"one": 1}])).mark_rule(color=variable("ink-soft"), aria=False)
+        shaded = band.mark_area(color=css_variable("band"), aria=False).encode(
+            x=axis.encode(), **ends
+        )
+    one = alt.Chart(values([{"one": 1}])).mark_rule(color=css_variable("ink-soft"), aria=False)
     return [shaded, one.encode(y=upright.encode("one"))]

@@ -26,7 +26,7 @@ HEADERS_THAT_MATTER = (
 
 
 @dataclass(frozen=True)
-class Line:
+class FairnessRow:
     """One thing that was looked at, as each arm had it."""
 
     about: str
@@ -47,10 +47,10 @@ class Fairness:
     """Everything that was looked at before the load."""
 
     arms: list[str]
-    lines: list[Line]
+    lines: list[FairnessRow]
 
     @property
-    def shown(self) -> list[Line]:
+    def shown(self) -> list[FairnessRow]:
         """What differs between arms, or is wrong on all of them."""
         return [line for line in self.lines if line.differs or line.wrong]
 
@@ -70,7 +70,7 @@ def fairness(records: Sequence[Record]) -> Fairness | None:
     found = [record for record in records if isinstance(record, CertificateRecord)]
     if not found:
         return None
-    lines: dict[tuple[str, str], Line] = {}
+    lines: dict[tuple[str, str], FairnessRow] = {}
     for record in found:
         for line in _lines(record):
             known = lines.get((line.about, line.what))
@@ -79,7 +79,7 @@ def fairness(records: Sequence[Record]) -> Fairness | None:
     return Fairness(arms=list(found[0].answers), lines=list(lines.values()))
 
 
-def _lines(record: CertificateRecord) -> list[Line]:
+def _lines(record: CertificateRecord) -> list[FairnessRow]:
     lines = [
         _line(by_arm, what, tell, wrong)
         for by_arm in _by_request(record.answers)
@@ -87,7 +87,7 @@ def _lines(record: CertificateRecord) -> list[Line]:
     ]
     for name in dict.fromkeys(name for each in record.settings.values() for name in each):
         by_arm = {arm: each.get(name) or text.MISSING for arm, each in record.settings.items()}
-        lines.append(Line("settings", name, by_arm, wrong=False))
+        lines.append(FairnessRow("settings", name, by_arm, wrong=False))
     return [line for line in lines if set(line.by_arm.values()) != {text.MISSING}]
 
 
@@ -105,8 +105,8 @@ def _line(
     what: str,
     tell: Callable[[Answer], str],
     wrong: Callable[[Answer], bool],
-) -> Line:
-    return Line(
+) -> FairnessRow:
+    return FairnessRow(
         about=", ".join(dict.fromkeys(answer.path for answer in by_arm.values() if answer)),
         what=what,
         by_arm={arm: tell(answer) if answer else text.MISSING for arm, answer in by_arm.items()},

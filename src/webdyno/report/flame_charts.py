@@ -17,7 +17,7 @@ from webdyno.model import format as text
 from webdyno.model.files import MIB, read_given
 from webdyno.model.mistake import Mistake
 from webdyno.model.stacks import read_stacks, stacks_file
-from webdyno.report.drawing import TOLD, WIDTH_PX, Figure, Panel, drawn, values, variable
+from webdyno.report.drawing import TOLD, WIDTH_PX, Figure, Panel, css_variable, drawn, values
 from webdyno.report.view import PointView
 
 ROW_PX, LETTER_PX = 17, 6.6
@@ -27,7 +27,11 @@ MOST_BYTES = 64 * MIB
 NAMELESS = "[unknown]"
 ALIKE = 0.1
 """Share of the larger of two times by which they have to differ to be coloured."""
-COLOURS = {"more": variable("worse"), "less": variable("better"), "alike": variable("open")}
+COLOURS = {
+    "more": css_variable("worse"),
+    "less": css_variable("better"),
+    "alike": css_variable("open"),
+}
 
 Call = tuple[str, ...]
 """The stack down to it, the outermost call first."""
@@ -143,7 +147,7 @@ def _panel(
         y=alt.Y("row:Q", axis=None).scale(domain=[0, depth], nice=False)
     )
     chart = alt.layer(
-        base.mark_rect(stroke=variable("card"), strokeWidth=0.5).encode(
+        base.mark_rect(stroke=css_variable("card"), strokeWidth=0.5).encode(
             x=x.axis(grid=False),
             x2="end:Q",
             y2="above:Q",

@@ -20,7 +20,7 @@ from webdyno.report.machines import APART, Shown, shared_values, shown_machines
 from webdyno.report.page import templates
 from webdyno.report.ratio_charts import ratio_panel
 from webdyno.report.terminal import STYLES, answer_lines
-from webdyno.report.view import Answer
+from webdyno.report.view import ArmAnswer
 from webdyno.report.words import SIGNS
 
 AVERAGE, ANOTHER = "on average", "another machine"
@@ -40,7 +40,7 @@ def print_fleet(console: Console, head: RunHead, fleet: FleetJudgement) -> None:
     for at in fleet.points:
         parts += [Text(), *_point(at, width)]
     if not fleet.points:
-        parts += [Text(), answer_lines([Answer(Verdict.INVALID, why_nothing(fleet))], width)]
+        parts += [Text(), answer_lines([ArmAnswer(Verdict.INVALID, why_nothing(fleet))], width)]
     if fleet.left_out:
         some = text.count(len(fleet.left_out), "point")
         parts += [Text(), Text(f"{some} left out, which not all of them have.", style="dim")]
@@ -60,7 +60,7 @@ def why_nothing(fleet: FleetJudgement) -> str:
 def _point(at: FleetPoint, width: int) -> Iterator[RenderableType]:
     if at.levels:
         yield Text(text.levels(at.levels), style="bold")
-    yield answer_lines([Answer(at.verdict, at.headline)], width)
+    yield answer_lines([ArmAnswer(at.verdict, at.headline)], width)
     for it in at.comparisons:
         yield Text()
         yield Text(f"{it.a} ÷ {it.b}", style="bold")

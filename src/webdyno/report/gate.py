@@ -55,7 +55,7 @@ def print_gate(console: Console, gate: GateJudgement, page: str | None = None) -
     console.print(Group(*parts), width=width, highlight=False)
 
 
-class ClaimRow(NamedTuple):
+class GateRow(NamedTuple):
     """A claim in words."""
 
     metric: str
@@ -69,16 +69,16 @@ class ClaimRow(NamedTuple):
 HEADINGS = ("base → head", "worse by", "noise", "tolerated", "answer")
 
 
-def rows(gate: GateJudgement) -> dict[str, list[ClaimRow]]:
+def rows(gate: GateJudgement) -> dict[str, list[GateRow]]:
     """Give what is claimed, by endpoint."""
     endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
     return {endpoint: list(_rows_of(gate, endpoint)) for endpoint in endpoints}
 
 
-def _rows_of(gate: GateJudgement, endpoint: str) -> Iterator[ClaimRow]:
+def _rows_of(gate: GateJudgement, endpoint: str) -> Iterator[GateRow]:
     for claim in gate.claims:
         if claim.endpoint == endpoint:
-            yield ClaimRow(
+            yield GateRow(
                 metric_rule(claim.metric).metric.label,
                 _figures(claim),
                 worse_range(claim),

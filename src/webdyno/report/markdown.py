@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from webdyno.model.text import printable
 from webdyno.report import bias
-from webdyno.report.view import RunView, Table, confidence
+from webdyno.report.view import MetricTable, RunView, confidence
 from webdyno.report.words import SIGNS, ratio_and_interval, side_word, value_and_interval
 
 MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~@])")
@@ -13,7 +13,7 @@ MOST_BESIDE = 4
 """Metrics beside the deciding one; the report has all."""
 
 
-def plain(text: str) -> str:
+def unmarked(text: str) -> str:
     """Keep text from being read as markup or as a mention of somebody."""
     return MARKUP.sub(r"\\\1", printable(text).replace("\n", " "))
 
@@ -21,29 +21,29 @@ def plain(text: str) -> str:
 def summary(view: RunView) -> str:
     """Give the question, the answer, the figures it rests on, and what speaks against it."""
     experiment = view.head.experiment
-    lines = [f"### {plain(experiment.title)}", "", plain(experiment.question), ""]
+    lines = [f"### {unmarked(experiment.title)}", "", unmarked(experiment.question), ""]
     if view.gate:
-        lines += [f"**{view.gate.answer}**: {plain(view.gate.headline)}", ""]
+        lines += [f"**{view.gate.answer}**: {unmarked(view.gate.headline)}", ""]
     for answer in view.answers:
         said = f"{SIGNS[answer.verdict]} {answer.verdict}"
-        lines += [f"**{said}**: {plain(answer.sentence)}", ""]
-    lines += [f"- {plain(sentence)}" for sentence in view.sentences]
+        lines += [f"**{said}**: {unmarked(answer.sentence)}", ""]
+    lines += [f"- {unmarked(sentence)}" for sentence in view.sentences]
     lines += [""] * bool(view.sentences)
     for point in view.points:
         if point.deciding is None:
             continue
         if view.several:
-            lines += [f"**{plain(point.label)}**", ""]
+            lines += [f"**{unmarked(point.label)}**", ""]
         beside = [] if view.several else point.beside[:MOST_BESIDE]
         for table in (point.deciding, *beside):
             lines += [*_table(table, decides=table is point.deciding), ""]
-    lines += [f"- **{plain(it.rule)}**: {plain(' '.join(it.told))}" for it in view.findings]
+    lines += [f"- **{unmarked(it.rule)}**: {unmarked(' '.join(it.told))}" for it in view.findings]
     lines += [""] * bool(view.findings)
-    lines += [f"{plain(term)}: {plain(said)}  " for term, said in view.how]
+    lines += [f"{unmarked(term)}: {unmarked(said)}  " for term, said in view.how]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table(table: Table, *, decides: bool) -> Iterator[str]:
+def _table(table: MetricTable, *, decides: bool) -> Iterator[str]:
     heads = [*(["place"] * table.placed), table.title, "value", "95 % interval", "ratio"]
     heads += [f"{confidence([table])} interval", "verdict" if decides else ""]
     yield _row(heads)
@@ -62,4 +62,4 @@ def _table(table: Table, *, decides: bool) -> Iterator[str]:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(plain, cells))} |"
+    return f"| {' | '.join(map(unmarked, cells))} |"

@@ -15,11 +15,11 @@ from webdyno.model.text import finished
 from webdyno.report import gate, words
 from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.conditions import machine_facts, when
-from webdyno.report.configurations import differences
+from webdyno.report.configurations import configuration_differences
 from webdyno.report.drawing import DARK, FONT, LIGHT, Figure, marks
 from webdyno.report.effects import sentences as what_settings_do
 from webdyno.report.elasticity import sentences as what_limits
-from webdyno.report.explanation import sentence as because
+from webdyno.report.explanation import explanation_sentence as because
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
 from webdyno.report.point_charts import point_figures
@@ -66,7 +66,7 @@ def html_page(folder: Path, view: RunView) -> str:
             view=view,
             figures=_result_figures(view),
             machine=machine_facts(head.machine),
-            configurations=differences(folder, view),
+            configurations=configuration_differences(folder, view),
             beside=_beside(folder),
             flames=flame_figure(folder, view.points[0]),
             repeat=head.repeat_command(folder),

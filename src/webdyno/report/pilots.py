@@ -54,7 +54,7 @@ def _seconds(seconds: float | None) -> str:
     return text.MISSING if seconds is None else text.duration(float(f"{seconds:.2g}"))
 
 
-def remedies(records: Sequence[Record]) -> Iterator[str]:
+def remedies_taken(records: Sequence[Record]) -> Iterator[str]:
     """Tell what was mended while the run went on, in its order."""
     for record in records:
         if isinstance(record, RemedyRecord):

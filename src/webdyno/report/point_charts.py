@@ -21,9 +21,9 @@ from webdyno.report.drawing import (
     Panel,
     Rows,
     arm_encodings,
+    css_variable,
     drawn,
     values,
-    variable,
 )
 from webdyno.report.latency_chart import latency_figure
 from webdyno.report.tuning_chart import tuning_figure
@@ -58,7 +58,7 @@ def slots_figure(point: PointView) -> Figure | None:
     )
     blocks = (
         alt.Chart(values(_block_spans(point.records)))
-        .mark_rect(color=variable("band"), aria=False)
+        .mark_rect(color=css_variable("band"), aria=False)
         .encode(x="from:Q", x2="to:Q")
     )
     layers = [
@@ -68,7 +68,9 @@ def slots_figure(point: PointView) -> Figure | None:
         .encode(color=color, shape=shape),
     ]
     if bad:
-        cross = base.mark_point(shape=CROSS, size=110, strokeWidth=2.5, color=variable("broken"))
+        cross = base.mark_point(
+            shape=CROSS, size=110, strokeWidth=2.5, color=css_variable("broken")
+        )
         layers.append(cross.transform_filter("datum.trouble != ''"))
     ceiling_rps = _highest_ceiling_rps(point.records)
     if ceiling_rps and ceiling_rps <= CEILING_SHOWN * max(row["rate"] for row in rows):

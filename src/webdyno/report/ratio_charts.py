@@ -19,11 +19,11 @@ from webdyno.report.drawing import (
     Layers,
     Panel,
     Rows,
+    css_variable,
     drawn,
     values,
-    variable,
 )
-from webdyno.report.view import Table, confidence
+from webdyno.report.view import MetricTable, confidence
 from webdyno.report.words import SIGNS, ratio_and_interval
 
 TONES = {
@@ -45,7 +45,7 @@ MOST_ROOM = 4.0
 FACTOR = "format(datum.value, '.4~g') + '×'"
 
 
-def ratio_figure(table: Table) -> Figure | None:
+def ratio_figure(table: MetricTable) -> Figure | None:
     """Draw the ratios of one metric at one point, each on its band of equivalence."""
     compared = table.compared
     if not compared:
@@ -117,13 +117,13 @@ def _chart(rows: Rows, against: str) -> Layers:
     def across(field: str) -> alt.X:
         return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
 
-    tones = alt.Scale(domain=list(TONES), range=[variable(tone) for tone in TONES.values()])
+    tones = alt.Scale(domain=list(TONES), range=[css_variable(tone) for tone in TONES.values()])
     shown = base.encode(color=alt.Color("tone:N", scale=tones, legend=None))
     one = alt.Chart(values([{"one": 1}])).mark_rule(
-        color=variable("ink-soft"), strokeWidth=1, aria=False
+        color=css_variable("ink-soft"), strokeWidth=1, aria=False
     )
     return alt.layer(
-        base.mark_rect(color=variable("band"), aria=False).encode(
+        base.mark_rect(color=css_variable("band"), aria=False).encode(
             x=across("even_low"), x2="even_high:Q"
         ),
         one.encode(x=across("one")),

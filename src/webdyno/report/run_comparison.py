@@ -19,7 +19,7 @@ from webdyno.model.run_comparison import (
 )
 from webdyno.report.lines import GAP, INDENT, WIDTH
 from webdyno.report.terminal import STYLES, answer_lines
-from webdyno.report.view import Answer
+from webdyno.report.view import ArmAnswer
 from webdyno.report.words import SIGNS, metric_title, side_word
 
 
@@ -36,7 +36,7 @@ def print_comparison(console: Console, head: RunHead, compared: SweepComparison)
         parts += [Text(), *_point(at, decide_on, width, only_deciding=several)]
     if not compared.points:
         told = "The runs have no point in common: there is nothing to compare."
-        parts += [Text(), answer_lines([Answer(Verdict.INVALID, told)], width)]
+        parts += [Text(), answer_lines([ArmAnswer(Verdict.INVALID, told)], width)]
     if compared.left_out:
         count = text.count(len(compared.left_out), "point")
         parts += [Text(), Text(f"{count} left out, which only one of the runs has.", style="dim")]
@@ -53,7 +53,7 @@ def _point(
         yield Text(text.levels(at.levels), style="bold")
     found = at.comparison
     sentences = found.headline if found.mismatches else found.headline.replace("; ", "\n")
-    yield answer_lines([Answer(found.verdict, sentences)], width)
+    yield answer_lines([ArmAnswer(found.verdict, sentences)], width)
     if not found.mismatches:
         yield Text()
         shown = [c for c in found.changes if c.metric == decide_on or not only_deciding]

@@ -14,8 +14,8 @@ from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.course import sentences as how_it_changes
 from webdyno.report.effects import sentences as what_settings_do
 from webdyno.report.elasticity import sentences as what_limits
-from webdyno.report.explanation import sentence as because
-from webdyno.report.fairness import Line
+from webdyno.report.explanation import explanation_sentence as because
+from webdyno.report.fairness import FairnessRow
 from webdyno.report.findings import FindingGroup
 from webdyno.report.gate import print_gate
 from webdyno.report.lines import GAP, INDENT, WIDTH, fact_lines, wrapped
@@ -24,11 +24,11 @@ from webdyno.report.saturation import HEADING as AT_THE_LIMIT
 from webdyno.report.saturation import sentences as what_was_full
 from webdyno.report.tuning import gains, side_facts
 from webdyno.report.view import (
-    Answer,
+    ArmAnswer,
+    MetricTable,
     PointView,
     Row,
     RunView,
-    Table,
     confidence,
     reasons,
     why_nothing,
@@ -99,7 +99,7 @@ def _parts(view: RunView, report: str, width: int) -> Iterator[RenderableType]:
     yield Text.assemble(("Report  ", "dim"), (report, "underline"))
 
 
-def answer_lines(answers: Sequence[Answer], width: int) -> Grid:
+def answer_lines(answers: Sequence[ArmAnswer], width: int) -> Grid:
     """Give each verdict as a badge with its sentence beside it."""
     badges = [badge(answer.verdict, answer.verdict.upper()) for answer in answers]
     beside = width - max(it.cell_len for it in badges) - GAP
@@ -221,7 +221,7 @@ def _only_point(point: PointView, width: int) -> Iterator[RenderableType]:
         yield Text()
 
 
-def _beside(tables: Sequence[Table], width: int) -> Iterator[RenderableType]:
+def _beside(tables: Sequence[MetricTable], width: int) -> Iterator[RenderableType]:
     """Give what else was measured, without the values' own intervals and without raised voice."""
     heads = [["", "value", "ratio", f"{confidence(tables)} interval", ""]]
     lines = [[list(_soft_cells(row)) for row in table.rows] for table in tables]
@@ -330,7 +330,7 @@ def _unlike(points: Sequence[PointView]) -> Iterator[RenderableType]:
     yield Text()
 
 
-def _difference(line: Line) -> Text:
+def _difference(line: FairnessRow) -> Text:
     wrong = (" wrong", STYLES[Verdict.INVALID]) if line.wrong else ""
     by_arm = "; ".join(f"{arm}: {said}" for arm, said in line.by_arm.items())
     return Text.assemble((f"{line.about} · {line.what}", "dim"), wrong, "  ", by_arm)

@@ -35,7 +35,7 @@ from webdyno.report.conditions import Facts, factor_facts, how_measured
 from webdyno.report.costs import Cost, costs
 from webdyno.report.fairness import Fairness, fairness
 from webdyno.report.findings import FindingGroup, grouped
-from webdyno.report.pilots import PilotView, pilot_views, remedies
+from webdyno.report.pilots import PilotView, pilot_views, remedies_taken
 from webdyno.report.words import metric_title
 
 
@@ -52,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class MetricTable:
     """One metric at one point: its arms beside each other."""
 
     metric: Metric
@@ -92,7 +92,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ArmAnswer:
     """The verdict on one arm, and the sentence that says it."""
 
     verdict: Verdict
@@ -109,11 +109,11 @@ class PointView:
     head: RunHead
     records: list[Record]
     judgement: Judgement
-    deciding: Table | None
+    deciding: MetricTable | None
     """The metric that the verdict is about; None when nothing was measured."""
-    beside: list[Table]
+    beside: list[MetricTable]
     """The metrics that were measured as well."""
-    endpoints: list[Table]
+    endpoints: list[MetricTable]
     """The median response times of each endpoint, where several were asked for."""
     pilots: list[PilotView]
     """What each arm showed alone; empty where there was no pilot."""
@@ -159,7 +159,7 @@ class RunView:
 
     head: RunHead
     points: list[PointView]
-    answers: list[Answer]
+    answers: list[ArmAnswer]
     """Of the only point; empty where there are several, and where a gate has one for all."""
     counts: dict[Verdict, int]
     """How often each verdict was found over all points and arms, most frequent first."""
@@ -190,7 +190,7 @@ class RunView:
         return not self.findings and not any(it.biases or it.limited_by for it in compared)
 
     @property
-    def deciding(self) -> list[Table]:
+    def deciding(self) -> list[MetricTable]:
         """The deciding metric at every point where anything was measured."""
         return [point.deciding for point in self.points if point.deciding]
 
@@ -234,21 +234,21 @@ def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointVie
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
         beside=[it for it in tables if it.metric.name != decide_on and it.tells],
         endpoints=[
-            Table(it.metric, _rows(head, it.arms, it.comparisons, at.judgement.league))
+            MetricTable(it.metric, _rows(head, it.arms, it.comparisons, at.judgement.league))
             for it in at.judgement.endpoints
         ],
         pilots=pilot_views(records),
-        remedies=list(remedies(records)),
+        remedies=list(remedies_taken(records)),
         costs=costs(head, records, at.judgement.facts),
         fairness=fairness(records),
     )
 
 
-def _tables(head: RunHead, judgement: Judgement) -> list[Table]:
+def _tables(head: RunHead, judgement: Judgement) -> list[MetricTable]:
     """Give the metrics that were measured; the baseline comes last in each."""
     measured = {value.metric for value in judgement.arms if value.by_block}
     return [
-        Table(
+        MetricTable(
             metric=metric,
             rows=_rows(
                 head,
@@ -294,23 +294,23 @@ def _deciding(point: PointView) -> list[Comparison]:
     return [found for found in point.judgement.comparisons if found.metric == decide_on]
 
 
-def _answers(point: PointView) -> Iterator[Answer]:
+def _answers(point: PointView) -> Iterator[ArmAnswer]:
     """Give an answer for each arm that was asked about; arms spoilt alike have one together.
 
     A league has one for all, and one for those without a place.
     """
     if point.judgement.league is not None:
-        yield Answer(point.judgement.verdict, f"{point.judgement.headline}.")
+        yield ArmAnswer(point.judgement.verdict, f"{point.judgement.headline}.")
         told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
-        yield from (Answer(verdict, why) for verdict, why in told)
+        yield from (ArmAnswer(verdict, why) for verdict, why in told)
         return
     if is_alone(point.head.experiment):
-        yield Answer(point.judgement.verdict, f"{point.judgement.headline}.".replace("..", "."))
+        yield ArmAnswer(point.judgement.verdict, f"{point.judgement.headline}.".replace("..", "."))
         return
     decide_on = point.head.experiment.measure.decide_on
     decided = decisive(point.judgement.comparisons, decide_on)
     told = {(it.verdict, sentence(it)): None for it in decided}
-    yield from (Answer(verdict, said) for verdict, said in told)
+    yield from (ArmAnswer(verdict, said) for verdict, said in told)
 
 
 def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
@@ -325,7 +325,7 @@ def why_nothing(points: Sequence[PointView]) -> str:
     return "Nothing was measured: the run ended before its first block was finished."
 
 
-def confidence(tables: Sequence[Table]) -> str:
+def confidence(tables: Sequence[MetricTable]) -> str:
     """Name the confidence of the ratios' intervals: `95 %`, or `95–98.3 %` where it differs.
 
     It differs with several arms, where Holm's correction asks more of the clearer differences.
@@ -338,7 +338,7 @@ def confidence(tables: Sequence[Table]) -> str:
     return f"{text.confidence(low).removesuffix(' %')}{text.DASH}{text.confidence(high)}"
 
 
-def reasons(table: Table) -> Iterator[tuple[str, str]]:
+def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
     """Say what each verdict rests on; where there is none, the answer has said why."""
     for found in table.compared:
         if found.verdict is not Verdict.INVALID:

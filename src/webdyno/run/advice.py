@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.value import shown_value
-from webdyno.judge.advice import SIGNS, Evidence
+from webdyno.judge.advice import SIGNS, AdviceEvidence
 from webdyno.model.advice import Advice
 from webdyno.model.experiment import Experiment
 from webdyno.model.knob import FACTORS, SERVER_CPUS, Knob, KnobValue
@@ -16,7 +16,11 @@ from webdyno.stack.roles import resolve_stack
 
 
 def advice_for(
-    arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit, evidence: Evidence
+    arm: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    evidence: AdviceEvidence,
 ) -> list[Advice]:
     """Give the settings that may be why an arm is slow, as its knobs and a run of it have it.
 
@@ -27,7 +31,11 @@ def advice_for(
 
 
 def _all_of_it(
-    arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit, evidence: Evidence
+    arm: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    evidence: AdviceEvidence,
 ) -> Iterator[Advice]:
     here = experiment.arms[arm]
     stack, site = catalogue.stack(here.stack), catalogue.site(experiment.site_of(arm))

@@ -15,7 +15,7 @@ from webdyno.model.load import Load
 from webdyno.model.records import Answer
 from webdyno.probe import ClientWatch, Course, Profiler, SlotProbe, SystemCalls, server_cpu
 from webdyno.probe.scene import Sampler
-from webdyno.run.asked import Asked
+from webdyno.run.asked import PlannedRequest
 from webdyno.run.certificate import ask
 from webdyno.run.host import (
     ClientsHost,
@@ -138,7 +138,12 @@ class Agent(ServersHost, ClientsHost):
         return self._sampled
 
     def ask(
-        self, arm: str, url: str, requests: Sequence[Asked], load: Load, ignored: Sequence[str]
+        self,
+        arm: str,
+        url: str,
+        requests: Sequence[PlannedRequest],
+        load: Load,
+        ignored: Sequence[str],
     ) -> list[Answer]:
         return ask(url, requests, load, self._benches[arm].bench.client_socket, ignored)
 

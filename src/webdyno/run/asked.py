@@ -14,7 +14,7 @@ from webdyno.model.site import Site
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlannedRequest:
     """One request of the load, with its right answer."""
 
     path: str
@@ -41,7 +41,7 @@ class Asked:
 
 def asked_for(
     requests: Sequence[Request], load: Load, site: Site, environment: Mapping[str, str]
-) -> tuple[Asked, ...]:
+) -> tuple[PlannedRequest, ...]:
     """Give everything that a load asks for; raise Mistake where a secret isn't there."""
     endpoints = endpoints_of(requests)
     return tuple(
@@ -63,14 +63,14 @@ def _spelled_out(
     site: Site,
     environment: Mapping[str, str],
     endpoint: str | None,
-) -> list[Asked]:
+) -> list[PlannedRequest]:
     headers = {
         name: with_secrets(value, environment)
         for name, value in with_headers(load.headers, request.sent_headers).items()
     }
     paths, body = request.paths, _body(request, environment)
     return [
-        Asked(
+        PlannedRequest(
             path=path,
             expect=_expectation(request, path, site),
             label=request.name or (path if request.method == "GET" else f"{request.method} {path}"),

@@ -63,7 +63,7 @@ def run_block(at: MeasuredPoint, number: int) -> None:
             running.start(arm)
         certificate = certify(arms, running)
         at.keep(certificate)
-        if differences := fairness.differences(certificate, at.experiment):
+        if differences := fairness.answer_differences(certificate, at.experiment):
             give_up(at, number, differences)
             return
         ready_s = {name: up.ready_s for name, up in running.up.items()}

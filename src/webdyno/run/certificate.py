@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from webdyno.model.headers import accepted_encodings, header
 from webdyno.model.load import Load
 from webdyno.model.records import Answer
-from webdyno.run.asked import Asked
+from webdyno.run.asked import PlannedRequest
 from webdyno.run.unlike import without_ignored
 from webdyno.stack.ports import NewSocket
 from webdyno.stack.speaking import Conversation, NoAnswer
@@ -29,7 +29,7 @@ ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
 
 def ask(
     url: str,
-    requests: Iterable[Asked],
+    requests: Iterable[PlannedRequest],
     load: Load,
     new_socket: NewSocket = socket.socket,
     ignored: Sequence[str] = (),
@@ -48,7 +48,7 @@ def ask(
 
 
 def _ask_one(
-    conversation: Conversation, asked: Asked, load: Load, ignored: Sequence[str]
+    conversation: Conversation, asked: PlannedRequest, load: Load, ignored: Sequence[str]
 ) -> Answer:
     headers = load.headers if asked.headers is None else asked.headers
     told = Answer(

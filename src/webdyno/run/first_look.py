@@ -47,7 +47,7 @@ def look_first(at: MeasuredPoint) -> None:
                 at.progress.notice(f"{death.what}: the run goes on without it")
         certificate = certify([arm for arm in arms if arm.name in running.up], running)
     at.used_s += time.monotonic() - began
-    if differences := fairness.differences(certificate, at.experiment):
+    if differences := fairness.answer_differences(certificate, at.experiment):
         at.keep(certificate)
         give_up(at, 0, differences)
 
@@ -108,7 +108,7 @@ def _differences(
             certificate = CertificateRecord(
                 block=0, answers=with_differences(by_arm), settings={}, ran_before=[]
             )
-            if found := fairness.differences(certificate, experiment):
+            if found := fairness.answer_differences(certificate, experiment):
                 yield begin + at, found[0].what
 
 

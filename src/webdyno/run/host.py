@@ -16,7 +16,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.readings import CpuUse, Readings
 from webdyno.model.records import Answer, ServerUse
 from webdyno.probe import Profile
-from webdyno.run.asked import Asked
+from webdyno.run.asked import PlannedRequest
 
 
 class CourseLook(NamedTuple):
@@ -130,7 +130,12 @@ class ClientsHost(Protocol):
     """A host that makes load."""
 
     def ask(
-        self, arm: str, url: str, requests: Sequence[Asked], load: Load, ignored: Sequence[str]
+        self,
+        arm: str,
+        url: str,
+        requests: Sequence[PlannedRequest],
+        load: Load,
+        ignored: Sequence[str],
     ) -> list[Answer]:
         """Ask an arm's servers each of these requests once, as a load would; see `certificate`."""
 

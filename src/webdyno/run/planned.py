@@ -13,7 +13,7 @@ from webdyno.model.secret import secret_values
 from webdyno.model.service import SERVER_ERROR
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
-from webdyno.run.asked import Asked, asked_for, secrets_of
+from webdyno.run.asked import PlannedRequest, asked_for, secrets_of
 from webdyno.stack.ready import FirstRequest
 
 MOST_CERTIFIED = 20
@@ -30,7 +30,7 @@ class PlannedArm:
     site: Site
     load: Load
     """What the clients do with it."""
-    asked: tuple[Asked, ...]
+    asked: tuple[PlannedRequest, ...]
     """What the load asks for, with the right answers."""
     secrets: frozenset[str]
     """What of it nothing on disk may show."""
@@ -38,7 +38,7 @@ class PlannedArm:
     cpus: float | None
 
     @property
-    def certified(self) -> tuple[Asked, ...]:
+    def certified(self) -> tuple[PlannedRequest, ...]:
         """What the certificate asks for: all of it, or of very many paths some, spread evenly."""
         step = -(-len(self.asked) // MOST_CERTIFIED)
         return self.asked[::step]
@@ -57,7 +57,7 @@ class PlannedArm:
         return [asked.weight / total for asked in self.asked]
 
 
-def first_request(asked: Sequence[Asked], load: Load) -> FirstRequest | None:
+def first_request(asked: Sequence[PlannedRequest], load: Load) -> FirstRequest | None:
     """Give what shows that a system is ready that is asked so: its first GET, if there is one."""
     first = next((it for it in asked if it.method == "GET"), None)
     if first is None:

@@ -27,7 +27,7 @@ BLANK = b" \t\r\n\0"
 Known = dict[frozenset[str], set[str]]
 
 
-class Line(NamedTuple):
+class RecordLine(NamedTuple):
     """A line with something in it."""
 
     number: int
@@ -64,18 +64,18 @@ def records_of(file: Path) -> Iterator[Record]:
         yield record
 
 
-def whole_lines(given: io.FileIO, file: Path) -> Iterator[Line]:
+def whole_lines(given: io.FileIO, file: Path) -> Iterator[RecordLine]:
     """Leave out of a file what is blank, and what ends it without being JSON: a torn line.
 
     A power cut can leave zero bytes in the place of what was not on the disk yet.
     """
-    last: Line | None = None
+    last: RecordLine | None = None
     begins_at = 0
     for number, text in enumerate(given_lines(given, file, MOST_RECORDS_BYTES), 1):
         if kept := text.strip(BLANK):
             if last:
                 yield last
-            last = Line(number, begins_at + len(text.rstrip(BLANK)), kept)
+            last = RecordLine(number, begins_at + len(text.rstrip(BLANK)), kept)
         begins_at += len(text)
     if last and _is_json(last.text):
         yield last

@@ -24,7 +24,7 @@ from webdyno.run.arm import SEED_BITS
 from webdyno.run.folder import HEAD_FILE, RunFolder
 from webdyno.run.point import rng_of
 from webdyno.run.session import with_seed
-from webdyno.search.tuning import Tried, best_of, key_of, next_settings, shares_of, space_of
+from webdyno.search.tuning import TriedSettings, best_of, key_of, next_settings, shares_of, space_of
 
 DEFAULT = "default"
 CANDIDATES = 8
@@ -48,7 +48,7 @@ DECLARED = (
 
 
 @dataclass
-class Side:
+class Contender:
     """A contender: what may be turned, and what was tried so far."""
 
     name: str
@@ -84,7 +84,7 @@ class Side:
         return self.folder / f"{slug}-{len(self.rounds) + 1:02}"
 
     @property
-    def tried(self) -> list[Tried]:
+    def tried(self) -> list[TriedSettings]:
         """All settings that were in finished blocks, each once."""
         return _tried(self.rounds, self.space)
 
@@ -153,7 +153,7 @@ class Side:
         return TuningStep(used_s=used_s, gain=exp(best.gain) if best else 1.0)
 
 
-def _tried(rounds: Sequence[RunFolder], space: dict[str, Knob]) -> list[Tried]:
+def _tried(rounds: Sequence[RunFolder], space: dict[str, Knob]) -> list[TriedSettings]:
     gains: dict[object, list[float]] = {}
     settings: dict[object, dict[str, KnobValue]] = {}
     for folder in rounds:
@@ -166,7 +166,7 @@ def _tried(rounds: Sequence[RunFolder], space: dict[str, Knob]) -> list[Tried]:
                 own = {knob: arm.knobs[knob] for knob in space}
                 settings[key_of(own)] = own
                 gains.setdefault(key_of(own), []).extend(found.get(name, [BROKEN]))
-    return [Tried(own, tuple(gains[key])) for key, own in settings.items()]
+    return [TriedSettings(own, tuple(gains[key])) for key, own in settings.items()]
 
 
 def _took_s(folder: RunFolder) -> float:
@@ -174,7 +174,7 @@ def _took_s(folder: RunFolder) -> float:
 
 
 def final_experiment(
-    sides: Sequence[Side], found: Sequence[TunedSide], experiment: Experiment
+    sides: Sequence[Contender], found: Sequence[TunedSide], experiment: Experiment
 ) -> Experiment | None:
     """Make the experiment that judges what was found on fresh blocks; None where nothing was.
 

@@ -46,7 +46,7 @@ FEWEST_FOR_SHARES = 24
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedSettings:
     """Settings, and by how much they were better than the default, in ln, block by block."""
 
     settings: Settings
@@ -73,7 +73,7 @@ def key_of(settings: Settings) -> tuple[tuple[str, KnobValue], ...]:
 
 
 def next_settings(
-    space: Space, tried: Sequence[Tried], wanted: int, seed: int
+    space: Space, tried: Sequence[TriedSettings], wanted: int, seed: int
 ) -> list[dict[str, KnobValue]]:
     """Give settings that weren't tried yet, as many as are wanted unless there are fewer."""
     if not tried:
@@ -99,7 +99,7 @@ def _first_new(
     return found
 
 
-def best_of(tried: Sequence[Tried]) -> Tried | None:
+def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
     """Give the best settings, doubt counted against them; None where none beat the default.
 
     Few blocks say little of their own noise, so that of all settings counts.
@@ -107,14 +107,14 @@ def best_of(tried: Sequence[Tried]) -> Tried | None:
     spreads = [stdev(it.gains) for it in tried if len(it.gains) > 1]
     noise = float(np.sqrt(np.mean(np.square(spreads)))) if spreads else 0.0
 
-    def surely(it: Tried) -> float:
+    def surely(it: TriedSettings) -> float:
         return it.gain - CARRIED_ON * noise / float(len(it.gains) ** 0.5)
 
     best = max(tried, key=surely, default=None)
     return best if best is not None and surely(best) > 0 else None
 
 
-def shares_of(space: Space, tried: Sequence[Tried], seed: int) -> list[KnobShare]:
+def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[KnobShare]:
     """Tell how much each knob explains, the largest first; nothing of a few settings.
 
     Hutter, Hoos, Leyton-Brown, "An efficient approach for assessing hyperparameter importance",
@@ -212,7 +212,7 @@ def is_wide(knob: NumberKnob) -> bool:
 
 
 def _likely(
-    space: Space, tried: Sequence[Tried], most: int, seed: int
+    space: Space, tried: Sequence[TriedSettings], most: int, seed: int
 ) -> Iterator[dict[str, KnobValue]]:
     distributions = _distributions(space)
     study = _study(space, tried, seed)
@@ -221,7 +221,7 @@ def _likely(
         yield dict(trial.params)
 
 
-def _study(space: Space, tried: Sequence[Tried], seed: int) -> "Study":
+def _study(space: Space, tried: Sequence[TriedSettings], seed: int) -> "Study":
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -235,7 +235,7 @@ def _study(space: Space, tried: Sequence[Tried], seed: int) -> "Study":
     return study
 
 
-def _trial(space: Space, tried: Tried) -> "FrozenTrial":
+def _trial(space: Space, tried: TriedSettings) -> "FrozenTrial":
     from optuna.trial import create_trial
 
     return create_trial(

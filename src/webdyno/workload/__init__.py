@@ -8,12 +8,12 @@ from webdyno.model.replay import Replay
 from webdyno.model.workload import Workload
 from webdyno.workload.fidelity import fidelity
 from webdyno.workload.formats.times import moment_of
-from webdyno.workload.log import Log, Wanted
+from webdyno.workload.log import Log, LogSelection
 from webdyno.workload.pages import cost_of_each, page_costs, pages_of
 from webdyno.workload.popularity import popularity
 from webdyno.workload.privacy import Privacy, Treatment
 from webdyno.workload.read import read_logs
-from webdyno.workload.rhythm import arrivals, replay_of, sessions, spread
+from webdyno.workload.rhythm import arrivals, replay_of, sessions, spread_of
 from webdyno.workload.source import check_is_file
 from webdyno.workload.traffic import (
     Manner,
@@ -21,18 +21,18 @@ from webdyno.workload.traffic import (
     load_keys,
     mix,
     request_entries,
-    written,
+    traffic_toml,
 )
 from webdyno.workload.twin import NAME, Twin, twin_of, write_twin
 
 __all__ = [
     "NAME",
     "Log",
+    "LogSelection",
     "Manner",
     "Privacy",
     "Traffic",
     "Treatment",
-    "Wanted",
     "check_is_file",
     "moment_of",
     "read_logs",
@@ -86,7 +86,7 @@ def traffic_of(
         hidden=log.hidden,
         methods=dict(zip(names.tolist(), (counts / len(log)).tolist(), strict=True)),
         popularity=spread_over,
-        answer_bytes=spread(log.body_bytes),
+        answer_bytes=spread_of(log.body_bytes),
         sessions=visits,
         arrivals=when,
         connections=connections(log),
@@ -99,5 +99,5 @@ def traffic_of(
         replay, load = replay_of(log, chosen), load | {"replay_file": replay_file}
     site = twin_of(log, requests, costs) if twin else None
     requests = site.requests if site else requests
-    text = written(workload, load, requests, manner.speed)
+    text = traffic_toml(workload, load, requests, manner.speed)
     return Traffic(workload, load, requests, text, replay, site)

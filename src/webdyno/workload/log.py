@@ -20,7 +20,7 @@ class Bad(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LogSelection:
     """Which requests of a log."""
 
     methods: Collection[str] = ("GET", "HEAD")
@@ -29,7 +29,7 @@ class Wanted:
     """Since 1970; up to but not with this."""
 
 
-class Asked(NamedTuple):
+class RequestKey(NamedTuple):
     """What requests are told apart by."""
 
     method: str
@@ -44,7 +44,7 @@ class Log:
     """A log's requests in order of time, and what isn't among them."""
 
     name: str
-    asked: list[Asked]
+    asked: list[RequestKey]
     time_s: Floats
     asked_id: Whole
     client_id: Whole
@@ -66,7 +66,7 @@ class Log:
         """How many requests."""
         return len(self.time_s)
 
-    def by_asked(self) -> Iterator[tuple[Asked, Whole]]:
+    def by_asked(self) -> Iterator[tuple[RequestKey, Whole]]:
         """Give all that was asked for, each with the numbers of its requests."""
         order = np.argsort(self.asked_id, kind="stable")
         bounds = np.searchsorted(self.asked_id[order], np.arange(len(self.asked) + 1))

@@ -10,12 +10,12 @@ from webdyno.model.files import unreadable
 from webdyno.model.format import number
 from webdyno.model.mistake import Mistake
 from webdyno.readers.har import HarEntry, body_of, har_entries, no_har, own_requests
-from webdyno.workload.formats import READ, Access, Lines, Unreadable, took
+from webdyno.workload.formats import READ, Access, Lines, NoRequest, took
 from webdyno.workload.formats.times import moment_of
-from webdyno.workload.log import Log, Wanted
+from webdyno.workload.log import Log, LogSelection
 from webdyno.workload.privacy import Privacy
 from webdyno.workload.reading import Reading
-from webdyno.workload.source import STDIN, TORN, opened
+from webdyno.workload.source import STDIN, TORN, opened_log
 
 LONGEST_LINE = 64 * 1024
 MOST_REQUESTS = 10_000_000
@@ -80,7 +80,7 @@ _NOT_READ_COMPILED = [(re.compile(pattern), told) for pattern, told in _NOT_READ
 
 
 def read_logs(
-    paths: Sequence[Path], wanted: Wanted, privacy: Privacy, progress: Progress | None = None
+    paths: Sequence[Path], wanted: LogSelection, privacy: Privacy, progress: Progress | None = None
 ) -> Log:
     """Read logs as one; raise Mistake where there is no request in them."""
     reading, told, hints = Reading(wanted, privacy), list[str](), list[str]()
@@ -88,7 +88,7 @@ def read_logs(
         name = _name(path)
         one = _OneLog(name, reading, progress)
         try:
-            with opened(path) as file:
+            with opened_log(path) as file:
                 begins = file.peek(512)[:512].removeprefix(_BYTE_ORDER_MARK)
                 if _HAR.match(begins):
                     accesses, of_it = _har_requests(file, name)
@@ -137,11 +137,11 @@ class _OneLog:
             return
         try:
             if len(line) > LONGEST_LINE:
-                raise Unreadable(f"is longer than {LONGEST_LINE // 1024} KiB")  # noqa: TRY301
+                raise NoRequest(f"is longer than {LONGEST_LINE // 1024} KiB")  # noqa: TRY301
             if access := self._lines.read(line):
                 self._useless_bytes = None
                 self._reading.take(access)
-        except Unreadable as why:
+        except NoRequest as why:
             self._reading.note_bad(self.name, at, str(why))
             if not self.hints and (hint := _guess(line[:LONGEST_LINE])):
                 self.hints.append(hint)

@@ -13,7 +13,7 @@ from webdyno.model.format import count, number
 from webdyno.model.mistake import Mistake
 from webdyno.workload.formats import Access
 from webdyno.workload.formats.access import AT_EDGE, CASE_BLIND, FORWARDED
-from webdyno.workload.log import Asked, Bad, Log, Wanted
+from webdyno.workload.log import Bad, Log, LogSelection, RequestKey
 from webdyno.workload.privacy import Privacy
 
 LONGEST_TARGET = 2_048
@@ -46,7 +46,7 @@ _PROBES = re.compile(
 class Reading:
     """What was read so far."""
 
-    wanted: Wanted
+    wanted: LogSelection
     privacy: Privacy
     lines: int = 0
     bad: list[Bad] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Reading:
         """Begin without requests."""
         self._methods = {it.encode() for it in self.wanted.methods}
         self._as_logged: dict[tuple[bytes, bytes, bytes, str], int | None] = {}
-        self._asked: dict[Asked, int] = {}
+        self._asked: dict[RequestKey, int] = {}
         self._client_ids: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -136,7 +136,7 @@ class Reading:
             return None
         try:
             path = self.privacy.path(target)
-            asked = Asked(access.method.decode(), path, access.body, access.content_type)
+            asked = RequestKey(access.method.decode(), path, access.body, access.content_type)
         except (ValueError, Mistake):
             self._as_logged[logged] = None
             self.left_out[NO_PATH] += 1

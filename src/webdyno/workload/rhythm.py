@@ -20,7 +20,7 @@ MOST_WINDOWS = 20_000_000
 HOUR_S = 3600
 
 
-def spread(values: Floats | Whole) -> Spread:
+def spread_of(values: Floats | Whole) -> Spread:
     """Give mean and percentiles."""
     p50, p90, p99 = (float(it) for it in np.percentile(values, [50, 90, 99]))
     return Spread(mean=float(values.mean()), p50=p50, p90=p90, p99=p99)
@@ -64,8 +64,8 @@ def sessions(time_s: Floats, client_id: Whole) -> tuple[Sessions, Whole]:
     found = Sessions(
         clients=len(np.unique(clients)),
         sessions=len(lengths),
-        requests=spread(lengths),
-        pause_s=spread(pauses[within]) if within.any() else None,
+        requests=spread_of(lengths),
+        pause_s=spread_of(pauses[within]) if within.any() else None,
     )
     return found, lengths
 

@@ -32,7 +32,7 @@ _ELSEWHERE = {
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Any]:
+def opened_log(path: Path) -> Iterator[Any]:
     """Open a log, unpacked; `-` is standard input. Raise Mistake for what is no file of lines."""
     with ExitStack() as stack:
         file: Any

@@ -114,7 +114,7 @@ def _usual_statuses(log: Log) -> dict[int, int]:
     return dict(pairs[:, rare_first].T.tolist())
 
 
-def written(
+def traffic_toml(
     workload: Workload, load: dict[str, Any], requests: list[dict[str, Any]], speed: float
 ) -> str:
     """Give `traffic.toml`: a part of an experiment, and what it was made from."""

@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"(?:/[^/.{}\\\x00-\x1f\x7f][^/{}\\\x00-\x1f\x7f]*)+/?|/")
 """A path that every server answers with a file: nothing hidden, nothing empty."""
 
 
-class Page(NamedTuple):
+class TwinPage(NamedTuple):
     """What a program has to make."""
 
     cpu_ms: float
@@ -43,7 +43,7 @@ class Twin(NamedTuple):
 
     site: dict[str, Any]
     """Its `site.toml`."""
-    pages: dict[str, Page]
+    pages: dict[str, TwinPage]
     """By path: what of it isn't files."""
     requests: list[dict[str, Any]]
     """`[[requests]]` for it."""
@@ -60,7 +60,7 @@ def twin_of(log: Log, entries: list[dict[str, Any]], costs: Mapping[str, float])
     sizes = _sizes(log)
     folders = {up for entry in entries for up in _folders_above(unquote(entry["path"]))}
     names: dict[str, str] = {}
-    files, right, pages = dict[str, Any](), dict[str, Any](), dict[str, Page]()
+    files, right, pages = dict[str, Any](), dict[str, Any](), dict[str, TwinPage]()
     for entry in entries:
         path = entry["path"]
         if path in names:
@@ -75,7 +75,7 @@ def twin_of(log: Log, entries: list[dict[str, Any]], costs: Mapping[str, float])
         files[file] = {"size_bytes": sizes[path]}
         right[names[path]] = {"body_bytes": sizes[path]}
         if is_page:
-            made = Page(float(f"{costs[path] * 1e3:.4g}"), sizes[path])
+            made = TwinPage(float(f"{costs[path] * 1e3:.4g}"), sizes[path])
             pages[unquote(names[path])] = made
             files[file] = {"text": MADE.format(made.cpu_ms, made.bytes)}
     if (total := sum(sizes[path] for path in names)) > MOST_BYTES:

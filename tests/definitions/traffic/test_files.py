@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from webdyno.definitions.traffic import read_har, read_request_file
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request
-from webdyno.workload import Manner, Privacy, Wanted, read_logs, traffic_of
+from webdyno.workload import LogSelection, Manner, Privacy, read_logs, traffic_of
 
 
 def har(*requests: Mapping[str, object], status: int = 200) -> str:
@@ -132,7 +132,7 @@ def test_what_a_load_could_not_ask_for_is_left_out_and_told_by_why(tmp_path: Pat
 
 def test_workload_leaves_out_the_same_of_a_har_file_and_keeps_bodies(tmp_path: Path) -> None:
     (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [*RECORDED, POSTED]}}))
-    wanted = Wanted(methods=("GET", "POST"))
+    wanted = LogSelection(methods=("GET", "POST"))
     log = read_logs([tmp_path / "a.har"], wanted, Privacy("keep", "hash"))
     assert log.notes == [
         f"{tmp_path / 'a.har'}: {WHY}",

@@ -7,7 +7,7 @@ import pytest
 from builders import SimulatedArm, answer, run_head, simulated_run
 from webdyno.judge.judgement import judge
 from webdyno.judge.validity import findings
-from webdyno.judge.validity.certificate import differences
+from webdyno.judge.validity.certificate import answer_differences
 from webdyno.model.intervention import Intervention
 from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
@@ -197,7 +197,7 @@ def test_other_bodies_are_reported_and_measured_where_that_may_be() -> None:
     assert (noted.rule, noted.severity) == ("unlike-bodies", "note")
     assert "10,000 and 3,000 bytes" in noted.what
     assert "--same-bodies" in noted.remedy
-    assert differences(records[0], experiment) == []
+    assert answer_differences(records[0], experiment) == []
     declared = answered(body_sha256="0" * 64), answered()
-    assert differences(certificate(*declared), experiment)
-    assert differences(certificate(free(10, "1"), answered(status=404)), experiment)
+    assert answer_differences(certificate(*declared), experiment)
+    assert answer_differences(certificate(free(10, "1"), answered(status=404)), experiment)

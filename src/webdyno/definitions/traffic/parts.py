@@ -83,7 +83,7 @@ def counted(entries: Iterable[Entry]) -> list[Entry]:
     ]
 
 
-def read_text(path: Path, flag: str) -> str:
+def read_requests(path: Path, flag: str) -> str:
     """Read a file of requests; raise Mistake, with the flag that names it, where that fails."""
     with reading(flag), io.BufferedReader(opened(path, follow=True, named=flag)) as file:
         return text_of(file, flag).replace("\r\n", "\n").replace("\r", "\n")

@@ -16,7 +16,7 @@ from webdyno.definitions.traffic.parts import (
     counted,
     headers_of,
     path_of,
-    read_text,
+    read_requests,
     with_body,
 )
 from webdyno.model.files import read_named
@@ -54,7 +54,7 @@ def read_request_file(path: Path) -> list[Entry]:
     `< FILE` for one from a file. `{{$processEnv NAME}}` becomes `${env:NAME}`; of an address only
     path and query count, so a variable may stand for the server.
     """
-    text = read_text(path, f"--requests {path}")
+    text = read_requests(path, f"--requests {path}")
     lines = [line for line in text.splitlines() if line.strip()]
     as_json = path.suffix in {".jsonl", ".ndjson", ".json"} or all(
         re.match(r"\s*\{(?!\{)", line) for line in lines
@@ -163,7 +163,7 @@ def read_har(path: Path) -> tuple[list[Entry], str | None]:
     (`If-None-Match` and the like) are left out, so that every answer comes in full.
     """
     flag = f"--har {path}"
-    own = own_requests(har_entries(read_text(path, flag), flag), flag)
+    own = own_requests(har_entries(read_requests(path, flag), flag), flag)
     return counted(_of_har(entry, flag) for _, entry in own.entries), own.left_out
 
 

@@ -45,7 +45,7 @@ def _certificate(measured: Measured, head: RunHead) -> list[Finding]:
     experiment = head.experiment
     found: dict[tuple[str, str | None, str], Finding] = {}
     for certificate in measured.certificates:
-        for finding in differences(certificate, experiment):
+        for finding in answer_differences(certificate, experiment):
             found.setdefault((finding.rule, finding.arm, finding.what), finding)
     alike = asked_alike(experiment)
     return [
@@ -60,7 +60,7 @@ def _certificate(measured: Measured, head: RunHead) -> list[Finding]:
 CERTIFICATE = RunRule("certificate", _certificate)
 
 
-def differences(certificate: CertificateRecord, experiment: Experiment) -> list[Finding]:
+def answer_differences(certificate: CertificateRecord, experiment: Experiment) -> list[Finding]:
     """Give what keeps the arms' answers from being compared.
 
     Arms that are asked for other pages than the baseline are only held to what their site promises.

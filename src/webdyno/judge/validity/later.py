@@ -10,7 +10,7 @@ from webdyno.judge.look_words import (
     MORE_OPEN,
     drift_words,
     failing_words,
-    load_words,
+    look_words,
     slow_words,
     stall_words,
 )
@@ -46,7 +46,7 @@ def _stalls(measured: Measured, head: RunHead) -> Iterator[Finding]:
             look.arm,
             f"it answers next to nothing for {percent(share.estimate)} of the time "
             f"({percent(share.low)} to {percent(share.high)}): {stall_words(look)}, seen in "
-            f"{load_words(look)}; nothing else on this machine explains that, so it counts",
+            f"{look_words(look)}; nothing else on this machine explains that, so it counts",
             LOG_REMEDY,
         )
 
@@ -57,7 +57,7 @@ def _slow(measured: Measured, _: RunHead) -> Iterator[Finding]:
             yield note(
                 "slow-stretches",
                 look.arm,
-                f"{slow_words(look.slow, look)}, seen in {load_words(look)}; nothing else on this "
+                f"{slow_words(look.slow, look)}, seen in {look_words(look)}; nothing else on this "
                 "machine explains that, so what it costs counts against the verdict",
                 f"A cache that expires all at once, a checkpoint, work in the background? {LOG}",
             )
@@ -139,7 +139,7 @@ def _failing(measured: Measured, _: RunHead) -> Iterator[Finding]:
             died = note(
                 "died-later",
                 look.arm,
-                f"{look.died}, after {load_words(look, end.at_s if end else None)}",
+                f"{look.died}, after {look_words(look, end.at_s if end else None)}",
                 "What was measured before is kept. The whole log is in the run's folder; look for "
                 "a crash, and give it more memory where it was killed for that.",
             )

@@ -1,11 +1,11 @@
 """Lines of logs as requests, whichever program wrote them."""
 
-from webdyno.workload.formats.access import Access, Unreadable
+from webdyno.workload.formats.access import Access, NoRequest
 from webdyno.workload.formats.common import read_common
 from webdyno.workload.formats.json_lines import read_json
 from webdyno.workload.formats.servers import W3c, read_haproxy, read_load_balancer, read_uvicorn
 
-__all__ = ["READ", "Access", "Lines", "Unreadable", "read_line"]
+__all__ = ["READ", "Access", "Lines", "NoRequest", "read_line"]
 
 READ = (
     "common and combined format, JSON of nginx, Caddy, Traefik and Envoy, HAProxy, IIS, CloudFront,"
@@ -38,4 +38,4 @@ def read_line(line: bytes) -> Access:
     begins = line.find(b"{")
     if begins > 0 and line.rstrip().endswith(b"}"):
         return read_json(line[begins:], line[:begins], read_line)
-    raise Unreadable("is in none of the formats that are read")
+    raise NoRequest("is in none of the formats that are read")

@@ -37,7 +37,7 @@ class Access(NamedTuple):
     """Of the body."""
 
 
-class Unreadable(Exception):  # noqa: N818 (a line, not an error of ours)
+class NoRequest(Exception):  # noqa: N818 (a line, not an error of ours)
     """A line that is no request; says why."""
 
 
@@ -45,7 +45,7 @@ def request_line(request: bytes) -> tuple[bytes, bytes]:
     """Give method and target of `GET /path HTTP/1.1`; raise Unreadable."""
     words = request.split(b" ")
     if len(words) not in {2, 3} or not words[0].isalpha():
-        raise Unreadable("holds no request such as GET /path HTTP/1.1")
+        raise NoRequest("holds no request such as GET /path HTTP/1.1")
     return words[0], words[1]
 
 

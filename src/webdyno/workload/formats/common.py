@@ -7,7 +7,7 @@ from webdyno.workload.formats import took
 from webdyno.workload.formats.access import (
     QUOTED,
     Access,
-    Unreadable,
+    NoRequest,
     address_of,
     client,
     forwarded,
@@ -100,4 +100,4 @@ def _iso_time(text: bytes) -> float:
     try:
         return moment_of(text.decode())
     except (ValueError, OverflowError):
-        raise Unreadable("has a time that there never was") from None
+        raise NoRequest("has a time that there never was") from None

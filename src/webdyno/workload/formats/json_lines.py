@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from webdyno.workload.formats import took
-from webdyno.workload.formats.access import Access, Unreadable, client, request_line
+from webdyno.workload.formats.access import Access, NoRequest, client, request_line
 from webdyno.workload.formats.times import moment, stamp
 
 _ENVELOPES = {"log": "time", "MESSAGE": "", "message": "@timestamp", "line": "timestamp"}
@@ -38,9 +38,9 @@ def read_json(text: bytes, before: bytes, inner: Callable[[bytes], Access]) -> A
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise Unreadable("is no JSON") from None
+        raise NoRequest("is no JSON") from None
     if not isinstance(found, dict):
-        raise Unreadable("is no JSON object")
+        raise NoRequest("is no JSON object")
     for key, time in _ENVELOPES.items():
         if isinstance(line := found.get(key), str) and "status" not in found:
             begins = f"{found.get(time)} " if time in found else ""
@@ -51,13 +51,13 @@ def read_json(text: bytes, before: bytes, inner: Callable[[bytes], Access]) -> A
         nested = found.get("httpRequest")
         return _named(found | nested if isinstance(nested, dict) else found, before)
     except (KeyError, ValueError, TypeError, OverflowError):
-        raise Unreadable("lacks time, method, path or status, or has a wrong one") from None
+        raise NoRequest("lacks time, method, path or status, or has a wrong one") from None
 
 
 def _caddy(found: dict[str, Any], before: bytes) -> Access:
     """Read Caddy's JSON, or its console format, whose time and logger stand before the object."""
     if str(found.get("logger", "")).startswith("http.log.error") or b"http.log.error" in before:
-        raise Unreadable("tells of an error, whose request has a line of its own")
+        raise NoRequest("tells of an error, whose request has a line of its own")
     request = found["request"]
     headers = request.get("headers")
     address = request.get("client_ip") or request.get("remote_ip") or request.get("remote_addr")

@@ -9,7 +9,7 @@ from webdyno.workload.formats.access import (
     CASE_BLIND,
     QUOTED,
     Access,
-    Unreadable,
+    NoRequest,
     client,
     request_line,
 )
@@ -62,7 +62,7 @@ def read_load_balancer(line: bytes) -> Access | None:
     try:
         time_s = moment_of(time.decode())
     except (ValueError, OverflowError):
-        raise Unreadable("has a time that there never was") from None
+        raise NoRequest("has a time that there never was") from None
     return Access(
         time_s,
         address,
@@ -85,7 +85,7 @@ def read_uvicorn(line: bytes) -> Access | None:
     method, target = request_line(request)
     time_s = stamp(line[: found.start()])
     if time_s is None:
-        raise Unreadable("has no time")
+        raise NoRequest("has no time")
     return Access(time_s, address, b"", method, target, int(status), 0)
 
 
@@ -110,16 +110,16 @@ class W3c:
         """Read a line; raise Unreadable."""
         lacking = [name for name in _NEEDED if name not in self.fields]
         if lacking:
-            raise Unreadable(f"follows a line #Fields: that doesn't name {', '.join(lacking)}")
+            raise NoRequest(f"follows a line #Fields: that doesn't name {', '.join(lacking)}")
         text = line.decode(errors="surrogateescape").rstrip("\r\n")
         values = text.split("\t" if self._tabs else " ")
         if len(values) != len(self.fields):
-            raise Unreadable(f"has {len(values)} values, and #Fields: names {len(self.fields)}")
+            raise NoRequest(f"has {len(values)} values, and #Fields: names {len(self.fields)}")
         found = dict(zip(self.fields, values, strict=True))
         try:
             return self._access(found)
         except (ValueError, OverflowError):
-            raise Unreadable("has a wrong time, status or length") from None
+            raise NoRequest("has a wrong time, status or length") from None
 
     def _access(self, found: dict[str, str]) -> Access:
         query = found.get("cs-uri-query", "-")

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 
-from webdyno.workload.formats.access import Unreadable
+from webdyno.workload.formats.access import NoRequest
 
 LATEST_S = 253_402_300_799.0
 """The end of the year 9999."""
@@ -30,7 +30,7 @@ def common_time(text: bytes) -> float:
     found = _COMMON_TIME.fullmatch(text)
     month = _MONTHS.get(found[2]) if found else None
     if found is None or month is None:
-        raise Unreadable("has no time such as 22/Nov/2026:13:55:36 +0100")
+        raise NoRequest("has no time such as 22/Nov/2026:13:55:36 +0100")
     day, year, hour, minute, second = (int(found[it]) for it in (1, 3, 4, 5, 6))
     ahead = timedelta(hours=int(found[9] or 0), minutes=int(found[10] or 0))
     try:
@@ -38,7 +38,7 @@ def common_time(text: bytes) -> float:
         at = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=zone)
         return at.timestamp() + float(found[7] or 0)
     except (ValueError, OverflowError):
-        raise Unreadable("has a time that there never was") from None
+        raise NoRequest("has a time that there never was") from None
 
 
 def moment(value: object) -> float:
