@@ -162,3 +162,19 @@ def test_of_a_wide_interval_the_end_is_told_that_says_something(
     low: float, high: float, said: str
 ) -> None:
     assert text.between(Interval(low=low, estimate=(low * high) ** 0.5, high=high)) == said
+
+
+def test_settings_are_shown_as_files_have_them() -> None:
+    values = (True, "text", 1_000_000, 0.1 + 0.2)
+    assert [text.setting_value(it) for it in values] == ["true", "text", "1000000", "0.3"]
+    assert [text.scalar(it) for it in values][-1] == "0.30000000000000004"
+    assert [text.level(it) for it in (False, 1_000_000, ["/a", "/b"])] == [
+        "false",
+        "1,000,000",
+        "/a, /b",
+    ]
+
+
+def test_times_of_answers_have_three_digits() -> None:
+    told = [text.latency(it) for it in (0.05, 85.31, 999.9, 4214.0)]
+    assert told == ["less than 0.1 µs", "85.3 µs", "1,000 µs", "4.21 ms"]

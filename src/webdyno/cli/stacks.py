@@ -10,7 +10,8 @@ from rich.text import Text
 from webdyno.cli.console import plain_console
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
-from webdyno.model.knob import Knob, KnobValue, NumberKnob
+from webdyno.model.format import setting_value
+from webdyno.model.knob import Knob, NumberKnob
 from webdyno.model.stack import Stack
 
 
@@ -58,7 +59,7 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
         table.add_column(heading, overflow="fold")
     for name, target in stack.exposed_knobs().items():
         knob = target.knob
-        table.add_row(name, knob.range(), _shown(knob.default), _tuned(knob), knob.help)
+        table.add_row(name, knob.range(), setting_value(knob.default), _tuned(knob), knob.help)
     console.print(table)
 
 
@@ -74,9 +75,3 @@ def _tuned(knob: Knob) -> str:
         return ", ".join(knob.tune.choices or ["yes"])
     low, high = knob.tuned_range
     return f"{low:g} to {high:g}"
-
-
-def _shown(default: KnobValue) -> str:
-    if isinstance(default, bool):
-        return str(default).lower()
-    return f"{default:g}" if isinstance(default, float) else str(default)

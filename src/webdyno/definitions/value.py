@@ -2,6 +2,7 @@
 
 import tomllib
 
+from webdyno.model.format import scalar
 from webdyno.model.mistake import Mistake
 
 LONGEST_SHOWN = 60
@@ -31,7 +32,7 @@ def written_value(text: str, flag: str) -> object:
 def shown_value(value: object) -> str:
     """Write a value for a message: as in TOML, and not too long."""
     if isinstance(value, bool):
-        return str(value).lower()
+        return scalar(value)
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list) and not value:

@@ -22,6 +22,8 @@ DIGITS = 4
 MOST_DECIMALS = 6
 WIDEST = 100.0
 """An interval of a ratio that is wider, the one end divided by the other, is of no use."""
+LEAST_US = 0.1
+"""What is less than that is told by no clock."""
 MOST_RATIO_DECIMALS = 4
 """Ratios are told apart from 1, so that more of their digits matter."""
 
@@ -178,6 +180,13 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 120 else f"{number(seconds / 60)} min"
 
 
+def latency(us: float) -> str:
+    """Give the time of an answer, or a part of it: `85.3 µs`, `4.21 ms`."""
+    if us < LEAST_US:
+        return f"less than {LEAST_US} µs"
+    return f"{significant(us / 1000, 3)} ms" if us >= 1000 else f"{significant(us, 3)} µs"
+
+
 def minutes(seconds: float) -> str:
     """Give a time that is only an estimate: rounded up to minutes."""
     return count(ceil(seconds / 60), "minute")
@@ -206,11 +215,20 @@ def cpu_list(cpus: Iterable[int]) -> str:
 
 def level(value: Level) -> str:
     """Give a level of a factor: `64`, `always`, `true`, `/a, /b`."""
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, list):
         return ", ".join(value)
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if is_whole else scalar(value)
+
+
+def setting_value(value: object) -> str:
+    """Give a setting's value, of a number with a point six digits at most: `true`, `0.1`, `64`."""
+    return f"{value:g}" if isinstance(value, float) else scalar(value)
+
+
+def scalar(value: object) -> str:
+    """Write a single value in full, as files have it: `true`, `0.1`, `64`, `text`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def factor_names(factors: Iterable[str]) -> dict[str, str]:

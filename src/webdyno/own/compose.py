@@ -14,6 +14,7 @@ from pydantic import BaseModel, RootModel
 from webdyno.definitions.near import nearest
 from webdyno.definitions.refusal import build
 from webdyno.definitions.value import shown_value
+from webdyno.model.format import scalar
 from webdyno.model.mistake import Mistake
 from webdyno.own.compose_file import (
     SEVERAL,
@@ -291,7 +292,7 @@ def _given(said: object, variables: Mapping[str, str]) -> dict[str, str]:
     pairs = said.items() if isinstance(said, dict) else map(_pair, _several(said or []))
     found = {}
     for name, value in pairs:
-        text = variables.get(str(name)) if value is None else _scalar(value)
+        text = variables.get(str(name)) if value is None else scalar(value)
         if text is not None:
             found[str(name)] = text
     return found
@@ -300,10 +301,6 @@ def _given(said: object, variables: Mapping[str, str]) -> dict[str, str]:
 def _pair(text: str) -> tuple[str, str | None]:
     name, equals, value = text.partition("=")
     return name, value if equals else None
-
-
-def _scalar(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _ports(said: Mapping[str, Any], where: str) -> Iterator[int]:

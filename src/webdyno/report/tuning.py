@@ -64,6 +64,4 @@ def _short(value: KnobValue) -> KnobValue:
 
 
 def _value(value: KnobValue) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else f"{value:g}"
+    return f'"{value}"' if isinstance(value, str) else text.setting_value(value)

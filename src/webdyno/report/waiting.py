@@ -8,9 +8,6 @@ from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.metrics import RATE
 from webdyno.model.waiting import Waiting
 
-MILLISECOND_US = 1000
-LEAST_US = 0.1
-"""What is less than that is told by no clock."""
 IDLE_BELOW = 0.5
 """CPUs that servers keep busy: with more of them, waiting is for others' work."""
 MOST_OF_IT = 0.1
@@ -76,8 +73,4 @@ def _nagle(longer_us: float) -> str:
 
 
 def _time(us: Interval) -> str:
-    value = max(us.estimate, 0.0)
-    if value < LEAST_US:
-        return f"less than {LEAST_US} µs"
-    unit, shown = ("ms", value / 1000) if value >= MILLISECOND_US else ("µs", value)
-    return f"{text.significant(shown, 3)} {unit}"
+    return text.latency(max(us.estimate, 0.0))
