@@ -84,13 +84,12 @@ def while_it_served(record: LongLookRecord) -> LongLookRecord:
     if end is None:
         return record
     windows = round(end.at_s / record.window_s)
-    kept = {
-        "responses": record.responses[:windows],
-        "failed": record.failed[:windows],
-        "samples": [it for it in record.samples if it.at_s <= end.at_s],
-        "client_pauses": [it for it in record.client_pauses if it.at_s < end.at_s],
-    }
-    return record.replace(**kept)
+    return record.replace(
+        responses=record.responses[:windows],
+        failed=record.failed[:windows],
+        samples=[it for it in record.samples if it.at_s <= end.at_s],
+        client_pauses=[it for it in record.client_pauses if it.at_s < end.at_s],
+    )
 
 
 def is_failing(stall: Stall, failing: Sequence[Failing]) -> bool:

@@ -203,14 +203,14 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
         return comparison
     both = f"the load generator was the limit of both {comparison.a} and {comparison.b}"
     by_cpu = f"{both}, so that neither could show its rate; judged by server CPU time per request"
-    beyond = {"reason": f"{both}: each can take at least what was found"}
+    beyond = f"{both}: each can take at least what was found"
     return next(
         (
             it.replace(reason=by_cpu)
             for it in all_of_them
             if (it.metric, it.a, it.b) == (CPU_TIME, comparison.a, comparison.b)
         ),
-        comparison.replace(**(beyond | {"more_blocks": None, "more_minutes": None})),
+        comparison.replace(reason=beyond, more_blocks=None, more_minutes=None),
     )
 
 

@@ -93,15 +93,14 @@ def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
         responses += part.responses
         failed += part.failed or [0] * len(part.responses)
     first_failing = next((it for it in parts if any(it.failed)), parts[0])
-    joined = {
-        "responses": responses,
-        "failed": failed,
-        "samples": samples,
-        "client_pauses": pauses,
-        "load": first_failing.load.replace(response_time_us=all_times(parts)),
-        "said": first_failing.said,
-    }
-    return parts[0].replace(**joined)
+    return parts[0].replace(
+        responses=responses,
+        failed=failed,
+        samples=samples,
+        client_pauses=pauses,
+        load=first_failing.load.replace(response_time_us=all_times(parts)),
+        said=first_failing.said,
+    )
 
 
 def moved(stalls: Sequence[Stall], by_s: float) -> list[Stall]:

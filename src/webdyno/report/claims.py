@@ -142,8 +142,9 @@ def _figure(claim: Claim, value: Interval) -> str:
     unit = metric_rule(claim.metric).metric.unit
     if unit == "µs":
         unit = "ms"
-        ends = {"low": value.low / 1e3, "estimate": value.estimate / 1e3, "high": value.high / 1e3}
-        value = value.replace(**ends)
+        value = value.replace(
+            low=value.low / 1e3, estimate=value.estimate / 1e3, high=value.high / 1e3
+        )
     return f"{estimate(value)} {unit} ({bounds(value)})"
 
 

@@ -25,8 +25,7 @@ def sweeps_beside(
         return
     each_s = asked.sweep_s / len(SWEEPS)
     if rates := rates_around(capacities_rps):
-        open_loop = {**asked.of_load, "rate_per_s": rates[0]}
-        load = experiment.load.replace(**open_loop)
+        load = experiment.load.replace(**asked.of_load, rate_per_s=rates[0])
         there = experiment.replace(load=load)
         yield "rates", _varied(there, "rates", "load.rate_per_s", rates, "response_p99_us", each_s)
     numbers = connections_up_to(experiment.load.connections)

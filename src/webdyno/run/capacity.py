@@ -94,8 +94,7 @@ def _warm_up(
 
 def at_rate(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> PlannedArm:
     """Give an arm with the load of a trial at a rate."""
-    update = {**settings.of_load, "rate_per_s": rate_rps}
-    return replace(arm, load=arm.load.replace(**update))
+    return replace(arm, load=arm.load.replace(**settings.of_load, rate_per_s=rate_rps))
 
 
 def _try(
@@ -121,8 +120,7 @@ def _try(
     def tell(record: SlotRecord) -> SlotRecord:
         limited = is_client_limited(record)
         trial = trial_of(record.load, ask.rate_rps, settings.objectives, client_limited=limited)
-        purpose = {"purpose": ask.purpose, "start": start}
-        return record.replace(trial=trial.replace(**purpose))
+        return record.replace(trial=trial.replace(purpose=ask.purpose, start=start))
 
     found = running.measure(position, arm, "trial", order, tell).trial
     assert found  # noqa: S101 (`tell` put it there)
