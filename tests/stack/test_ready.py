@@ -32,7 +32,7 @@ def wait(
     is_own: bool = True,
     is_patient: bool = False,
     headers: dict[str, str] | None = None,
-    within_s: float = LONG_S,
+    within_s: float | None = LONG_S,
 ) -> FirstAnswer | None:
     with serving(manners) as port:
         server = Starting(
@@ -138,3 +138,50 @@ def test_why_there_is_no_answer_is_known_where_somebody_listens() -> None:
     assert why_silent(Address("127.0.0.1", 9, None, 0), request) == ""
     with serving(saying(HELLO)) as port:
         assert why_silent(Address("127.0.0.1", port, None, 0), request) == ""
+
+
+def silent(connection: socket.socket) -> None:
+    """Take requests, and answer none."""
+    while connection.recv(65_536):
+        pass
+
+
+def test_a_server_that_says_nothing_is_refused_with_all_questions_in_the_usual_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr("webdyno.stack.ready.time", clock)
+    asked_s: list[float] = []
+
+    def ask(*asked: object) -> None:
+        asked_s.append(float(str(asked[-1])))
+        clock.sleep(asked_s[-1])
+
+    monkeypatch.setattr("webdyno.stack.ready._ask", ask)
+    for is_own, within_s, end_s in ((True, None, 17.0), (False, None, 20.0), (True, 60.0, 60.0)):
+        clock.now_s = 0.0
+        found = wait(silent, is_own=is_own, within_s=within_s)
+        assert found is None
+        assert end_s - 0.1 < clock.now_s < end_s + 0.1
+    assert max(asked_s) == 5.0
+
+
+def test_what_came_of_no_answer_is_told() -> None:
+    with serving(silent) as port:
+        why = why_silent(Address("127.0.0.1", port, None, 0), FirstRequest("/", lambda *_: True))
+    assert why == "no byte of an answer came within 1.5 s"
+
+
+class Clock:
+    """Time that passes only where it is waited for."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        """Give the time."""
+        return self.now_s
+
+    def sleep(self, for_s: float) -> None:
+        """Let time pass."""
+        self.now_s += for_s

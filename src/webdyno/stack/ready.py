@@ -4,6 +4,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,9 @@ ENDS_WITHIN_S = 10.0
 """An answer that has begun, and isn't complete then, has no end."""
 ONCE_MORE_WITHIN_S = 1.5
 """So long a server is asked in another way that has given no answer in the time to get ready."""
+LAST_QUESTIONS_S = 2 * ONCE_MORE_WITHIN_S
+"""So long before the end one that listens and says nothing is given up, unless its user said how
+long it may take: what it might speak instead is asked in the rest, so that all of it is in time."""
 ELSEWHERE_AFTER_S = 1.0
 """So often it is seen whether it listens at another address."""
 PROTOCOLS = ("http", "https", "h2", "h2c")
@@ -130,11 +134,14 @@ def wait_for_answer(server: Starting, request: FirstRequest) -> FirstAnswer | No
     answer doesn't end.
     """
     deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
+    given_up_at = deadline if server.within_s else deadline - LAST_QUESTIONS_S
     wrong = last = _Answer(0.0)
     look_at = time.monotonic() + ELSEWHERE_AFTER_S
     while time.monotonic() < deadline:
         server.check_alive()
-        answer = _ask(server.address, request, server.new_socket, ANSWER_WITHIN_S)
+        left_s = given_up_at - time.monotonic()
+        asks_for_s = min(ANSWER_WITHIN_S, left_s) if left_s > 0 else ONCE_MORE_WITHIN_S
+        answer = _ask(server.address, request, server.new_socket, asks_for_s)
         if answer is not None and not server.is_own():
             answer = None
         if answer is not None and answer.unfinished:
@@ -149,6 +156,8 @@ def wait_for_answer(server: Starting, request: FirstRequest) -> FirstAnswer | No
             wrong = answer or _Answer(0.0)
         elif not request.is_patient and answer.at_s - wrong.at_s > SAME_WRONG_ANSWER_FOR_S:
             return FirstAnswer(answer.at_s, answer.status, is_right=False)
+        if answer is None and time.monotonic() >= given_up_at and server.is_own():
+            break
         if answer is None and time.monotonic() > look_at:
             if server.is_elsewhere():
                 return None
@@ -162,14 +171,22 @@ def spoken_instead(
     address: Address, request: FirstRequest, new_socket: NewSocket = socket.socket
 ) -> str | None:
     """Give what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
-    for protocol in PROTOCOLS:
+    others = [it for it in PROTOCOLS if it != address.protocol]
+
+    def ask(protocol: str) -> _Answer | None:
         other = replace(address, protocol=protocol)
-        if protocol == address.protocol:
-            continue
-        answer = _ask(other, request, new_socket, ONCE_MORE_WITHIN_S)
-        if answer is not None and answer.status not in {None, BAD_REQUEST}:
-            return protocol
-    return None
+        return _ask(other, request, new_socket, ONCE_MORE_WITHIN_S)
+
+    with ThreadPoolExecutor(len(others)) as pool:
+        answers = list(pool.map(ask, others))
+    return next(
+        (
+            protocol
+            for protocol, answer in zip(others, answers, strict=True)
+            if answer is not None and answer.status not in {None, BAD_REQUEST}
+        ),
+        None,
+    )
 
 
 def why_silent(

@@ -81,7 +81,8 @@ class Wire(io.RawIOBase):
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
-        late = TooMuch(f"its answer wasn't complete within {self._within_s:g} s")
+        what = "its answer wasn't complete" if self._came else "no byte of an answer came"
+        late = TooMuch(f"{what} within {self._within_s:g} s")
         left_s = self._deadline - time.monotonic()
         if left_s <= 0:
             raise late
