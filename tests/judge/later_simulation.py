@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import betaincinv
 
 from builders import START, load_result, response_times, server_use
 from webdyno.judge.interval import Logs
@@ -47,6 +48,8 @@ class Server:
     memory: Memory = "level"
     stall_s: float = 0.0
     every_s: float = 1.0
+    stall_level: float = 0.0
+    """Share of the usual throughput that is left in a stall."""
     drifts_to: float = 1.0
     """Factor of throughput, and of CPU time per request the inverse, in the second half."""
     leak_bytes: float = 0.0
@@ -75,11 +78,15 @@ STEADY = {
 THERE = {
     "stalls of 50 ms every 2 s": Server(stall_s=0.05, every_s=2.0),
     "stalls of 1 s every 6 s": Server(stall_s=1.0, every_s=6.0, looked_s=27.0),
+    "a second at 40 % every 6 s": Server(stall_s=1.0, every_s=6.0, stall_level=0.4, looked_s=27.0),
     "drift of 10 %": Server(drifts_to=0.9),
     "leak of 10 kB a request": Server(leak_bytes=10_000),
     "leak of 10 kB, 100 requests/s": Server(rate_rps=100, leak_bytes=10_000),
     "stalls of 1 s beside a neighbour": Server(
         stall_s=1.0, every_s=6.0, looked_s=27.0, neighbour="programs"
+    ),
+    "a second at 40 % every 6 s beside a neighbour": Server(
+        stall_s=1.0, every_s=6.0, stall_level=0.4, looked_s=27.0, neighbour="programs"
     ),
     "drift of 10 % beside a neighbour": Server(drifts_to=0.9, neighbour="programs"),
     "leak of 10 kB beside a neighbour": Server(leak_bytes=10_000, neighbour="programs"),
@@ -96,6 +103,7 @@ def looks(server: Server, how_many: int, seed: int = 0) -> Iterator[LongLook]:
 def seen(look: LongLook) -> set[str]:
     """Name what a look says of the servers."""
     found = {"stalls"} if look.stalls else set()
+    found |= {"slow"} if look.slow else set()
     found |= {"drift"} if look.drifts else set()
     return found | ({"growth"} if look.growth else set())
 
@@ -103,7 +111,7 @@ def seen(look: LongLook) -> set[str]:
 def shares(server: Server, how_many: int, seed: int = 0) -> dict[str, float]:
     """Give by finding in which share of looks it is made."""
     found = [seen(look) for look in looks(server, how_many, seed)]
-    kinds = ("stalls", "drift", "growth")
+    kinds = ("stalls", "slow", "drift", "growth")
     return {kind: sum(kind in it for it in found) / how_many for kind in kinds}
 
 
@@ -167,7 +175,7 @@ def _stalled(server: Server, windows: int, rng: np.random.Generator) -> Logs:
         )
         stalled += np.clip(overlap_s, 0, None) / WINDOW_S
         at_s += server.every_s
-    return np.clip(stalled, 0, 1)
+    return np.clip(stalled, 0, 1) * (1 - server.stall_level)
 
 
 def _samples(
@@ -204,13 +212,21 @@ def _held(server: Server, at_s: Logs, rng: np.random.Generator) -> Logs:
     return np.asarray(START_MEMORY + pages + grown + leaked)
 
 
+def share_words(share: float, how_many: int) -> str:
+    """Say a share of looks, with its 95 % interval (Clopper and Pearson, Biometrika 1934)."""
+    seen = round(share * how_many)
+    low = betaincinv(seen, how_many - seen + 1, 0.025) if seen else 0.0
+    high = betaincinv(seen + 1, how_many - seen, 0.975) if seen < how_many else 1.0
+    return f"{share:.1%} ({100 * low:.1f} to {100 * high:.1f})"
+
+
 def main() -> None:
     """Print how often what is seen."""
     how_many = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-    print("| server | stalls | drift | memory growth |")  # noqa: T201
-    print("| --- | --- | --- | --- |")  # noqa: T201
+    print("| server | stalls | slow stretches | drift | memory growth |")  # noqa: T201
+    print("| --- | --- | --- | --- | --- |")  # noqa: T201
     for name, server in (STEADY | THERE).items():
-        cells = [f"{share:.1%}" for share in shares(server, how_many).values()]
+        cells = [share_words(it, how_many) for it in shares(server, how_many).values()]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)  # noqa: T201
 
 

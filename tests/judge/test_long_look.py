@@ -73,13 +73,16 @@ def test_servers_that_are_stopped_again_and_again_are_how_they_work() -> None:
     assert stalls.count == 2
 
 
-def test_a_leak_is_found_with_its_slope() -> None:
+@pytest.mark.parametrize(
+    ("bytes_per_s", "looked_s", "pages"), [(1e6, 12.0, 50_000.0), (1e6 / 60, 90.0, 10_000.0)]
+)
+def test_a_leak_is_found_with_its_slope(bytes_per_s: float, looked_s: float, pages: float) -> None:
     found = 0
     for seed in range(RUNS):
-        truth = Truth(leak_bytes_per_s=1e6, pages=50_000.0)
+        truth = Truth(leak_bytes_per_s=bytes_per_s, pages=pages, looked_s=looked_s)
         growth = look_at(stretch(truth, seed=seed)).growth
         if growth is not None:
-            found += growth.bytes_per_s.low <= 1e6 <= growth.bytes_per_s.high
+            found += growth.bytes_per_s.low <= bytes_per_s <= growth.bytes_per_s.high
     assert found >= 0.9 * RUNS
 
 

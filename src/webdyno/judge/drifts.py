@@ -1,7 +1,7 @@
 """Drifts in a long look: throughput or CPU time per request at another level at the end.
 
 In parts of the stretch, without stalls and what others took part in; only where the change is
-beyond 5 % and beyond four standard errors, by how far and how long parts stay off their level.
+beyond 5 % and beyond five standard errors, by how far and how long parts stay off their level.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from webdyno.model.records import LongLookRecord
 PARTS = 20
 CONFIDENCE = 0.95
 SMALLEST_DRIFT = log1p(0.05)
-DRIFT_SDS = 4.0
+DRIFT_SDS = 5.0
 DRIFT_PENALTY = 8.0
 """Of a change point, in units of variance · ln n: twice the penalty of pilots."""
 DISTURBED_SHARE = 0.05

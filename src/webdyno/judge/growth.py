@@ -2,7 +2,8 @@
 
 By the least that was held in each part. Collected heaps rise and fall, and so do connections; what
 they fall back to is what leaks. The first half is left out: there buffers, caches and just-in-time
-compilers take what they need once.
+compilers take what they need once. Of it the second quarter tells whether the rise slows down, as
+that of what fills does: then no slope goes on.
 """
 
 from collections.abc import Callable
@@ -16,15 +17,15 @@ from webdyno.model.interval import Interval
 from webdyno.model.long_look import Growth, MoreOpen, ServerSample
 from webdyno.model.records import LongLookRecord
 
-PARTS = 6
+PARTS, PARTS_BEFORE = 6, 3
+"""Of the second half of the stretch, and of the quarter before it."""
 FEWEST_READINGS = 4 * PARTS
 SMALLEST_BYTES = 512 * 1024
 """Over the second half: allocators and page tables take as much by chance."""
 SMALLEST_DESCRIPTORS = 16
 SMALLEST_SHARE = 0.01
-SLOWING = 0.85
-"""Of the rise of the parts before, that of the last: a leak goes on as before, but caches
-and heaps that fill rise ever less."""
+SLOWING = 0.9
+"""Of the slope of the first of these parts, that of the last: a leak goes on as before."""
 ALPHA = 0.01
 CONFIDENCE = 0.95
 
@@ -55,11 +56,11 @@ def _rise(
         return None
     at_s = np.array([at for at, _ in read])
     held = np.array([held for _, held in read], dtype=float)
-    later = at_s >= at_s[-1] / 2
-    parts = np.array_split(np.flatnonzero(later), PARTS)
-    lowest = [part[held[part].argmin()] for part in parts]
+    lowest = _lowest(at_s, held, at_s[-1] / 2, at_s[-1], PARTS)
+    if len(lowest) < PARTS:
+        return None
     least, away = held[lowest], at_s[lowest] - at_s[lowest].mean()
-    slope = float(away @ least) / float(away @ away)
+    slope = _slope(at_s[lowest], least)
     rest = least - least.mean() - slope * away
     freedom = PARTS - 2
     error = (float(rest @ rest) / freedom / float(away @ away)) ** 0.5
@@ -69,7 +70,8 @@ def _rise(
         return None
     if grown < max(smallest, SMALLEST_SHARE * float(least[0])):
         return None
-    if _slows_down(record, at_s[lowest], least):
+    lowest = [*_lowest(at_s, held, at_s[-1] / 4, at_s[-1] / 2, PARTS_BEFORE), *lowest]
+    if _slows_down(record, at_s[lowest], held[lowest]):
         return None
     half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
     rate = sum(responses) / (len(responses) * record.window_s)
@@ -80,6 +82,12 @@ def _rise(
     return _Rise(per_s, per_request)
 
 
+def _lowest(at_s: Logs, held: Logs, begin_s: float, end_s: float, parts: int) -> list[int]:
+    """Give where the least was held in each part of a time."""
+    within = np.flatnonzero((at_s >= begin_s) & ((at_s < end_s) | (end_s == at_s[-1])))
+    return [int(it[held[it].argmin()]) for it in np.array_split(within, parts) if len(it)]
+
+
 def _slows_down(record: LongLookRecord, at_s: Logs, least: Logs) -> bool:
     """Tell whether it rises less and less, as what fills does: by time, and by responses."""
     windows_s = np.arange(len(record.responses) + 1) * record.window_s
@@ -88,11 +96,11 @@ def _slows_down(record: LongLookRecord, at_s: Logs, least: Logs) -> bool:
 
 
 def _rises_less(axis: Logs, least: Logs) -> bool:
-    half = len(least) // 2
-    ends = (0, half - 1), (half, len(least) - 1)
-    spans = [max(float(axis[last] - axis[first]), TINY) for first, last in ends]
-    earlier, later = (
-        float(least[last] - least[first]) / span
-        for (first, last), span in zip(ends, spans, strict=True)
-    )
-    return later < SLOWING * earlier
+    middle = len(least) // 2
+    earlier = _slope(axis[: middle + 1], least[: middle + 1])
+    return _slope(axis[middle:], least[middle:]) < SLOWING * earlier
+
+
+def _slope(axis: Logs, least: Logs) -> float:
+    away = axis - axis.mean()
+    return float(away @ least) / max(float(away @ away), TINY)

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from webdyno.judge.interval import Logs
-from webdyno.judge.look_parts import length_s
+from webdyno.judge.interval import TINY, Logs
 from webdyno.judge.look_windows import windows_of
 from webdyno.judge.stall_causes import EXCUSING_SHARE, Others
 from webdyno.judge.steady import MAD_TO_SD
-from webdyno.model.long_look import Stall
+from webdyno.model.long_look import Stall, StallCause
 from webdyno.model.records import LongLookRecord
 
 PART_S = 0.25
@@ -38,47 +38,71 @@ class SlowStretch(NamedTuple):
         return Stall(at_s=self.at_s, length_s=self.length_s, cause=None)
 
 
+class _Course(NamedTuple):
+    """Throughput by the part, as a share of the usual one."""
+
+    shares: Logs
+    part_s: float
+    looked_at: NDArray[np.bool_]
+
+
 def slow_in(record: LongLookRecord, stalls: Sequence[Stall]) -> list[SlowStretch]:
     """Give when the servers were much slower than usual in a stretch, by their own doing."""
     if record.load.loop != "closed":
         return []
-    counts, window_s = windows_of(record)
-    found = slow_stretches(counts, window_s, [*stalls, *record.client_pauses])
-    if not found:
+    course = _course(*windows_of(record), [*stalls, *record.client_pauses])
+    found = _slow_stretches(course) if course else []
+    if not found or not course:
         return []
-    others, whole_s = Others(record), length_s(record)
-    always_s = others.took_s(0.0, whole_s)
+    others = Others(record)
+    usually = _usually_taken(course, others)
+    return [it for it in found if not _slowed_by(others, usually, it)]
 
-    def slowed_by_others(it: SlowStretch) -> bool:
-        """Whether half of what was lost was taken by others, beyond what they always took."""
-        took_s, share = others.took_s(it.at_s, it.length_s), it.length_s / whole_s
-        more_s = sum(max(took_s[cause] - always_s[cause] * share, 0.0) for cause in took_s)
-        return more_s >= EXCUSING_SHARE * (1 - it.level) * it.length_s
 
-    return [it for it in found if not slowed_by_others(it)]
+def _usually_taken(course: _Course, others: Others) -> dict[StallCause, float]:
+    """Give by cause which share of the time others take where throughput is the usual one."""
+    edges_s: Logs = np.arange(len(course.shares) + 1.0) * course.part_s
+    usual = course.looked_at & (course.shares >= 1)
+    taken_s = others.take_s(edges_s)
+    return {by: float(np.median(it[usual])) / course.part_s for by, it in taken_s.items()}
+
+
+def _slowed_by(others: Others, usually: dict[StallCause, float], slow: SlowStretch) -> bool:
+    """Whether half of what was lost was taken by others, beyond what they usually take."""
+    took_s = others.took_s(slow.at_s, slow.length_s)
+    more_s = sum(max(took_s[by] - usually.get(by, 0.0) * slow.length_s, 0.0) for by in took_s)
+    return more_s >= EXCUSING_SHARE * (1 - slow.level) * slow.length_s
 
 
 def slow_stretches(counts: Logs, window_s: float, without: Sequence[Stall]) -> list[SlowStretch]:
     """Find slow stretches that begin and end within the load, apart from stalls."""
+    course = _course(counts, window_s, without)
+    return _slow_stretches(course) if course else []
+
+
+def _course(counts: Logs, window_s: float, without: Sequence[Stall]) -> _Course | None:
     size = max(round(PART_S / window_s), 1)
     parts, part_s = _parts(counts, size), size * window_s
     if len(parts) < FEWEST_PARTS:
-        return []
+        return None
     looked_at = np.ones(len(parts), dtype=bool)
     for stall in without:
         first, last = stall.at_s - window_s, stall.at_s + stall.length_s + window_s
         looked_at[max(int(first / part_s), 0) : int(last / part_s) + 1] = False
     usual = float(np.median(parts[looked_at])) if looked_at.any() else 0.0
-    if usual <= 0:
-        return []
-    logs = np.log(np.maximum(parts, 0.5) / usual)
+    return _Course(parts / usual, part_s, looked_at) if usual > 0 else None
+
+
+def _slow_stretches(course: _Course) -> list[SlowStretch]:
+    shares, part_s, looked_at = course
+    logs = np.log(np.maximum(shares, TINY))
     spread = MAD_TO_SD * float(np.median(np.abs(logs[looked_at])))
     is_slow = looked_at & (logs < min(float(np.log(SLOW_LEVEL)), -SLOW_SDS * spread))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_slow, [False]]).astype(np.int8)))
     return [
-        _stretch(parts / usual, int(begin), int(end), part_s)
+        _stretch(shares, int(begin), int(end), part_s)
         for begin, end in edges.reshape(-1, 2)
-        if end - begin >= IN_A_ROW and begin > 0 and end < len(parts)
+        if end - begin >= IN_A_ROW and begin > 0 and end < len(shares)
     ]
 
 

@@ -1,5 +1,8 @@
 """Who else than the servers can have stopped or slowed the responses of a stretch of load."""
 
+import numpy as np
+
+from webdyno.judge.interval import Logs
 from webdyno.judge.look_readings import LookReadings
 from webdyno.model.long_look import Stall, StallCause
 from webdyno.model.records import LongLookRecord
@@ -49,4 +52,16 @@ class Others:
             "hypervisor": stolen_s,
             # Servers that sleep don't mind who has their CPUs.
             "other-programs": min(others_s, read.waited_during(read.waited_s, begin_s, end_s)),
+        }
+
+    def take_s(self, edges_s: Logs) -> dict[StallCause, Logs]:
+        """Give what each took from each of some moments to the next, with no regard to pauses."""
+        read = self._read
+        if not read.tell:
+            return {}
+        others_s = read.grown(read.others_s, edges_s) / self._cpus
+        return {
+            "client": read.grown(read.client_waited_s, edges_s),
+            "hypervisor": read.grown(read.stolen_s, edges_s) / self._cpus,
+            "other-programs": np.minimum(others_s, read.grown(read.waited_s, edges_s)),
         }
