@@ -151,7 +151,7 @@ def look(name: str, budget: str) -> Limited:
         if not (asked / "slots.jsonl").exists():
             return Limited(**dict(kept))
         found = RunFolder.open(asked)
-        return Limited(**dict(kept), found=judge(found.head, found.records()).elasticities)
+        return Limited(**dict(kept), found=judge(found.data().points[0]).elasticities)
 
 
 def written(name: str, case: Case) -> str:

@@ -207,11 +207,11 @@ def _found(folder: Path) -> dict[str, object]:
     if not (folder / "slots.jsonl").exists():
         return {}
     run = RunFolder.open(folder)
-    compared = judge(run.head, run.records()).comparisons
+    compared = judge(run.data().points[0]).comparisons
     told: dict[str, object] = {"ratio": compared[0].sure if compared else None}
     if (folder / "why" / f"advice-{SLOW}").exists():
         tried = RunFolder.open(folder / "why" / f"advice-{SLOW}")
-        told["gains"] = judge(tried.head, tried.records()).gains
+        told["gains"] = judge(tried.data().points[0]).gains
     return told
 
 

@@ -45,7 +45,7 @@ def main() -> None:
     """Measure both ways and print the table."""
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         run = duel(Path(scratch) / "run")
-        judgement = judge(run.head, run.records())
+        judgement = judge(run.data().points[0])
         blocks = judgement.blocks
         runs = wrk_runs(run, blocks, Path(scratch) / STACK)
     ratios = {it.metric: it.ratio for it in judgement.comparisons if it.ratio is not None}

@@ -108,7 +108,7 @@ def _found(final: Path) -> dict[str, object]:
     if not (final / "slots.jsonl").exists():
         return {}
     run = RunFolder.open(final)
-    judgement = judge(run.head, run.records())
+    judgement = judge(run.data().points[0])
     side = run.head.experiment.tuning[0]
     return {
         "settings": side.settings,

@@ -3,9 +3,10 @@
 Every part of a run has its own small builder, so that a test names only what it is about:
 
     run = simulated_run({"nginx": SimulatedArm(rate_rps=60_000), "apache": SimulatedArm()})
-    run.head, run.records
+    run.head, run.records, run.data
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -15,9 +16,11 @@ from math import exp, log
 from pathlib import Path
 from random import Random
 from statistics import NormalDist, fmean
+from types import MappingProxyType
 
 from hdrh.histogram import HdrHistogram
 
+from webdyno.judge.point_data import PointData, RunData
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.load import Load
 from webdyno.model.load_result import (
@@ -53,6 +56,7 @@ HELLO = b"Hello, World!"
 HEAD_BYTES = 238
 QUANTILES = 200
 LONGEST_US = 60_000_000
+TWO_STACKS = MappingProxyType({"nginx": "nginx", "apache": "apache-event"})
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,16 @@ class SimulatedRun:
 
     head: RunHead
     records: list[Record]
+
+    @property
+    def data(self) -> PointData:
+        """What there is to judge of its only point."""
+        return PointData.of(self.head, self.records)
+
+    @property
+    def whole(self) -> RunData:
+        """What there is to judge of it, point by point."""
+        return RunData(self.head, self.records)
 
     def stored(self, path: Path) -> Path:
         """Write it to the folder, which is made."""
@@ -165,8 +179,18 @@ def simulated_run(
     return SimulatedRun(head, records)
 
 
+def point_data(records: Sequence[Record], experiment: Experiment | None = None) -> PointData:
+    """What there is to judge of records, of some experiment if none is given."""
+    head = run_head()
+    changed = {"experiment": experiment or head.experiment}
+    return PointData.of(head.model_copy(update=changed), records)
+
+
 def run_head(
-    stacks: dict[str, str], *, measure: Measure | None = None, title: str = "Which is faster?"
+    stacks: Mapping[str, str] = TWO_STACKS,
+    *,
+    measure: Measure | None = None,
+    title: str = "Which is faster?",
 ) -> RunHead:
     """The head of a run with these arms: stack by arm name."""
     return RunHead(

@@ -113,7 +113,7 @@ def _found(folder: Path, said: str) -> dict[str, object]:
     if not (folder / "slots.jsonl").exists():
         return {"problem": said[-500:] or "webdyno left no run behind"}
     run = RunFolder.open(folder)
-    judgement = judge(run.head, run.records())
+    judgement = judge(run.data().points[0])
     decide_on = run.head.experiment.measure.decide_on
     asked = decisive(judgement.comparisons, decide_on)
     return {

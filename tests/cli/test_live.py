@@ -25,8 +25,8 @@ def view_of(run: SimulatedRun) -> LiveView:
     for record in run.records:
         if isinstance(record, SlotRecord):
             view.slot_ends(record)
-    so_far = so_far_words(run.head.experiment, run.records)
-    view.block_ends(so_far, run.head.experiment, run.records)
+    so_far = so_far_words(run.data)
+    view.block_ends(so_far, run.data)
     return view
 
 

@@ -5,12 +5,13 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
 from webdyno.cli.progress import RunProgress, block_name, slot_words, so_far_words
+from webdyno.judge.point_data import PointData
 from webdyno.model.point import Point
 from webdyno.model.records import BlockRecord, Record, SlotRecord
 
 
 def so_far(run: SimulatedRun) -> str:
-    return so_far_words(run.head.experiment, run.records)
+    return so_far_words(run.data)
 
 
 def test_a_line_has_the_figures_of_the_report() -> None:
@@ -50,7 +51,7 @@ def test_a_line_per_block_where_there_is_no_terminal(capsys: pytest.CaptureFixtu
     with RunProgress(run.head) as progress:
         progress.block_begins(Point(number=0, levels={"load.paths": ["/[/].txt"]}), 1, 10)
         progress.slot_begins("[/]", "measure")
-        progress.block_ends(block, run.head.experiment, records)
+        progress.block_ends(block, PointData.of(run.head, records))
     told = capsys.readouterr().err.splitlines()
     assert told[0] == "each line: paths · block"
     assert told[1].startswith("/[/].txt · block 1 (")

@@ -9,6 +9,7 @@ import pytest
 from e2e.commands import environment, left_behind
 from webdyno.cluster import agent
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.judge.point_data import RunData
 from webdyno.model.cluster import Piece
 from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import keep_for_repeating
@@ -72,7 +73,7 @@ def test_a_run_comes_in_pieces_and_goes_on_from_where_nobody_heard_it(place: Pat
     records = run.records()
     assert records[: len(before)] == before
     assert sum(record.kind == "session" for record in records) == 2
-    assert is_finished(run.head, records)
+    assert is_finished(RunData(run.head, records))
     assert run.head.experiment.measure.seed is not None  # each host draws its own
     assert (here / "experiment.toml").exists()
     assert list((here / "blocks").rglob("nginx.conf"))

@@ -15,6 +15,7 @@ from e2e.commands import (
 )
 from webdyno.judge import judge
 from webdyno.judge.league import blocks_to_a_look
+from webdyno.judge.point_data import PointData
 from webdyno.model.records import BlockRecord, IncidentRecord
 from webdyno.run.folder import RunFolder
 
@@ -46,7 +47,7 @@ def test_a_league_gives_places_and_its_arms_leave_it(tmp_path: Path) -> None:
     assert "place" in done.stdout
     folder = RunFolder.open(tmp_path / "run")
     records = folder.records()
-    found = judge(folder.head, records)
+    found = judge(PointData.of(folder.head, records))
     assert found.league
     places = {it.arm: it for it in found.league.places}
     assert set(places) == set(stacks)
@@ -72,7 +73,7 @@ def test_a_server_that_dies_is_out_of_the_league(tmp_path: Path) -> None:
     assert "has no place" in done.stdout
     run = RunFolder.open(tmp_path / "run")
     records = run.records()
-    league = judge(run.head, records).league
+    league = judge(PointData.of(run.head, records)).league
     assert league
     assert mortal in league.out, done.stdout
     assert {it.arm for it in records if isinstance(it, IncidentRecord)} == {mortal}

@@ -12,8 +12,7 @@ from webdyno.cli.progress import RunProgress
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.judge import judge
 from webdyno.judge import settings as slots
-from webdyno.judge.measured import Measured
-from webdyno.judge.validity import SLOT_RULES, findings
+from webdyno.judge.validity import SLOT_RULES, findings_of
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import RemedyRecord
 from webdyno.run import pilot
@@ -64,17 +63,17 @@ def remedies(folder: RunFolder) -> list[tuple[str, str | None]]:
 
 
 def verdict(folder: RunFolder) -> Verdict:
-    return judge(folder.head, folder.records()).verdict
+    return judge(folder.data().points[0]).verdict
 
 
 def broken(folder: RunFolder) -> set[tuple[str, str | None]]:
     """What is still wrong in the blocks that count."""
-    return {(it.rule, it.arm) for it in findings(folder.head, folder.records())}
+    return {(it.rule, it.arm) for it in findings_of(folder.data().points[0])}
 
 
 def skip_if_disturbed(folder: RunFolder, rule: str) -> None:
     """Trends are bounded, not remedied, where other programs leave few slots to see them in."""
-    slots = Measured.of(folder.records()).slots
+    slots = folder.data().points[0].slots
     rules = [rule for rule in SLOT_RULES if rule.bounded]
     disturbed = [slot for slot in slots if any(rule.broken(slot) for rule in rules)]
     if (rule, "odd") not in remedies(folder) and len(disturbed) > len(slots) / 3:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import point_data
 from e2e.commands import (
     left_behind,
     master_processes,
@@ -22,7 +23,6 @@ from e2e.commands import (
 )
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator import find_loadgen
-from webdyno.judge.measured import Measured
 from webdyno.model.records import (
     BlockRecord,
     IncidentRecord,
@@ -59,7 +59,7 @@ def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tupl
     """What doesn't depend on the machine's mood: blocks with their orders and slots."""
     return [
         (block.record.block, block.record.order, [(slot.slot, slot.arm) for slot in block.slots])
-        for block in Measured.of(records).blocks
+        for block in point_data(records).blocks
     ]
 
 
@@ -212,7 +212,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     done = webdyno("resume", "my run", "--yes", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     folder = RunFolder.open(tmp_path / "my run")
-    assert len(Measured.of(folder.records()).blocks) == 6
+    assert len(folder.data().points[0].blocks) == 6
 
     head = json.loads((folder.path / "run.json").read_text())
     head["machine"]["cpu_model"] = "another one"

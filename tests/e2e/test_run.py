@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import point_data
 from e2e.commands import (
     QUICK,
     left_behind,
@@ -20,6 +21,7 @@ from e2e.commands import (
 )
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.judge import judge
+from webdyno.judge.point_data import PointData
 from webdyno.judge.stop import SPARE_BLOCKS, decide
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import BlockRecord, SlotRecord
@@ -45,10 +47,10 @@ def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None
     records = folder.records()
     blocks = [record for record in records if isinstance(record, BlockRecord)]
     slots = [record for record in records if isinstance(record, SlotRecord)]
-    judgement = judge(folder.head, records)
+    judgement = judge(PointData.of(folder.head, records))
     assert {finding.rule for finding in judgement.findings} <= CAUSED_BY_NEIGHBOURS
     # A neighbour can spoil blocks, which are replaced, or all slots of an arm, which ends a run.
-    stop = decide(records, folder.head.experiment, elapsed_s=0.0)
+    stop = decide(point_data(records, folder.head.experiment), elapsed_s=0.0)
     assert 6 <= len(blocks) <= 6 + SPARE_BLOCKS or (
         stop is not None and stop.reason == "nothing-valid"
     )

@@ -25,7 +25,7 @@ VARIED = (
 def test_a_sweep_ends_with_a_verdict_at_every_point(tmp_path: Path) -> None:
     done = webdyno("run", "static-hello", *VARIED, "--out=run", "--report", folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
-    sweep = judge_sweep(folder.head, folder.records())
+    sweep = judge_sweep(folder.data())
     assert all(6 <= at.judgement.blocks <= 6 + SPARE_BLOCKS for at in sweep.points)
     assert [at.judgement.verdict for at in sweep.points] == [Verdict.FASTER, Verdict.FASTER]
     assert done.returncode == 0, done.stderr

@@ -30,7 +30,7 @@ from e2e.commands import (
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host import Bench
-from webdyno.judge.validity import findings
+from webdyno.judge.validity import findings_of
 from webdyno.model.judgement import Finding
 from webdyno.run.folder import RunFolder
 
@@ -51,7 +51,7 @@ def found_in(folder: Path) -> dict[str, list[Finding]]:
     """The findings of the run in a test's folder, by rule."""
     run = RunFolder.open(folder / "run")
     by_rule: dict[str, list[Finding]] = {}
-    for finding in findings(run.head, run.records()):
+    for finding in findings_of(run.data().points[0]):
         by_rule.setdefault(finding.rule, []).append(finding)
     return by_rule
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_blocks, webdyno
-from webdyno.judge.validity import findings
+from webdyno.judge.validity import findings_of
 from webdyno.model.judgement import Finding
 from webdyno.run.folder import RunFolder
 
@@ -28,7 +28,7 @@ def faulty(fault: str) -> list[str]:
 def found_of(arm: str, folder: Path) -> dict[str, Finding]:
     """The findings about an arm of the run in a test's folder, by rule."""
     run = RunFolder.open(folder / "run")
-    return {it.rule: it for it in findings(run.head, run.records()) if it.arm == arm}
+    return {it.rule: it for it in findings_of(run.data().points[0]) if it.arm == arm}
 
 
 @pytest.mark.parametrize(

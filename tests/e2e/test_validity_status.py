@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, beside, run_blocks, slots, webdyno
-from webdyno.judge.validity import findings
+from webdyno.judge.validity import findings_of
 from webdyno.model.judgement import Finding
 from webdyno.run.folder import RunFolder
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.measures
 def notes_on(arm: str, folder: Path) -> dict[str, Finding]:
     """What was found about an arm of the run in a test's folder, by rule."""
     run = RunFolder.open(folder / "run")
-    return {it.rule: it for it in findings(run.head, run.records()) if it.arm == arm}
+    return {it.rule: it for it in findings_of(run.data().points[0]) if it.arm == arm}
 
 
 @contextmanager

@@ -11,11 +11,13 @@ from itertools import combinations
 
 import numpy as np
 
+from builders import run_head
 from webdyno.judge.league import Standings, blocks_to_a_look, standings
-from webdyno.judge.measured import Block, Measured
+from webdyno.judge.point_data import Block, PointData
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.metrics import MetricRule
 from webdyno.model.records import BlockRecord
+from webdyno.model.run import RunHead
 
 BLOCKS = 30
 """What there is time for when no arm leaves the race."""
@@ -34,7 +36,7 @@ WORLDS: dict[str, Sequence[float]] = {
 
 
 @dataclass(frozen=True)
-class MadeUp(Measured):
+class MadeUp(PointData):
     """Blocks of which nothing is known but the arms' values."""
 
     told: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
@@ -82,27 +84,27 @@ def play(logs: Sequence[float], rng: np.random.Generator, *, race: bool = True) 
     told: dict[str, dict[int, float]] = {arm: {} for arm in truth}
     racing, left, blocks = list(truth), BLOCKS * len(truth), 0
     look = blocks_to_a_look(experiment)
+    head = run_head().model_copy(update={"experiment": experiment})
     while len(racing) > 1 and left >= len(racing):
         for arm in racing:
             told[arm][blocks] = float(np.exp(truth[arm] + rng.normal(0, NOISE)))
         left -= len(racing)
         blocks += 1
         if race and blocks == look:
-            racing, look = standings(_measured(told, blocks), experiment).racing, 2 * look
-    found = standings(_measured(told, blocks), experiment, to_the_end=True)
+            racing, look = standings(_measured(head, told, blocks)).racing, 2 * look
+    found = standings(_measured(head, told, blocks), to_the_end=True)
     return Played(truth, found, blocks)
 
 
-def _measured(told: Mapping[str, Mapping[int, float]], blocks: int) -> MadeUp:
+def _measured(head: RunHead, told: Mapping[str, Mapping[int, float]], blocks: int) -> MadeUp:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     records = (
         BlockRecord(block=number, order=[], started_at=at, took_s=1.0, ready_s={})
         for number in range(blocks)
     )
     return MadeUp(
+        head=head,
         blocks=tuple(Block(record, ()) for record in records),
-        certificates=(),
-        incidents=(),
         told=told,
     )
 

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from builders import point_data
 from judge.searches import BLOCKS, Arm, searched
 from webdyno.cli.progress import so_far_words
 from webdyno.judge import decide, judge
+from webdyno.judge.point_data import PointData
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Verdict
@@ -18,7 +20,7 @@ from webdyno.report.view import run_view
 
 def test_the_answer_is_a_rate_with_its_interval() -> None:
     run = searched(nginx=Arm(15_000))
-    judged = judge(run.head, run.records)
+    judged = judge(run.data)
     assert judged.verdict is Verdict.MEASURED
     assert judged.headline.startswith("nginx can take 15,")
     assert "requests per second (95 % interval " in judged.headline
@@ -29,14 +31,14 @@ def test_the_answer_is_a_rate_with_its_interval() -> None:
 
 def test_beyond_the_client_it_is_at_least() -> None:
     run = searched(nginx=Arm(50_000, client_rps=30_000))
-    headline = judge(run.head, run.records).headline
+    headline = judge(run.data).headline
     assert headline.startswith("nginx can take at least 30,")
     assert headline.endswith("where the load generator was the limit")
 
 
 def test_where_no_rate_holds_there_is_no_answer() -> None:
     run = searched(nginx=Arm(15_000, holds=False))
-    assert judge(run.head, run.records).verdict is Verdict.INVALID
+    assert judge(run.data).verdict is Verdict.INVALID
 
 
 def test_it_stops_when_the_capacity_is_known_or_time_is_used_up() -> None:
@@ -50,12 +52,12 @@ def test_it_stops_when_the_capacity_is_known_or_time_is_used_up() -> None:
         update={"measure": experiment.measure.model_copy(update={"precision": 0.1})}
     )
     few = run.records[: ends[experiment.measure.min_blocks - 2]]
-    assert decide(few, rough, 0.0) is None
-    known = decide(run.records, rough, 0.0)
+    assert decide(point_data(few, rough), 0.0) is None
+    known = decide(point_data(run.records, rough), 0.0)
     assert known
     assert (known.reason, known.why) == ("precision", "the capacity is known to ±10 %")
-    assert decide(run.records, exact, 0.0) is None
-    late = decide(run.records, exact, 1e6)
+    assert decide(point_data(run.records, exact), 0.0) is None
+    late = decide(point_data(run.records, exact), 1e6)
     assert late
     assert late.reason == "budget"
 
@@ -63,15 +65,17 @@ def test_it_stops_when_the_capacity_is_known_or_time_is_used_up() -> None:
 def test_after_too_few_blocks_it_is_undecided() -> None:
     run = searched(nginx=Arm(15_000))
     ends = [at for at, it in enumerate(run.records, 1) if isinstance(it, BlockRecord)]
-    assert judge(run.head, run.records[: ends[0]]).verdict is Verdict.UNDECIDED
-    assert judge(run.head, []).verdict is Verdict.INCOMPLETE
-    assert so_far_words(run.head.experiment, run.records[: ends[0]]).endswith("second block")
-    assert so_far_words(run.head.experiment, run.records).startswith("capacity 15,")
+    assert judge(PointData.of(run.head, run.records[: ends[0]])).verdict is Verdict.UNDECIDED
+    assert judge(PointData.of(run.head, [])).verdict is Verdict.INCOMPLETE
+    assert so_far_words(point_data(run.records[: ends[0]], run.head.experiment)).endswith(
+        "second block"
+    )
+    assert so_far_words(run.data).startswith("capacity 15,")
 
 
 def test_the_report_tells_of_it(tmp_path: Path) -> None:
     run = searched(nginx=Arm(15_000))
-    view = run_view(run.head, run.records, judge_sweep(run.head, run.records))
+    view = run_view(run.whole, judge_sweep(run.whole))
     assert [it.verdict for it in view.answers] == [Verdict.MEASURED]
     write_report(tmp_path, view)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -14,6 +14,7 @@ from judge.validity.broken import load_with, quiet_readings, with_thirds
 from webdyno.judge import judge
 from webdyno.judge.bias import CAUSES, LEAST_MINDED
 from webdyno.judge.bounds import REFILL_S, SHORTEST_STEAL_S
+from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import with_verdict
 from webdyno.model.interval import ENDLESS
 from webdyno.model.judgement import Comparison, Judgement, Verdict
@@ -111,7 +112,7 @@ def judged(run: SimulatedRun, change: Callable[[SlotRecord], SlotRecord]) -> Jud
     records: list[Record] = [
         change(record) if isinstance(record, SlotRecord) else record for record in run.records
     ]
-    return judge(run.head, records)
+    return judge(PointData.of(run.head, records))
 
 
 def on(found: Judgement, metric: str) -> Comparison:

@@ -11,17 +11,16 @@ from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import CAPACITY
-from webdyno.model.records import Record, SlotRecord
-from webdyno.model.run import RunHead
+from webdyno.model.records import SlotRecord
 
 
 def rules(run: SimulatedRun) -> dict[str, str]:
     """What is found, by rule: how bad."""
-    return {it.rule: it.severity for it in judge(run.head, run.records).findings}
+    return {it.rule: it.severity for it in judge(run.data).findings}
 
 
 def test_the_larger_capacity_wins_by_its_ratio() -> None:
-    judged = judge(*_of(searched(apache=Arm(15_000), nginx=Arm(50_000))))
+    judged = judge(searched(apache=Arm(15_000), nginx=Arm(50_000)).data)
     assert judged.verdict is Verdict.FASTER
     assert [metric.name for metric in judged.metrics] == [CAPACITY]
     ratio = judged.comparisons[0].ratio
@@ -32,13 +31,13 @@ def test_the_larger_capacity_wins_by_its_ratio() -> None:
 
 
 def test_equal_capacities_are_not_told_apart() -> None:
-    judged = judge(*_of(searched(a=Arm(15_000), b=Arm(15_000))))
+    judged = judge(searched(a=Arm(15_000), b=Arm(15_000)).data)
     assert judged.verdict in {Verdict.EQUIVALENT, Verdict.UNDECIDED}
 
 
 def test_beyond_the_client_it_is_at_least() -> None:
     run = searched(apache=Arm(15_000), nginx=Arm(50_000, client_rps=30_000))
-    judged = judge(*_of(run))
+    judged = judge(run.data)
     assert judged.verdict is Verdict.FASTER
     assert judged.comparisons[0].limited_by == {"nginx": "client"}
     assert "at least" in judged.headline
@@ -47,7 +46,7 @@ def test_beyond_the_client_it_is_at_least() -> None:
 
 def test_where_both_are_beyond_the_client_more_blocks_would_show_no_more() -> None:
     run = searched(apache=Arm(50_000, client_rps=30_000), nginx=Arm(50_000, client_rps=30_000))
-    judged = judge(*_of(run))
+    judged = judge(run.data)
     assert judged.verdict is Verdict.UNDECIDED
     assert "was the limit of both nginx and apache: each can take at least" in judged.headline
     assert "more block" not in judged.headline
@@ -61,32 +60,32 @@ def test_servers_that_do_not_come_back_are_told() -> None:
 
 def test_without_any_rate_that_holds_there_is_no_verdict() -> None:
     run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
-    assert judge(*_of(run)).verdict is Verdict.INVALID
+    assert judge(run.data).verdict is Verdict.INVALID
     assert rules(run)["no-capacity"] == "invalid"
 
 
 def test_a_client_that_is_late_at_any_rate_is_told_from_a_slow_server() -> None:
     run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
-    (found,) = (it for it in judge(*_of(run)).findings if it.rule == "no-capacity")
+    (found,) = (it for it in judge(run.data).findings if it.rule == "no-capacity")
     assert "load generator" not in found.what
     for number, it in enumerate(run.records):
         if isinstance(it, SlotRecord) and it.trial:
             late = it.trial.model_copy(update={"client_limited": True})
             run.records[number] = it.model_copy(update={"trial": late})
-    (found,) = (it for it in judge(*_of(run)).findings if it.rule == "no-capacity")
+    (found,) = (it for it in judge(run.data).findings if it.rule == "no-capacity")
     assert "where the load generator itself was still too late" in found.what
 
 
 def test_it_stops_early_where_an_arm_never_holds() -> None:
     run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
-    stop = decide(run.records, run.head.experiment, elapsed_s=100.0)
+    stop = decide(run.data, elapsed_s=100.0)
     assert stop
     assert (stop.reason, stop.why) == ("nothing-valid", "arm apache has no capacity in 8 blocks")
 
 
 def test_keep_alive_on_one_side_only_is_caught() -> None:
     run = searched(apache=Arm(15_000, server_closes=True), nginx=Arm(50_000))
-    assert judge(*_of(run)).verdict is Verdict.INVALID
+    assert judge(run.data).verdict is Verdict.INVALID
     assert rules(run)["keep-alive"] == "invalid"
 
 
@@ -123,10 +122,6 @@ def test_a_capacity_needs_objectives() -> None:
         Experiment.model_validate(given | {"measure": {"decide_on": CAPACITY}})
 
 
-def _of(run: SimulatedRun) -> tuple[RunHead, list[Record]]:
-    return run.head, run.records
-
-
 def confirmed(run: SimulatedRun, truth: Truth, beyond: int) -> SimulatedRun:
     """Add a stretch of load just below the second arm's capacity, of which so many were late."""
     trial = next(it.trial for it in run.records if isinstance(it, SlotRecord) and it.trial)
@@ -139,7 +134,7 @@ def confirmed(run: SimulatedRun, truth: Truth, beyond: int) -> SimulatedRun:
 def test_a_server_whose_stalls_break_the_objective_has_no_capacity() -> None:
     run = searched(apache=Arm(15_000), nginx=Arm(50_000))
     stalling = Truth(every_s=6.0, stall_s=1.0, looked_s=30.0)
-    judged = judge(*_of(confirmed(run, stalling, beyond=1_600)))
+    judged = judge(confirmed(run, stalling, beyond=1_600).data)
     assert judged.verdict is Verdict.INVALID
     (found,) = (it for it in judged.findings if it.rule == "no-capacity")
     assert "stalls of" in found.what
@@ -147,11 +142,11 @@ def test_a_server_whose_stalls_break_the_objective_has_no_capacity() -> None:
 
 def test_a_capacity_that_doesnt_hold_for_longer_is_no_verdict() -> None:
     run = searched(apache=Arm(15_000), nginx=Arm(50_000))
-    judged = judge(*_of(confirmed(run, Truth(looked_s=30.0), beyond=300)))
+    judged = judge(confirmed(run, Truth(looked_s=30.0), beyond=300).data)
     assert judged.verdict is Verdict.UNDECIDED
     assert rules(confirmed(run, Truth(looked_s=30.0), beyond=300))["not-confirmed"] == "note"
 
 
 def test_a_confirmed_capacity_stands() -> None:
     run = searched(apache=Arm(15_000), nginx=Arm(50_000))
-    assert judge(*_of(confirmed(run, Truth(looked_s=30.0), 5))).verdict is Verdict.FASTER
+    assert judge(confirmed(run, Truth(looked_s=30.0), 5).data).verdict is Verdict.FASTER

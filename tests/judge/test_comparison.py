@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedArm, run_head, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.comparison import compare_arms, fewest_blocks, shown_estimate
 from webdyno.judge.interval import estimate
 from webdyno.judge.log_ratios import log_ratios
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import headline
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.measure import Measure
@@ -20,7 +20,7 @@ RATE, SWITCHES = metric_rule("rate_rps"), metric_rule("context_switches")
 def compared(arms: dict[str, SimulatedArm], blocks: int, noise: float = 0.01) -> list[Comparison]:
     """Comparisons of simulated arms by rate."""
     run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
-    return compare_arms(Measured.of(run.records), list(arms), RATE, run.head.experiment.measure)
+    return compare_arms(run.data, list(arms), RATE, run.head.experiment.measure)
 
 
 def test_the_ratio_is_of_the_arm_to_the_baseline() -> None:
@@ -108,12 +108,12 @@ def by_switches(a: float, b: float, noise: float = 0.02) -> Comparison:
     """A comparison by context switches per request: those of an arm, and of the baseline."""
     rng = np.random.default_rng(1)
 
-    class Counted(Measured):
+    class Counted(PointData):
         def values(self, arm: str, _: MetricRule) -> dict[int, float]:
             mean = {"a": a, "b": b}[arm]
             return {n: mean * float(np.exp(rng.normal(0, noise))) for n in range(8)}
 
-    (found,) = compare_arms(Counted((), (), ()), ["b", "a"], SWITCHES, Measure())
+    (found,) = compare_arms(Counted(run_head()), ["b", "a"], SWITCHES, Measure())
     return found
 
 
@@ -151,7 +151,7 @@ def test_extreme_ratios_have_an_interval_all_the_same() -> None:
 def judged(arms: dict[str, SimulatedArm], noise: float, blocks: int = 8) -> Judgement:
     """The judgement of arms, of which those with the same stack are doubles."""
     run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
-    return judge(run.head, run.records)
+    return judge(run.data)
 
 
 def by_rate(judgement: Judgement) -> dict[str, Comparison]:

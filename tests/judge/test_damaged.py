@@ -12,6 +12,7 @@ from builders import START, SimulatedArm, run_head, simulated_run
 from judge.stretches import Truth, stretch
 from judge.validity.broken import incident, readings_with
 from webdyno.judge import decide
+from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.runs import compare_sweeps
 from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.variance import slots_per_arm
@@ -72,9 +73,10 @@ def damaged_records(draw: st.DrawFn) -> list[Record]:
 @given(damaged_records())
 @settings(max_examples=60, deadline=None)
 def test_damaged_records_are_refused_or_judged(records: list[Record]) -> None:
-    judge_sweep(HEAD, records)
-    decide(records, HEAD.experiment, 10.0)
-    slots_per_arm(records, HEAD.experiment)
+    judge_sweep(RunData(HEAD, records))
+    data = PointData.of(HEAD, records)
+    decide(data, 10.0)
+    slots_per_arm(data)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_what_floats_and_counters_just_hold_is_judged(path: tuple[str, ...], val
     line = damaged(LINES[at], ("load", "requests", "drained"), 1)
     records = list(RECORDS)
     records[at] = RECORD.validate_json(json.dumps(damaged(line, path, value)))
-    judge_sweep(HEAD, records)
+    judge_sweep(RunData(HEAD, records))
 
 
 @pytest.mark.parametrize("key", ["responses", "failed", "samples", "client_pauses"])
@@ -96,7 +98,7 @@ def test_long_looks_with_less_in_them_are_judged(key: str, length: int) -> None:
     at = max(at for at, line in enumerate(LINES) if line["kind"] == "long-look")
     records = list(RECORDS)
     records[at] = RECORD.validate_json(json.dumps(LINES[at] | {key: LINES[at][key][:length]}))
-    judge_sweep(HEAD, records)
+    judge_sweep(RunData(HEAD, records))
 
 
 @pytest.mark.parametrize("window_s", [0, 5e-324, 1e-9, 1e18])
@@ -110,4 +112,4 @@ def test_windows_of_no_length_and_beyond_all_lengths_are_refused(window_s: float
 @settings(max_examples=15, deadline=None)
 def test_damaged_runs_can_be_compared(records: list[Record]) -> None:
     """Few, since each is judged again for that, which the other test does."""
-    compare_sweeps((HEAD, RECORDS), (HEAD, records))
+    compare_sweeps(RunData(HEAD, RECORDS), RunData(HEAD, records))

@@ -5,7 +5,7 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.effects import effects
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.design import Design
 from webdyno.model.metrics import metric_rule
 from webdyno.report.effects import sentences
@@ -31,7 +31,7 @@ def run(true: list[float], beyond: float = 1.0, noise: float = 0.01) -> tuple[Si
 def test_what_a_setting_does_is_found(count: int) -> None:
     true = [1.5, 1.0, 0.8, 1.1, 1.0][:count]
     made, design = run(true)
-    found = {it.settings[0]: it for it in effects(Measured.of(made.records), design, RATE)[:count]}
+    found = {it.settings[0]: it for it in effects(made.data, design, RATE)[:count]}
     for number, ratio in enumerate(true):
         effect = found[f"setting {number}"]
         assert effect.ratio.estimate == pytest.approx(ratio, rel=0.03)
@@ -41,7 +41,7 @@ def test_what_a_setting_does_is_found(count: int) -> None:
 
 def test_what_two_do_beyond_what_each_does_is_found() -> None:
     made, design = run([1.5, 1.2], beyond=1.3)
-    *alone, together = effects(Measured.of(made.records), design, RATE)
+    *alone, together = effects(made.data, design, RATE)
     assert [it.settings for it in alone] == [["setting 0"], ["setting 1"]]
     assert together.is_sure
     assert together.ratio.estimate == pytest.approx(1.3**0.5, rel=0.02)
@@ -52,7 +52,7 @@ def test_what_two_do_beyond_what_each_does_is_found() -> None:
 
 def test_what_does_nothing_is_called_unsure() -> None:
     made, design = run([1.0, 2.0])
-    told = list(sentences(effects(Measured.of(made.records), design, RATE)))
+    told = list(sentences(effects(made.data, design, RATE)))
     assert told[0].startswith(("setting 1: 1.9", "setting 1: 2.0"))
     assert told[-1].startswith("setting 0: no difference is sure (")
 
@@ -60,4 +60,4 @@ def test_what_does_nothing_is_called_unsure() -> None:
 def test_few_blocks_tell_nothing() -> None:
     made, design = run([1.5, 1.0])
     few = [it for it in made.records if (it.block or 0) < 2]
-    assert effects(Measured.of(few), design, RATE) == []
+    assert effects(PointData.of(made.head, few), design, RATE) == []

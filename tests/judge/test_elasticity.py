@@ -32,7 +32,7 @@ def run(**less: tuple[float, float]) -> SimulatedRun:
 
 def test_what_the_rate_falls_with_is_the_limit() -> None:
     made = run(cpu=(0.8, 0.8), client=(0.8, 1.0), workers=(0.5, 0.5**0.5))
-    found = {it.resource: it for it in judge(made.head, made.records).elasticities}
+    found = {it.resource: it for it in judge(made.data).elasticities}
     assert found["servers' CPU"].found.estimate == pytest.approx(1, abs=0.05)
     assert found["client's CPU"].found.estimate == pytest.approx(0, abs=0.05)
     assert found["workers"].found.estimate == pytest.approx(0.5, abs=0.03)
@@ -46,19 +46,19 @@ def test_what_the_rate_falls_with_is_the_limit() -> None:
 
 def test_where_fewer_connections_ask_less_often_answers_wait_for_something_else() -> None:
     made = run(cpu=(0.8, 1.0), connections=(0.8, 0.8))
-    (told,) = sentences(judge(made.head, made.records).elasticities)
+    (told,) = sentences(judge(made.data).elasticities)
     assert told.startswith("nginx: the number of connections limits it (")
     assert "): its answers wait for something else than what is tried here; " in told
 
 
 def test_more_of_a_thing_tells_as_well() -> None:
     made = run(workers=(2.0, 2.0))
-    (found,) = judge(made.head, made.records).elasticities
+    (found,) = judge(made.data).elasticities
     assert found.found.low < found.found.estimate < found.found.high
     assert found.found.estimate == pytest.approx(1, abs=0.05)
 
 
 def test_without_interventions_there_is_nothing_to_tell() -> None:
     made = simulated_run({"a": FULL, "b": FULL}, blocks=6)
-    assert judge(made.head, made.records).elasticities == []
+    assert judge(made.data).elasticities == []
     assert list(sentences([])) == []

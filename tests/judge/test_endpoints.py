@@ -47,7 +47,7 @@ def with_endpoints(
 def judged(blocks: int, medians_us: dict[str, dict[str, float]], seed: int = 1) -> Judgement:
     run = simulated_run({arm: SimulatedArm() for arm in medians_us}, blocks=blocks, seed=seed)
     run = with_endpoints(run, medians_us, seed)
-    return judge(run.head, run.records)
+    return judge(run.data)
 
 
 def test_the_endpoint_that_got_slower_is_named_and_no_other() -> None:
@@ -87,7 +87,7 @@ def test_they_stand_in_the_csv() -> None:
     names = {"/": 1_000.0, "/x": 2_000.0}
     run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6)
     run = with_endpoints(run, {"a": names, "b": names})
-    view = run_view(run.head, run.records, judge_sweep(run.head, run.records))
+    view = run_view(run.whole, judge_sweep(run.whole))
     lines = [line.split(",") for line in summary_csv(view).splitlines()]
     at = lines[0].index("endpoint")
     assert {line[at] for line in lines[1:]} == {"", "/", "/x"}

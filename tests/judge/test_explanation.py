@@ -5,7 +5,6 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.explanation import explain
-from webdyno.judge.measured import Measured
 from webdyno.model.explanation import Explanation
 from webdyno.model.records import ServerUse, SlotRecord
 from webdyno.report.explanation import explanation_sentence
@@ -29,7 +28,7 @@ def with_interrupts(run: SimulatedRun, arm: str, share: float) -> SimulatedRun:
 
 
 def explained(run: SimulatedRun) -> Explanation:
-    found = explain(Measured.of(run.records), "apache", "nginx")
+    found = explain(run.data, "apache", "nginx")
     assert found
     return found
 
@@ -65,10 +64,10 @@ def test_equals_are_not_explained() -> None:
 
 def test_one_block_explains_nothing() -> None:
     run = simulated_run(ARMS, blocks=1)
-    assert explain(Measured.of(run.records), "apache", "nginx") is None
+    assert explain(run.data, "apache", "nginx") is None
 
 
 def test_a_judgement_says_what_differences_are_made_of() -> None:
     run = simulated_run(ARMS)
-    (found,) = judge(run.head, run.records).explanations
+    (found,) = judge(run.data).explanations
     assert (found.a, found.b) == ("apache", "nginx")

@@ -7,6 +7,7 @@ from judge.stretches import WINDOW_S, Truth, stretch
 from webdyno.judge.failing import failing_in
 from webdyno.judge.judgement import judge
 from webdyno.judge.long_look import look_at
+from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.records import LongLookRecord
 
@@ -26,7 +27,7 @@ def failing(begin_s: float, end_s: float, share: float = 1.0, **said: object) ->
 
 def judged(look: LongLookRecord) -> Judgement:
     run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
-    return judge(run.head, [*run.records, look])
+    return judge(PointData.of(run.head, [*run.records, look]))
 
 
 def test_it_is_told_when_all_requests_began_to_fail() -> None:

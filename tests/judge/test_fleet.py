@@ -31,9 +31,7 @@ def measured(ratio: float, seed: int = 1, *, blocks: int = 8, **machine: object)
 
 
 def judged(*runs: SimulatedRun) -> FleetJudgement:
-    return judge_fleet(
-        {f"m{n}": judge_machine(it.head, it.records) for n, it in enumerate(runs, 1)}
-    )
+    return judge_fleet({f"m{n}": judge_machine(it.whole) for n, it in enumerate(runs, 1)})
 
 
 @pytest.mark.parametrize("machines", [3, 8])
@@ -149,8 +147,8 @@ def test_points_that_a_machine_lacks_are_left_out() -> None:
 
 def test_a_machine_is_judged_as_its_own_report_has_it() -> None:
     run = measured(1.01, blocks=45)
-    (at,) = judge_machine(run.head, run.records).points
-    whole = judge(run.head, run.records)
+    (at,) = judge_machine(run.whole).points
+    whole = judge(run.data)
     decisive = [it for it in whole.comparisons if it.metric == "rate_rps"]
     # What other metrics tell beside it is for the report alone.
     assert at.compared == [it.model_copy(update={"clear_beside": None}) for it in decisive]

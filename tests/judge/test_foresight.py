@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
 from judge.searches import Arm, searched
 from webdyno.judge import decide, foresee
 from webdyno.model.measure import Measure
@@ -16,18 +16,18 @@ def run(blocks: int, noise: float, measure: Measure | None = None) -> SimulatedR
 
 def test_what_is_narrow_enough_needs_no_more_blocks() -> None:
     made = run(6, 0.002)
-    foreseen = foresee(made.records, made.head.experiment)
+    foreseen = foresee(made.data)
     assert foreseen is not None
     assert foreseen.blocks == 6
     assert foreseen.found.half_width <= foreseen.wanted
-    assert decide(made.records, made.head.experiment, 10.0) is not None
+    assert decide(made.data, 10.0) is not None
 
 
 def test_more_noise_takes_more_blocks() -> None:
     needed = []
     for noise in (0.01, 0.02, 0.03):
         made = run(6, noise)
-        foreseen = foresee(made.records, made.head.experiment)
+        foreseen = foresee(made.data)
         assert foreseen is not None
         needed.append(foreseen.blocks)
     assert needed == sorted(needed)
@@ -36,13 +36,16 @@ def test_more_noise_takes_more_blocks() -> None:
 
 def test_it_foresees_about_what_is_needed() -> None:
     early, late = run(6, 0.015), run(30, 0.015)
-    foreseen = foresee(early.records, early.head.experiment)
+    foreseen = foresee(early.data)
     assert foreseen is not None
     stopped = next(
         blocks
         for blocks in range(6, 31)
         if decide(
-            [it for it in late.records if (it.block or 0) <= blocks], late.head.experiment, 10.0
+            point_data(
+                [it for it in late.records if (it.block or 0) <= blocks], late.head.experiment
+            ),
+            10.0,
         )
     )
     assert foreseen.blocks == pytest.approx(stopped, rel=0.5)
@@ -50,13 +53,13 @@ def test_it_foresees_about_what_is_needed() -> None:
 
 def test_what_stops_by_another_rule_is_not_foreseen() -> None:
     made = run(6, 0.01, Measure(question="faster"))
-    assert foresee(made.records, made.head.experiment) is None
+    assert foresee(made.data) is None
     one = run(1, 0.01)
-    assert foresee(one.records, one.head.experiment) is None
+    assert foresee(one.data) is None
     race = {"race": "league", "measure": Measure()}
-    assert foresee(made.records, made.head.experiment.model_copy(update=race)) is None
+    assert foresee(point_data(made.records, made.head.experiment.model_copy(update=race))) is None
 
 
 def test_the_capacity_of_a_single_arm_is_not_foreseen() -> None:
     made = searched(nginx=Arm(15_000))
-    assert foresee(made.records, made.head.experiment) is None
+    assert foresee(made.data) is None

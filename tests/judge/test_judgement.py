@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from builders import START, SimulatedArm, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import decide, judge, ratios_so_far
+from webdyno.judge.point_data import PointData
 from webdyno.judge.runs import compare_runs
 from webdyno.judge.sentences import sentence
 from webdyno.model.judgement import Judgement, Verdict
@@ -22,7 +23,7 @@ from webdyno.model.records import StopRecord
 def judged(arms: dict[str, SimulatedArm], blocks: int = 12, noise: float = 0.02) -> Judgement:
     """The judgement of a simulated run."""
     run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
-    return judge(run.head, run.records)
+    return judge(run.data)
 
 
 def test_a_clear_difference_is_said_with_its_evidence() -> None:
@@ -150,7 +151,7 @@ def test_a_few_bad_slots_are_left_out_and_told() -> None:
     records[at] = slot.model_copy(
         update={"load": slot.load.model_copy(update={"failures": timed_out})}
     )
-    found = judge(run.head, records)
+    found = judge(PointData.of(run.head, records))
     assert found.verdict is not Verdict.INVALID
     (finding,) = found.findings
     assert (finding.rule, finding.severity) == ("timeouts", "note")
@@ -185,11 +186,11 @@ def test_a_question_in_one_direction_is_answered(
     arms = {"nginx": SimulatedArm(), "new": SimulatedArm(rate_rps=rate_rps)}
     measure = Measure(seed=1, question=question)
     run = simulated_run(arms, blocks=12, restart_sd=0.01, slot_sd=0.01, measure=measure)
-    found = judge(run.head, run.records)
+    found = judge(run.data)
     (asked,) = (it.one_sided for it in found.comparisons if it.one_sided)
     assert asked.answer == answer
     assert f"{question}? {answer}: " in found.headline
-    stop = decide(run.records, run.head.experiment, 10.0)
+    stop = decide(run.data, 10.0)
     assert stop is not None
     assert question in stop.why
 
@@ -206,8 +207,8 @@ def test_an_unfinished_run_is_undecided_and_one_without_a_block_incomplete(block
 def test_a_judgement_is_whole_and_always_the_same(seed: int, blocks: int, ratio: float) -> None:
     arms = {"a": SimulatedArm(), "b": SimulatedArm(rate_rps=40_000 * ratio)}
     run = simulated_run(arms, blocks=blocks, seed=seed, measure=Measure(seed=seed))
-    found = judge(run.head, run.records)
-    assert found == judge(run.head, run.records)
+    found = judge(run.data)
+    assert found == judge(run.data)
     assert Judgement.model_validate_json(found.model_dump_json()) == found
     for comparison in found.comparisons:
         assert comparison.ratio is not None
@@ -222,19 +223,19 @@ def test_a_verdict_on_what_nothing_tells_of_is_incomplete(name: str, blocks: int
     measure = Measure.model_construct(**{**dict(Measure(seed=1)), "decide_on": name})
     experiment = run.head.experiment.model_copy(update={"measure": measure})
     head = run.head.model_copy(update={"experiment": experiment})
-    found = judge(head, run.records)
+    found = judge(PointData.of(head, run.records))
     compared = {it.metric: it for it in found.comparisons}
     assert found.verdict is compared[name].verdict
     if not blocks or name in {"memory_mib", "context_switches"}:
         assert found.verdict is Verdict.INCOMPLETE
         assert compared[name].ratio is None
-    assert compare_runs((head, run.records), (head, run.records)).changes
+    assert compare_runs(*[PointData.of(head, run.records)] * 2).changes
 
 
 def test_the_ratio_so_far_is_that_of_the_judgement() -> None:
     run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=7)
-    (so_far,) = ratios_so_far(run.head.experiment, run.records)
-    assert so_far in judge(run.head, run.records).comparisons
+    (so_far,) = ratios_so_far(run.data)
+    assert so_far in judge(run.data).comparisons
 
 
 def test_the_ratio_so_far_takes_only_the_deciding_metric(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +246,7 @@ def test_the_ratio_so_far_takes_only_the_deciding_metric(monkeypatch: pytest.Mon
 
     for name in set(METRICS) - {"rate_rps"}:
         monkeypatch.setitem(METRICS, name, replace(METRICS[name], block_value=too_dear))
-    assert ratios_so_far(run.head.experiment, run.records)
+    assert ratios_so_far(run.data)
 
 
 def test_why_it_ended_and_what_was_counted_beside_is_told() -> None:
@@ -255,10 +256,10 @@ def test_why_it_ended_and_what_was_counted_beside_is_told() -> None:
     )
     status = {"cache": ServerStatus(hits=30, misses=10), "nginx": ServerStatus(requests=40)}
     records = [readings_with(status=status)(it) if it.kind == "slot" else it for it in run.records]
-    found = judge(run.head, [*records, stop])
+    found = judge(PointData.of(run.head, [*records, stop]))
     assert found.stopped_because == "the ratio is known to ±2 %"
     assert [(it.arm, it.ready_s, it.hit_share) for it in found.facts] == [
         ("nginx", 0.05, {"cache": 0.75}),
         ("apache", 0.05, {"cache": 0.75}),
     ]
-    assert judge(run.head, [stop, *records]).stopped_because is None
+    assert judge(PointData.of(run.head, [stop, *records])).stopped_because is None

@@ -8,6 +8,7 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.judge.judgement import judge
+from webdyno.judge.point_data import PointData
 from webdyno.model.load_result import Window
 from webdyno.model.records import SlotRecord
 
@@ -69,7 +70,7 @@ def test_stalls_are_counted_once_whether_slots_hold_them_or_not(
         look = stretch(
             Truth(every_s=every_s, stall_s=stall_s, looked_s=looked_s), arm="other", seed=seed
         )
-        ratio = judge(run.head, [*run.records, look]).comparisons[0].ratio
+        ratio = judge(PointData.of(run.head, [*run.records, look])).comparisons[0].ratio
         assert ratio is not None
         estimates.append(ratio.estimate)
         held += ratio.low <= truth <= ratio.high

@@ -5,11 +5,11 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
 from judge.league_simulation import WORLDS, play
 from webdyno.judge import decide, judge
 from webdyno.judge.league import blocks_to_a_look, standings
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import League, Verdict
 from webdyno.model.records import IncidentRecord, SlotRecord
 from webdyno.model.run import RunHead
@@ -33,7 +33,7 @@ def places_of(league: League | None) -> dict[str, tuple[int, int]]:
 
 def test_places_are_ranges_where_arms_cannot_be_told_apart() -> None:
     run = league_of(RATES)
-    found = judge(run.head, run.records)
+    found = judge(run.data)
     assert places_of(found.league) == {
         "nginx": (1, 2),
         "lighttpd": (1, 2),
@@ -48,7 +48,7 @@ def test_places_are_ranges_where_arms_cannot_be_told_apart() -> None:
 
 def test_the_first_is_what_the_others_are_compared_with() -> None:
     run = league_of(RATES | {"lighttpd": 70_000.0})
-    found = judge(run.head, run.records)
+    found = judge(run.data)
     assert found.verdict is Verdict.FASTER
     assert places_of(found.league)["lighttpd"] == (1, 1)
     assert {it.b for it in found.comparisons} == {"lighttpd"}
@@ -69,7 +69,7 @@ def test_equal_first_ones_are_called_so() -> None:
         slot_sd=0.002,
     )
     experiment = run.head.experiment.model_copy(update={"race": "league"})
-    found = judge(run.head.model_copy(update={"experiment": experiment}), run.records)
+    found = judge(PointData.of(run.head.model_copy(update={"experiment": experiment}), run.records))
     assert found.verdict is Verdict.EQUIVALENT
     assert places_of(found.league)["apache"] == (3, 3)
 
@@ -79,24 +79,24 @@ def test_arms_whose_places_are_settled_leave_the_race_at_a_look() -> None:
     experiment = run.head.experiment
     look = blocks_to_a_look(experiment)
     assert 2.0 ** (1 - look) <= 0.05 / 2 / 6
-    measured = Measured.of(run.records)
-    assert standings(measured.first(look - 1), experiment).racing == list(RATES)
-    assert standings(measured.first(look), experiment).racing == ["lighttpd", "nginx"]
+    measured = run.data
+    assert standings(measured.first(look - 1)).racing == list(RATES)
+    assert standings(measured.first(look)).racing == ["lighttpd", "nginx"]
 
 
 def test_a_league_ends_when_all_places_are_settled() -> None:
     run = league_of(RATES | {"lighttpd": 70_000.0})
     few = [it for it in run.records if it.block is None or it.block < 8]
-    assert decide(few, run.head.experiment, 10.0) is None
+    assert decide(point_data(few, run.head.experiment), 10.0) is None
     looked_at = [it for it in run.records if it.block is None or it.block < 9]
-    stop = decide(looked_at, run.head.experiment, 10.0)
+    stop = decide(point_data(looked_at, run.head.experiment), 10.0)
     assert stop
     assert stop.why == "every place is settled"
 
 
 def test_a_league_ends_with_its_time() -> None:
     run = league_of(RATES)
-    stop = decide(run.records, run.head.experiment, 1e6)
+    stop = decide(run.data, 1e6)
     assert stop
     assert stop.reason == "budget"
 
@@ -109,7 +109,7 @@ def test_an_arm_that_left_keeps_its_place_and_has_no_fault() -> None:
         for it in run.records
         if not (isinstance(it, SlotRecord) and it.arm == "apache" and it.block >= look)
     ]
-    found = judge(run.head, records)
+    found = judge(PointData.of(run.head, records))
     assert places_of(found.league)["apache"] == (4, 4)
     assert not [it for it in found.findings if it.severity == "invalid"]
 
@@ -124,7 +124,7 @@ def test_an_arm_whose_server_died_is_out_and_the_others_have_places() -> None:
         for it in run.records
         if not (isinstance(it, SlotRecord) and it.arm == "nginx" and it.block >= 3)
     ]
-    found = judge(run.head, [*records, died])
+    found = judge(PointData.of(run.head, [*records, died]))
     assert found.verdict is Verdict.FASTER
     assert set(places_of(found.league)) == {"lighttpd", "caddy", "apache"}
     assert found.league
@@ -135,11 +135,11 @@ def test_an_arm_whose_server_died_is_out_and_the_others_have_places() -> None:
 
 def test_a_league_that_was_interrupted_at_once_has_no_order() -> None:
     run = league_of(RATES, blocks=1)
-    found = judge(run.head, run.records)
+    found = judge(run.data)
     assert set(places_of(found.league).values()) == {(1, 4)}
     assert found.verdict is Verdict.UNDECIDED
     nothing: RunHead = run.head
-    assert judge(nothing, []).verdict is Verdict.INVALID
+    assert judge(PointData.of(nothing, [])).verdict is Verdict.INVALID
 
 
 @pytest.mark.parametrize("world", ["12 equal ones", "8, each 3 % from the next"])

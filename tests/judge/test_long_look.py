@@ -11,6 +11,7 @@ from judge.stretches import Truth, stretch
 from webdyno.judge.judgement import judge
 from webdyno.judge.long_look import look_at
 from webdyno.judge.look_words import findings_words
+from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import Record
 
@@ -147,7 +148,7 @@ def test_stalls_of_one_variant_are_counted_in() -> None:
         stretch(replace(PERIODIC, looked_s=27.0), arm="apache"),
         stretch(Truth(), arm="nginx"),
     ]
-    before, after = judge(run.head, run.records), judge(run.head, [*run.records, *looks])
+    before, after = judge(run.data), judge(PointData.of(run.head, [*run.records, *looks]))
     rate = next(it for it in after.comparisons if it.metric == "rate_rps")
     unseen = next(it for it in before.comparisons if it.metric == "rate_rps")
     assert rate.ratio is not None
@@ -162,6 +163,6 @@ def test_stalls_of_one_variant_are_counted_in() -> None:
 def test_a_drift_counts_against_the_verdict() -> None:
     run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
     look = stretch(Truth(drifts_to=0.7), arm="apache")
-    rate = judge(run.head, [*run.records, look]).comparisons[0]
+    rate = judge(PointData.of(run.head, [*run.records, look])).comparisons[0]
     assert rate.verdict is Verdict.UNDECIDED
     assert [bias.cause for bias in rate.biases] == ["drift"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders import START, SimulatedArm, run_head, simulated_run
+from builders import START, SimulatedArm, point_data, run_head, simulated_run
 from judge.searches import Arm, searched
 from judge.stretches import Truth, stretch
 from webdyno.judge import decide
@@ -13,7 +13,6 @@ from webdyno.judge.long_look import look_at
 from webdyno.judge.look_length import lacking_looks, left_s, long_look_s, part_s, reserved_s
 from webdyno.judge.look_parts import thinned
 from webdyno.judge.look_words import look_words
-from webdyno.judge.measured import Measured
 from webdyno.judge.stalls import all_stalls_of
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
@@ -46,9 +45,9 @@ def test_parts_are_minutes_or_twentieths(look_s: float, expected_s: float) -> No
 
 def test_nothing_is_looked_at_before_the_rounds_are_over_or_after_a_server_died() -> None:
     run, experiment = simulated_run(ARMS), _experiment(90.0)
-    assert lacking_looks(run.records, experiment) == []
-    assert lacking_looks([*run.records, STOP], experiment) == ["nginx", "apache"]
-    assert lacking_looks([*run.records, STOP, DIED], experiment) == []
+    assert lacking_looks(point_data(run.records, experiment)) == []
+    assert lacking_looks(point_data([*run.records, STOP], experiment)) == ["nginx", "apache"]
+    assert lacking_looks(point_data([*run.records, STOP, DIED], experiment)) == []
 
 
 def test_a_look_that_was_interrupted_is_lacking_for_the_rest_of_its_time() -> None:
@@ -56,7 +55,7 @@ def test_a_look_that_was_interrupted_is_lacking_for_the_rest_of_its_time() -> No
     over = stretch(Truth(looked_s=120.0), arm="nginx")
     begun = _part(0, 0, 60.0)
     records: list[Record] = [*run.records, STOP, over, begun]
-    assert lacking_looks(records, experiment) == ["apache"]
+    assert lacking_looks(point_data(records, experiment)) == ["apache"]
     assert left_s([begun], experiment) == pytest.approx(60.0)
     assert left_s([begun, _part(1, 0, 60.0)], experiment) == 0
 
@@ -70,8 +69,8 @@ def test_a_look_goes_on_for_stalls_unless_its_length_was_given() -> None:
 def test_no_time_is_kept_for_looks_that_are_on_record() -> None:
     run, experiment = simulated_run(ARMS), _experiment(90.0)
     looked = [*run.records, stretch(Truth(), arm="nginx")]
-    assert reserved_s(experiment, Measured.of(run.records)) == 20.0
-    assert reserved_s(experiment, Measured.of(looked)) == 10.0
+    assert reserved_s(point_data(run.records, experiment)) == 20.0
+    assert reserved_s(point_data(looked, experiment)) == 10.0
 
 
 def test_parts_of_a_stretch_are_as_one() -> None:
@@ -171,10 +170,10 @@ def test_the_search_for_one_systems_capacity_leaves_time_for_its_look() -> None:
     experiment = run.head.experiment
     noisy = experiment.measure.model_copy(update={"precision": 0.0001, "patience": 1.0})
     experiment = experiment.model_copy(update={"measure": noisy})
-    block_s = Measured.of(run.records).block_s
+    block_s = run.data.block_s
     used_s = noisy.budget_s - block_s - 1.0
-    stop = decide(run.records, experiment, used_s)
+    stop = decide(point_data(run.records, experiment), used_s)
     assert stop is not None
     assert stop.reason == "budget"
     looked = [*run.records, stretch(Truth(), arm="nginx")]
-    assert decide(looked, experiment, used_s) is None
+    assert decide(point_data(looked, experiment), used_s) is None

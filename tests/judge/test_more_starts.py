@@ -2,10 +2,9 @@
 
 from random import Random
 
-from builders import START, SimulatedArm, SimulatedRun, simulated_run
+from builders import START, SimulatedArm, SimulatedRun, point_data, simulated_run
 from webdyno.judge.gate import judge_gate
 from webdyno.judge.look_length import lacking_looks, long_look_s, reserved_s
-from webdyno.judge.measured import Measured
 from webdyno.judge.more_starts import WINDOW_S, most_blocks, short_window_s
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.stop import decide
@@ -39,7 +38,7 @@ def gate_run(
 
 
 def most(run: SimulatedRun) -> int:
-    return most_blocks(Measured.of(run.records), run.head.experiment)
+    return most_blocks(run.data)
 
 
 def test_more_rounds_are_planned_where_starts_decide() -> None:
@@ -55,29 +54,29 @@ def test_the_most_rounds_that_the_user_gives_are_kept() -> None:
 def test_runs_that_are_no_gates_go_on_as_before() -> None:
     run = gate_run(1.12)
     alone = run.head.experiment.model_copy(update={"gate": None})
-    assert most_blocks(Measured.of(run.records), alone) == 30
-    assert slot_settings(run.records, alone).window_s == 0.5
+    assert most_blocks(point_data(run.records, alone)) == 30
+    assert slot_settings(point_data(run.records, alone)).window_s == 0.5
 
 
 def test_slots_are_short_and_few_once_starts_are_known_to_decide() -> None:
     run = gate_run(1.12)
-    assert slot_settings(run.records, run.head.experiment).window_s == WINDOW_S
-    assert slots_per_arm(run.records, run.head.experiment) == 2
+    assert slot_settings(run.data).window_s == WINDOW_S
+    assert slots_per_arm(run.data) == 2
     steady = gate_run(1.0)
-    assert slot_settings(steady.records, steady.head.experiment).window_s == 0.5
+    assert slot_settings(steady.data).window_s == 0.5
 
 
 def test_short_slots_have_answers_enough() -> None:
     slow = {name: SimulatedArm(rate_rps=500) for name in ARMS}
-    measured = Measured.of(simulated_run(slow, blocks=6).records)
+    measured = simulated_run(slow, blocks=6).data
     assert WINDOW_S < short_window_s(0.5, measured) <= 0.5
 
 
 def test_a_gate_goes_on_beyond_the_usual_rounds_for_its_starts() -> None:
     """Thirty rounds that don't answer it: 40 % apart."""
     run = gate_run(1.4, blocks=30, seed=4)
-    assert decide(run.records, run.head.experiment, elapsed_s=0.0) is None
-    found = judge_gate(run.head, run.records)
+    assert decide(run.data, elapsed_s=0.0) is None
+    found = judge_gate(run.whole)
     notes = [it for it in found.notes if "its starts is in one of two states, 1.00 and 1.4" in it]
     assert notes
     assert all("More starts help, longer slots don't" in it for it in notes)
@@ -90,16 +89,16 @@ def test_gates_have_no_long_look_and_nothing_is_reserved_for_one() -> None:
         run = gate_run(1.0, measure=measure)
         experiment = run.head.experiment
         assert long_look_s(experiment) == 0.0
-        assert reserved_s(experiment, Measured.of(run.records)) == 0.0
+        assert reserved_s(point_data(run.records, experiment)) == 0.0
         stop = StopRecord(block=7, reason="question", why="it is answered", stopped_at=START)
-        assert not lacking_looks([*run.records, stop], experiment)
+        assert not lacking_looks(point_data([*run.records, stop], experiment))
 
 
 def test_a_gates_budget_is_used_up_to_the_last_round_that_fits() -> None:
     measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=100.0)
     run = gate_run(1.12, measure=measure)
-    block_s = Measured.of(run.records).block_s
-    assert decide(run.records, run.head.experiment, elapsed_s=100.0 - block_s - 0.1) is None
-    stop = decide(run.records, run.head.experiment, elapsed_s=100.0 - block_s + 0.1)
+    block_s = run.data.block_s
+    assert decide(run.data, elapsed_s=100.0 - block_s - 0.1) is None
+    stop = decide(run.data, elapsed_s=100.0 - block_s + 0.1)
     assert stop
     assert stop.reason == "budget"

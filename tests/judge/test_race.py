@@ -2,9 +2,8 @@
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
 from webdyno.judge import decide
-from webdyno.judge.measured import Measured
 from webdyno.judge.race import gains_on_baseline, still_racing
 from webdyno.judge.stop import blocks_for_an_answer
 from webdyno.model.records import IncidentRecord, Record
@@ -21,7 +20,7 @@ def halving(blocks: int) -> SimulatedRun:
 
 
 def racing(head: RunHead, records: list[Record]) -> set[str]:
-    return set(still_racing(records, head.experiment))
+    return set(still_racing(point_data(records, head.experiment)))
 
 
 @pytest.mark.parametrize(
@@ -40,8 +39,8 @@ def test_the_worse_half_goes_after_each_block(blocks: int, left: set[str]) -> No
 
 def test_the_race_is_over_when_one_is_left_beside_the_baseline() -> None:
     two, three = halving(2), halving(3)
-    assert decide(two.records, two.head.experiment, 1.0) is None
-    stop = decide(three.records, three.head.experiment, 1.0)
+    assert decide(two.data, 1.0) is None
+    stop = decide(three.data, 1.0)
     assert stop
     assert stop.reason == "precision"
     assert blocks_for_an_answer(two.head.experiment) == 1
@@ -55,15 +54,15 @@ def test_an_arm_that_failed_is_out_at_once() -> None:
 
 def test_without_a_race_all_arms_are_in_each_block() -> None:
     run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm(rate_rps=1e5)}, blocks=12)
-    assert still_racing(run.records, run.head.experiment) == ["a", "b"]
+    assert still_racing(run.data) == ["a", "b"]
 
 
 def test_gains_are_told_block_by_block_against_the_baseline() -> None:
     run = halving(3)
-    gains = gains_on_baseline(Measured.of(run.records), run.head.experiment)
+    gains = gains_on_baseline(run.data)
     assert {arm: len(it) for arm, it in gains.items()} == dict.fromkeys("abcde", 3)
     assert gains["c"] == pytest.approx([1.386] * 3, abs=0.1)
     cheaper = run.head.experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})
     by_cpu = run.head.experiment.model_copy(update={"measure": cheaper})
-    gains = gains_on_baseline(Measured.of(run.records), by_cpu)
+    gains = gains_on_baseline(point_data(run.records, by_cpu))
     assert gains["c"] == pytest.approx([0.0] * 3, abs=0.1)

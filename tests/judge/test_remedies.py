@@ -6,10 +6,9 @@ from math import exp
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, pilot_record, simulated_run
+from builders import SimulatedArm, SimulatedRun, pilot_record, point_data, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import judge
-from webdyno.judge.measured import Measured
 from webdyno.judge.remedies import due_remedy
 from webdyno.judge.settings import pilots, slot_settings, slots_per_arm
 from webdyno.judge.usage import counting_share
@@ -41,7 +40,7 @@ PILOTS: list[Record] = [pilot("nginx", 0.1, 0.3, 0.5), pilot("apache", 0.7, 0.1,
 
 
 def due(run: SimulatedRun, used_s: float = 0.0) -> RemedyRecord | None:
-    return due_remedy(run.records, run.head.experiment, used_s)
+    return due_remedy(run.data, used_s)
 
 
 def planted(run: SimulatedRun, arm: str, **load: object) -> SimulatedRun:
@@ -57,7 +56,7 @@ def planted(run: SimulatedRun, arm: str, **load: object) -> SimulatedRun:
 
 def test_windows_are_alike_for_all_arms_and_what_comes_before_is_each_arms_own() -> None:
     experiment = measured().head.experiment
-    settings = slot_settings(PILOTS, experiment)
+    settings = slot_settings(point_data(PILOTS, experiment))
     assert settings == SlotSettings(
         warmup_s={"nginx": 0.1, "apache": 0.7},
         lead_in_s={"nginx": 0.3, "apache": 0.1},
@@ -83,7 +82,7 @@ def test_short_windows_give_back_what_pilots_and_lead_ins_took(
         pilot_record(arm, warmup_s=0, lead_in_s=lead_in_s, window_s=window_s, took_s=took_s)
         for arm in ARMS
     ]
-    settings = slot_settings(looks, measured().head.experiment)
+    settings = slot_settings(point_data(looks, measured().head.experiment))
     assert settings.window_s == pytest.approx(expected_s, abs=0.001)
 
 
@@ -95,7 +94,7 @@ def test_short_windows_give_back_what_the_time_for_an_answer_asks_for(
         pilot_record(arm, warmup_s=0, lead_in_s=0.15, window_s=0.55, took_s=5.0) for arm in ARMS
     ]
     experiment = measured(Measure(answer_within_s=within_s)).head.experiment
-    assert slot_settings(looks, experiment).window_s == expected_s
+    assert slot_settings(point_data(looks, experiment)).window_s == expected_s
 
 
 def test_short_windows_give_back_nothing_for_what_the_user_left_out() -> None:
@@ -104,50 +103,53 @@ def test_short_windows_give_back_nothing_for_what_the_user_left_out() -> None:
         pilot_record(arm, warmup_s=0, lead_in_s=0.15, window_s=0.55, took_s=3.0) for arm in ARMS
     ]
     experiment = measured(Measure(lead_in_s=0.0)).head.experiment
-    assert slot_settings(looks, experiment).window_s == 0.55
+    assert slot_settings(point_data(looks, experiment)).window_s == 0.55
 
 
 def test_equal_arms_and_those_of_a_gate_get_what_the_one_needs_that_needs_most() -> None:
     """Pilots may find that one of two equal servers has to warm up and the other not."""
     equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
-    settings = slot_settings(PILOTS, equal.head.experiment)
+    settings = slot_settings(point_data(PILOTS, equal.head.experiment))
     assert settings.warmup_s == {"nginx": 0.7, "apache": 0.7}
     assert settings.lead_in_s == {"nginx": 0.3, "apache": 0.3}
     gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
-    assert slot_settings(PILOTS, gate).warmup_s == {"nginx": 0.7, "apache": 0.7}
+    assert slot_settings(point_data(PILOTS, gate)).warmup_s == {"nginx": 0.7, "apache": 0.7}
 
 
 def test_bursts_are_for_those_whose_pilot_found_them_and_for_their_equals() -> None:
     nginx = pilot("nginx", 0.1, 0.3, 0.5)
     in_bursts = nginx.found.model_copy(update={"in_bursts": True})
     looks = [nginx.model_copy(update={"found": in_bursts}), PILOTS[1]]
-    assert slot_settings(looks, measured().head.experiment).in_bursts == ["nginx"]
+    assert slot_settings(point_data(looks, measured().head.experiment)).in_bursts == ["nginx"]
     equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
-    assert slot_settings(looks, equal.head.experiment).in_bursts == ["nginx", "apache"]
+    assert slot_settings(point_data(looks, equal.head.experiment)).in_bursts == ["nginx", "apache"]
     gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
-    assert slot_settings(looks, gate).in_bursts == ["nginx", "apache"]
+    assert slot_settings(point_data(looks, gate)).in_bursts == ["nginx", "apache"]
     asked = measured(Measure(warmup_bursts="on")).head.experiment
-    assert slot_settings(PILOTS, asked).in_bursts == ["nginx", "apache"]
+    assert slot_settings(point_data(PILOTS, asked)).in_bursts == ["nginx", "apache"]
 
 
 def test_settings_that_tuning_tries_are_measured_as_the_default_needs() -> None:
     tried = measured().head.experiment.model_copy(update={"race": HALVING})
-    (of_default,) = pilots(PILOTS[:1]).values()
-    found = slot_settings(PILOTS[:1], tried).warmup_s
+    (of_default,) = pilots(point_data(PILOTS[:1])).values()
+    found = slot_settings(point_data(PILOTS[:1], tried)).warmup_s
     assert found == {"nginx": of_default.warmup_s, "apache": of_default.warmup_s}
 
 
 def test_windows_begin_anywhere_in_an_arms_cycle_unless_the_user_says_where() -> None:
     slow = pilot("nginx", 0.1, 0.3, 0.5).model_copy(update={"response_s": 0.3})
     experiment = measured().head.experiment
-    assert slot_settings([slow, PILOTS[1]], experiment).phase_s == {
+    assert slot_settings(point_data([slow, PILOTS[1]], experiment)).phase_s == {
         "nginx": 0.3,
         "apache": RESPONSE_S,
     }
     own = measured(Measure(lead_in_s=0.2)).head.experiment
-    assert slot_settings([slow, PILOTS[1]], own).phase_s == {"nginx": 0.0, "apache": 0.0}
+    assert slot_settings(point_data([slow, PILOTS[1]], own)).phase_s == {
+        "nginx": 0.0,
+        "apache": 0.0,
+    }
     equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
-    alike = slot_settings([slow, PILOTS[1]], equal.head.experiment).phase_s
+    alike = slot_settings(point_data([slow, PILOTS[1]], equal.head.experiment)).phase_s
     assert alike == {"nginx": 0.3, "apache": 0.3}
 
 
@@ -160,21 +162,21 @@ def test_a_lead_in_on_record_without_an_arm_is_that_of_all() -> None:
 
 def test_what_the_user_set_wins() -> None:
     given = Measure(slot_s=2, lead_in_s=0, warmup_s=3)
-    settings = slot_settings(PILOTS, measured(given).head.experiment)
+    settings = slot_settings(point_data(PILOTS, measured(given).head.experiment))
     assert (set(settings.lead_in_s.values()), settings.window_s) == ({0}, 2)
     assert set(settings.warmup_s.values()) == {3}
 
 
 def test_without_a_pilot_there_are_fixed_times() -> None:
-    settings = slot_settings([], measured().head.experiment)
+    settings = slot_settings(point_data([], measured().head.experiment))
     assert (set(settings.lead_in_s.values()), settings.window_s) == ({0}, 0.5)
     assert set(settings.warmup_s.values()) == {1}
 
 
 def test_blocks_after_a_pilot_begin_with_the_fewest_slots() -> None:
     run = measured()
-    assert slots_per_arm(run.records, run.head.experiment) == 4
-    assert slots_per_arm([*PILOTS, *run.records], run.head.experiment) == 2
+    assert slots_per_arm(run.data) == 4
+    assert slots_per_arm(point_data([*PILOTS, *run.records], run.head.experiment)) == 2
 
 
 def test_nothing_is_remedied_where_nothing_is_wrong() -> None:
@@ -341,7 +343,7 @@ def test_a_late_trend_is_remedied_where_its_bound_takes_the_verdict_away() -> No
 
 def test_a_late_trend_is_left_to_its_bound_where_as_many_blocks_would_not_fit() -> None:
     run = climbing(0.09, 0.08, rate_rps=34_000)
-    had = Measured.of(run.records)
+    had = run.data
     needed_s = had.block_s * len(had.blocks)
     measure = run.head.experiment.measure
     assert len(had.blocks) > measure.min_blocks
@@ -357,7 +359,7 @@ def test_a_late_trend_that_takes_no_verdict_away_is_left_to_its_bound() -> None:
 def test_a_late_trend_is_remedied_where_its_bound_takes_away_what_is_excluded() -> None:
     """Equal servers: without the bound no more than 5 % was possible, with it 38 %."""
     run = climbing(0.09, 0.08, rate_rps=40_000, sd=0.02)
-    found = judge(run.head, run.records).comparisons[0]
+    found = judge(run.data).comparisons[0]
     assert found.as_measured is found.verdict is Verdict.UNDECIDED
     remedy = due(run)
     assert remedy is not None
@@ -368,32 +370,36 @@ def test_a_rule_is_remedied_twice_at_most() -> None:
     run = silent(measured(blocks=1))
     records = list(run.records)
     lengths = []
-    while remedy := due_remedy(records, run.head.experiment, 0.0):
+    while remedy := due_remedy(point_data(records, run.head.experiment), 0.0):
         assert remedy.settings
         lengths.append(remedy.settings.window_s)
         records += [remedy, *run.records]
     assert lengths == [2, 8]
-    assert slot_settings(records, run.head.experiment).window_s == 8
+    assert slot_settings(point_data(records, run.head.experiment)).window_s == 8
 
 
 def test_blocks_from_before_a_new_beginning_do_not_count() -> None:
     run = silent(measured(blocks=1))
     remedy = due(run)
     assert remedy
-    assert not Measured.of([*run.records, remedy]).blocks
+    assert not run.data.and_then(remedy).blocks
     kept = remedy.model_copy(update={"anew": False})
-    assert len(Measured.of([*run.records, kept]).blocks) == 1
+    assert len(run.data.and_then(kept).blocks) == 1
 
 
 def test_a_remedy_that_is_no_setting_leaves_settings_alone() -> None:
     port = RemedyRecord(block=0, rule="port-taken", arm="nginx", what="moved")
     experiment = measured().head.experiment
-    assert slot_settings([*PILOTS, port], experiment) == slot_settings(PILOTS, experiment)
+    assert slot_settings(point_data([*PILOTS, port], experiment)) == slot_settings(
+        point_data(PILOTS, experiment)
+    )
 
 
 def test_the_share_of_time_that_counts() -> None:
     run = measured(blocks=2)
     blocks_s = 2 * (2 * 1.02 + 8 * 0.52 + 0.4)
-    assert counting_share([(run.records, [])]) == pytest.approx(8 / blocks_s)
-    assert counting_share([([*PILOTS, *run.records], [])]) == pytest.approx(8 / (blocks_s + 6))
+    assert counting_share([run.data]) == pytest.approx(8 / blocks_s)
+    assert counting_share([point_data([*PILOTS, *run.records])]) == pytest.approx(
+        8 / (blocks_s + 6)
+    )
     assert counting_share([]) is None

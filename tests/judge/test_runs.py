@@ -24,7 +24,7 @@ def run(arms: dict[str, SimulatedArm], seed: int, blocks: int = 10) -> Simulated
 
 def compared(before: SimulatedRun, after: SimulatedRun) -> RunComparison:
     """The second run judged against the first."""
-    return compare_runs((before.head, before.records), (after.head, after.records))
+    return compare_runs(before.data, after.data)
 
 
 def rates(found: RunComparison) -> dict[str, Change]:
@@ -86,8 +86,7 @@ def test_different_experiments_are_not_compared() -> None:
     after = run(ARMS, 2)
     load = after.head.experiment.load.model_copy(update={"connections": 16})
     experiment = after.head.experiment.model_copy(update={"load": load})
-    head = after.head.model_copy(update={"experiment": experiment})
-    found = compared(run(ARMS, 1), SimulatedRun(head, after.records))
+    found = compare_runs(run(ARMS, 1).data, after.data.under(experiment))
     assert found.verdict is Verdict.INVALID
     assert "load.connections was 64, now 16" in found.headline
 
@@ -114,7 +113,6 @@ def test_other_requests_are_another_experiment() -> None:
     before, after = run(ARMS, 1), run(ARMS, 2)
     asked = {"requests": [Request(path="/"), Request(path="/order", method="POST", body="x")]}
     experiment = after.head.experiment.model_copy(update=asked)
-    head = after.head.model_copy(update={"experiment": experiment})
-    found = compare_runs((before.head, before.records), (head, after.records))
+    found = compare_runs(before.data, after.data.under(experiment))
     assert found.verdict is Verdict.INVALID
     assert [it.what for it in found.mismatches] == ["requests"]

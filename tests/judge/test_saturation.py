@@ -33,7 +33,7 @@ def probed(*, busy: float = 0.5, busiest: float | None = None, **readings: objec
 
 def of_first(run: SimulatedRun) -> Saturation:
     """What is found of the first arm."""
-    return judge(run.head, run.records).saturation[0]
+    return judge(run.data).saturation[0]
 
 
 def limits(run: SimulatedRun) -> list[Resource]:
@@ -116,7 +116,7 @@ def test_where_nothing_is_used_up_it_says_what_came_nearest() -> None:
 
 def test_an_arm_without_a_capacity_has_none() -> None:
     run = searched(broken=Arm(RATE, holds=False, probed=probed()), nginx=OTHER)
-    assert [it.arm for it in judge(run.head, run.records).saturation] == ["nginx"]
+    assert [it.arm for it in judge(run.data).saturation] == ["nginx"]
 
 
 def test_it_is_told_for_an_objective_of_failures_alone() -> None:

@@ -9,6 +9,7 @@ from builders import SimulatedArm, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.judge.judgement import judge
 from webdyno.judge.long_look import look_at
+from webdyno.judge.point_data import PointData
 from webdyno.judge.slow import slow_stretches
 from webdyno.model.judgement import Verdict
 
@@ -53,7 +54,7 @@ def test_what_others_slowed_isnt_the_servers_own(evidence: dict[str, bool]) -> N
 
 def test_slow_stretches_count_against_the_verdict() -> None:
     run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
-    judged = judge(run.head, [*run.records, stretch(SLOW, arm="apache")])
+    judged = judge(PointData.of(run.head, [*run.records, stretch(SLOW, arm="apache")]))
     rate = judged.comparisons[0]
     assert rate.verdict is Verdict.UNDECIDED
     assert [bias.cause for bias in rate.biases] == ["slow-stretches"]

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import Stop, decide
 from webdyno.judge.answer_time import seconds_for_an_arm
-from webdyno.judge.measured import Measured
 from webdyno.judge.race import still_racing
 from webdyno.judge.stop import OUTNUMBERED
 from webdyno.model.advice import Advice
@@ -37,7 +36,7 @@ def prompt_s(arms: dict[str, SimulatedArm], within_s: float = 25.0) -> float:
 
 def stop(made: SimulatedRun, elapsed_s: float = 10.0) -> Stop | None:
     """What the rule says."""
-    return decide(made.records, made.head.experiment, elapsed_s)
+    return decide(made.data, elapsed_s)
 
 
 def reason(found: Stop | None) -> str | None:
@@ -72,7 +71,7 @@ def test_a_clear_difference_that_is_not_known_well_goes_on() -> None:
 
 def test_a_large_difference_is_told_with_the_last_block_that_ends_soon_enough() -> None:
     made = run(APART, 8, 0.14)
-    block_s = Measured.of(made.records).block_s
+    block_s = made.data.block_s
     last_look_s = prompt_s(APART) - 0.9 * block_s
     assert stop(made, last_look_s - 0.2 * block_s) is None
     assert stop(made, last_look_s + block_s) is None
@@ -84,16 +83,16 @@ def test_a_large_difference_is_told_with_the_last_block_that_ends_soon_enough() 
 
 def test_who_sets_a_budget_has_a_large_difference_measured_well() -> None:
     made = run(APART, 8, 0.14, Measure(budget_s=90.0))
-    assert stop(made, prompt_s(APART) - 0.5 * Measured.of(made.records).block_s) is None
+    assert stop(made, prompt_s(APART) - 0.5 * made.data.block_s) is None
 
 
 @pytest.mark.parametrize(("within_s", "told"), [(0.0, False), (15.0, False), (25.0, True)])
 def test_how_soon_a_large_difference_is_told_is_a_setting(within_s: float, *, told: bool) -> None:
     made = run(APART, 8, 0.14, Measure(answer_within_s=within_s))
-    usual_s = prompt_s(APART) - 0.5 * Measured.of(made.records).block_s
+    usual_s = prompt_s(APART) - 0.5 * made.data.block_s
     assert (stop(made, usual_s) is not None) == told
     if within_s:
-        its_own_s = prompt_s(APART, within_s) - 0.5 * Measured.of(made.records).block_s
+        its_own_s = prompt_s(APART, within_s) - 0.5 * made.data.block_s
         assert stop(made, its_own_s) is not None
 
 
@@ -102,7 +101,7 @@ def test_what_is_less_known_or_less_different_gets_its_blocks(
     arms: dict[str, SimulatedArm], noise: float
 ) -> None:
     made = run(arms, 8, noise)
-    block_s = Measured.of(made.records).block_s
+    block_s = made.data.block_s
     assert stop(made, prompt_s(arms) - 0.5 * block_s) is None
 
 
@@ -197,12 +196,12 @@ def tried(blocks: int, **arms: SimulatedArm) -> tuple[SimulatedRun, Experiment]:
 def test_a_setting_with_which_nothing_works_does_not_end_the_others_run() -> None:
     fast, broken = SimulatedArm(rate_rps=40_000), SimulatedArm(wrong_status=404)
     made, experiment = tried(2, fast=fast, broken=broken)
-    assert still_racing(made.records, experiment) == ["base", "fast"]
-    assert decide(made.records, experiment, 10.0) is None
+    assert still_racing(point_data(made.records, experiment)) == ["base", "fast"]
+    assert decide(point_data(made.records, experiment), 10.0) is None
     made, experiment = tried(7, fast=fast, broken=broken)
-    assert reason(decide(made.records, experiment, 10.0)) == "precision"
+    assert reason(decide(point_data(made.records, experiment), 10.0)) == "precision"
     made, experiment = tried(2, broken=broken)
-    found = decide(made.records, experiment, 10.0)
+    found = decide(point_data(made.records, experiment), 10.0)
     assert found
     assert found.why == "nothing works that base could be compared with"
 

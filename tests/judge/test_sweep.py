@@ -3,6 +3,7 @@
 import pytest
 
 from builders import SimulatedArm, simulated_run
+from webdyno.judge.point_data import RunData
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
 from webdyno.model.judgement import Verdict
@@ -31,7 +32,7 @@ def judged(
     load = Load(replay=Replay([0.0, 1.0], [0, 0]).packed())
     changes = {"factors": factors, "load": load, "requests": [Request(path="/hello.txt")]}
     varied = there.model_copy(update=changes)
-    return judge_sweep(run.head.model_copy(update={"experiment": varied}), records)
+    return judge_sweep(RunData(run.head.model_copy(update={"experiment": varied}), records))
 
 
 def test_each_point_is_judged_by_its_own_records() -> None:

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
 from webdyno.judge import judge
-from webdyno.judge.measured import Measured
 from webdyno.judge.variance import (
     MOST_SLOTS,
     PILOT_BLOCKS,
@@ -64,7 +63,7 @@ def test_a_judgement_tells_where_the_noise_is() -> None:
     run = simulated_run(
         {"a": SimulatedArm(), "b": SimulatedArm()}, blocks=30, restart_sd=0.05, slot_sd=0.01
     )
-    for split in judge(run.head, run.records).variance:
+    for split in judge(run.data).variance:
         assert split.metric == "rate_rps"
         assert split.restart_sd == pytest.approx(0.05, rel=0.4)
         assert split.slot_sd == pytest.approx(0.01, rel=0.4)
@@ -73,7 +72,7 @@ def test_a_judgement_tells_where_the_noise_is() -> None:
 
 def test_without_two_blocks_nothing_is_known() -> None:
     run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1)
-    assert judge(run.head, run.records).variance == []
+    assert judge(run.data).variance == []
 
 
 ARMS = {"a": SimulatedArm(), "b": SimulatedArm(rate_rps=50_000), "c": SimulatedArm()}
@@ -93,7 +92,7 @@ def test_noisy_slots_get_more_of_them(restart_sd: float, slot_sd: float, slots: 
     run = simulated_run(
         ARMS, blocks=8, measure=DEAR_STARTS, restart_sd=restart_sd, slot_sd=slot_sd, seed=3
     )
-    assert slots_per_arm(run.records, run.head.experiment) == slots
+    assert slots_per_arm(run.data) == slots
 
 
 def test_the_first_blocks_alone_decide() -> None:
@@ -101,7 +100,9 @@ def test_the_first_blocks_alone_decide() -> None:
     run = simulated_run(
         ARMS, blocks=12, measure=DEAR_STARTS, restart_sd=0.001, slot_sd=0.05, seed=3
     )
-    chosen = [slots_per_arm(blocks(run, count), run.head.experiment) for count in range(1, 12)]
+    chosen = [
+        slots_per_arm(point_data(blocks(run, count), run.head.experiment)) for count in range(1, 12)
+    ]
     before = PILOT_BLOCKS - 1
     assert chosen == [FIRST_SLOTS] * before + [MOST_SLOTS] * (11 - before)
 
@@ -109,32 +110,32 @@ def test_the_first_blocks_alone_decide() -> None:
 def test_a_number_that_was_asked_for_stays() -> None:
     measure = Measure(slots_per_arm=2, seed=1)
     run = simulated_run(ARMS, measure=measure, restart_sd=0.001, slot_sd=0.05)
-    assert slots_per_arm(run.records, run.head.experiment) == 2
+    assert slots_per_arm(run.data) == 2
 
 
 def test_the_difference_of_the_arms_has_no_part_in_it() -> None:
     """Else intervals would lean."""
     fast = ARMS | {"b": SimulatedArm(rate_rps=160_000)}
     runs = [simulated_run(arms, restart_sd=0.01, slot_sd=0.04, seed=5) for arms in (ARMS, fast)]
-    first, second = (slots_per_arm(run.records, run.head.experiment) for run in runs)
+    first, second = (slots_per_arm(run.data) for run in runs)
     assert first == second
 
 
 def test_without_a_valid_slot_nothing_is_chosen() -> None:
     broken = {name: SimulatedArm(wrong_status=500) for name in ARMS}
     run = simulated_run(broken)
-    assert slots_per_arm(run.records, run.head.experiment) == FIRST_SLOTS
+    assert slots_per_arm(run.data) == FIRST_SLOTS
 
 
 def test_costs_are_told_by_the_clock() -> None:
     """Simulated slots take 0.52 s, from one to the next; starts 0.4 s with two warm-ups of 1 s."""
     two = {"a": SimulatedArm(), "b": SimulatedArm()}
     run = simulated_run(two, blocks=3, measure=Measure(warmup_s=1.0, slot_s=0.5, seed=1))
-    measured = Measured.of(run.records)
+    measured = run.data
     assert _costs_s(measured, 2) == pytest.approx(((0.4 + 2 * 1.02) / 2, 0.52))
     left_out = measured.without([(block.record.block, 3) for block in measured.blocks])
     assert _costs_s(left_out, 2) == pytest.approx(_costs_s(measured, 2))
-    assert _costs_s(Measured.of([]), 2) == (0, 0)
+    assert _costs_s(point_data([]), 2) == (0, 0)
 
 
 def test_blocks_get_longer_only_where_that_saves_time() -> None:

@@ -42,7 +42,7 @@ def run(*, most_busy: int | None = None, told: bool = True) -> SimulatedRun:
 
 
 def found(made: SimulatedRun) -> list[Waiting]:
-    return judge(made.head, made.records).waiting
+    return judge(made.data).waiting
 
 
 def test_the_parts_are_found_and_add_up() -> None:

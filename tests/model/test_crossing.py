@@ -15,5 +15,5 @@ def test_a_judgement_fits_each_search_once(monkeypatch: pytest.MonkeyPatch) -> N
     run = searched(nginx=Arm(2_345), apache=Arm(6_789))  # of no other test
     fit = Mock(wraps=minimize)
     monkeypatch.setattr("webdyno.model.crossing.minimize", fit)
-    judge(run.head, run.records)
+    judge(run.data)
     assert fit.call_count == BEGINS * BLOCKS * ARMS

@@ -25,7 +25,7 @@ EXPERIMENT = run_head({"a": "nginx", "b.c": "nginx"}).experiment
 def test_a_limit_holds_where_the_whole_interval_is_beyond_it(text: str, holds: Holds) -> None:
     arms = {"a": SimulatedArm(), "b.c": SimulatedArm(server_cpu_us=24.0)}
     run = simulated_run(arms, blocks=8)
-    (answer,) = answers([read_limit(text, run.head.experiment)], [judge(run.head, run.records)])
+    (answer,) = answers([read_limit(text, run.head.experiment)], [judge(run.data)])
     assert answer.holds == holds
     if "memory" not in text:
         assert answer.said.startswith("b.c to a: ")

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from pydantic import ValidationError
 
-from builders import START, SimulatedArm, load_result, response_times, simulated_run
+from builders import START, SimulatedArm, load_result, response_times, run_head, simulated_run
 from webdyno.judge import judge
-from webdyno.judge.measured import Block, Measured
+from webdyno.judge.point_data import Block, PointData, RunData
 from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.validity import left_out_slots
 from webdyno.model.histogram import Histogram
@@ -78,10 +78,10 @@ def test_pages_slower_than_a_slot_have_a_rate() -> None:
     assert rate_rps([drained_slot(0, 64, 0.5)]) == pytest.approx(64)
 
 
-def measured_of(made: SlotRecord) -> Measured:
+def measured_of(made: SlotRecord) -> PointData:
     """A run of this slot alone."""
     block = BlockRecord(block=0, order=["a"], started_at=START, took_s=1.0, ready_s={})
-    return Measured((Block(block, (made,)),), (), ())
+    return PointData(run_head(), blocks=(Block(block, (made,)),))
 
 
 def slot_with_lead_in(completed: int, window_s: float, whole: Whole, **load: object) -> SlotRecord:
@@ -207,11 +207,11 @@ def test_a_metric_is_added_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None
     experiment = run.head.experiment.model_copy(update={"measure": measure})
     head = run.head.model_copy(update={"experiment": experiment})
 
-    judgement = judge(head, run.records)
+    judgement = judge(PointData.of(head, run.records))
     assert judgement.verdict is Verdict.EQUIVALENT
     assert judgement.headline.startswith("apache has 1.00× the threads of nginx")
     assert "threads" in [metric.name for metric in judgement.metrics]
 
-    view = run_view(head, run.records, judge_sweep(head, run.records))
+    view = run_view(RunData(head, run.records), judge_sweep(RunData(head, run.records)))
     rows = list(DictReader(StringIO(summary_csv(view))))
     assert {row["unit"] for row in rows if row["metric"] == "threads"} == {"threads", "ratio"}

@@ -380,4 +380,4 @@ Make = Callable[[], SimulatedRun]
 @cache
 def seen(run: SimulatedRun) -> RunView:
     """What there is to see of a run."""
-    return run_view(run.head, run.records, judge_sweep(run.head, run.records))
+    return run_view(run.whole, judge_sweep(run.whole))

@@ -4,6 +4,7 @@ import pytest
 
 from audit.texts import outputs
 from builders import SimulatedArm, SimulatedRun, simulated_run
+from webdyno.judge.point_data import RunData
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import SlotRecord
 from webdyno.report.autobench import COLUMNS, autobench_sheet
@@ -31,7 +32,7 @@ def sweep(rates: list[float]) -> SimulatedRun:
 
 def test_the_auditor_reads_back_what_was_measured() -> None:
     run = sweep([1000.0, 500.0])
-    rows = outputs(autobench_sheet(run.head, run.records))
+    rows = outputs(autobench_sheet(run.whole))
     assert [(row.demanded_rps, row.host) for row in rows] == [
         (rate, host) for rate in (500, 1000) for host in ("apache-5.0", "nginx-5.0")
     ]
@@ -54,7 +55,7 @@ def test_the_auditor_reads_back_what_was_measured() -> None:
 
 def test_columns_are_autobenchs() -> None:
     run = sweep([100.0])
-    header, row = autobench_sheet(run.head, run.records).splitlines()
+    header, row = autobench_sheet(run.whole).splitlines()
     names = header.split(",")
     assert names[:10] == ["dem_req_rate", *(f"{name}_apache-5.0" for name in COLUMNS)]
     assert len(names) == len(row.split(",")) == 19
@@ -76,11 +77,11 @@ def test_what_was_not_told_is_an_empty_cell() -> None:
         else record
         for record in run.records
     ]
-    _, row = autobench_sheet(run.head, records).splitlines()
+    _, row = autobench_sheet(RunData(run.head, records)).splitlines()
     assert row.split(",")[8] == ""
 
 
 def test_a_closed_loop_has_no_such_sheet() -> None:
     run = simulated_run(ARMS)
     with pytest.raises(Mistake, match="closed loop"):
-        autobench_sheet(run.head, run.records)
+        autobench_sheet(run.whole)

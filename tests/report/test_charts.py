@@ -9,6 +9,7 @@ from judge.searches import Arm, searched
 from judge.validity.broken import readings_with
 from report import runs
 from webdyno.judge import judge
+from webdyno.judge.point_data import PointData
 from webdyno.model.calibration import Ceiling
 from webdyno.model.capacity import objective
 from webdyno.model.interval import Interval
@@ -98,7 +99,7 @@ def test_hostile_names_stay_text_in_drawings() -> None:
 
 def test_percentile_curves_rise_and_end_where_ten_answers_are_left() -> None:
     run = runs.decided()
-    rows = latency_rows(run.records, list(run.head.experiment.arms))
+    rows = latency_rows(run.data, list(run.head.experiment.arms))
     for arm in run.head.experiment.arms:
         curve = [row for row in rows if row["arm"] == arm]
         times = [row["ms"] for row in curve]
@@ -116,7 +117,7 @@ def test_percentile_curves_rise_and_end_where_ten_answers_are_left() -> None:
 @pytest.mark.parametrize(("times", "drawn"), [(1.2, True), (3.0, False)])
 def test_the_ceiling_of_the_client_is_shown_where_it_is_near(times: float, drawn: bool) -> None:
     run = runs.decided()
-    highest = max(row["rate"] for row in slot_rows(run.records, judge(run.head, run.records)))
+    highest = max(row["rate"] for row in slot_rows(run.data, judge(run.data)))
     ceiling = Ceiling(rate_rps=highest * times, limited_by="client")
     with_ceiling = readings_with(ceiling=ceiling)
     records = [with_ceiling(r) if isinstance(r, SlotRecord) else r for r in run.records]
@@ -129,7 +130,8 @@ def test_the_ceiling_of_the_client_is_shown_where_it_is_near(times: float, drawn
 def test_slots_that_do_not_count_are_marked() -> None:
     run = runs.decided()
     unfinished = run.records[:-1]
-    rows = slot_rows(unfinished, judge(run.head, unfinished))
+    data = PointData.of(run.head, unfinished)
+    rows = slot_rows(data, judge(data))
     last = max(row["block"] for row in rows)
     assert {row["trouble"] for row in rows if row["block"] == last} == {"block not finished"}
     assert {row["trouble"] for row in rows if row["block"] != last} == {""}
@@ -137,7 +139,7 @@ def test_slots_that_do_not_count_are_marked() -> None:
 
 def test_slots_with_wrong_answers_are_marked_with_the_rule() -> None:
     run = runs.invalid()
-    rows = slot_rows(run.records, judge(run.head, run.records))
+    rows = slot_rows(run.data, judge(run.data))
     assert all("non-2xx" in row["trouble"] for row in rows if row["arm"] == "apache")
     assert all(row["trouble"] == "" for row in rows if row["arm"] == "nginx")
 
@@ -203,7 +205,10 @@ def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:
         else it
         for it in run.records
     ]
-    told = [str(row["told"]) for row in trial_rows(records, 0, objective("p99<50ms"))]
+    told = [
+        str(row["told"])
+        for row in trial_rows(PointData.of(run.head, records), 0, objective("p99<50ms"))
+    ]
     trials = [it.trial for it in records if isinstance(it, SlotRecord) and it.trial]
     assert ["p99 at least" in it for it in told] == [not it.holds for it in trials]
     assert {"p99 at least" in it for it in told} == {True, False}

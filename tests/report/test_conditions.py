@@ -4,6 +4,7 @@ from builders import SimulatedRun, machine
 from judge.validity.broken import load_with, readings_with, run_with
 from report import runs
 from webdyno.judge import judge
+from webdyno.judge.point_data import RunData
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.readings import ServerStatus
@@ -19,7 +20,7 @@ from webdyno.report.conditions import (
 
 
 def facts(run: SimulatedRun) -> dict[str, str]:
-    return dict(how_measured(run.head, run.records, [judge(run.head, run.records)]))
+    return dict(how_measured(run.whole, [judge(run.data)]))
 
 
 def test_what_a_reader_needs_to_judge_a_run() -> None:
@@ -58,16 +59,17 @@ def test_arms_with_paths_of_their_own_are_named() -> None:
     arms = run.head.experiment.arms | {"apache": Arm(stack="apache-event", paths=["/1MB.txt"])}
     experiment = run.head.experiment.model_copy(update={"arms": arms})
     head = run.head.model_copy(update={"experiment": experiment})
-    told = dict(how_measured(head, run.records, [judge(head, run.records)]))
+    told = dict(how_measured(RunData(head, run.records), [judge(run.data)]))
     assert told["Paths"] == "/hello.txt; apache: /1MB.txt"
 
 
 def test_of_very_many_paths_the_first_are_named() -> None:
     run = runs.no_block()
     requests = [Request(path=f"/{number}") for number in range(1_020)]
-    experiment = run.head.experiment.model_copy(update={"requests": requests})
-    head = run.head.model_copy(update={"experiment": experiment})
-    told = dict(how_measured(head, run.records, [judge(head, run.records)]))["Paths"]
+    asked = {"requests": requests, "load": Load()}
+    experiment = run.head.experiment.model_copy(update=asked)
+    whole = RunData(run.head.model_copy(update={"experiment": experiment}), run.records)
+    told = dict(how_measured(whole, [judge(run.data)]))["Paths"]
     assert told.startswith("/0, /1, ")
     assert told.endswith(", /19 and 1,000 more")
 

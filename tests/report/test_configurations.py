@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from report import runs
+from webdyno.judge.point_data import PointData
 from webdyno.model.run import arm_folder, block_path
 from webdyno.report.configurations import configuration_differences, file_differences, files_of
 from webdyno.report.page import html_page
@@ -82,5 +83,7 @@ def test_a_long_difference_is_cut() -> None:
 def test_blocks_that_are_not_there_are_not_looked_for(folder: Path) -> None:
     point = runs.seen(runs.decided()).points[0]
     late = {"block": 10**12}
-    records = [it.model_copy(update=late) if it.block else it for it in point.records]
-    assert files_of(folder, replace(point, records=records), "nginx") == {}
+    records = [it.model_copy(update=late) if it.block else it for it in point.data.records]
+    assert (
+        files_of(folder, replace(point, data=PointData.of(point.data.head, records)), "nginx") == {}
+    )

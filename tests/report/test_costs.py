@@ -13,7 +13,7 @@ from webdyno.report.point_charts import host_figure, host_rows
 
 
 def counted(run: SimulatedRun) -> dict[str, list[Cost]]:
-    return costs(run.head, run.records, judge(run.head, run.records).facts)
+    return costs(run.data, judge(run.data).facts)
 
 
 def test_counts_are_divided_by_answers() -> None:
@@ -63,7 +63,7 @@ def test_without_probes_only_starts_are_told() -> None:
 
 
 def test_samples_become_a_mark_for_each_slot() -> None:
-    rows = host_rows(runs.probed().records)
+    rows = host_rows(runs.probed().data)
     assert len(rows) == 8 * 8
     assert (rows[0]["servers"], rows[0]["servers_low"]) == (pytest.approx(90), pytest.approx(90))
     assert rows[0]["servers_told"].endswith("90 % busy")

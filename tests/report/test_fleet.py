@@ -15,7 +15,7 @@ from webdyno.report.machines import named, shared_values, shown_machines
 
 ARMS = {"apache": SimulatedArm(), "nginx": SimulatedArm(rate_rps=80_000)}
 RUN = simulated_run(ARMS, blocks=6)
-JUDGED = judge_machine(RUN.head, RUN.records)
+JUDGED = judge_machine(RUN.whole)
 
 
 def fleet_of(machines: int) -> FleetJudgement:

@@ -6,39 +6,38 @@ from io import StringIO
 import pytest
 
 from report import runs
-from webdyno.judge.usage import counting_share
+from webdyno.judge.usage import counting_share, used_s
+from webdyno.judge.validity import left_out_slots
 from webdyno.model.records import BlockRecord, SlotRecord
 from webdyno.report.summary import summary_csv
 
 
 def test_the_share_of_time_in_windows_that_count() -> None:
-    records = runs.decided().records
-    measured = [it for it in records if isinstance(it, SlotRecord) and it.phase == "measure"]
+    data = runs.decided().data
+    measured = [it for it in data.records if isinstance(it, SlotRecord) and it.phase == "measure"]
     windows_s = sum(it.load.measured_s for it in measured)
-    blocks_s = sum(it.took_s for it in records if isinstance(it, BlockRecord))
-    assert counting_share([(records, [])]) == pytest.approx(windows_s / blocks_s)
+    blocks_s = sum(it.took_s for it in data.records if isinstance(it, BlockRecord))
+    assert counting_share([data]) == pytest.approx(windows_s / blocks_s)
     pilots_s, blocks, measured_anew = 5.0, 8, 2
-    assert counting_share([(runs.piloted().records, [])]) == pytest.approx(
+    assert counting_share([runs.piloted().data]) == pytest.approx(
         windows_s * (blocks - measured_anew) / blocks / (blocks_s + pilots_s)
     )
 
 
 def test_time_of_slots_left_out_does_not_count() -> None:
-    judgement = runs.seen(runs.invalid()).points[0].judgement
-    assert judgement.left_out
-    share = counting_share([(runs.invalid().records, [])])
-    less = counting_share([(runs.invalid().records, judgement.left_out)])
-    assert share is not None
-    assert (less or 0.0) < share
+    data = runs.invalid().data
+    assert left_out_slots(data)
+    windows_s = sum(slot.load.measured_s for slot in data.slots)
+    assert (counting_share([data]) or 0.0) < windows_s / used_s(data)
 
 
 def test_points_are_counted_one_by_one() -> None:
-    records = runs.decided().records
-    assert counting_share([(records, [])] * 2) == counting_share([(records, [])])
+    data = runs.decided().data
+    assert counting_share([data] * 2) == counting_share([data])
 
 
 def test_before_the_first_block_there_is_no_share() -> None:
-    assert counting_share([(runs.no_block().records, [])]) is None
+    assert counting_share([runs.no_block().data]) is None
 
 
 def test_cold_figures_and_times_are_in_the_table() -> None:

@@ -14,7 +14,7 @@ from webdyno.report.run_comparison import print_comparison
 
 def printed(before: SimulatedRun, after: SimulatedRun, width: int) -> str:
     output = StringIO()
-    compared = compare_sweeps((before.head, before.records), (after.head, after.records))
+    compared = compare_sweeps(before.whole, after.whole)
     print_comparison(Console(file=output, width=width), after.head, compared)
     return output.getvalue()
 

@@ -31,7 +31,7 @@ def faster() -> Judgement:
     """Twice as fast, by far enough."""
     arms = {"one": SimulatedArm(rate_rps=20_000), "two": SimulatedArm(rate_rps=10_000)}
     run = simulated_run(arms, blocks=6)
-    return judge(run.head, run.records)
+    return judge(run.data)
 
 
 def said(judged: Judgement, *found: Waiting) -> str:

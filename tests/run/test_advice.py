@@ -9,7 +9,7 @@ from judge.validity.broken import readings_with
 from webdyno.definitions import Catalogue
 from webdyno.judge import judge
 from webdyno.judge.advice import SIGNS, AdviceEvidence, evidence
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.advice import Advice
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Arm, Experiment
@@ -79,8 +79,8 @@ def test_evidence_is_read_from_slots() -> None:
     made = simulated_run(
         {"a": SimulatedArm(rate_rps=20_000, server_cpu_us=25.0), "b": SimulatedArm()}, blocks=2
     )
-    found = evidence(Measured.of(made.records), "a", made.head.experiment, 1)
-    assert found.busy == pytest.approx(0.5, rel=0.1)
+    found = evidence(made.data, "a")
+    assert found.busy == pytest.approx(0.5 / len(made.head.machine.split.servers), rel=0.1)
     assert found.keeps_connections
     assert found.answer_bytes is not None
 
@@ -117,7 +117,7 @@ def tried(**gains: float) -> SimulatedRun:
 
 def test_only_sure_gains_are_claimed_the_largest_first() -> None:
     made = tried(log=1.1, cache=1.3, none=1.0)
-    found = judge(made.head, made.records).gains
+    found = judge(made.data).gains
     assert [it.is_sure for it in found] == [True, True, False]
     first, second, rest = sentences(found)
     assert first.startswith("a: cache = false is worth 1.3")
@@ -128,7 +128,9 @@ def test_only_sure_gains_are_claimed_the_largest_first() -> None:
 
 def test_a_gain_from_too_few_blocks_is_not_called_none() -> None:
     made = tried(cache=3.0)
-    found = judge(made.head, [it for it in made.records if (it.block or 0) <= 3]).gains
+    found = judge(
+        PointData.of(made.head, [it for it in made.records if (it.block or 0) <= 3])
+    ).gains
     (told,) = sentences(found)
     assert told.startswith("a: more time (--budget) would tell of cache = false (2.9")
 
@@ -140,7 +142,9 @@ def test_a_gain_in_what_is_better_low_is_above_one() -> None:
     slow = simulated_run(
         {"a": SimulatedArm(server_cpu_us=20), "log": SimulatedArm(server_cpu_us=10)}, blocks=8
     )
-    (found,) = judge(made.head.model_copy(update={"experiment": experiment}), slow.records).gains
+    (found,) = judge(
+        PointData.of(made.head.model_copy(update={"experiment": experiment}), slow.records)
+    ).gains
     assert found.is_sure
     assert found.ratio.low < 2 < found.ratio.high
 
@@ -157,8 +161,8 @@ def with_full_queues(made: SimulatedRun, arm: str) -> SimulatedRun:
 
 def test_what_mends_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
     plain = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=2)
-    full = Measured.of(with_full_queues(plain, "a").records)
-    shown = evidence(full, "a", plain.head.experiment, 1)
+    full = with_full_queues(plain, "a").data
+    shown = evidence(full, "a")
     assert shown.broken == {"listen-overflow"}
     never = replace(shown, keeps_connections=False)
     found = suspected(Arm(stack="nginx", knobs={"access_log": True}), never)
@@ -176,7 +180,7 @@ def test_what_mends_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
         update={"experiment": made.head.experiment.model_copy(update=update)}
     )
     for arm, sure in (("a", True), ("backlog", False)):
-        (gain,) = judge(head, with_full_queues(made, arm).records).gains
+        (gain,) = judge(PointData.of(head, with_full_queues(made, arm).records)).gains
         assert gain.is_sure is sure
         (told,) = sentences([gain])
         assert told.startswith(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builders import SimulatedArm, run_head, simulated_run
 from webdyno.cli.progress import RunProgress
 from webdyno.model.experiment import Experiment, Level
-from webdyno.model.point import Point, plan_points
+from webdyno.model.point import plan_points
 from webdyno.run import session
 from webdyno.run.agent import Agent
 from webdyno.run.folder import RunFolder
@@ -88,14 +88,12 @@ def test_a_point_is_measured_until_it_has_the_blocks_asked_for_however_precise_i
     simulated = simulated_run(arms, blocks=8, restart_sd=0.001, slot_sd=0.001)
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
         at = MeasuredPoint(
-            point=Point(number=0, levels={}),
-            experiment=simulated.head.experiment,
+            data=simulated.data,
             arms=[],
             roles=NOWHERE,
             calibrations={},
             folder=folder,
             progress=RunProgress(simulated.head),
-            records=simulated.records,
             used_s=1e6,
         )
         at.ask_for(blocks)
@@ -125,8 +123,7 @@ def test_the_time_of_pilots_is_counted_once(
     monkeypatch.setattr(session, "run_block", run_block)
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
         at = MeasuredPoint(
-            point=Point(number=0, levels={}),
-            experiment=simulated.head.experiment,
+            data=simulated.data,
             arms=[],
             roles=NOWHERE,
             calibrations={},

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from builders import point_data
 from webdyno.cli.progress import RunProgress
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator import find_loadgen, program
 from webdyno.host import open_bench
 from webdyno.model.experiment import Experiment
-from webdyno.model.point import Point
 from webdyno.model.records import IncidentRecord, RemedyRecord
 from webdyno.run.agent import Agent, ArmBench
 from webdyno.run.arm import RunningBlock
@@ -51,8 +51,7 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         arms = plan_arms(experiment, catalogue)
         agent = Agent(arms, dict.fromkeys(experiment.arms, here))
         at = MeasuredPoint(
-            point=Point(number=0, levels={}),
-            experiment=experiment,
+            data=point_data([], experiment),
             arms=arms,
             roles=Roles(agent, agent),
             calibrations={},
@@ -62,6 +61,6 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         drawn = iter([taken])
         with RunningBlock(at, 1) as running:
             assert not running.start(at.arms[0]).url.endswith(f":{taken}")
-    (remedy,) = (it for it in at.records if isinstance(it, RemedyRecord))
+    (remedy,) = (it for it in at.data.records if isinstance(it, RemedyRecord))
     assert (remedy.rule, remedy.arm) == ("port-taken", "one")
-    assert not any(isinstance(it, IncidentRecord) for it in at.records)
+    assert not any(isinstance(it, IncidentRecord) for it in at.data.records)

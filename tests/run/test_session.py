@@ -14,6 +14,7 @@ from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.definitions.foreign import foreign_parts
 from webdyno.definitions.toml_file import TomlFile
+from webdyno.judge.point_data import RunData
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.mistake import Mistake
@@ -162,7 +163,7 @@ ARMS = {"a": SimulatedArm(), "b": SimulatedArm()}
 
 
 def finished(run: SimulatedRun) -> bool:
-    return is_finished(run.head, run.records)
+    return is_finished(run.whole)
 
 
 def test_a_run_is_finished_where_the_stop_rule_holds_or_held() -> None:
@@ -172,7 +173,7 @@ def test_a_run_is_finished_where_the_stop_rule_holds_or_held() -> None:
     assert not finished(seven)
     stop = StopRecord(block=7, stopped_at=START, reason="budget", why="")
     stopped = SimulatedRun(seven.head, [*seven.records, stop])
-    assert rounds_are_over(stopped.head, stopped.records)
+    assert rounds_are_over(stopped.whole)
     assert not finished(stopped)  # long looks are to follow
     looks = [stretch(Truth(), arm=arm) for arm in ARMS]
     assert finished(SimulatedRun(seven.head, [*stopped.records, *looks]))
@@ -194,8 +195,8 @@ def test_a_sweep_is_finished_when_all_of_its_points_are() -> None:
     experiment: Experiment = run.head.experiment.model_copy(update={"factors": factors})
     head = run.head.model_copy(update={"experiment": experiment})
     there = [record.model_copy(update={"point": 1}) for record in run.records]
-    assert not is_finished(head, run.records)
-    assert is_finished(head, [*run.records, *there])
+    assert not is_finished(RunData(head, run.records))
+    assert is_finished(RunData(head, [*run.records, *there]))
 
 
 def test_a_catalogue_of_any_size_that_was_kept_is_refused(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedArm, point_data, simulated_run
 from webdyno.model.experiment import State
 from webdyno.model.mistake import Trouble
-from webdyno.model.point import plan_points
 from webdyno.run.folder import RunFolder
 from webdyno.run.point import MeasuredPoint, prepared
 from webdyno.run.state import in_state
@@ -68,8 +67,7 @@ def test_in_another_one_s_folder_root_runs_them_as_that_one(
             update={"state": State(before_block=["id -u; id -G; echo [$SECRET]"])}
         )
         at = MeasuredPoint(
-            point=plan_points(run.head.experiment)[0].point,
-            experiment=experiment,
+            data=point_data([], experiment),
             arms=[],
             roles=Mock(),
             calibrations={},

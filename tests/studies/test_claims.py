@@ -13,6 +13,7 @@ from webdyno.definitions import Catalogue
 from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.generator import generator_fault
 from webdyno.judge import judge
+from webdyno.judge.point_data import RunData
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Bias, Comparison, Verdict
 from webdyno.model.load_result import Bytes
@@ -44,7 +45,7 @@ def claim(**bounds: float) -> Claim:
 
 def judged(claim: Claim, run: SimulatedRun) -> ClaimRow:
     """Judge a claim by a run."""
-    return judge_claim("study", claim, run.head, run.records)
+    return judge_claim("study", claim, run.whole)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_error_pages_tell_nothing_and_the_reason_says_so() -> None:
 
 
 def test_a_claim_without_a_run_has_a_row_with_the_reason() -> None:
-    nothing = judge_claim("study", claim(above=1.0), None, [])
+    nothing = judge_claim("study", claim(above=1.0), None)
     assert (nothing.outcome, nothing.reason) == (Outcome.UNTOLD, "experiment x has not been run")
 
 
@@ -154,7 +155,7 @@ def test_equal_arms_refute_a_difference_of_whatever_size() -> None:
 
 def compared(simulated: SimulatedRun, **changes: Any) -> Comparison:  # noqa: ANN401
     """Compare nginx with Apache by rate, with changes to the comparison."""
-    (first,) = (it for it in judge(simulated.head, simulated.records).comparisons[:1])
+    (first,) = (it for it in judge(simulated.data).comparisons[:1])
     return first.model_copy(update=changes)
 
 
@@ -201,7 +202,7 @@ def test_blocks_are_foreseen_that_decide() -> None:
 def test_only_undecided_claims_get_more_blocks(rate: float, noise: float, bound: float) -> None:
     simulated = run(SimulatedArm(rate_rps=20_000 * rate), blocks=6, noise=noise)
     of = claim(above=bound)
-    foreseen = further_blocks(of, simulated.head, simulated.records)
+    foreseen = further_blocks(of, simulated.whole)
     due = next_round(foreseen, 1000.0, [])
     if judged(of, simulated).outcome is not Outcome.UNDECIDED:
         assert due is None
@@ -214,7 +215,7 @@ def test_only_undecided_claims_get_more_blocks(rate: float, noise: float, bound:
 
 def test_a_claim_with_too_few_blocks_gets_those_it_lacks() -> None:
     simulated = run(SimulatedArm(rate_rps=40_000), blocks=4)
-    lacking = further_blocks(claim(above=1.0), simulated.head, simulated.records)
+    lacking = further_blocks(claim(above=1.0), simulated.whole)
     due = next_round(lacking, 100.0, [])
     assert due is not None
     assert (due.blocks, due.more) == (6, 2)
@@ -233,7 +234,7 @@ def test_blocks_that_tell_nothing_are_not_measured_again_and_again(
         for it in simulated.records
     ]
     of = claim(above=1.0).model_copy(update={"metric": "answer_bytes"})
-    lacking = further_blocks(of, simulated.head, silent)
+    lacking = further_blocks(of, RunData(simulated.head, silent))
     assert [it.more for it in lacking] == ([more] if more else [])
 
 
@@ -243,7 +244,7 @@ def test_levels_that_were_not_measured_are_told() -> None:
     experiment = simulated.head.experiment.model_copy(update={"factors": factors})
     head = simulated.head.model_copy(update={"experiment": experiment})
     at_512 = claim(above=1.0).model_copy(update={"at": {"load.connections": 512}})
-    row = judge_claim("study", at_512, head, simulated.records)
+    row = judge_claim("study", at_512, RunData(head, simulated.records))
     assert row.outcome is Outcome.UNTOLD
     assert "no finished block at its levels" in row.reason
 

@@ -7,7 +7,6 @@ from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.measure import Afterwards, measure, measure_on
-from webdyno.cli.result import see
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import duration
 from webdyno.model.metrics import CAPACITY
@@ -24,9 +23,10 @@ def _sweep(run: Path, how: RunFlags) -> Exit:
     asked = found.head.experiment.capacity
     if asked is None or asked.sweep_s is None:
         return Exit.OK
+    from webdyno.report.view import see
     from webdyno.run.beside import sweeps_beside
 
-    seen = see(found)
+    seen = see(found.data())
     (judgement,) = (point.judgement for point in seen.view.points)
     capacities_rps = [
         it.interval.estimate for it in judgement.arms if it.metric == CAPACITY and it.interval
@@ -50,7 +50,7 @@ def _measured(path: Path, sweep: Experiment, run: Path, how: RunFlags) -> Exit:
 
     if (path / HEAD_FILE).exists():
         begun = RunFolder.open(path)
-        if is_finished(begun.head, begun.records()):
+        if is_finished(begun.data()):
             return Exit.OK
         return measure_on(path, how)
     catalogue = kept_catalogue(run)

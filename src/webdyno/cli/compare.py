@@ -48,8 +48,7 @@ def compare(
     from webdyno.report.run_comparison import print_comparison
 
     runs = [RunFolder.open(path) for path in (before, after)]
-    first, second = [(run.head, run.records()) for run in runs]
-    compared = compare_sweeps(first, second)
+    compared = compare_sweeps(*(run.data() for run in runs))
     console = plain_console()
     if json:
         console.out(compared.model_dump_json(indent=2), highlight=False)

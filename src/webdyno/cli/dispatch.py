@@ -197,15 +197,15 @@ def _show_replicates(folder: Path, *, page: bool) -> Exit:
 
 def show_spread(folder: Path) -> Exit:
     """Judge each point that came to its end, and print it with its machine."""
-    from webdyno.cli.result import see
     from webdyno.cluster.dispatch import finished_runs, work_at_points
+    from webdyno.judge.sweep import judge_sweep
     from webdyno.report.spread import MachinePoint, print_spread
 
     experiment = _experiment_of(folder)
     works, judged = work_at_points(experiment), []
     for work, plan in zip(works, plan_points(experiment), strict=True):
         for run in finished_runs(folder, work.part)[:1]:
-            [alone] = see(run).judged.points
+            [alone] = judge_sweep(run.data()).points
             at = alone.replace(point=plan.point)
             judged.append(MachinePoint(run.path.parent.name, run.path.relative_to(folder), at))
     if not judged:

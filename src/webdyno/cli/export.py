@@ -48,7 +48,7 @@ def export(
 def _write_autobench(folder: RunFolder, file: Path) -> Exit:
     from webdyno.report.autobench import autobench_sheet
 
-    sheet = autobench_sheet(folder.head, folder.records())
+    sheet = autobench_sheet(folder.data())
     with writing(file):
         file.write_text(sheet, encoding="utf-8")
     plain_console().print(f"rates written to {file}", soft_wrap=True)

@@ -15,7 +15,7 @@ from webdyno.cli.experiment_flags import AS_SET_UP, SetupFlags
 from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, CatalogDirs, Out, RunFlags
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
-from webdyno.cli.result import GATE_EXITS, see, show_result
+from webdyno.cli.result import GATE_EXITS, show_result
 from webdyno.cli.tolerances import tolerances
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override
 from webdyno.definitions.experiment import Source
@@ -115,8 +115,9 @@ def gate(
 
     def show(folder: RunFolder) -> Exit:
         from webdyno.judge.baseline import since_baseline
+        from webdyno.report.view import see
 
-        seen = see(folder)
+        seen = see(folder.data())
         code = show_result(folder, report=run.report, seen=seen)
         if answer := seen.view.gate:
             beside = since_baseline(earlier, answer) if earlier else []

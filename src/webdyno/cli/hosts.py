@@ -96,8 +96,8 @@ class BlockNews:
     def _tell_of(self, host: str, run: Path, before: int, blocks: int) -> None:
         told = ""
         if blocks.bit_length() > max(before, 1).bit_length():
-            folder = RunFolder.open(run)
-            told = f": {so_far_words(folder.head.experiment, folder.records())}"
+            points = RunFolder.open(run).data().points
+            told = f": {'; '.join(map(so_far_words, points))}"
         tell(f"{host}, block {blocks}{told}")
 
     def _count(self, host: str, blocks: int) -> None:
@@ -171,8 +171,8 @@ def tell_of_failures(runs: Sequence["HostRun"]) -> None:
 
 def write_reports(runs: Iterable[Path]) -> None:
     """Draw the reports of finished runs."""
-    from webdyno.cli.result import see
     from webdyno.report.page import write_report
+    from webdyno.report.view import see
 
     for run in runs:
-        write_report(run, see(RunFolder.open(run)).view)
+        write_report(run, see(RunFolder.open(run).data()).view)

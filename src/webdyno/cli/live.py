@@ -1,20 +1,22 @@
 """What a terminal shows while a run goes on: where it is, how sure it is by now, who is busy."""
 
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import exp, expm1, log
+from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
-from webdyno.model.records import Record, SlotRecord
+from webdyno.model.records import SlotRecord
 from webdyno.model.run import RunHead
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.judge.point_data import PointData
 
 WIDTH = 100
 BAR = 18
@@ -63,19 +65,15 @@ class LiveView:
             servers = record.servers.cpu_s / (length_s * cpus)
             self.usage[record.arm] = Usage(min(servers, 1.0), min(record.load.client.busy, 1.0))
 
-    def block_ends(self, ratios: str, experiment: Experiment, records: Sequence[Record]) -> None:
+    def block_ends(self, ratios: str, data: "PointData") -> None:
         """A block was measured: see how sure the answer is by now, and what is still lacking."""
         from webdyno.judge import foresee
-        from webdyno.judge.measured import Measured
-        from webdyno.judge.validity import left_out_slots
+        from webdyno.judge.validity import left_out_words
 
-        self.ratios = ratios
-        measured = Measured.of(records)
-        rules = Counter(slot.rule for slot in left_out_slots(measured))
-        self.left_out = ", ".join(f"{rule} {many}" for rule, many in rules.most_common())
-        foreseen = foresee(records, experiment)
+        self.ratios, self.left_out = ratios, left_out_words(data)
+        foreseen = foresee(data)
         if foreseen is None:
-            self.left, self.scale = f"{count(len(measured.blocks), 'block')} so far", None
+            self.left, self.scale = f"{count(len(data.blocks), 'block')} so far", None
             return
         self.left = f"of about {foreseen.blocks} · {duration(round(foreseen.left_s))} left"
         found, wanted = foreseen.found, foreseen.wanted

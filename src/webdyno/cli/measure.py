@@ -190,7 +190,7 @@ def _measure_in(
     is_over = is_finished if blocks is None else rounds_are_over
 
     with where as (place, there), opened(place, there) as folder:
-        if more_s is None and blocks is None and is_finished(folder.head, folder.records()):
+        if more_s is None and blocks is None and is_finished(folder.data()):
             longer = command("resume", folder.path, "--budget", "60s")
             tell(f"this run has come to its end; to measure for longer: {longer}")
         try:
@@ -204,7 +204,7 @@ def _measure_in(
         except Trouble as trouble:
             raise Trouble(f"{trouble}\n{_what_is_kept(folder)}") from trouble
         code = show(folder)
-        if not is_over(folder.head, folder.records()):
+        if not is_over(folder.data()):
             tell(f"a server died; {_what_is_kept(folder)}")
             return code
     if afterwards is not None and (end := afterwards(folder.path)) is Exit.INTERRUPTED:
@@ -215,12 +215,10 @@ def _measure_in(
 def _has_enough(folder: RunFolder) -> bool:
     """Whether an interrupted run has blocks enough for an answer; a gate has its own."""
     from webdyno.judge.stop import blocks_for_an_answer
-    from webdyno.judge.sweep import runs_by_point
 
-    points = runs_by_point(folder.head, folder.records())
     return folder.head.experiment.gate is None and all(
-        sum(it.kind == "block" for it in at.records) >= blocks_for_an_answer(at.head.experiment)
-        for at in points
+        sum(it.kind == "block" for it in at.records) >= blocks_for_an_answer(at.experiment)
+        for at in folder.data().points
     )
 
 

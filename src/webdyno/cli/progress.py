@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.live import Live
 
@@ -10,7 +10,6 @@ from webdyno.cli.console import plain_console
 from webdyno.cli.flags import AS_USUAL, Telling
 from webdyno.cli.interrupts import interrupt_again
 from webdyno.cli.live import LiveView
-from webdyno.model.experiment import Experiment
 from webdyno.model.format import (
     bounds,
     count,
@@ -19,14 +18,15 @@ from webdyno.model.format import (
     level,
     number,
     percent,
-    ratio_range,
     significant,
-    times,
 )
 from webdyno.model.metrics import CAPACITY, metric_rule
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, LongLookRecord, PilotRecord, Record, SlotRecord
+from webdyno.model.records import BlockRecord, LongLookRecord, PilotRecord, SlotRecord
 from webdyno.model.run import RunHead
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.judge.point_data import PointData
 
 DRAWN_PER_S = 2
 """How often the live view is drawn: it must not cost what is measured beside it."""
@@ -106,13 +106,11 @@ class RunProgress:
         if self._telling.verbose:
             self.notice(f"  {slot_words(record)}")
 
-    def answers(
-        self, experiment: Experiment, records: list[Record], looks_s: Sequence[float]
-    ) -> None:
+    def answers(self, data: "PointData", looks_s: Sequence[float]) -> None:
         """Give the answer of the rounds, before the long looks, and how long those take."""
         if self._telling.quiet:
             return
-        so_far, in_all = so_far_words(experiment, records), duration(sum(looks_s))
+        so_far, in_all = so_far_words(data), duration(sum(looks_s))
         turns = f"one arm after the other, {in_all} in all" if len(looks_s) > 1 else in_all
         self.notice(f"{so_far}; now a longer look, for stalls and leaks ({turns})")
 
@@ -145,11 +143,11 @@ class RunProgress:
         """Tell what the user should read."""
         self._console.print(text, soft_wrap=True)
 
-    def block_ends(self, block: BlockRecord, experiment: Experiment, records: list[Record]) -> None:
+    def block_ends(self, block: BlockRecord, data: "PointData") -> None:
         """Tell how sure the answer is by now."""
-        so_far = so_far_words(experiment, records)
+        so_far = so_far_words(data)
         if self._live:
-            self._view.block_ends(so_far, experiment, records)
+            self._view.block_ends(so_far, data)
         elif not self._telling.quiet:
             self.notice(f"{self._block} ({block.took_s:.1f} s): {so_far}")
 
@@ -175,56 +173,50 @@ def block_name(point: Point, block: int) -> str:
     return f"{levels} · block {block}" if levels else f"block {block}"
 
 
-def so_far_words(experiment: Experiment, records: Sequence[Record]) -> str:
+def so_far_words(data: "PointData") -> str:
     """Give the ratios on the deciding metric in one short line, or say why there are none."""
     from webdyno.judge.alone import is_alone
     from webdyno.judge.judgement import ratios_so_far
+    from webdyno.judge.sentences import ratio_words
 
-    if experiment.race is not None:
-        return _race_words(experiment, records)
-    if is_alone(experiment):
-        return _capacity_words(experiment, records)
-    compared = ratios_so_far(experiment, records)
-    told = [
-        f"{found.a} ÷ {found.b} {times(found.ratio)} ({ratio_range(found.ratio)})"
-        for found in compared
-        if found.ratio
-    ]
-    return ", ".join(told) or _why_none(records, min(len(found.by_block) for found in compared))
+    if data.experiment.race is not None:
+        return _race_words(data)
+    if is_alone(data.experiment):
+        return _capacity_words(data)
+    compared = ratios_so_far(data)
+    told = ratio_words(compared)
+    return ", ".join(told) or _why_none(data, min(len(found.by_block) for found in compared))
 
 
-def _capacity_words(experiment: Experiment, records: Sequence[Record]) -> str:
+def _capacity_words(data: "PointData") -> str:
     """Give the only arm's capacity so far, with its interval from the second block on."""
     from webdyno.judge.comparison import arm_value
-    from webdyno.judge.measured import Measured
 
-    (arm,) = experiment.arms
-    found = arm_value(Measured.of(records), arm, metric_rule(CAPACITY))
+    (arm,) = data.experiment.arms
+    found = arm_value(data, arm, metric_rule(CAPACITY))
     if found.interval is None:
         known = number(found.by_block[0]) if found.by_block else "not known yet"
         return f"capacity {known}; an interval needs a second block"
     return f"capacity {number(found.interval.estimate)} ({bounds(found.interval)})"
 
 
-def _race_words(experiment: Experiment, records: Sequence[Record]) -> str:
+def _race_words(data: "PointData") -> str:
     """Say how many arms were in the last block, and when it is first seen who leaves."""
     from webdyno.judge.stop import blocks_for_an_answer
 
-    first_look = blocks_for_an_answer(experiment)
-    blocks = [it for it in records if isinstance(it, BlockRecord)]
+    first_look = blocks_for_an_answer(data.experiment)
+    blocks = [it for it in data.records if isinstance(it, BlockRecord)]
     if len(blocks) < first_look:
         return f"who leaves the race is seen after block {first_look}"
-    return f"{len(set(blocks[-1].order))} of {len(experiment.arms)} were in the race"
+    return f"{len(set(blocks[-1].order))} of {len(data.experiment.arms)} were in the race"
 
 
-def _why_none(records: Sequence[Record], valid: int) -> str:
+def _why_none(data: "PointData", valid: int) -> str:
     """Say that valid blocks are missing, and which rule most of the slots broke."""
-    from webdyno.judge.measured import Measured
     from webdyno.judge.validity import left_out_slots, rule_of_most
 
-    measured = Measured.of(records)
-    if valid == len(measured.blocks):
+    if valid == len(data.blocks):
         return "an interval needs a second block"
-    rule = rule_of_most(left_out_slots(measured))
+    rule = rule_of_most(left_out_slots(data))
     cause = f": most slots broke the rule {rule}" if rule else ""
-    return f"no ratio yet, {count(valid, 'valid block')} of {len(measured.blocks)}{cause}"
+    return f"no ratio yet, {count(valid, 'valid block')} of {len(data.blocks)}{cause}"

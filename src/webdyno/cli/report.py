@@ -3,19 +3,22 @@
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
-from webdyno.cli.result import JudgedRun, see, show_result
+from webdyno.cli.result import show_result
 from webdyno.host.processes import run_program
 from webdyno.model.cluster import SPREAD_FILE
 from webdyno.model.files import writing
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.report.view import JudgedRun
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PRINTED_WITHIN_S = 120.0
@@ -56,8 +59,10 @@ def report(
         from webdyno.cli.dispatch import show_spread
 
         return show_spread(run)
+    from webdyno.report.view import see
+
     folder = RunFolder.open(run)
-    seen = see(folder)
+    seen = see(folder.data())
     code = show_result(folder, seen=seen)
     written: list[Path] = []
     if markdown or charts or json:
@@ -71,7 +76,7 @@ def report(
 
 
 def _write(
-    seen: JudgedRun, markdown: Path | None, json: Path | None, charts: Path | None
+    seen: "JudgedRun", markdown: Path | None, json: Path | None, charts: Path | None
 ) -> list[Path]:
     from webdyno.report.markdown import summary
     from webdyno.report.pictures import write_charts

@@ -1,7 +1,7 @@
 """Shows what a run's folder says: judges it, prints the answer, writes the report beside it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.exits import Exit
@@ -13,25 +13,7 @@ from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:  # numpy takes a while to import
-    from webdyno.model.point import SweepJudgement
-    from webdyno.report.view import RunView
-
-
-class JudgedRun(NamedTuple):
-    """A run as it was judged, and how it is shown."""
-
-    judged: "SweepJudgement"
-    view: "RunView"
-
-
-def see(folder: RunFolder) -> JudgedRun:
-    """Judge a run."""
-    from webdyno.judge.sweep import judge_sweep
-    from webdyno.report.view import run_view
-
-    records = folder.records()
-    judged = judge_sweep(folder.head, records)
-    return JudgedRun(judged, run_view(folder.head, records, judged))
+    from webdyno.report.view import JudgedRun
 
 
 def show_result(
@@ -39,7 +21,7 @@ def show_result(
     fail_on: Sequence[Limit] = (),
     *,
     report: bool = True,
-    seen: JudgedRun | None = None,
+    seen: "JudgedRun | None" = None,
 ) -> Exit:
     """Judge a run, print the answer, write `report.html` and `summary.csv` into its folder.
 
@@ -50,8 +32,9 @@ def show_result(
     points, which is printed alone.
     """
     from webdyno.report.terminal import print_report
+    from webdyno.report.view import see
 
-    judged, view = seen or see(folder)
+    judged, view = seen or see(folder.data())
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
     print_report(plain_console(), view, page)
     if view.gate:

@@ -180,10 +180,9 @@ def _decide_more(
     from webdyno.studies import Round, further_blocks, next_round
 
     def foreseen(name: str) -> "list[Further]":
-        run = RunFolder.open(folder / name)
-        records = run.records()
+        run = RunFolder.open(folder / name).data()
         about = [it for study in wanted for it in study.claims if it.experiment == name]
-        return [it for claim in about for it in further_blocks(claim, run.head, records)]
+        return [it for claim in about for it in further_blocks(claim, run)]
 
     names = [name for study in wanted for name in study.experiments if name not in failures]
     further = {name: foreseen(name) for name in names if (folder / name / HEAD_FILE).exists()}
@@ -230,7 +229,7 @@ def _plans(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator[_
     for name in study.experiments:
         run = folder / name
         begun = (run / HEAD_FILE).exists()
-        if begun and rounds_are_over((opened := RunFolder.open(run)).head, opened.records()):
+        if begun and rounds_are_over(RunFolder.open(run).data()):
             continue
         experiment = catalogue.experiment(name)
         first = levels_first(study, name, experiment)
@@ -269,10 +268,9 @@ def _rows(study: Publication, folder: Path, failures: dict[str, str]) -> list[Cl
     for claim in study.claims:
         run = folder / claim.experiment
         if (run / HEAD_FILE).exists():
-            opened = RunFolder.open(run)
-            row = judge_claim(study.name, claim, opened.head, opened.records())
+            row = judge_claim(study.name, claim, RunFolder.open(run).data())
         else:
-            row = judge_claim(study.name, claim, None, [])
+            row = judge_claim(study.name, claim, None)
         if row.outcome is Outcome.UNTOLD and claim.experiment in failures:
             row = row.replace(told=[], why=failures[claim.experiment])
         rows.append(row)

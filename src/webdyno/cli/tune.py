@@ -135,9 +135,9 @@ def _round(side: "Contender", run: RunFlags) -> Exit | None:
     from webdyno.run.session import rounds_are_over
 
     last = side.rounds[-1] if side.rounds else None
-    if last is not None and not rounds_are_over(last.head, last.records()):
+    if last is not None and not rounds_are_over(last.data()):
         code = measure_on(last.path, run, None, MOST_BLOCKS, show=_nothing)
-        if code is not Exit.INTERRUPTED and not rounds_are_over(last.head, last.records()):
+        if code is not Exit.INTERRUPTED and not rounds_are_over(last.data()):
             raise Trouble(f"{last.path} came to no end: its default doesn't run through a block")
         return code
     experiment, path = side.next_round(), side.next_folder

@@ -154,7 +154,7 @@ def _limits(
         if (code := _measured(f"{WHY}: {name}", asked, catalogue, path, how)) is Exit.INTERRUPTED:
             return code
         found = RunFolder.open(path)
-        judged = judge(found.head, found.records())
+        judged = judge(found.data().points[0])
         told += judged.elasticities
         waits += judged.waiting[:1]  # that of the arm as it is
     _print([*sentences(told), *where_time_goes(waits)])
@@ -181,15 +181,11 @@ def _suspected(
 ) -> dict[str, list[Advice]]:
     """Give what is known to make servers slow, by arm, of all that a run shows."""
     from webdyno.judge.advice import evidence
-    from webdyno.judge.measured import Measured
     from webdyno.run.advice import advice_for
 
     experiment, split = found.head.experiment, found.head.machine.split
-    measured = Measured.of(it for it in found.records() if it.point == 0)
-    shown = {
-        name: evidence(measured, name, experiment, len(split.servers))
-        for name in arms or experiment.arms
-    }
+    data = found.data().points[0]
+    shown = {name: evidence(data, name) for name in arms or experiment.arms}
     return {name: advice_for(name, experiment, catalogue, split, it) for name, it in shown.items()}
 
 
@@ -221,7 +217,7 @@ def _try(
         if code is Exit.INTERRUPTED:
             return code
         found = RunFolder.open(path)
-        told += judge(found.head, found.records()).gains
+        told += judge(found.data().points[0]).gains
     _print(sentences(told))
     return _tell({name: advice for name, advice in suspected.items() if not advice})
 
@@ -237,7 +233,7 @@ def _sampled(
 
     if fault := sampling_fault():
         tell(f"no samples: {fault}. What the kernel counted of the run goes without:")
-        explained = judge(found.head, found.records()).explanations
+        explained = judge(found.data().points[0]).explanations
         _print(
             explanation_sentence(it) or f"{it.a} and {it.b}: no difference is sure"
             for it in explained

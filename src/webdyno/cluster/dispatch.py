@@ -79,7 +79,7 @@ def missing_runs(works: Sequence[Work], out: Path) -> Counter[Work]:
 
 def _came_to_its_end(run: RunFolder) -> bool:
     """Whether a run would measure nothing more."""
-    return _stopped(run) or is_finished(run.head, run.records())
+    return _stopped(run) or is_finished(run.data())
 
 
 def _stopped(run: RunFolder) -> bool:

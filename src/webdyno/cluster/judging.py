@@ -49,8 +49,7 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
 
 
 def _judged(run: Path) -> JudgedMachine:
-    folder = RunFolder.open(run)
-    return judge_machine(folder.head, folder.records())
+    return judge_machine(RunFolder.open(run).data())
 
 
 def _bytes_of(runs: Iterable[Path]) -> int:

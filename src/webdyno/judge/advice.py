@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import SLOT_RULES
 from webdyno.model.advice import Advice, Gain
-from webdyno.model.experiment import Experiment
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.knob import Sign
@@ -40,31 +39,27 @@ SIGNS: dict[Sign, Callable[[AdviceEvidence], bool]] = {
 }
 
 
-def evidence(
-    measured: Measured, arm: str, experiment: Experiment, server_cpus: int
-) -> AdviceEvidence:
+def evidence(data: PointData, arm: str) -> AdviceEvidence:
     """Gather it from an arm's slots."""
-    slots = measured.of_arm(arm)
+    slots = data.of_arm(arm)
     loaded_s = sum(slot.load.all_of_it.length_s for slot in slots)
     used_s = sum(slot.servers.cpu_s + slot.servers.interrupts_s for slot in slots)
-    cpus = experiment.arms[arm].cpus or server_cpus
+    cpus = data.experiment.arms[arm].cpus or len(data.head.machine.split.servers)
     return AdviceEvidence(
         answer_bytes=answer_bytes(slots),
-        keeps_connections=experiment.load_of(arm).keepalive == "always",
+        keeps_connections=data.experiment.load_of(arm).keepalive == "always",
         busy=used_s / (loaded_s * cpus) if loaded_s and used_s else None,
         broken=frozenset(rule.name for rule in SLOT_RULES if rule.too_many(slots)),
     )
 
 
-def gains(
-    experiment: Experiment, comparisons: Sequence[Comparison], measured: Measured
-) -> Iterator[Gain]:
+def gains(comparisons: Sequence[Comparison], data: PointData) -> Iterator[Gain]:
     """Give what each piece of advice was worth, where the arm and its baseline have a ratio."""
-    decide_on = experiment.measure.decide_on
+    decide_on = data.measure.decide_on
     for it in comparisons:
-        advice = experiment.advice.get(it.a)
+        advice = data.experiment.advice.get(it.a)
         if advice is not None and it.metric == decide_on and it.sure is not None:
-            mended = _mended_blocks(advice, it, measured)
+            mended = _mended_blocks(advice, it, data)
             yield Gain(
                 arm=it.b,
                 advice=advice,
@@ -74,14 +69,13 @@ def gains(
             )
 
 
-def _mended_blocks(advice: Advice, found: Comparison, measured: Measured) -> int:
+def _mended_blocks(advice: Advice, found: Comparison, data: PointData) -> int:
     """Count the blocks in which the arm broke a rule, provided that with the advice none did."""
     rule = next((it for it in SLOT_RULES if it.name == advice.mends), None)
     if rule is None:
         return 0
     broken, still_broken = (
-        {slot.block for slot in measured.of_arm(arm) if rule.broken(slot)}
-        for arm in (found.b, found.a)
+        {slot.block for slot in data.of_arm(arm) if rule.broken(slot)} for arm in (found.b, found.a)
     )
     return 0 if still_broken else len(broken)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from webdyno.judge.comparison import ALPHA, SEQUENTIAL_FACTOR
 from webdyno.judge.interval import estimate
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import bounds, count, number, percent
@@ -29,35 +29,30 @@ def is_alone(experiment: Experiment) -> bool:
     return len(experiment.arms) == 1
 
 
-def answer_alone(
-    measured: Measured,
-    experiment: Experiment,
-    arms: Sequence[ArmValue],
-    findings: Sequence[Finding],
-) -> Alone:
+def answer_alone(data: PointData, arms: Sequence[ArmValue], findings: Sequence[Finding]) -> Alone:
     """Say what the only arm can take, or why that isn't known."""
-    (arm,) = experiment.arms
+    (arm,) = data.experiment.arms
     for finding in findings:
         if finding.spoils(CAPACITY, (arm, arm)):
             return Alone(Verdict.INVALID, f"No verdict: {finding.what}.")
     value = next(it for it in arms if it.metric == CAPACITY)
     if not value.by_block:
         return Alone(Verdict.INCOMPLETE, f"no block found a capacity of {arm}")
-    blocks, least = count(len(value.by_block), "block"), experiment.measure.min_blocks
+    blocks, least = count(len(value.by_block), "block"), data.measure.min_blocks
     known = _found(value.interval, value.by_block)
     if len(value.by_block) < least or value.interval is None:
         why = f"{blocks} so far, {least} are needed"
         return Alone(Verdict.UNDECIDED, f"{arm} can take {known}: {why}")
-    at_least = "at least " if client_was_the_limit(measured, arm) else ""
+    at_least = "at least " if client_was_the_limit(data, arm) else ""
     limit = ", where the load generator was the limit" if at_least else ""
     return Alone(Verdict.MEASURED, f"{arm} can take {at_least}{known}, {blocks}{limit}")
 
 
-def is_known(measured: Measured, experiment: Experiment) -> str | None:
+def is_known(data: PointData) -> str | None:
     """Say how well the only arm's capacity is known, where that is well enough to stop."""
-    (arm,) = experiment.arms
-    values = list(measured.values(arm, metric_rule(CAPACITY)).values())
-    measure = experiment.measure
+    (arm,) = data.experiment.arms
+    values = list(data.values(arm, metric_rule(CAPACITY)).values())
+    measure = data.measure
     if len(values) < max(measure.min_blocks, 2):
         return None
     # Its interval may have been waited for, as those of ratios are.

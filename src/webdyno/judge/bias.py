@@ -28,7 +28,7 @@ from webdyno.judge.bounds import (
     when_settling,
 )
 from webdyno.judge.later import later_bounds
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.judge.validity.client import (
     CLIENT_BOUND,
@@ -238,42 +238,42 @@ def _busy_share(slots: Sequence[SlotRecord]) -> float | None:
     return sum(host.busy_s for host in hosts) / total_s if total_s else None
 
 
-def bounds_of(measured: Measured, arm: str, other: str, rule: MetricRule) -> list[Bound]:
+def bounds_of(data: PointData, arm: str, other: str, rule: MetricRule) -> list[Bound]:
     """Give how far each cause can have moved an arm's metric, beside another arm.
 
     `measured` holds the slots that count for the metric. Side effects (switches, sizes) have none.
     """
-    side = ArmSlots(measured.of_arm(arm), measured.of_arm(other))
+    side = ArmSlots(data.of_arm(arm), data.of_arm(other))
     if not side.mine or not rule.decides:
         return []
     found: list[Bound] = []
     match rule.kind:
         case "rate":
-            found = side.rate() + ([] if side.is_open else _settling(measured, arm))
+            found = side.rate() + ([] if side.is_open else _settling(data, arm))
         case "response time" if rule.quantile is not None:
-            found = side.times(rule.quantile) + _turned(_settling(measured, arm))
+            found = side.times(rule.quantile) + _turned(_settling(data, arm))
         case "work":
-            found = side.cpu() + _turned(_settling(measured, arm))
+            found = side.cpu() + _turned(_settling(data, arm))
         case "memory":
             found = side.memory()
-    found += later_bounds(measured, arm, rule)
+    found += later_bounds(data, arm, rule)
     return [bound for bound in found if bound.down or bound.up]
 
 
-def client_bound(measured: Measured, arm: str, rule: MetricRule) -> Bound:
+def client_bound(data: PointData, arm: str, rule: MetricRule) -> Bound:
     """Bound the rate or capacity of an arm whose limit was the client: by its servers' CPUs.
 
     A capacity has no such bound, nor has a rate where the client has the same CPUs.
     """
-    slots = measured.of_arm(arm)
+    slots = data.of_arm(arm)
     shared = any(slot.readings.shared_cpus for slot in slots if slot.readings)
     told = rule.kind == "rate" and not shared
     return rate_when_client_bound(_busy_share(slots) if told else None)
 
 
-def _settling(measured: Measured, arm: str) -> list[Bound]:
+def _settling(data: PointData, arm: str) -> list[Bound]:
     """Bound a rate, or an open loop's work per CPU second, that is sure to have changed."""
-    changes = [(trend, trend.sure_change(measured, arm)) for trend in TRENDS]
+    changes = [(trend, trend.sure_change(data, arm)) for trend in TRENDS]
     return [
         when_settling(trend.name, change, trend.seen)
         for trend, change in changes
@@ -290,11 +290,11 @@ def _turned(bounds: Sequence[Bound]) -> list[Bound]:
     return [Bound(bound.cause, down=bound.up, up=bound.down) for bound in bounds]
 
 
-def limited_by(measured: Measured, arm: str, rule: MetricRule) -> LimitedBy | None:
+def limited_by(data: PointData, arm: str, rule: MetricRule) -> LimitedBy | None:
     """Tell what kept an arm from being faster, client or link, if its rate is a lower bound."""
-    mine = measured.of_arm(arm)
+    mine = data.of_arm(arm)
     if rule.kind == "capacity" and mine:
-        return "client" if client_was_the_limit(measured, arm) else None
+        return "client" if client_was_the_limit(data, arm) else None
     if rule.kind != "rate" or not mine:
         return None
     held = [slot for slot in mine if CLIENT_BOUND.broken(slot) or CLIENT_CEILING.broken(slot)]

@@ -10,11 +10,10 @@ from webdyno.judge.evidence import Evidence, evidence_of
 from webdyno.judge.interval import LARGEST_LOG, Estimate, Logs, estimate, sign_flip_p
 from webdyno.judge.later import later_words, shift, widened_by, widened_by_later
 from webdyno.judge.log_ratios import Values, pair_of
-from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import quantile_interval
+from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.question import ask_within, excluded, excluded_difference, question_of
 from webdyno.judge.verdict import Question, answer, answer_within, blocks_needed, different
-from webdyno.model.experiment import Experiment
 from webdyno.model.format import ratio, ratio_range
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import (
@@ -50,9 +49,7 @@ WORTH_EXCLUDING = 1.0
 """Differences, as a share, beyond which nobody asks whether they are excluded."""
 
 
-def compare_with_baseline(
-    measured: Measured, experiment: Experiment, rule: MetricRule
-) -> list[Comparison]:
+def compare_with_baseline(data: PointData, rule: MetricRule) -> list[Comparison]:
     """Compare all arms with the first one, in their order. `measured` holds valid slots only.
 
     An arm that is defined like the baseline (A/A) shows how far apart equals come out here. Where
@@ -60,24 +57,25 @@ def compare_with_baseline(
     half-width of the A/A interval); where that interval excludes 1, its farther end. Doubles aren't
     counted among the comparisons that Holm's correction is for.
     """
-    baseline, *others = experiment.arms
-    doubles = [arm for arm in others if experiment.arms[arm] == experiment.arms[baseline]]
+    baseline, *others = data.experiment.arms
+    doubles = [arm for arm in others if data.experiment.arms[arm] == data.experiment.arms[baseline]]
     asked = [arm for arm in others if arm not in doubles]
     if not doubles or not asked:
-        compared = compare_arms(measured, [baseline, *others], rule, experiment.measure)
+        compared = compare_arms(data, [baseline, *others], rule, data.measure)
         return [_marked(comparison, same_arm=bool(doubles)) for comparison in compared]
-    same = compare_arms(measured, [baseline, *doubles], rule, experiment.measure)
+    same = compare_arms(data, [baseline, *doubles], rule, data.measure)
     delta = max(DELTA, *(_noise(comparison) for comparison in same))
-    found = compare_arms(measured, [baseline, *asked], rule, experiment.measure, delta=delta) + [
+    found = compare_arms(data, [baseline, *asked], rule, data.measure, delta=delta) + [
         _marked(comparison, same_arm=True) for comparison in same
     ]
     return sorted(found, key=lambda comparison: others.index(comparison.a))
 
 
-def compare_as_asked(measured: Measured, experiment: Experiment) -> list[Comparison]:
+@derived
+def compare_as_asked(data: PointData) -> list[Comparison]:
     """Compare on the deciding metric what was asked about. `measured` holds valid slots only."""
-    rule = metric_rule(experiment.measure.decide_on)
-    return asked_about(compare_with_baseline(measured, experiment, rule))
+    rule = metric_rule(data.measure.decide_on)
+    return asked_about(compare_with_baseline(data, rule))
 
 
 def asked_about(compared: Sequence[Comparison]) -> list[Comparison]:
@@ -121,7 +119,7 @@ def _noise(comparison: Comparison) -> float:
 
 
 def compare_arms(
-    measured: Measured,
+    data: PointData,
     arms: Sequence[str],
     rule: MetricRule,
     measure: Measure,
@@ -131,11 +129,11 @@ def compare_arms(
     """Compare every arm with the first one."""
     baseline, *others = arms
     asked = [(arm, baseline, rule) for arm in others]
-    return compare_family(measured, asked, measure, delta=delta)
+    return compare_family(data, asked, measure, delta=delta)
 
 
 def compare_family(
-    measured: Measured,
+    data: PointData,
     asked: Sequence[tuple[str, str, MetricRule]],
     measure: Measure,
     *,
@@ -147,7 +145,7 @@ def compare_family(
     Holm's step-down: the clearest difference must hold at alpha / m, the next one at
     alpha / (m - 1) and so on; after the first that doesn't hold, the rest are asked at its level.
     """
-    pairs = [pair_of(measured, arm, other, rule) for arm, other, rule in asked]
+    pairs = [pair_of(data, arm, other, rule) for arm, other, rule in asked]
     p = [sign_flip_p(pair.d) for pair in pairs]
     compared: dict[int, Comparison] = {}
     left, all_hold = len(pairs), True
@@ -162,8 +160,8 @@ def compare_family(
             floor_text=floor_text(rule.metric),
         )
         shown = shown_estimate(pair.d, measure, 1 - question.alpha)[0] if len(pair.d) > 1 else None
-        shown = shown and widened_by_later(shown, measured, arm, baseline, rule)
-        evidence = evidence_of(measured, arm, baseline, rule)
+        shown = shown and widened_by_later(shown, data, arm, baseline, rule)
+        evidence = evidence_of(data, arm, baseline, rule)
         wide = shown and widened(shown, evidence.together)
         wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[at]
         all_hold = all_hold and different(wide, wide_p, question)
@@ -197,9 +195,9 @@ def compare_family(
             excludes=excludes(bounded) if found.verdict in WITHOUT_DIFFERENCE else None,
             one_sided=one_sided(pair.d, evidence, measure, rule),
             limited_by=evidence.limited_by,
-            later=later_words(measured, arm, baseline, rule),
+            later=later_words(data, arm, baseline, rule),
             more_blocks=found.more_blocks,
-            more_minutes=found.more_blocks and found.more_blocks * measured.block_s / 60,
+            more_minutes=found.more_blocks and found.more_blocks * data.block_s / 60,
         )
     return [compared[at] for at in range(len(asked))]
 
@@ -274,10 +272,10 @@ def _is_known(found: Estimate) -> bool:
     return found.half_width <= max(log1p(KNOWN_TO), KNOWN_TO_SHARE * abs(found.centre))
 
 
-def arm_value(measured: Measured, arm: str, rule: MetricRule) -> ArmValue:
+def arm_value(data: PointData, arm: str, rule: MetricRule) -> ArmValue:
     """Give an arm's own values, with the interval of their geometric mean over blocks."""
-    later = shift(measured, arm, rule)
-    values = {n: it * exp(later.centre) for n, it in measured.values(arm, rule).items()}
+    later = shift(data, arm, rule)
+    values = {n: it * exp(later.centre) for n, it in data.values(arm, rule).items()}
     logs = np.log(list(values.values()))
     told = estimate(logs, 1 - ALPHA) if len(logs) > 1 else None
     return ArmValue(
@@ -286,12 +284,12 @@ def arm_value(measured: Measured, arm: str, rule: MetricRule) -> ArmValue:
         by_block=list(values.values()),
         blocks=list(values),
         interval=widened_by(told, later).ratio(1 - ALPHA) if told else None,
-        within_blocks=_within_blocks(measured, arm, rule.quantile) if rule.quantile else [],
+        within_blocks=_within_blocks(data, arm, rule.quantile) if rule.quantile else [],
     )
 
 
-def _within_blocks(measured: Measured, arm: str, quantile: float) -> list[QuantileRange]:
-    found = (quantile_interval(times, quantile) for times in measured.times(arm).values())
+def _within_blocks(data: PointData, arm: str, quantile: float) -> list[QuantileRange]:
+    found = (quantile_interval(times, quantile) for times in data.times(arm).values())
     return [QuantileRange(low=each.low, high=each.high) for each in found if each]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from webdyno.judge.comparison import ALPHA
 from webdyno.judge.interval import estimate
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.design import Design, Effect
 from webdyno.model.metrics import MetricRule
 
@@ -22,12 +22,12 @@ Signs = NDArray[np.float64]
 FEWEST_BLOCKS = 3
 
 
-def effects(measured: Measured, design: Design, rule: MetricRule) -> list[Effect]:
+def effects(data: PointData, design: Design, rule: MetricRule) -> list[Effect]:
     """Give the settings' effects on a metric, the largest first, then what interacts.
 
     None where fewer than three blocks have values of all arms.
     """
-    values = [measured.values(arm, rule) for arm in design.levels]
+    values = [data.values(arm, rule) for arm in design.levels]
     blocks = sorted(set.intersection(*(set(it) for it in values)))
     if len(blocks) < FEWEST_BLOCKS:
         return []

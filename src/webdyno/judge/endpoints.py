@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from webdyno.judge.comparison import arm_value, compare_family
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import EndpointFigures, EndpointJudgement
 from webdyno.model.load_result import EndpointResult
@@ -26,24 +26,24 @@ def together(experiment: Experiment) -> int:
     return max(len(experiment.arms) - 1, 1) * max(len(endpoints), 1)
 
 
-def judge_endpoints(measured: Measured, experiment: Experiment) -> list[EndpointJudgement]:
+def judge_endpoints(data: PointData) -> list[EndpointJudgement]:
     """Compare the arms at each endpoint that all of them were asked for; empty where none has one.
 
     `measured` holds valid slots only. All endpoints and arms are one family for Holm's correction:
     the chance that any of them comes out different without being so is 5 %.
     """
-    baseline, *others = experiment.arms
-    by_arm = [_names(measured.of_arm(arm)) for arm in experiment.arms]
+    baseline, *others = data.experiment.arms
+    by_arm = [_names(data.of_arm(arm)) for arm in data.experiment.arms]
     names = [name for name in by_arm[0] if all(name in each for each in by_arm[1:])]
     rules = {name: _rule(name) for name in names}
     asked = [(arm, baseline, rules[name]) for name in names for arm in others]
-    compared = compare_family(measured, asked, experiment.measure)
+    compared = compare_family(data, asked, data.measure)
     return [
         EndpointJudgement(
             endpoint=name,
             metric=rules[name].metric,
-            figures=[_figures(measured.of_arm(arm), arm, name) for arm in experiment.arms],
-            arms=[arm_value(measured, arm, rules[name]) for arm in experiment.arms],
+            figures=[_figures(data.of_arm(arm), arm, name) for arm in data.experiment.arms],
+            arms=[arm_value(data, arm, rules[name]) for arm in data.experiment.arms],
             comparisons=compared[at * len(others) : (at + 1) * len(others)],
         )
         for at, name in enumerate(names)

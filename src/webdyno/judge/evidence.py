@@ -6,7 +6,7 @@ from math import exp, isfinite
 from webdyno.judge.bias import bounds_of, client_bound, limited_by
 from webdyno.judge.bounds import Bound, of_ratio
 from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Bias, LimitedBy
 from webdyno.model.metrics import MetricRule
 
@@ -30,7 +30,7 @@ class Evidence:
         return within_floats(d - self.together.up if d.sum() > 0 else d + self.together.down)
 
 
-def evidence_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> Evidence:
+def evidence_of(data: PointData, arm: str, baseline: str, rule: MetricRule) -> Evidence:
     """Bound the bias of a comparison from probe readings.
 
     A client at its limit may have kept an arm from being faster. A link that is full is a part of
@@ -38,12 +38,12 @@ def evidence_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -
     """
     bounds, limits = {}, {}
     for name, other in ((arm, baseline), (baseline, arm)):
-        bounds[name] = bounds_of(measured, name, other, rule)
-        limit = limited_by(measured, name, rule)
+        bounds[name] = bounds_of(data, name, other, rule)
+        limit = limited_by(data, name, rule)
         if limit is not None:
             limits[name] = limit
         if limit == "client":
-            bounds[name].append(client_bound(measured, name, rule))
+            bounds[name].append(client_bound(data, name, rule))
     return Evidence(
         together=of_ratio(bounds[arm], bounds[baseline]),
         biases=[

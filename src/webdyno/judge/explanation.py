@@ -15,7 +15,7 @@ import numpy as np
 
 from webdyno.judge.comparison import ALPHA
 from webdyno.judge.interval import estimate
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.explanation import CpuPart, Explanation
 from webdyno.model.metrics import answers
 from webdyno.model.records import SlotRecord
@@ -30,19 +30,19 @@ PARTS: dict[str, Tell] = {
 }
 
 
-def explain(measured: Measured, arm: str, baseline: str) -> Explanation | None:
+def explain(data: PointData, arm: str, baseline: str) -> Explanation | None:
     """Take the difference apart; None where two blocks don't tell both arms.
 
     `measured` holds the slots that count for CPU time.
     """
-    return _apart(measured, arm, baseline, PARTS, lambda slot: slot.servers.cpu_s)
+    return _apart(data, arm, baseline, PARTS, lambda slot: slot.servers.cpu_s)
 
 
-def explain_by_samples(measured: Measured, arm: str, baseline: str) -> Explanation | None:
+def explain_by_samples(data: PointData, arm: str, baseline: str) -> Explanation | None:
     """Take it apart by what was done; None where that wasn't sampled."""
-    done = {what for slot in measured.slots for what in slot.profile or {}}
+    done = {what for slot in data.slots for what in slot.profile or {}}
     parts = {what: partial(_sampled, what=what) for what in sorted(done)}
-    found = _apart(measured, arm, baseline, parts, _sampled) if parts else None
+    found = _apart(data, arm, baseline, parts, _sampled) if parts else None
     return found and found.replace(by_samples=True)
 
 
@@ -52,9 +52,9 @@ def _sampled(slot: SlotRecord, what: str | None = None) -> float:
 
 
 def _apart(
-    measured: Measured, arm: str, baseline: str, parts: Mapping[str, Tell], whole: Tell
+    data: PointData, arm: str, baseline: str, parts: Mapping[str, Tell], whole: Tell
 ) -> Explanation | None:
-    both = [(block.of(arm), block.of(baseline)) for block in measured.blocks]
+    both = [(block.of(arm), block.of(baseline)) for block in data.blocks]
     told = [(a, b) for a, b in both if _answered(a) and _answered(b)]
     if len(told) < 2:
         return None

@@ -20,7 +20,7 @@ from webdyno.judge.comparison import ALPHA, DELTA
 from webdyno.judge.differences import mismatches, surroundings
 from webdyno.judge.interval import LARGEST_LOG, TINY, Estimate, Logs, t_quantile, within_floats
 from webdyno.judge.judgement import WEIGHT, judge_deciding_metric
-from webdyno.judge.sweep import runs_by_point
+from webdyno.judge.point_data import RunData
 from webdyno.judge.verdict import by_interval
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
@@ -29,7 +29,6 @@ from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.metrics import metric_rule
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import PointPlan, plan_points
-from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import Difference
 
@@ -50,14 +49,14 @@ class JudgedMachine(NamedTuple):
     """Those that it has measured."""
 
 
-def judge_machine(head: RunHead, records: Sequence[Record]) -> JudgedMachine:
+def judge_machine(run: RunData) -> JudgedMachine:
     """Judge each point that a machine has measured."""
     points = [
-        JudgedPoint(at.point.levels, judge_deciding_metric(at.head, at.records))
-        for at in runs_by_point(head, records)
+        JudgedPoint(at.point.levels, judge_deciding_metric(at))
+        for at in run.points
         if any(record.block for record in at.records)
     ]
-    return JudgedMachine(head, points)
+    return JudgedMachine(run.head, points)
 
 
 def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:

@@ -1,17 +1,14 @@
 """How far a run is from stopping by itself: for who waits for it, and no verdict."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from webdyno.judge.comparison import ALPHA, SEQUENTIAL_FACTOR, wanted_half_width
 from webdyno.judge.interval import Estimate, estimate, t_quantile
 from webdyno.judge.log_ratios import LogRatios
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.stop import blocks_for_an_answer, deciding_pairs
-from webdyno.judge.validity import left_out_slots, valid_for
-from webdyno.model.experiment import Experiment
+from webdyno.judge.validity import valid_for
 from webdyno.model.measure import Measure
-from webdyno.model.records import Record
 
 
 class Foresight(NamedTuple):
@@ -29,25 +26,24 @@ class Foresight(NamedTuple):
     """How long those that are still lacking take, about."""
 
 
-def foresee(records: Sequence[Record], experiment: Experiment) -> Foresight | None:
+def foresee(data: PointData) -> Foresight | None:
     """Foresee when the intervals will be narrow enough, if their spread stays as it is.
 
     None before there is an interval, for a single arm, which has no ratio, and for what stops by
     other rules: races, gates, questions.
     """
-    measure = experiment.measure
-    if experiment.race is not None or experiment.gate or measure.question is not None:
+    measure = data.measure
+    if data.experiment.race is not None or data.experiment.gate or measure.question is not None:
         return None
-    measured = Measured.of(records)
-    valid = valid_for(measured, left_out_slots(measured), measure.decide_on)
-    pairs = deciding_pairs(valid, experiment)
+    valid = valid_for(data, measure.decide_on)
+    pairs = deciding_pairs(valid)
     if not pairs or any(len(pair.d) < 2 for pair in pairs):
         return None
-    confidence, fewest = 1 - ALPHA / len(pairs), blocks_for_an_answer(experiment)
+    confidence, fewest = 1 - ALPHA / len(pairs), blocks_for_an_answer(data.experiment)
     seen = [_of(pair, measure, confidence, fewest) for pair in pairs]
     worst = max(seen, key=lambda it: it.found.half_width / it.wanted)
-    more = max(worst.blocks - len(measured.blocks), 0)
-    return worst._replace(left_s=more * measured.block_s)
+    more = max(worst.blocks - len(data.blocks), 0)
+    return worst._replace(left_s=more * data.block_s)
 
 
 def _of(pair: LogRatios, measure: Measure, confidence: float, fewest: int) -> Foresight:

@@ -25,10 +25,10 @@ from webdyno.judge.gate_findings import FoundAt, notes_on, remedies, spoiling
 from webdyno.judge.gate_sentences import gate_headline
 from webdyno.judge.interval import Estimate, Logs, estimate
 from webdyno.judge.log_ratios import log_ratios
-from webdyno.judge.measured import Measured
 from webdyno.judge.more_starts import most_blocks
+from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.question import RISK, OneSided, ask_within
-from webdyno.judge.sweep import PointRun, runs_by_point
+from webdyno.judge.usage import used_s
 from webdyno.judge.validity import findings_of, left_out_slots, rule_of_most, starts, valid_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import level, percent
@@ -37,8 +37,6 @@ from webdyno.model.interval import Interval
 from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import RATE, MetricRule, metric_rule
-from webdyno.model.records import BlockRecord, PilotRecord, Record
-from webdyno.model.run import RunHead
 
 LIMITED_KINDS = {"rate", "response time"}
 """Metrics that tell of the client or the link where those are the limit of all arms."""
@@ -145,10 +143,10 @@ def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
     return GateAnswer.PASS if passes else GateAnswer.CANT_TELL
 
 
-def answer_at(measured: Measured, experiment: Experiment) -> GateAnswer:
+def answer_at(data: PointData) -> GateAnswer:
     """Answer a gate at one of its points, validity left aside; another one may still fail it."""
-    claims = claims_of(measured, experiment, "")
-    answers = answer_claims(claims, experiment.measure, claims_in_all(experiment))
+    claims = claims_of(data, "")
+    answers = answer_claims(claims, data.measure, claims_in_all(data.experiment))
     return gate_answer([it.answer for it in answers])
 
 
@@ -158,24 +156,24 @@ def claims_in_all(experiment: Experiment) -> int:
     return experiment.gate.endpoints * len(experiment.gate.worse_than)
 
 
-def claims_of(measured: Measured, experiment: Experiment, endpoint: str) -> list[MeasuredClaim]:
+def claims_of(data: PointData, endpoint: str) -> list[MeasuredClaim]:
     """Make the claims of one endpoint from all that was measured there."""
-    assert experiment.gate  # noqa: S101
-    left_out = left_out_slots(measured)
-    arms = list(experiment.arms)
-    limits = [limited_by(measured, arm, metric_rule(RATE)) for arm in arms]
+    assert data.experiment.gate  # noqa: S101
+    left_out = left_out_slots(data)
+    arms = list(data.experiment.arms)
+    limits = [limited_by(data, arm, metric_rule(RATE)) for arm in arms]
     claims = [
         _claim(
-            valid_for(measured, left_out, name),
+            valid_for(data, name),
             arms,
             endpoint,
             metric_rule(name),
             tolerance,
             limited=all(limits) and metric_rule(name).kind in LIMITED_KINDS,
         )
-        for name, tolerance in experiment.gate.worse_than.items()
+        for name, tolerance in data.experiment.gate.worse_than.items()
     ]
-    most = most_blocks(measured, experiment)
+    most = most_blocks(data)
     return [
         replace(claim, most_blocks=most, left_out_by=rule_of_most(left_out, claim.rule.name))
         for claim in claims
@@ -183,7 +181,7 @@ def claims_of(measured: Measured, experiment: Experiment, endpoint: str) -> list
 
 
 def _claim(
-    measured: Measured,
+    data: PointData,
     arms: Sequence[str],
     endpoint: str,
     rule: MetricRule,
@@ -191,13 +189,13 @@ def _claim(
     *,
     limited: bool,
 ) -> MeasuredClaim:
-    base, again, head = ({**measured.values(arm, rule)} for arm in arms)
+    base, again, head = ({**data.values(arm, rule)} for arm in arms)
     whole = base.keys() & again.keys() & head.keys()  # a base of one arm scatters otherwise
     base, again, head = ({n: it[n] for n in sorted(whole)} for it in (base, again, head))
     (against_base,) = log_ratios({"base": base, "head": head})
     (against_again,) = log_ratios({"again": again, "head": head})
     (same,) = log_ratios({"base": base, "again": again})
-    bounds = [evidence_of(measured, arms[2], arm, rule).together for arm in arms[:2]]
+    bounds = [evidence_of(data, arms[2], arm, rule).together for arm in arms[:2]]
     both = {n: (base[n] * again[n]) ** 0.5 for n in whole}
     return MeasuredClaim(
         endpoint=endpoint,
@@ -220,26 +218,25 @@ def _mean(values: dict[int, float]) -> float | None:
     return float(np.exp(np.mean(np.log(list(values.values()))))) if values else None
 
 
-def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
+def judge_gate(run: RunData) -> GateJudgement:
     """Judge a gate, finished or not."""
-    gate = head.experiment.gate
+    gate = run.head.experiment.gate
     assert gate  # noqa: S101
-    among = claims_in_all(runs_by_point(head, records)[0].head.experiment)
+    among = claims_in_all(run.points[0].experiment)
     claims: list[MeasuredClaim] = []
     findings: list[FoundAt] = []
     spoilt: list[FoundAt | None] = []
-    for run in runs_by_point(head, records):
-        experiment, measured = run.head.experiment, Measured.of(run.records)
-        endpoint = _endpoint(run)
-        found = [FoundAt(endpoint, it) for it in findings_of(run.head, measured)]
-        mine = claims_of(measured, experiment, endpoint)
+    for data in run.points:
+        endpoint = _endpoint(data)
+        found = [FoundAt(endpoint, it) for it in findings_of(data)]
+        mine = claims_of(data, endpoint)
         findings += found
         claims += mine
         spoilt += [
-            None if claim.limited else spoiling(found, claim.rule.name, list(experiment.arms))
+            None if claim.limited else spoiling(found, claim.rule.name, list(data.experiment.arms))
             for claim in mine
         ]
-    answered = answer_claims(claims, head.experiment.measure, among)
+    answered = answer_claims(claims, run.head.experiment.measure, among)
     told = [_told(*each, among) for each in zip(answered, spoilt, strict=True)]
     answer = gate_answer([claim.answer for claim in told])
     causes = list(filter(None, spoilt))
@@ -259,17 +256,16 @@ def judge_gate(head: RunHead, records: Sequence[Record]) -> GateJudgement:
             ),
             *_starts_that_differ(findings),
         ],
-        took_s=sum(it.took_s for it in records if isinstance(it, BlockRecord | PilotRecord)),
-        machine=head.machine,
+        took_s=used_s(run),
+        machine=run.head.machine,
     )
 
 
-def _endpoint(run: PointRun) -> str:
+def _endpoint(data: PointData) -> str:
     """Name what was asked there: the point's levels, or else all that the load asks for."""
-    experiment = run.head.experiment
-    named = [level(value) for value in run.point.levels.values()]
-    asked = [request.label for request in experiment.asked]
-    return ", ".join(named or asked or experiment.load.paths)
+    named = [level(value) for value in data.point.levels.values()]
+    asked = [request.label for request in data.experiment.asked]
+    return ", ".join(named or asked or data.experiment.load.paths)
 
 
 def _told(answered: Answered, spoilt: FoundAt | None, among: int) -> GateClaim:

@@ -16,7 +16,7 @@ from webdyno.judge.elasticity import elasticities
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.explanation import explain, explain_by_samples
 from webdyno.judge.league import judge_league, verdict_on
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.saturation import saturation
 from webdyno.judge.sentences import headline, league_headline, with_verdict
 from webdyno.judge.validity import (
@@ -24,13 +24,13 @@ from webdyno.judge.validity import (
     left_out_slots,
     only_disturbed,
     valid_for,
+    without_slots,
 )
 from webdyno.judge.validity.network import both_filled_link
 from webdyno.judge.validity.rule import WORK
 from webdyno.judge.variance import variance_splits
 from webdyno.judge.waiting import waiting
 from webdyno.model.design import Effect
-from webdyno.model.experiment import Experiment
 from webdyno.model.explanation import Explanation
 from webdyno.model.judgement import (
     ArmFacts,
@@ -43,8 +43,6 @@ from webdyno.model.judgement import (
     Verdict,
 )
 from webdyno.model.metrics import CAPACITY, CPU_TIME, RATE, MetricRule, metric_rule, metrics_told_by
-from webdyno.model.records import Record
-from webdyno.model.run import RunHead
 from webdyno.model.saturation import Saturation
 from webdyno.model.waiting import Waiting
 
@@ -60,22 +58,19 @@ WEIGHT = (
 CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
-def judge(head: RunHead, records: Sequence[Record]) -> Judgement:
+def judge(data: PointData) -> Judgement:
     """Judge a run, finished or not."""
-    measured = Measured.of(records)
-    judging = _judge_league if head.experiment.is_league else _judge
-    return judging(head, measured, findings_of(head, measured))
+    judging = _judge_league if data.experiment.is_league else _judge
+    return judging(data, findings_of(data))
 
 
-def _judge_league(head: RunHead, measured: Measured, findings: Sequence[Finding]) -> Judgement:
+def _judge_league(data: PointData, findings: Sequence[Finding]) -> Judgement:
     """Judge places; beside them, each arm is compared with the first one of these."""
-    experiment = head.experiment
-    league, compared = judge_league(measured, experiment, findings)
+    league, compared = judge_league(data, findings)
     first = compared[0].b
-    arms = {first: experiment.arms[first]} | experiment.arms
-    first_first = experiment.replace(arms=arms)
-    judged = _judge(head.replace(experiment=first_first), measured, findings)
-    decide_on = experiment.measure.decide_on
+    others = (arm for arm in data.experiment.arms if arm != first)
+    judged = _judge(data.among([first, *others]), findings)
+    decide_on = data.measure.decide_on
     beside = [it for it in judged.comparisons if it.metric != decide_on]
     return judged.replace(
         verdict=verdict_on(league, compared),
@@ -85,25 +80,25 @@ def _judge_league(head: RunHead, measured: Measured, findings: Sequence[Finding]
     )
 
 
-def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judgement:
-    experiment = head.experiment
+def _judge(data: PointData, broken: Sequence[Finding]) -> Judgement:
+    experiment = data.experiment
     decide_on = experiment.measure.decide_on
     findings = list(broken)
-    left_out = left_out_slots(measured)
+    left_out = left_out_slots(data)
     arms: list[ArmValue] = []
     comparisons: list[Comparison] = []
-    metrics = metrics_told_by(measured.slots, decide_on)
+    metrics = metrics_told_by(data.slots, decide_on)
     for rule in metrics:
-        valid = valid_for(measured, left_out, rule.name)
+        valid = valid_for(data, rule.name)
         arms += [arm_value(valid, arm, rule) for arm in experiment.arms]
-        compared = compare_with_baseline(valid, experiment, rule)
+        compared = compare_with_baseline(valid, rule)
         findings += same_arm_findings(compared)
-        findings += _flips(compared, _with_all_slots(measured, left_out, experiment, rule))
+        findings += _flips(compared, _with_all_slots(data, left_out, rule))
         comparisons += _with_findings(compared, findings)
     comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
     asked = decisive(comparisons, decide_on)
-    alone = answer_alone(measured, experiment, arms, findings) if is_alone(experiment) else None
-    apart = judge_endpoints(valid_for(measured, left_out, JUDGED_BY), experiment)
+    alone = answer_alone(data, arms, findings) if is_alone(experiment) else None
+    apart = judge_endpoints(valid_for(data, JUDGED_BY))
     return Judgement(
         verdict=alone.verdict if alone else min((it.verdict for it in asked), key=WEIGHT.index),
         headline=alone.sentence if alone else headline(asked),
@@ -112,44 +107,42 @@ def _judge(head: RunHead, measured: Measured, broken: Sequence[Finding]) -> Judg
         comparisons=comparisons,
         findings=findings,
         variance=variance_splits(
-            valid_for(measured, left_out, decide_on), list(experiment.arms), metric_rule(decide_on)
+            valid_for(data, decide_on), list(experiment.arms), metric_rule(decide_on)
         ),
         left_out=left_out,
-        looks=list(measured.looks),
-        facts=[_facts(measured, arm) for arm in experiment.arms] if measured.blocks else [],
+        looks=list(data.looks),
+        facts=[_facts(data, arm) for arm in experiment.arms] if data.blocks else [],
         endpoints=[_endpoint_unless_invalid(it, findings) for it in apart],
-        explanations=list(_explanations(comparisons, valid_for(measured, left_out, CPU_TIME))),
-        waiting=list(_waiting(valid_for(measured, left_out, RATE), experiment)),
-        saturation=list(_saturation(measured, experiment, arms)),
-        effects=_effects(valid_for(measured, left_out, decide_on), experiment),
+        explanations=list(_explanations(comparisons, valid_for(data, CPU_TIME))),
+        waiting=list(_waiting(valid_for(data, RATE))),
+        saturation=list(_saturation(data, arms)),
+        effects=_effects(valid_for(data, decide_on)),
         elasticities=list(elasticities(experiment, comparisons)),
-        gains=list(gains(experiment, comparisons, measured)),
-        stopped_because=measured.stop.why if measured.stop else None,
-        blocks=len(measured.blocks),
+        gains=list(gains(comparisons, data)),
+        stopped_because=data.stop.why if data.stop else None,
+        blocks=len(data.blocks),
     )
 
 
-def _waiting(valid: Measured, experiment: Experiment) -> Iterator[Waiting]:
-    yield from filter(None, (waiting(valid, arm, experiment) for arm in experiment.arms))
+def _waiting(valid: PointData) -> Iterator[Waiting]:
+    yield from filter(None, (waiting(valid, arm) for arm in valid.experiment.arms))
 
 
-def _saturation(
-    measured: Measured, experiment: Experiment, values: Sequence[ArmValue]
-) -> Iterator[Saturation]:
+def _saturation(data: PointData, values: Sequence[ArmValue]) -> Iterator[Saturation]:
     for it in values:
         if it.metric == CAPACITY:
             by_block = dict(zip(it.blocks, it.by_block, strict=True))
-            if found := saturation(measured, it.arm, experiment, by_block):
+            if found := saturation(data, it.arm, by_block):
                 yield found
 
 
-def _effects(valid: Measured, experiment: Experiment) -> list[Effect]:
-    if experiment.design is None:
+def _effects(valid: PointData) -> list[Effect]:
+    if valid.experiment.design is None:
         return []
-    return effects(valid, experiment.design, metric_rule(experiment.measure.decide_on))
+    return effects(valid, valid.experiment.design, metric_rule(valid.measure.decide_on))
 
 
-def _explanations(comparisons: Sequence[Comparison], valid: Measured) -> Iterator[Explanation]:
+def _explanations(comparisons: Sequence[Comparison], valid: PointData) -> Iterator[Explanation]:
     """Say what each difference of CPU time is made of, where there is one that can be believed."""
     for it in comparisons:
         if it.metric == CPU_TIME and it.ratio and it.verdict is not Verdict.INVALID:
@@ -158,14 +151,14 @@ def _explanations(comparisons: Sequence[Comparison], valid: Measured) -> Iterato
 
 
 def _with_all_slots(
-    measured: Measured, left_out: Sequence[LeftOutSlot], experiment: Experiment, rule: MetricRule
+    data: PointData, left_out: Sequence[LeftOutSlot], rule: MetricRule
 ) -> list[Comparison]:
     """Compare with the slots that were only disturbed kept in; empty where there are none."""
     broken = [slot for slot in left_out if not only_disturbed(slot)]
-    counting, all_of_them = (valid_for(measured, out, rule.name) for out in (left_out, broken))
+    counting, all_of_them = (without_slots(data, out, rule.name) for out in (left_out, broken))
     if len(counting.slots) == len(all_of_them.slots):
         return []
-    return compare_with_baseline(all_of_them, experiment, rule)
+    return compare_with_baseline(all_of_them, rule)
 
 
 def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[Finding]:
@@ -237,29 +230,28 @@ def _with_clear_one(
     return comparison.replace(clear_beside=said and f"clear is that {said}")
 
 
-def ratios_so_far(experiment: Experiment, records: Sequence[Record]) -> list[Comparison]:
+def ratios_so_far(data: PointData) -> list[Comparison]:
     """Compare on the deciding metric alone: what to show while a run goes on, at little cost.
 
     Broken slots are left out as in the judgement; whether there are too many of them isn't asked.
     """
-    return _on_deciding_metric(Measured.of(records), experiment)
+    return _on_deciding_metric(data)
 
 
-def judge_deciding_metric(head: RunHead, records: Sequence[Record]) -> list[Comparison]:
+def judge_deciding_metric(data: PointData) -> list[Comparison]:
     """Compare on the deciding metric alone, with the verdicts that the whole judgement has.
 
     For who asks that of many runs: it takes a fraction of the time. A league's arms are compared
     with the experiment's first one.
     """
-    measured = Measured.of(records)
-    compared = _on_deciding_metric(measured, head.experiment)
-    return _with_findings(compared, findings_of(head, measured))
+    compared = _on_deciding_metric(data)
+    return _with_findings(compared, findings_of(data))
 
 
-def _on_deciding_metric(measured: Measured, experiment: Experiment) -> list[Comparison]:
-    rule = metric_rule(experiment.measure.decide_on)
-    valid = valid_for(measured, left_out_slots(measured), rule.name)
-    return compare_with_baseline(valid, experiment, rule)
+def _on_deciding_metric(data: PointData) -> list[Comparison]:
+    rule = metric_rule(data.measure.decide_on)
+    valid = valid_for(data, rule.name)
+    return compare_with_baseline(valid, rule)
 
 
 def _with_findings(compared: Sequence[Comparison], findings: Sequence[Finding]) -> list[Comparison]:
@@ -297,13 +289,11 @@ def _with_reason(comparison: Comparison, findings: Sequence[Finding]) -> Compari
     return comparison.replace(why=why, reason=reason)
 
 
-def _facts(measured: Measured, arm: str) -> ArmFacts:
-    ready_s = [
-        block.record.ready_s[arm] for block in measured.blocks if arm in block.record.ready_s
-    ]
+def _facts(data: PointData, arm: str) -> ArmFacts:
+    ready_s = [block.record.ready_s[arm] for block in data.blocks if arm in block.record.ready_s]
     hits: dict[str, int] = {}
     asked: dict[str, int] = {}
-    for slot in measured.of_arm(arm):
+    for slot in data.of_arm(arm):
         for role, status in (slot.readings.status if slot.readings else {}).items():
             if status.hits is not None and status.misses is not None:
                 hits[role] = hits.get(role, 0) + status.hits

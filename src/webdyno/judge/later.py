@@ -11,7 +11,7 @@ from typing import NamedTuple
 from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import LARGEST_LOG, Estimate
 from webdyno.judge.look_words import stall_words
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.histogram import merge_encoded
 from webdyno.model.long_look import Drift, LongLook
 from webdyno.model.metrics import CPU_TIME, RATE, MetricRule
@@ -32,10 +32,10 @@ NONE = Shift()
 
 
 def widened_by_later(
-    found: Estimate, measured: Measured, a: str, b: str, rule: MetricRule
+    found: Estimate, data: PointData, a: str, b: str, rule: MetricRule
 ) -> Estimate:
     """Widen the interval of ln(a / b) by how well it is known what comes later."""
-    mine, theirs = shift(measured, a, rule), shift(measured, b, rule)
+    mine, theirs = shift(data, a, rule), shift(data, b, rule)
     turned = Shift(-theirs.high, -theirs.centre, -theirs.low)
     return widened_by(widened_by(found, mine), turned)
 
@@ -57,48 +57,48 @@ def widened_by(found: Estimate, later: Shift) -> Estimate:
     )
 
 
-def shift(measured: Measured, arm: str, rule: MetricRule) -> Shift:
+def shift(data: PointData, arm: str, rule: MetricRule) -> Shift:
     """Give how a metric of a variant differs over a long time from what its slots show."""
-    look = look_of(measured, arm)
-    if look is None or look.stalls is None or not counts_apart(measured, look):
+    look = look_of(data, arm)
+    if look is None or look.stalls is None or not counts_apart(data, look):
         return NONE
-    loops = {slot.load.loop for slot in measured.of_arm(arm)}
+    loops = {slot.load.loop for slot in data.of_arm(arm)}
     if rule.name == RATE and loops == {"closed"}:
         share = look.stalls.share
         return Shift(_left(share.high), _left(share.estimate), _left(share.low))
     if rule.kind == "response time" and loops == {"open"} and rule.quantile is not None:
-        return _percentile_shift(measured, look, rule)
+        return _percentile_shift(data, look, rule)
     return NONE
 
 
-def counts_apart(measured: Measured, look: LongLook) -> bool:
+def counts_apart(data: PointData, look: LongLook) -> bool:
     """Whether stalls are rarer than slots, which then show the variant between them.
 
     Slots have their share of what comes more often, and nothing is counted in beside them.
     """
-    slots_s = [slot.load.measured_s for slot in measured.of_arm(look.arm)]
+    slots_s = [slot.load.measured_s for slot in data.of_arm(look.arm)]
     if look.stalls is None or not slots_s:
         return False
     every_s = look.stalls.length_s / look.stalls.share.estimate
     return every_s >= SLOTS_BETWEEN * max(slots_s)
 
 
-def look_of(measured: Measured, arm: str) -> LongLook | None:
+def look_of(data: PointData, arm: str) -> LongLook | None:
     """Give the long look at a variant, if there was one."""
-    return next((look for look in measured.looks if look.arm == arm), None)
+    return next((look for look in data.looks if look.arm == arm), None)
 
 
 def _left(share: float) -> float:
     return log1p(-share) if share < 1 else -LARGEST_LOG
 
 
-def _percentile_shift(measured: Measured, look: LongLook, rule: MetricRule) -> Shift:
+def _percentile_shift(data: PointData, look: LongLook, rule: MetricRule) -> Shift:
     """Hold the percentile of the whole stretch against that of slots.
 
     Of all requests as many come in stalls as stalls have of the time. Were that share another one,
     so would be the quantile that is read: for a share twice as large, that with half as much above.
     """
-    values, times = measured.values(look.arm, rule), merge_encoded([look.times])
+    values, times = data.values(look.arm, rule), merge_encoded([look.times])
     if not values or look.stalls is None or rule.quantile is None:
         return NONE
     usual = sum(map(log, values.values())) / len(values)
@@ -111,13 +111,13 @@ def _percentile_shift(measured: Measured, look: LongLook, rule: MetricRule) -> S
     return Shift(*ends)
 
 
-def later_bounds(measured: Measured, arm: str, rule: MetricRule) -> list[Bound]:
+def later_bounds(data: PointData, arm: str, rule: MetricRule) -> list[Bound]:
     """Bound a metric by what the long look saw.
 
     What drifted may come to stay at either level; slots may have missed what was slow; a capacity
     at which the objectives don't hold for longer lies nobody knows how far below.
     """
-    look = look_of(measured, arm)
+    look = look_of(data, arm)
     if look is None:
         return []
     if rule.kind == "capacity" and look.trial and not look.trial.holds:
@@ -140,11 +140,11 @@ def _bound(drift: Drift) -> Bound:
     return Bound("drift", down=max(high, 0.0), up=max(-low, 0.0))
 
 
-def later_words(measured: Measured, a: str, b: str, rule: MetricRule) -> str | None:
+def later_words(data: PointData, a: str, b: str, rule: MetricRule) -> str | None:
     """Say what of a ratio comes from what only happens later; None where nothing does."""
     said = [
         f"with {stall_words(look)} of {arm} counted in"
         for arm in (a, b)
-        if shift(measured, arm, rule) != NONE and (look := look_of(measured, arm))
+        if shift(data, arm, rule) != NONE and (look := look_of(data, arm))
     ]
     return " and ".join(said) or None

@@ -19,8 +19,8 @@ from math import log
 from statistics import fmean
 
 from webdyno.judge.comparison import ALPHA, DELTA, compare_family, fewest_blocks, inverted
-from webdyno.judge.measured import Measured
-from webdyno.judge.validity import left_out_slots, valid_for
+from webdyno.judge.point_data import PointData
+from webdyno.judge.validity import valid_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Finding, League, Place, Verdict
 from webdyno.model.metrics import MetricRule, metric_rule
@@ -82,30 +82,26 @@ def is_look(blocks: int, experiment: Experiment) -> bool:
 
 
 def standings(
-    measured: Measured,
-    experiment: Experiment,
-    spoilt: Mapping[str, str] | None = None,
-    *,
-    to_the_end: bool = False,
+    data: PointData, spoilt: Mapping[str, str] | None = None, *, to_the_end: bool = False
 ) -> Standings:
     """Compare each two arms at each look up to now; `to_the_end` with a last one at what there is.
 
     Arms whose servers failed are out, as are those `spoilt`, with the reason.
     """
-    rule = metric_rule(experiment.measure.decide_on)
-    out = {it.arm: it.what for it in measured.incidents if it.arm is not None} | dict(spoilt or {})
-    looks = _looks(len(measured.blocks), blocks_to_a_look(experiment), to_the_end=to_the_end)
+    rule = metric_rule(data.measure.decide_on)
+    out = {it.arm: it.what for it in data.incidents if it.arm is not None} | dict(spoilt or {})
+    looks = _looks(len(data.blocks), blocks_to_a_look(data.experiment), to_the_end=to_the_end)
     if looks:
-        last = _valid(measured, looks[-1], rule)
-        silent = [arm for arm in experiment.arms if not last.values(arm, rule)]
+        last = _valid(data, looks[-1], rule)
+        silent = [arm for arm in data.experiment.arms if not last.values(arm, rule)]
         out = dict.fromkeys(silent, NOTHING_COUNTS) | out
-    arms = [arm for arm in experiment.arms if arm not in out]
+    arms = [arm for arm in data.experiment.arms if arm not in out]
     left = list(combinations(arms, 2))
     known: dict[Pair, Comparison] = {}
     for number, blocks in enumerate(looks, start=1):
-        valid = _valid(measured, blocks, rule)
+        valid = _valid(data, blocks, rule)
         asked = [(arm, other, rule) for arm, other in left]
-        compared = compare_family(valid, asked, experiment.measure, alpha=ALPHA / 2**number)
+        compared = compare_family(valid, asked, data.measure, alpha=ALPHA / 2**number)
         for pair, found in zip(left, compared, strict=True):
             # Those found to be equal may have left since, but are asked about as often as others.
             was_even = pair in known and known[pair].verdict is Verdict.EQUIVALENT
@@ -126,24 +122,22 @@ def _looks(blocks: int, fewest: int, *, to_the_end: bool) -> list[int]:
     return looks
 
 
-def _valid(measured: Measured, blocks: int, rule: MetricRule) -> Measured:
-    there = measured.first(blocks)
-    return valid_for(there, left_out_slots(there), rule.name)
+def _valid(data: PointData, blocks: int, rule: MetricRule) -> PointData:
+    there = data.first(blocks)
+    return valid_for(there, rule.name)
 
 
-def judge_league(
-    measured: Measured, experiment: Experiment, findings: Sequence[Finding]
-) -> tuple[League, list[Comparison]]:
+def judge_league(data: PointData, findings: Sequence[Finding]) -> tuple[League, list[Comparison]]:
     """Give the places, and the comparison of each arm with the one that is shown first."""
-    metric = experiment.measure.decide_on
+    metric = data.measure.decide_on
     spoilt = {
         arm: finding.what
-        for arm in experiment.arms
+        for arm in data.experiment.arms
         for finding in reversed(findings)
         if finding.spoils(metric, [arm])
     }
-    found = standings(measured, experiment, spoilt, to_the_end=True)
-    typical = _typical_gains(measured, experiment)
+    found = standings(data, spoilt, to_the_end=True)
+    typical = _typical_gains(data)
     places = sorted(
         (found.place(arm) for arm in found.arms),
         key=lambda it: (it.best + it.worst, -typical.get(it.arm, 0.0)),
@@ -151,7 +145,7 @@ def judge_league(
     pairs = [found.against(arm, other) for arm, other in permutations(found.arms, 2)]
     league = League(places=places, out=found.out, pairs=pairs, looks=found.looks)
     if not places:
-        first, *others = experiment.arms
+        first, *others = data.experiment.arms
         return league, [_without_place(metric, arm, first, found.out[arm]) for arm in others]
     first, *others = (it.arm for it in places)
     compared = [found.against(arm, first) for arm in others]
@@ -171,14 +165,14 @@ def verdict_on(league: League, compared: Sequence[Comparison]) -> Verdict:
     return Verdict.EQUIVALENT if alike else Verdict.UNDECIDED
 
 
-def _typical_gains(measured: Measured, experiment: Experiment) -> dict[str, float]:
+def _typical_gains(data: PointData) -> dict[str, float]:
     """Give ln of each arm's value, the mean of its blocks, so that more is better."""
-    rule = metric_rule(experiment.measure.decide_on)
-    valid = _valid(measured, len(measured.blocks), rule)
+    rule = metric_rule(data.measure.decide_on)
+    valid = _valid(data, len(data.blocks), rule)
     sign = 1 if rule.metric.better == "higher" else -1
     return {
         arm: sign * fmean(map(log, values))
-        for arm in experiment.arms
+        for arm in data.experiment.arms
         if (values := [it for it in valid.values(arm, rule).values() if it > 0])
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from webdyno.judge.interval import Logs, within_floats
 from webdyno.judge.later import shift
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.metrics import MetricRule
 
 Values = Mapping[int, float]
@@ -38,14 +38,14 @@ class Pair(LogRatios):
     b: Values
 
 
-def pair_of(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> Pair:
+def pair_of(data: PointData, arm: str, baseline: str, rule: MetricRule) -> Pair:
     """Pair an arm with the baseline on a metric, block by block.
 
     What happens later is counted in, by the estimate of what it comes to.
     """
-    a, b = measured.values(arm, rule), measured.values(baseline, rule)
+    a, b = data.values(arm, rule), data.values(baseline, rule)
     found = _pair(arm, a, b)
-    later = shift(measured, arm, rule).centre - shift(measured, baseline, rule).centre
+    later = shift(data, arm, rule).centre - shift(data, baseline, rule).centre
     return Pair(arm, found.blocks, within_floats(found.d + later), a, b)
 
 

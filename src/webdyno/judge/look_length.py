@@ -6,12 +6,12 @@ from statistics import geometric_mean
 from webdyno.judge.long_look import look_at, seen_in
 from webdyno.judge.look_course import changes_no_more
 from webdyno.judge.look_parts import length_s
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.race import still_racing
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.long_look import LookEnd, Stall
 from webdyno.model.metrics import CAPACITY, metric_rule
-from webdyno.model.records import LongLookRecord, Record, StopReason
+from webdyno.model.records import LongLookRecord, StopReason
 
 LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
 """A long look takes so long at each variant, or this share of the budget, all of them together; not
@@ -51,38 +51,38 @@ def _can_look(experiment: Experiment) -> bool:
     return not searches and not counted and experiment.generator == OWN_GENERATOR
 
 
-def reserved_s(experiment: Experiment, measured: Measured) -> float:
+def reserved_s(data: PointData) -> float:
     """Give how much of the budget looks will take; none where their length is given."""
-    if experiment.measure.soak_s is not None:
+    if data.measure.soak_s is not None:
         return 0.0
-    left = set(experiment.arms).difference(look.arm for look in measured.looks)
-    return long_look_s(experiment) * len(left)
+    left = set(data.experiment.arms).difference(look.arm for look in data.looks)
+    return long_look_s(data.experiment) * len(left)
 
 
-def lacking_looks(records: Sequence[Record], experiment: Experiment) -> list[str]:
+def lacking_looks(data: PointData) -> list[str]:
     """Name the variants that are still to be looked at: none before the rounds are over.
 
     Nor where they came to no answer, or a server died since.
     """
-    stop = Measured.of(records).stop
-    if stop is None or stop.reason in WITHOUT_ANSWER or not long_look_s(experiment):
+    stop = data.stop
+    if stop is None or stop.reason in WITHOUT_ANSWER or not long_look_s(data.experiment):
         return []
-    over = {it.arm for it in records if isinstance(it, LongLookRecord) and it.ended_by}
-    lacking = [arm for arm in still_racing(records, experiment) if arm not in over]
-    if experiment.capacity is None:
+    over = {it.arm for it in data.records if isinstance(it, LongLookRecord) and it.ended_by}
+    lacking = [arm for arm in still_racing(data) if arm not in over]
+    if data.experiment.capacity is None:
         return lacking
-    return [arm for arm in lacking if nearly_capacity_rps(records, arm)]
+    return [arm for arm in lacking if nearly_capacity_rps(data, arm)]
 
 
-def nearly_capacity_rps(records: Sequence[Record], arm: str) -> float | None:
+def nearly_capacity_rps(data: PointData, arm: str) -> float | None:
     """Give a rate just below the capacity that the blocks found of an arm, if they found one."""
-    found = Measured.of(records).values(arm, metric_rule(CAPACITY)).values()
+    found = data.values(arm, metric_rule(CAPACITY)).values()
     return CONFIRMED_SHARE * geometric_mean(found) if found else None
 
 
-def look_parts_of(records: Sequence[Record], arm: str) -> list[LongLookRecord]:
+def look_parts_of(data: PointData, arm: str) -> list[LongLookRecord]:
     """Give what is on record of the long look at an arm."""
-    return [it for it in records if isinstance(it, LongLookRecord) and it.arm == arm]
+    return [it for it in data.records if isinstance(it, LongLookRecord) and it.arm == arm]
 
 
 def part_s(look_s: float) -> float:

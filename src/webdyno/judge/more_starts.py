@@ -4,10 +4,9 @@ Whether they do is seen in the first rounds, from how starts scatter and not fro
 differ, and before the first look at the answer: so its risk is spent over all rounds to come.
 """
 
-from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import exceeded_by_largest
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.starts import FEWEST_STARTS, arms_whose_starts_differ
-from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 
 TIMES_THE_ROUNDS = 2
@@ -20,25 +19,25 @@ ANSWERS = 2 * exceeded_by_largest(0.99)
 """Of an arm in a round, which its 99th percentile takes; twice as many, for luck."""
 
 
-def starts_decide(measured: Measured, experiment: Experiment) -> bool:
+def starts_decide(data: PointData) -> bool:
     """Whether a gate's first rounds say that its servers differ from start to start."""
-    if experiment.gate is None:
+    if data.experiment.gate is None:
         return False
-    return any(arms_whose_starts_differ(measured.first(FEWEST_STARTS), experiment))
+    return any(arms_whose_starts_differ(data.first(FEWEST_STARTS)))
 
 
-def most_blocks(measured: Measured, experiment: Experiment) -> int:
+def most_blocks(data: PointData) -> int:
     """Give the most rounds of an experiment: more where starts decide, unless the user says."""
-    given = experiment.measure.max_blocks
-    more = given == DEFAULT_MOST_BLOCKS and starts_decide(measured, experiment)
+    given = data.measure.max_blocks
+    more = given == DEFAULT_MOST_BLOCKS and starts_decide(data)
     return given * TIMES_THE_ROUNDS if more else given
 
 
-def short_window_s(window_s: float, measured: Measured) -> float:
+def short_window_s(window_s: float, data: PointData) -> float:
     """Give the length of slots that are short, but have answers enough for all metrics."""
     answers = min(
         sum(slot.load.requests.completed for slot in block.of(arm))
-        for block in measured.first(FEWEST_STARTS).blocks
+        for block in data.first(FEWEST_STARTS).blocks
         for arm in {slot.arm for slot in block.slots}
     )
     enough_s = window_s * ANSWERS / answers if answers else window_s

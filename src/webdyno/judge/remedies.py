@@ -5,29 +5,27 @@ touched, nor is what the user set. Each rule looks at one arm; a difference only
 it found is worth the blocks so far.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import expm1, log
 from statistics import fmean
 
 from webdyno.judge.comparison import compare_as_asked, tells_enough
-from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import exceeded_by_largest
+from webdyno.judge.point_data import PointData
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import (
     SLOT_RULES,
     answers,
-    left_out_slots,
     servers,
     trend,
     valid_for,
 )
-from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
 from webdyno.model.judgement import Comparison
 from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import Record, RemedyRecord
+from webdyno.model.records import RemedyRecord
 
 WORTH_A_REMEDY = 0.1
 """Change of a rate for which the blocks so far are given up. Smaller ones are bounded,"""
@@ -54,9 +52,7 @@ class _Remedy:
     """Of a rate that hadn't settled: by what share it changed."""
 
 
-def due_remedy(
-    records: Sequence[Record], experiment: Experiment, used_s: float
-) -> RemedyRecord | None:
+def due_remedy(data: PointData, used_s: float) -> RemedyRecord | None:
     """Give the remedy that what is on record of a point asks for, if there is one.
 
     `used_s`: how much of the budget is used up. Blocks are given up only where as many more fit
@@ -65,30 +61,29 @@ def due_remedy(
     that bound. Before, it is looked for after each block, and all looks together find one by chance
     as seldom as one look would: blocks are given up for it.
     """
-    measured = Measured.of(records)
-    if not measured.blocks or experiment.capacity:
+    if not data.blocks or data.experiment.capacity:
         return None
-    tried = [record.rule for record in records if isinstance(record, RemedyRecord)]
-    measure = experiment.measure
+    tried = [record.rule for record in data.records if isinstance(record, RemedyRecord)]
+    measure = data.measure
     left_s = measure.budget_s * measure.patience - used_s
-    room = left_s > measured.block_s * max(len(measured.blocks), measure.min_blocks)
-    young = len(measured.blocks) < measure.min_blocks
+    room = left_s > data.block_s * max(len(data.blocks), measure.min_blocks)
+    young = len(data.blocks) < measure.min_blocks
     alpha = trend.ALPHA / max(measure.min_blocks - 2, 1) if young else trend.ALPHA
-    now = slot_settings(records, experiment)
-    trends = list(_trends(_undisturbed(measured), experiment, now, alpha)) if room else []
+    now = slot_settings(data)
+    trends = list(_trends(_undisturbed(data), now, alpha)) if room else []
     if young and trends:
-        worth = _worth_giving_up(measured, experiment)
+        worth = _worth_giving_up(data)
         trends = [it for it in trends if it.change >= worth]
     found = [
-        *_no_answers(measured, experiment, now),
-        *_few_samples(measured, experiment, now, slots_per_arm(records, experiment)),
-        *(trends if young or (trends and _hangs_on_a_trend(measured, experiment)) else []),
-        *_left_over(measured, experiment, now, anew=room),
+        *_no_answers(data, now),
+        *_few_samples(data, now, slots_per_arm(data)),
+        *(trends if young or (trends and _hangs_on_a_trend(data)) else []),
+        *_left_over(data, now, anew=room),
     ]
     for it in found:
         if tried.count(it.rule) < TRIES and it.settings != now:
             return RemedyRecord(
-                block=measured.blocks[-1].record.block,
+                block=data.blocks[-1].record.block,
                 rule=it.rule,
                 arm=it.arm,
                 what=it.what,
@@ -98,26 +93,24 @@ def due_remedy(
     return None
 
 
-def _undisturbed(measured: Measured) -> Measured:
+def _undisturbed(data: PointData) -> PointData:
     """Keep the slots that show only the arm: a noisy neighbour's coming or going is no trend."""
     rules = [rule for rule in SLOT_RULES if rule.bounded]
-    return measured.without(
-        (slot.block, slot.slot)
-        for slot in measured.slots
-        if any(rule.broken(slot) for rule in rules)
+    return data.without(
+        (slot.block, slot.slot) for slot in data.slots if any(rule.broken(slot) for rule in rules)
     )
 
 
-def _no_answers(measured: Measured, experiment: Experiment, now: SlotSettings) -> Iterator[_Remedy]:
+def _no_answers(data: PointData, now: SlotSettings) -> Iterator[_Remedy]:
     """Find arms that are only slow: no answers, but no failures either.
 
     Answers may come in the drain, whence server CPU time per request is known, but no rate.
     """
-    for arm in experiment.arms:
-        slots = measured.of_arm(arm)
+    for arm in data.experiment.arms:
+        slots = data.of_arm(arm)
         silent = not any(slot.load.requests.completed for slot in slots)
         failed = any(slot.load.failures.total for slot in slots)
-        if not slots or not silent or failed or experiment.measure.slot_s is not None:
+        if not slots or not silent or failed or data.measure.slot_s is not None:
             continue
         longer_s = min(now.window_s * LONGER_FOR_ANSWERS, LONGEST_WINDOW_S)
         yield _Remedy(
@@ -129,17 +122,15 @@ def _no_answers(measured: Measured, experiment: Experiment, now: SlotSettings) -
         )
 
 
-def _few_samples(
-    measured: Measured, experiment: Experiment, now: SlotSettings, slots: int
-) -> Iterator[_Remedy]:
+def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[_Remedy]:
     """Find arms with too few answers in a block for the percentile that is asked for."""
-    quantile = metric_rule(experiment.measure.decide_on).quantile
-    if quantile is None or experiment.measure.slots_per_arm is not None:
+    quantile = metric_rule(data.measure.decide_on).quantile
+    if quantile is None or data.measure.slots_per_arm is not None:
         return
     needed = exceeded_by_largest(quantile)
-    for arm in experiment.arms:
+    for arm in data.experiment.arms:
         had = min(
-            sum(slot.load.requests.completed for slot in block.of(arm)) for block in measured.blocks
+            sum(slot.load.requests.completed for slot in block.of(arm)) for block in data.blocks
         )
         if not 0 < had < needed:
             continue
@@ -153,16 +144,14 @@ def _few_samples(
         )
 
 
-def _left_over(
-    measured: Measured, experiment: Experiment, now: SlotSettings, *, anew: bool
-) -> Iterator[_Remedy]:
+def _left_over(data: PointData, now: SlotSettings, *, anew: bool) -> Iterator[_Remedy]:
     """Find arms that were disturbed by what the load had left the others to do.
 
     Blocks are given up where that took so much of the CPUs that it can matter.
     """
     rule = servers.LEFT_OVER
-    for arm in experiment.arms:
-        slots = measured.of_arm(arm)
+    for arm in data.experiment.arms:
+        slots = data.of_arm(arm)
         disturbed = [slot for slot in slots if rule.broken(slot)]
         if len(disturbed) > rule.tolerated * len(slots):
             share = fmean(map(servers.left_over_share, slots))
@@ -176,27 +165,26 @@ def _left_over(
             )
 
 
-def _worth_giving_up(measured: Measured, experiment: Experiment) -> float:
+def _worth_giving_up(data: PointData) -> float:
     """Give the change of a rate for which the blocks so far are given up."""
-    ratios = [abs(log(it.ratio.estimate)) for it in _asked(measured, experiment) if it.ratio]
+    ratios = [abs(log(it.ratio.estimate)) for it in _asked(data) if it.ratio]
     return max(WORTH_A_REMEDY, expm1(WORTH_OF_RATIO * min(ratios, default=0.0)))
 
 
-def _hangs_on_a_trend(measured: Measured, experiment: Experiment) -> bool:
+def _hangs_on_a_trend(data: PointData) -> bool:
     """Whether there is an answer as measured, and the bound of a trend takes it away."""
     trends = {rule.name for rule in trend.RULES}
     return any(
-        any(bias.cause in trends for bias in it.biases) and _takes_away(it)
-        for it in _asked(measured, experiment)
+        any(bias.cause in trends for bias in it.biases) and _takes_away(it) for it in _asked(data)
     )
 
 
-def _asked(measured: Measured, experiment: Experiment) -> list[Comparison]:
+def _asked(data: PointData) -> list[Comparison]:
     """Make the comparisons that are asked for, of what is valid so far; none of too little."""
-    valid = valid_for(measured, left_out_slots(measured), experiment.measure.decide_on)
-    if min((len(valid.of_arm(arm)) for arm in experiment.arms), default=0) < 2:
+    valid = valid_for(data, data.measure.decide_on)
+    if min((len(valid.of_arm(arm)) for arm in data.experiment.arms), default=0) < 2:
         return []
-    return compare_as_asked(valid, experiment)
+    return compare_as_asked(valid)
 
 
 def _takes_away(comparison: Comparison) -> bool:
@@ -206,26 +194,24 @@ def _takes_away(comparison: Comparison) -> bool:
     return tells_enough(comparison, bounded=False) and not tells_enough(comparison)
 
 
-def _trends(
-    measured: Measured, experiment: Experiment, now: SlotSettings, alpha: float
-) -> Iterator[_Remedy]:
+def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Remedy]:
     """Find arms that hadn't settled when their slots began, or the load in them.
 
     `alpha`: of one by chance.
     """
-    measure = experiment.measure
-    for arm in experiment.arms:
+    measure = data.measure
+    for arm in data.experiment.arms:
         lead_in_s = now.lead_in_s.get(arm, 0.0)
         for rule in trend.RULES:
-            change = rule.sure_change(measured, arm, alpha / len(experiment.arms))
+            change = rule.sure_change(data, arm, alpha / len(data.experiment.arms))
             if change is None:
                 continue
             size = abs(expm1(change.centre))
             direction = "rises" if change.centre > 0 else "falls"
-            pace = trend.pace(measured, arm)
+            pace = trend.pace(data, arm)
             what = f"arm {arm}: {pace} {direction} by {percent(size)} over each {rule.over}"
             if rule.name == "trend" and measure.warmup_s is None:
-                slots_s = (lead_in_s + now.window_s) * len(measured.blocks[-1].of(arm))
+                slots_s = (lead_in_s + now.window_s) * len(data.blocks[-1].of(arm))
                 longer_s = max(now.warmup_s.get(arm, 0.0) * LONGER, slots_s)
                 warmups = now.warmup_s | {arm: longer_s}
                 what += f"; it is warmed up for {duration(longer_s)} from now on"

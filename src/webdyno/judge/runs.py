@@ -11,13 +11,11 @@ from webdyno.judge.comparison import ALPHA, DELTA, floor_share, floor_text
 from webdyno.judge.differences import differences, mismatches
 from webdyno.judge.interval import Logs, welch
 from webdyno.judge.judgement import judge
-from webdyno.judge.sweep import PointRun, runs_by_point
+from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.verdict import by_interval
 from webdyno.model.experiment import Level
 from webdyno.model.format import percent, ratio, ratio_range
 from webdyno.model.judgement import Finding, Judgement, Metric, Verdict
-from webdyno.model.records import Record
-from webdyno.model.run import RunHead
 from webdyno.model.run_comparison import (
     Change,
     Difference,
@@ -27,8 +25,6 @@ from webdyno.model.run_comparison import (
 )
 
 ABSENT = "not there"
-
-Run = tuple[RunHead, Sequence[Record]]
 
 WORST_FIRST = (
     Verdict.INVALID,
@@ -57,14 +53,14 @@ class Subject:
         return "arm" if len(self.arms) == 1 else "ratio"
 
 
-def compare_sweeps(before: Run, after: Run) -> SweepComparison:
+def compare_sweeps(before: RunData, after: RunData) -> SweepComparison:
     """Compare two runs point by point; experiments without factors have a single point."""
-    first, second = runs_by_point(*before), runs_by_point(*after)
+    first, second = before.points, after.points
     shared = [(a, b) for a in first for b in second if a.point.levels == b.point.levels]
     compared = [
         PointComparison(
             levels=b.point.levels,
-            comparison=compare_runs((a.head, a.records), (b.head, b.records)),
+            comparison=compare_runs(a, b),
         )
         for a, b in shared
     ]
@@ -76,35 +72,35 @@ def compare_sweeps(before: Run, after: Run) -> SweepComparison:
     )
 
 
-def _only_in(mine: Sequence[PointRun], theirs: Sequence[PointRun]) -> list[dict[str, Level]]:
+def _only_in(mine: Sequence[PointData], theirs: Sequence[PointData]) -> list[dict[str, Level]]:
     known = [run.point.levels for run in theirs]
     return [run.point.levels for run in mine if run.point.levels not in known]
 
 
-def compare_runs(before: Run, after: Run) -> RunComparison:
+def compare_runs(before: PointData, after: PointData) -> RunComparison:
     """Judge the second run against the first, arm by arm and ratio by ratio.
 
     Blocks of different runs aren't pairs: the intervals are Welch's, at 95 % for all arms together
     (Bonferroni). There is no verdict when the experiments aren't the same where it matters.
     """
-    first, second = judge(*before), judge(*after)
-    arms = [arm for arm in before[0].experiment.arms if arm in after[0].experiment.arms]
-    unlike = mismatches(before[0].experiment, after[0].experiment, arms)
-    enough = max(head.experiment.measure.min_blocks for head, _ in (before, after))
+    first, second = judge(before), judge(after)
+    arms = [arm for arm in before.experiment.arms if arm in after.experiment.arms]
+    unlike = mismatches(before.experiment, after.experiment, arms)
+    enough = max(it.measure.min_blocks for it in (before, after))
     confidence = 1 - ALPHA / max(len(arms), 1)
     changes = [
         _change(metric, subject, first, second, confidence, enough)
         for metric in second.metrics
         for subject in _subjects(arms)
     ]
-    decide_on = after[0].experiment.measure.decide_on
+    decide_on = after.measure.decide_on
     deciding = [c for c in changes if c.metric == decide_on and c.of == "arm"]
     verdict = min((c.verdict for c in deciding), key=WORST_FIRST.index, default=Verdict.INVALID)
     return RunComparison(
         verdict=Verdict.INVALID if unlike else verdict,
         headline=_headline(deciding, unlike, second),
         changes=changes,
-        differences=differences(before[0], after[0]),
+        differences=differences(before.head, after.head),
         mismatches=unlike,
     )
 

@@ -10,12 +10,11 @@ tells no more than that it may be so: an overload that was tried before counts a
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.judge.validity.network import LINK_LIMIT, link_share
 from webdyno.judge.validity.servers import MEMORY_LIMIT
 from webdyno.model.capacity import Trial
-from webdyno.model.experiment import Experiment
 from webdyno.model.load_result import LoadResult
 from webdyno.model.readings import CpuUse, Readings, ServerStatus
 from webdyno.model.records import SlotRecord
@@ -27,23 +26,21 @@ FULL = 0.9
 """Share from which on there is no more of it: what arrives at random needs some room."""
 
 
-def saturation(
-    measured: Measured, arm: str, experiment: Experiment, capacities_rps: Mapping[int, float]
-) -> Saturation | None:
+def saturation(data: PointData, arm: str, capacities_rps: Mapping[int, float]) -> Saturation | None:
     """Tell what an arm used near its capacities, by block; None where there is no such trial."""
     near = [
         slot
-        for block in measured.blocks
+        for block in data.blocks
         if (found_rps := capacities_rps.get(block.record.block))
         for slot in block.of(arm)
         if slot.trial and _is_near(slot.trial, found_rps)
     ]
     if not near:
         return None
-    load = experiment.load_of(arm)
+    load = data.experiment.load_of(arm)
     at_once = load.connections * load.streams
-    quota_cpus = experiment.arms[arm].cpus
-    client_limits = client_was_the_limit(measured, arm)
+    quota_cpus = data.experiment.arms[arm].cpus
+    client_limits = client_was_the_limit(data, arm)
     told = [
         use
         for slot in near

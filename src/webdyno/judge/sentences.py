@@ -14,6 +14,7 @@ from webdyno.model.format import (
     percent,
     ratio,
     ratio_range,
+    times,
 )
 from webdyno.model.interval import ENDLESS
 from webdyno.model.judgement import Comparison, League, Place, Verdict
@@ -149,3 +150,12 @@ def _needed(comparison: Comparison) -> str:
 
 def _lower_first(sentence: str) -> str:
     return (sentence[:1].lower() + sentence[1:]).rstrip(".")
+
+
+def ratio_words(compared: Sequence[Comparison]) -> list[str]:
+    """Give each ratio with its interval, as far as there are any: `nginx ÷ apache 2.1× (…)`."""
+    return [
+        f"{it.a} ÷ {it.b} {times(it.ratio)} ({ratio_range(it.ratio)})"
+        for it in compared
+        if it.ratio
+    ]

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from webdyno.judge.answer_time import seconds_for_an_arm
-from webdyno.judge.measured import Measured
 from webdyno.judge.more_starts import short_window_s, starts_decide
 from webdyno.judge.pilot import FEWEST_BLOCKS
+from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.variance import PILOT_BLOCKS
 from webdyno.judge.variance import slots_per_arm as chosen_slots_per_arm
 from webdyno.model.experiment import HALVING, Experiment
 from webdyno.model.pilot import Pilot, SlotSettings
-from webdyno.model.records import PilotRecord, Record, RemedyRecord
+from webdyno.model.records import PilotRecord, RemedyRecord
 
 FIRST_AFTER_PILOT = 2
 
@@ -28,22 +28,23 @@ COUNTED_S = 0.3
 """So long calls are counted at least, for thousands of requests to a fast server."""
 
 
-def slot_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
+@derived
+def slot_settings(data: PointData) -> SlotSettings:
     """Give the settings of a point's next block, from what is on record of that point.
 
     Arms that may be equal have equal ones: see `_evened`. Where samples are taken all warm up in a
     slot of their own, in which their system calls are counted.
     """
-    remedied = _remedied(records)
-    settings = _evened(remedied or _found_settings(records, experiment), experiment)
-    if remedied is None and experiment.measure.slot_s is None:
-        settings = _for_starts(_quick(settings, records, experiment), records, experiment)
-    return _with_time_to_count(settings) if experiment.profile else settings
+    remedied = _remedied(data)
+    settings = _evened(remedied or _found_settings(data), data.experiment)
+    if remedied is None and data.measure.slot_s is None:
+        settings = _for_starts(_quick(settings, data), data)
+    return _with_time_to_count(settings) if data.experiment.profile else settings
 
 
-def _remedied(records: Sequence[Record]) -> SlotSettings | None:
+def _remedied(data: PointData) -> SlotSettings | None:
     """Give the settings of the last remedy that has any: they hold until the next one."""
-    for record in reversed(records):
+    for record in reversed(data.records):
         if isinstance(record, RemedyRecord) and record.settings is not None:
             return record.settings
     return None
@@ -71,7 +72,7 @@ def _measured_alike(arm: str, experiment: Experiment) -> list[str]:
 def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
     """Give arms that are measured alike what the one needs that needs most.
 
-    A pilot may find that one of two equal servers has to warm up, and the other not. Measured so,
+    A pilot may find that one of two equal servers has to warm up, and the other not. PointData so,
     they differ: a JIT compiler's warm-up made two equal bases of a gate differ by 38 %.
     """
     alike = {arm: _measured_alike(arm, experiment) for arm in experiment.arms}
@@ -89,17 +90,17 @@ def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
     return settings.replace(**evened, in_bursts=in_bursts)
 
 
-def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSettings:
+def _found_settings(data: PointData) -> SlotSettings:
     """Give the settings that pilots and user ask for.
 
     Warm-up and lead-in are each arm's own. The window is that of the arm that needs most, the same
     for all, so that what counts of each arm is disturbed alike.
     """
-    measure = experiment.measure
-    found = pilots(records)
+    measure = data.measure
+    found = pilots(data)
     by_arm = {
-        arm: [found[it] for it in _measured_alike(arm, experiment) if it in found][:1]
-        for arm in experiment.arms
+        arm: [found[it] for it in _measured_alike(arm, data.experiment) if it in found][:1]
+        for arm in data.experiment.arms
     }
     return SlotSettings(
         warmup_s={
@@ -116,21 +117,19 @@ def _found_settings(records: Sequence[Record], experiment: Experiment) -> SlotSe
             if measure.warmup_bursts == "on" or any(it.in_bursts for it in of_arm)
         ],
         window_s=_given(measure.slot_s, [it.window_s for it in found.values()], WINDOW_S),
-        phase_s=_phases(records) if measure.lead_in_s is None else {},
+        phase_s=_phases(data) if measure.lead_in_s is None else {},
         slots_per_arm=measure.slots_per_arm,
     )
 
 
-def _quick(
-    settings: SlotSettings, records: Sequence[Record], experiment: Experiment
-) -> SlotSettings:
+def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
     """Shorten short windows where pilots, and what comes before windows, leave them little time.
 
     The fewest blocks are to end in time for a prompt answer. Longer windows have a reason, such as
     slow answers, for which they are kept.
     """
-    of_an_arm_s = seconds_for_an_arm(experiment.measure)
-    took_s = [record.took_s for record in records if isinstance(record, PilotRecord)]
+    of_an_arm_s = seconds_for_an_arm(data.measure)
+    took_s = [record.took_s for record in data.records if isinstance(record, PilotRecord)]
     if of_an_arm_s is None or not took_s or settings.window_s > SHORT_WINDOW_S:
         return settings
     warmup_s, lead_in_s = settings.warmup_s, settings.lead_in_s
@@ -147,23 +146,20 @@ def _quick(
     return settings.replace(window_s=window_s)
 
 
-def _for_starts(
-    settings: SlotSettings, records: Sequence[Record], experiment: Experiment
-) -> SlotSettings:
+def _for_starts(settings: SlotSettings, data: PointData) -> SlotSettings:
     """Shorten the slots of a gate whose servers differ from start to start, and have few of them.
 
     Longer windows have a reason, such as slow answers, for which they are kept.
     """
-    measured = Measured.of(records)
-    if settings.window_s > SHORT_WINDOW_S or not starts_decide(measured, experiment):
+    if settings.window_s > SHORT_WINDOW_S or not starts_decide(data):
         return settings
     return settings.replace(
-        window_s=short_window_s(settings.window_s, measured),
+        window_s=short_window_s(settings.window_s, data),
         slots_per_arm=settings.slots_per_arm or FIRST_AFTER_PILOT,
     )
 
 
-def _phases(records: Sequence[Record]) -> dict[str, float]:
+def _phases(data: PointData) -> dict[str, float]:
     """Give the cycle of each arm: connections that wait for answers come around once in each.
 
     Servers that answer all connections in a batch, rest, and begin again give so many batches in a
@@ -171,27 +167,28 @@ def _phases(records: Sequence[Record]) -> dict[str, float]:
     and off by up to a batch. A random start is what systematic sampling asks for (Cochran,
     "Sampling Techniques", 1977, section 8.1).
     """
-    looked_at = (record for record in records if isinstance(record, PilotRecord))
+    looked_at = (record for record in data.records if isinstance(record, PilotRecord))
     return {it.arm: it.response_s or 0.0 for it in looked_at}
 
 
-def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:
+def slots_per_arm(data: PointData) -> int:
     """Give the slots of each arm in a point's next block.
 
     After a pilot the first blocks have the fewest that are balanced, since six of them are enough
     for a clear difference; what isn't clear then gets more, where that saves time.
     """
-    if (fixed := slot_settings(records, experiment).slots_per_arm) is not None:
+    if (fixed := slot_settings(data).slots_per_arm) is not None:
         return fixed
-    finished = len(Measured.of(records).blocks)
-    if pilots(records) and finished < PILOT_BLOCKS:
+    finished = len(data.blocks)
+    if pilots(data) and finished < PILOT_BLOCKS:
         return FIRST_AFTER_PILOT
-    return chosen_slots_per_arm(records, experiment)
+    return chosen_slots_per_arm(data)
 
 
-def pilots(records: Sequence[Record]) -> dict[str, Pilot]:
+@derived
+def pilots(data: PointData) -> dict[str, Pilot]:
     """Give what the pilots of a point found, by arm."""
-    return {record.arm: record.found for record in records if isinstance(record, PilotRecord)}
+    return {record.arm: record.found for record in data.records if isinstance(record, PilotRecord)}
 
 
 def _given(given_s: float | None, found_s: Sequence[float], otherwise_s: float) -> float:

@@ -20,17 +20,17 @@ from webdyno.judge.interval import estimate
 from webdyno.judge.league import blocks_to_a_look, is_look
 from webdyno.judge.log_ratios import LogRatios, log_ratios
 from webdyno.judge.look_length import reserved_s
-from webdyno.judge.measured import Measured
 from webdyno.judge.more_starts import most_blocks
+from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.race import hopeless, still_racing
-from webdyno.judge.validity import left_out_slots, valid_for
+from webdyno.judge.validity import valid_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Comparison
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import metric_rule
-from webdyno.model.records import Record, StopReason
+from webdyno.model.records import StopReason
 
 SPARE_BLOCKS = 2
 """At most so many blocks are measured in place of spoilt ones when the budget is used up, because
@@ -60,7 +60,7 @@ def blocks_for_an_answer(experiment: Experiment) -> int:
     return measure.min_blocks if experiment.gate else fewest_blocks(measure, together(experiment))
 
 
-def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) -> Stop | None:
+def decide(data: PointData, elapsed_s: float) -> Stop | None:
     """Tell, after each block, whether to stop; None means go on.
 
     `elapsed_s` is how long the run has taken so far. It stops when the intervals of all ratios on
@@ -70,80 +70,73 @@ def decide(records: Sequence[Record], experiment: Experiment, elapsed_s: float) 
     many and as much while a ratio is hard to tell); but never before a verdict is possible, unless
     an arm has nothing valid to show or more blocks were spoilt than can be replaced.
     """
-    measure = experiment.measure
-    measured = Measured.of(records)
-    if experiment.race is not None:
-        return _race_over(records, experiment, elapsed_s)
-    finished = len(measured.blocks)
-    valid = valid_for(measured, left_out_slots(measured), measure.decide_on)
-    staying = still_racing(records, experiment)
-    for arm in hopeless(measured, experiment):
+    measure = data.measure
+    if data.experiment.race is not None:
+        return _race_over(data, elapsed_s)
+    finished = len(data.blocks)
+    valid = valid_for(data, measure.decide_on)
+    staying = still_racing(data)
+    for arm in hopeless(data):
         if arm in staying:
-            what = "capacity" if experiment.capacity else "valid slot"
+            what = "capacity" if data.experiment.capacity else "valid slot"
             why = f"arm {arm} has no {what} in {count(finished, 'block')}"
             return Stop("nothing-valid", why)
-    elapsed_for_all_s = elapsed_s + reserved_s(experiment, measured)
-    if is_alone(experiment):
-        return _alone_over(valid, experiment, elapsed_for_all_s)
+    elapsed_for_all_s = elapsed_s + reserved_s(data)
+    if is_alone(data.experiment):
+        return _alone_over(valid, elapsed_for_all_s)
     if len(staying) < 2:
         return Stop("nothing-valid", f"nothing works that {staying[0]} could be compared with")
-    experiment = _with_arms(experiment, staying)
-    pairs = deciding_pairs(valid, experiment)
-    fewest = blocks_for_an_answer(experiment)
+    data = data.among(staying)
+    valid = valid_for(data, measure.decide_on)
+    pairs = deciding_pairs(valid)
+    fewest = blocks_for_an_answer(data.experiment)
     judgeable = min(len(pair.d) for pair in pairs)
     if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
         return None
-    if judgeable >= fewest and experiment.gate:
-        answer = answer_at(measured, experiment)
+    if judgeable >= fewest and data.experiment.gate:
+        answer = answer_at(data)
         if answer is not GateAnswer.CANT_TELL:
             return Stop("question", f"the gate's answer is known: {answer}")
-    elif judgeable >= fewest and (
-        known := _known(valid, experiment, fewest) or _prompt(valid, experiment, elapsed_s)
-    ):
+    elif judgeable >= fewest and (known := _known(valid, fewest) or _prompt(valid, elapsed_s)):
         return known
-    measure = measure.replace(max_blocks=most_blocks(measured, experiment))
-    ended = _used_up(measured, measure, elapsed_for_all_s)
+    measure = measure.replace(max_blocks=most_blocks(data))
+    ended = _used_up(data, measure, elapsed_for_all_s)
     if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
         return ended
-    return _used_up(measured, measure, elapsed_for_all_s, measure.patience)
+    return _used_up(data, measure, elapsed_for_all_s, measure.patience)
 
 
-def _alone_over(valid: Measured, experiment: Experiment, elapsed_s: float) -> Stop | None:
+def _alone_over(valid: PointData, elapsed_s: float) -> Stop | None:
     """Stop where the capacity of the only arm is known well enough, or time is used up."""
     blocks = len(valid.blocks)
-    if blocks < experiment.measure.min_blocks:
+    if blocks < valid.measure.min_blocks:
         return None
-    known = is_known(valid, experiment)
-    return Stop("precision", known) if known else _used_up(valid, experiment.measure, elapsed_s)
+    known = is_known(valid)
+    return Stop("precision", known) if known else _used_up(valid, valid.measure, elapsed_s)
 
 
-def _race_over(records: Sequence[Record], experiment: Experiment, elapsed_s: float) -> Stop | None:
+def _race_over(data: PointData, elapsed_s: float) -> Stop | None:
     """Stop where nobody is left to race, or, not before a league's first look, time is used up."""
-    measured = Measured.of(records)
-    blocks = len(measured.blocks)
-    if experiment.is_league:
+    blocks = len(data.blocks)
+    if data.experiment.is_league:
         # Comparing each two arms takes a while: only where it can have changed.
-        if is_look(blocks, experiment) and len(still_racing(records, experiment)) < 2:
+        if is_look(blocks, data.experiment) and len(still_racing(data)) < 2:
             return Stop("precision", "every place is settled")
-    elif blocks and len(still_racing(records, experiment)) <= 2:
+    elif blocks and len(still_racing(data)) <= 2:
         return Stop("precision", "no more than one arm is left beside the baseline")
-    if blocks < blocks_for_an_answer(experiment):
+    if blocks < blocks_for_an_answer(data.experiment):
         return None
-    return _used_up(measured, experiment.measure, elapsed_s)
-
-
-def _with_arms(experiment: Experiment, names: Sequence[str]) -> Experiment:
-    return experiment.replace(arms={name: experiment.arms[name] for name in names})
+    return _used_up(data, data.measure, elapsed_s)
 
 
 def _used_up(
-    measured: Measured, measure: Measure, elapsed_s: float, times: float = 1.0
+    data: PointData, measure: Measure, elapsed_s: float, times: float = 1.0
 ) -> Stop | None:
     """Stop where the most blocks or the budget, or so many times of them, are used up."""
-    finished, budget_s = len(measured.blocks), measure.budget_s * times
+    finished, budget_s = len(data.blocks), measure.budget_s * times
     if finished >= measure.max_blocks * times:
         return Stop("max-blocks", f"{count(finished, 'block')} are the most that were asked for")
-    if elapsed_s + measured.block_s > budget_s:
+    if elapsed_s + data.block_s > budget_s:
         longest = f"{times:g} times the budget" if times > 1 else "the budget"
         why = f"no other block fits into {longest} of {measure.budget_s:g} s"
         return Stop("budget", why)
@@ -160,72 +153,69 @@ def _worth_patience(pairs: Sequence[LogRatios], measure: Measure) -> bool:
     return measure.question is None and any(hard_to_tell(pair.d, confidence) for pair in pairs)
 
 
-def fails_gate(records: Sequence[Record], experiment: Experiment) -> bool:
+def fails_gate(data: PointData) -> bool:
     """Tell whether a gate has failed at this point, and so as a whole."""
-    measured = Measured.of(records)
-    enough = len(measured.blocks) >= blocks_for_an_answer(experiment)
-    gate = experiment.gate is not None
-    return gate and enough and answer_at(measured, experiment) is GateAnswer.FAIL
+    enough = len(data.blocks) >= blocks_for_an_answer(data.experiment)
+    gate = data.experiment.gate is not None
+    return gate and enough and answer_at(data) is GateAnswer.FAIL
 
 
-def _known(valid: Measured, experiment: Experiment, fewest: int) -> Stop | None:
+def _known(valid: PointData, fewest: int) -> Stop | None:
     """Stop where the answer is there, or where more blocks can't bring it.
 
     A run that goes on for its bounds looks again at each `fewest` blocks only: looking after each
     block until a difference survives would find too many that aren't.
     """
-    measure = experiment.measure
+    measure = valid.measure
     if measure.question is not None:
-        asked = compare_as_asked(valid, experiment)
+        asked = compare_as_asked(valid)
         answered = all(it.one_sided and it.one_sided.answer != "undecided" for it in asked)
         why = f"the question is answered: {measure.question}"
         return Stop("question", why) if answered else None
     blocks = len(valid.blocks)
-    unsettled = _unsettled(valid, experiment, fewest)
+    unsettled = _unsettled(valid, fewest)
     since_look = blocks % fewest
-    if unsettled is None or (
-        since_look and _unsettled(valid.first(blocks - since_look), experiment, fewest)
-    ):
+    if unsettled is None or (since_look and _unsettled(valid.first(blocks - since_look), fewest)):
         return None
     if not unsettled:
-        return Stop("precision", _how_well(deciding_pairs(valid, experiment), measure))
+        return Stop("precision", _how_well(deciding_pairs(valid), measure))
     if any(_may_settle(it, blocks, fewest, measure) for it in unsettled):
         return None
     why = " ".join(it.why for it in unsettled)
     return Stop("bounds", f"more blocks would not tell more: {why[0].lower()}{why[1:].rstrip('.')}")
 
 
-def _prompt(valid: Measured, experiment: Experiment, elapsed_s: float) -> Stop | None:
+def _prompt(valid: PointData, elapsed_s: float) -> Stop | None:
     """Stop where a difference is large and another block would end too late to be told promptly.
 
     Such a difference needn't be known as well as others. It is one look, at a moment that the
     ratios don't choose, and only at an interval's width. Who sets limits (or goes on with a run)
     has time.
     """
-    measure = experiment.measure
+    measure = valid.measure
     of_an_arm_s = seconds_for_an_arm(measure)
     if of_an_arm_s is None or measure.question is not None or measure.patience == 1:
         return None
-    prompt_s = of_an_arm_s * len(experiment.arms)
+    prompt_s = of_an_arm_s * len(valid.experiment.arms)
     if not 0 <= prompt_s - elapsed_s < valid.block_s:
         return None
-    pairs = deciding_pairs(valid, experiment)
+    pairs = deciding_pairs(valid)
     confidence = 1 - ALPHA / len(pairs)
     if not all(is_large_and_known(pair.d, confidence) for pair in pairs):
         return None
-    if any(it.verdict is not it.as_measured for it in compare_as_asked(valid, experiment)):
+    if any(it.verdict is not it.as_measured for it in compare_as_asked(valid)):
         return None
     known = "the ratio is known to a quarter of the difference, in logarithms"
     return Stop("precision", f"{known}; no other block ends within {duration(round(prompt_s))}")
 
 
-def _unsettled(valid: Measured, experiment: Experiment, fewest: int) -> list[Comparison] | None:
+def _unsettled(valid: PointData, fewest: int) -> list[Comparison] | None:
     """Give the verdicts that don't survive their bounds; None while ratios aren't known well."""
-    pairs = deciding_pairs(valid, experiment)
+    pairs = deciding_pairs(valid)
     enough = min(len(pair.d) for pair in pairs) >= fewest
-    if not enough or not _precise(pairs, experiment.measure):
+    if not enough or not _precise(pairs, valid.measure):
         return None
-    return [it for it in compare_as_asked(valid, experiment) if it.verdict is not it.as_measured]
+    return [it for it in compare_as_asked(valid) if it.verdict is not it.as_measured]
 
 
 def _may_settle(comparison: Comparison, blocks: int, fewest: int, measure: Measure) -> bool:
@@ -247,10 +237,11 @@ def _how_well(pairs: Sequence[LogRatios], measure: Measure) -> str:
     return "the ratio is known to an eighth of the difference, in logarithms"
 
 
-def deciding_pairs(valid: Measured, experiment: Experiment) -> list[LogRatios]:
+@derived
+def deciding_pairs(valid: PointData) -> list[LogRatios]:
     """Give each arm's ratios to the baseline on the deciding metric, by block."""
-    rule = metric_rule(experiment.measure.decide_on)
-    return log_ratios({arm: valid.values(arm, rule) for arm in experiment.arms})
+    rule = metric_rule(valid.measure.decide_on)
+    return log_ratios({arm: valid.values(arm, rule) for arm in valid.experiment.arms})
 
 
 def _precise(pairs: Sequence[LogRatios], measure: Measure) -> bool:

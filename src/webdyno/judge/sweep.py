@@ -1,56 +1,31 @@
 """A sweep: the same question at several points, each answered by itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from webdyno.judge.judgement import judge
+from webdyno.judge.point_data import RunData
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, levels
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.point import Point, PointJudgement, SweepJudgement, plan_points
-from webdyno.model.records import Record
-from webdyno.model.run import RunHead
+from webdyno.model.point import Point, PointJudgement, SweepJudgement
 
 SHOWN_POINTS = 3
 ARRIVALS = "load.arrivals"
 WITHOUT_ANSWER = {Verdict.UNDECIDED, Verdict.INVALID, Verdict.INCOMPLETE}
 
 
-@dataclass(frozen=True)
-class PointRun:
-    """What a run's folder would hold if only this point had been measured."""
-
-    point: Point
-    head: RunHead
-    records: list[Record]
-
-
-def runs_by_point(head: RunHead, records: Sequence[Record]) -> list[PointRun]:
-    """Give each point's part of a run; an experiment without factors is a single point."""
-    return [
-        PointRun(
-            point=plan.point,
-            head=head.replace(experiment=plan.experiment),
-            records=[record for record in records if record.point in {None, plan.point.number}],
-        )
-        for plan in plan_points(head.experiment)
-    ]
-
-
-def judge_sweep(head: RunHead, records: Sequence[Record]) -> SweepJudgement:
+def judge_sweep(run: RunData) -> SweepJudgement:
     """Judge every point by its own records and settings.
 
     Confidence levels are those of a single point: of twenty points without any difference, one may
     come out different.
     """
-    judged = [
-        PointJudgement(point=run.point, judgement=judge(run.head, run.records))
-        for run in runs_by_point(head, records)
-    ]
-    sentences = points_together(head.experiment, judged)
-    compares_loads = {"replay"} < set(head.experiment.factors.get(ARRIVALS, []))
-    if compares_loads and not head.experiment.is_league:
-        arms, decide_on = list(head.experiment.arms), head.experiment.measure.decide_on
+    judged = [PointJudgement(point=data.point, judgement=judge(data)) for data in run.points]
+    experiment = run.head.experiment
+    sentences = points_together(experiment, judged)
+    compares_loads = {"replay"} < set(experiment.factors.get(ARRIVALS, []))
+    if compares_loads and not experiment.is_league:
+        arms, decide_on = list(experiment.arms), experiment.measure.decide_on
         sentences += [_beside_the_log(arm, decide_on, judged) for arm in arms[1:]]
     return SweepJudgement(sentences=sentences, points=judged)
 

@@ -12,13 +12,12 @@ from statistics import fmean
 import numpy as np
 
 from webdyno.judge.interval import Logs
-from webdyno.judge.measured import Measured
-from webdyno.judge.validity import left_out_slots, valid_for
-from webdyno.model.experiment import Experiment
+from webdyno.judge.point_data import PointData
+from webdyno.judge.validity import valid_for
 from webdyno.model.judgement import VarianceSplit
 from webdyno.model.measure import FIRST_SLOTS
 from webdyno.model.metrics import MetricRule, metric_rule
-from webdyno.model.records import Record, SlotRecord
+from webdyno.model.records import SlotRecord
 
 FEWEST_TOLD, MOST_TOLD = 2, 32
 
@@ -31,23 +30,22 @@ MOST_SLOTS = 8
 the first ones: the blocks are limited as well, and each would tell less."""
 
 
-def slots_per_arm(records: Sequence[Record], experiment: Experiment) -> int:
+def slots_per_arm(data: PointData) -> int:
     """Give the slots of each arm in the block that comes after the finished ones on record.
 
     A function of the first blocks on record alone, so that a resumed run chooses alike; and of the
     ratios' variances alone, not of the ratios, so that intervals stay right.
     """
-    measure = experiment.measure
-    measured = Measured.of(records)
-    if measure.slots_per_arm is not None or len(measured.blocks) < PILOT_BLOCKS:
+    measure = data.measure
+    if measure.slots_per_arm is not None or len(data.blocks) < PILOT_BLOCKS:
         return measure.first_slots_per_arm
-    return _chosen(measured.first(PILOT_BLOCKS), experiment)
+    return _chosen(data.first(PILOT_BLOCKS))
 
 
-def _chosen(pilot: Measured, experiment: Experiment) -> int:
-    valid = valid_for(pilot, left_out_slots(pilot), experiment.measure.decide_on)
-    rule = metric_rule(experiment.measure.decide_on)
-    baseline, *others = experiment.arms
+def _chosen(pilot: PointData) -> int:
+    valid = valid_for(pilot, pilot.measure.decide_on)
+    rule = metric_rule(pilot.measure.decide_on)
+    baseline, *others = pilot.experiment.arms
     splits = [
         random_effects(groups)
         for arm in others
@@ -56,8 +54,8 @@ def _chosen(pilot: Measured, experiment: Experiment) -> int:
     if not splits:
         return FIRST_SLOTS
     restart, slot = np.array(splits).mean(axis=0)
-    first = len(pilot.blocks[0].record.order) // len(experiment.arms)
-    return choice(restart, slot, *_costs_s(pilot, len(experiment.arms)), first)
+    first = len(pilot.blocks[0].record.order) // len(pilot.experiment.arms)
+    return choice(restart, slot, *_costs_s(pilot, len(pilot.experiment.arms)), first)
 
 
 def choice(restart: float, slot: float, start_s: float, slot_s: float, first: int) -> int:
@@ -75,21 +73,19 @@ def choice(restart: float, slot: float, start_s: float, slot_s: float, first: in
     return next(slots for slots in allowed if product(slots) <= NEARLY * least)
 
 
-def _log_ratios(measured: Measured, arm: str, baseline: str, rule: MetricRule) -> list[Logs]:
+def _log_ratios(data: PointData, arm: str, baseline: str, rule: MetricRule) -> list[Logs]:
     """Pair the arms' slots of a block in their order: what weighs on both alike is no noise."""
-    mine, theirs = (measured.slot_logs(name, rule) for name in (arm, baseline))
+    mine, theirs = (data.slot_logs(name, rule) for name in (arm, baseline))
     both = [(mine[number], theirs[number]) for number in mine if number in theirs]
     return [a[: len(b)] - b[: len(a)] for a, b in both]
 
 
-def variance_splits(
-    measured: Measured, arms: Sequence[str], rule: MetricRule
-) -> list[VarianceSplit]:
+def variance_splits(data: PointData, arms: Sequence[str], rule: MetricRule) -> list[VarianceSplit]:
     """Split the variance of each arm's values per slot; arms with too few of them are left out."""
     splits = []
-    start_s, slot_s = _costs_s(measured, len(arms))
+    start_s, slot_s = _costs_s(data, len(arms))
     for arm in arms:
-        groups = list(measured.slot_logs(arm, rule).values())
+        groups = list(data.slot_logs(arm, rule).values())
         if not _tells(groups):
             continue
         restart, slot = random_effects(groups)
@@ -136,16 +132,16 @@ def _tells(groups: Sequence[Logs]) -> bool:
     return len(groups) > 1 and any(len(group) > 1 for group in groups)
 
 
-def _costs_s(measured: Measured, arms: int) -> tuple[float, float]:
+def _costs_s(data: PointData, arms: int) -> tuple[float, float]:
     """Give what an arm's fresh start (warm-up included) and one more slot cost, on average.
 
     From one slot's beginning to the next one's: with its lead-in, its drain and its probes.
     """
-    found = [slot_s for block in measured.blocks if (slot_s := _slot_s(block.slots))]
+    found = [slot_s for block in data.blocks if (slot_s := _slot_s(block.slots))]
     if not found:
         return 0.0, 0.0
     slot_s = fmean(found)
-    starts_s = [block.record.took_s - len(block.record.order) * slot_s for block in measured.blocks]
+    starts_s = [block.record.took_s - len(block.record.order) * slot_s for block in data.blocks]
     return max(fmean(starts_s), 0.0) / arms, slot_s
 
 

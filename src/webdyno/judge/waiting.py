@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from webdyno.judge.interval import estimate
-from webdyno.judge.measured import Measured
-from webdyno.model.experiment import OWN_GENERATOR, Experiment
+from webdyno.judge.point_data import PointData
+from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.interval import Interval
 from webdyno.model.metrics import answers, rate_rps, server_cpu_us
 from webdyno.model.records import SlotRecord
@@ -31,15 +31,15 @@ class _Parts(NamedTuple):
     queue_us: float
 
 
-def waiting(measured: Measured, arm: str, experiment: Experiment) -> Waiting | None:
+def waiting(data: PointData, arm: str) -> Waiting | None:
     """Take an arm's time apart; None where the load or the probes can't tell."""
-    load = experiment.load_of(arm)
-    if load.loop == "open" or load.think_s or experiment.generator != OWN_GENERATOR:
+    load = data.experiment.load_of(arm)
+    if load.loop == "open" or load.think_s or data.experiment.generator != OWN_GENERATOR:
         return None
-    crowd = _crowded(measured.of_arm(arm), load.connections)
+    crowd = _crowded(data.of_arm(arm), load.connections)
     found = [
         parts
-        for block in measured.blocks
+        for block in data.blocks
         if (parts := _parts(block.of(arm), load.connections, crowd)) is not None
     ]
     if len(found) < FEWEST_BLOCKS:

@@ -9,12 +9,11 @@ import io
 from collections.abc import Iterable, Sequence
 from statistics import fmean, pstdev
 
-from webdyno.judge.measured import Measured
-from webdyno.judge.sweep import PointRun, runs_by_point
+from webdyno.judge.point_data import RunData
 from webdyno.model.metrics import rate_rps
 from webdyno.model.mistake import Mistake
-from webdyno.model.records import Record, SlotRecord
-from webdyno.model.run import RunHead
+from webdyno.model.point import Point
+from webdyno.model.records import SlotRecord
 
 COLUMNS = (
     "req_rate",
@@ -31,20 +30,19 @@ COLUMNS = (
 Figures = Sequence[float | None]
 
 
-def autobench_sheet(head: RunHead, records: Sequence[Record]) -> str:
+def autobench_sheet(run: RunData) -> str:
     """Write the finished blocks as CSV; raise Mistake when no rate was demanded."""
     rows: dict[float, dict[str, Figures]] = {}
-    for run in runs_by_point(head, records):
-        slots = Measured.of(run.records).slots
-        for arm in run.head.experiment.arms:
-            demanded = run.head.experiment.load_of(arm).offered_rps
+    for data in run.points:
+        for arm in data.experiment.arms:
+            demanded = data.experiment.load_of(arm).offered_rps
             if demanded is None:
                 raise Mistake(
                     "autobench's sheet has a row for each demanded rate, but this run has a closed "
                     "loop, which demands none; leave --autobench out"
                 )
-            if own := [slot for slot in slots if slot.arm == arm]:
-                rows.setdefault(demanded, {})[_host(arm, run)] = _figures(own)
+            if own := data.of_arm(arm):
+                rows.setdefault(demanded, {})[_host(arm, data.point)] = _figures(own)
     hosts = list(dict.fromkeys(host for row in rows.values() for host in row))
     sheet = io.StringIO()
     writer = csv.writer(sheet, lineterminator="\n")
@@ -57,8 +55,8 @@ def autobench_sheet(head: RunHead, records: Sequence[Record]) -> str:
     return sheet.getvalue()
 
 
-def _host(arm: str, run: PointRun) -> str:
-    others = [str(level) for key, level in run.point.levels.items() if key != "load.rate_per_s"]
+def _host(arm: str, point: Point) -> str:
+    others = [str(level) for key, level in point.levels.items() if key != "load.rate_per_s"]
     return "-".join([arm, *others])
 
 

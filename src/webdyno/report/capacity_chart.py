@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.capacity import Objective
 from webdyno.model.histogram import Histogram
 from webdyno.model.interval import Interval
 from webdyno.model.metrics import CAPACITY
-from webdyno.model.records import Record, SlotRecord
+from webdyno.model.records import SlotRecord
 from webdyno.report.drawing import (
     GROUPED,
     TOLD,
@@ -32,7 +32,7 @@ SHOWN_ABOVE = 1.6
 
 def capacity_figure(point: PointView) -> Figure | None:
     """What has to hold in each trial, by rate, with each arm's capacity: a panel per objective."""
-    asked = point.head.experiment.capacity
+    asked = point.data.experiment.capacity
     found = {
         it.arm: it.interval for it in point.judgement.arms if it.metric == CAPACITY and it.interval
     }
@@ -43,11 +43,11 @@ def capacity_figure(point: PointView) -> Figure | None:
         Panel(
             name=f"capacity-{number}",
             alt=f"{'; '.join(str(it['told']) for it in spans)}.",
-            svg=drawn(_chart(list(point.head.experiment.arms), rows, spans, objective)),
+            svg=drawn(_chart(list(point.data.experiment.arms), rows, spans, objective)),
             heading=objective.text if len(asked.objectives) > 1 else "",
         )
         for number, objective in enumerate(asked.objectives)
-        if (rows := _shown(trial_rows(point.records, number, objective), found))
+        if (rows := _shown(trial_rows(point.data, number, objective), found))
     ]
     if not panels:
         return None
@@ -117,10 +117,10 @@ def _allowed(objective: Objective) -> float:
     return 100 * objective.allowed if objective.within_s is None else 1e3 * objective.within_s
 
 
-def trial_rows(records: Sequence[Record], number: int, objective: Objective) -> Rows:
+def trial_rows(data: PointData, number: int, objective: Objective) -> Rows:
     """Give one row per trial: its rate, and what one of the objectives is about."""
     rows = []
-    for slot in Measured.of(records).slots:
+    for slot in data.slots:
         value = _value(slot, number, objective)
         if slot.trial and value is not None:
             rate = slot.trial.rate_rps

@@ -8,6 +8,8 @@ from statistics import median
 
 from webdyno.judge.league import blocks_to_a_look
 from webdyno.judge.look_words import findings_words
+from webdyno.judge.point_data import RunData
+from webdyno.judge.usage import counting_share
 from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
 from webdyno.model.capacity import CapacitySettings
@@ -17,7 +19,7 @@ from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.quantities import TIME, memory_words
-from webdyno.model.records import BlockRecord, CertificateRecord, Record, SlotRecord
+from webdyno.model.records import BlockRecord, CertificateRecord, SlotRecord
 from webdyno.model.run import RunHead
 
 Facts = list[tuple[str, str]]
@@ -40,20 +42,14 @@ def factor_facts(experiment: Experiment) -> Facts:
     return [("Varied", varied), ("Points", f"{points}, {how}" if points > 1 else "1")]
 
 
-def how_measured(
-    head: RunHead,
-    records: Sequence[Record],
-    judged: Sequence[Judgement],
-    counting: float | None = None,
-) -> Facts:
-    """Tell how the run was made, so that a reader can judge it.
-
-    `counting`: the share of the time that was spent in windows that count.
-    """
-    measure = head.experiment.measure
-    slots = [slot for slot in records if isinstance(slot, SlotRecord) and slot.phase == "measure"]
+def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
+    """Tell how the run was made, so that a reader can judge it."""
+    head, measure = run.head, run.head.experiment.measure
+    slots = [
+        slot for slot in run.records if isinstance(slot, SlotRecord) and slot.phase == "measure"
+    ]
     return [
-        ("Blocks", _blocks(sum(it.blocks for it in judged), records, head.experiment)),
+        ("Blocks", _blocks(sum(it.blocks for it in judged), run)),
         *_told("Objectives", _objectives(head.experiment.capacity)),
         *_told("Paths", _paths(head.experiment)),
         ("Load", load_words(_load(head.experiment)) + _but(head.experiment, "load.")),
@@ -63,7 +59,7 @@ def how_measured(
         ("Stop rule", _stop_rule(head.experiment)),
         *_told("Stopped", _stops(judged)),
         *_told("Long look", _long_looks(judged)),
-        *_told("Time that counts", _time_that_counts(counting)),
+        *_told("Time that counts", _time_that_counts(counting_share(run.points))),
         *_told("Noise", _noise(judged)),
         ("Seed", str(measure.seed)),
         ("Load generator", head.load_generator),
@@ -85,7 +81,8 @@ def _load(experiment: Experiment) -> Load:
     return found.replace(**searched.of_load) if searched else found
 
 
-def _blocks(counted: int, records: Sequence[Record], experiment: Experiment) -> str:
+def _blocks(counted: int, run: RunData) -> str:
+    records, experiment = run.records, run.head.experiment
     blocks = [record for record in records if isinstance(record, BlockRecord)]
     had = {len(block.order) // len(set(block.order)) for block in blocks}
     slots = " or ".join(map(str, sorted(had or {experiment.measure.first_slots_per_arm})))

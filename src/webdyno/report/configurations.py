@@ -38,10 +38,10 @@ class FileDifference(NamedTuple):
 def configuration_differences(folder: Path, view: RunView) -> list[FileDifference]:
     """Compare the files of arms that were compared, where both have them; at the first point."""
     point = view.points[0]
-    files = {arm: files_of(folder, point, arm) for arm in point.head.experiment.arms}
+    files = {arm: files_of(folder, point, arm) for arm in point.data.experiment.arms}
     return [
         found
-        for arm, other in _pairs(point.head.experiment)
+        for arm, other in _pairs(point.data.experiment)
         for found in file_differences(arm, files[arm], other, files[other])
     ]
 
@@ -57,7 +57,7 @@ def _pairs(experiment: Experiment) -> Iterator[tuple[str, str]]:
 
 def files_of(folder: Path, point: PointView, arm: str) -> dict[str, str]:
     """Give an arm's files by `role/file`, as of the last block that it was started in."""
-    for block in sorted({it.block for it in point.records if it.block}, reverse=True):
+    for block in sorted({it.block for it in point.data.records if it.block}, reverse=True):
         root = block_path(folder, point.number, block) / arm_folder(arm)
         if root.is_dir():
             return dict(_readable(root))

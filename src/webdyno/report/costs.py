@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.judgement import ArmFacts
 from webdyno.model.load_result import TlsUse
 from webdyno.model.metrics import answers
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
-from webdyno.model.records import Record, SlotRecord
-from webdyno.model.run import RunHead
+from webdyno.model.records import SlotRecord
 
 MIB = 2**20
 SYSTEM_CALLS = "System calls per request, on the servers' CPUs"
@@ -94,27 +93,24 @@ GROUPS = {
 }
 
 
-def costs(
-    head: RunHead, records: Sequence[Record], facts: Sequence[ArmFacts]
-) -> dict[str, list[Cost]]:
+def costs(data: PointData, facts: Sequence[ArmFacts]) -> dict[str, list[Cost]]:
     """Give what is known of all arms, by group; what is nothing everywhere is left out."""
-    slots = Measured.of(records).slots
-    seen = {arm: _seen([slot for slot in slots if slot.arm == arm]) for arm in head.experiment.arms}
+    seen = {arm: _seen(data.of_arm(arm)) for arm in data.experiment.arms}
     groups: dict[str, list[Cost]] = {}
     if all(it.readings for it in seen.values()):
         groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
         groups["Per request"][:0] = _by_service(seen)
-    if calls := _system_calls(head, records):
+    if calls := _system_calls(data):
         groups[SYSTEM_CALLS] = calls
     groups["At the start"] = _starts(facts)
     groups["Caches"] = _caches(facts)
     return {group: found for group, found in groups.items() if found}
 
 
-def _system_calls(head: RunHead, records: Sequence[Record]) -> list[Cost]:
+def _system_calls(data: PointData) -> list[Cost]:
     """Give the calls that make up some of a request, the most frequent first."""
-    slots = [it for it in records if isinstance(it, SlotRecord) and it.system_calls]
-    each = {arm: _calls([it for it in slots if it.arm == arm]) for arm in head.experiment.arms}
+    slots = [it for it in data.records if isinstance(it, SlotRecord) and it.system_calls]
+    each = {arm: _calls([it for it in slots if it.arm == arm]) for arm in data.experiment.arms}
     calls = {call for found in each.values() for call in found}
     most = {call: max(found[call] for found in each.values()) for call in calls}
     told = sorted((call for call in most if most[call] >= FEWEST_CALLS), key=lambda it: -most[it])

@@ -57,7 +57,7 @@ PANELS = (
 def course_figure(point: PointView) -> Figure | None:
     """Draw what long looks that have several parts showed over time; None where none has."""
     looks = [look for look in point.judgement.looks if look.parts]
-    panels = [_panel(shown, looks, list(point.head.experiment.arms)) for shown in PANELS]
+    panels = [_panel(shown, looks, list(point.data.experiment.arms)) for shown in PANELS]
     drawn_panels = tuple(panel for panel in panels if panel)
     if not drawn_panels:
         return None

@@ -1,11 +1,12 @@
 """The fairness certificate as a table of what differs between the arms."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
-from webdyno.model.records import Answer, CertificateRecord, Record
+from webdyno.model.records import Answer, CertificateRecord
 
 HEADERS_THAT_MATTER = (
     "Content-Type",
@@ -62,12 +63,12 @@ class Fairness:
         return [name for name in names if name != "path" and name not in different]
 
 
-def fairness(records: Sequence[Record]) -> Fairness | None:
+def fairness(data: PointData) -> Fairness | None:
     """Give the certificate of the first block, and what differed in later blocks only.
 
     None when the run ended before any arm was asked.
     """
-    found = [record for record in records if isinstance(record, CertificateRecord)]
+    found = [record for record in data.records if isinstance(record, CertificateRecord)]
     if not found:
         return None
     lines: dict[tuple[str, str], FairnessRow] = {}

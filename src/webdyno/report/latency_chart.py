@@ -6,10 +6,10 @@ from typing import Any
 
 import altair as alt
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.histogram import merge_encoded
-from webdyno.model.records import Record, SlotRecord
+from webdyno.model.records import SlotRecord
 from webdyno.report.drawing import (
     GROUPED,
     TOLD,
@@ -32,10 +32,10 @@ PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
 
 def latency_figure(point: PointView) -> Figure | None:
     """Percentile curves of the response times, all slots of an arm merged; not of a search."""
-    if point.head.experiment.capacity is not None:
+    if point.data.experiment.capacity is not None:
         return None
-    arms = list(point.head.experiment.arms)
-    rows = latency_rows(point.records, arms)
+    arms = list(point.data.experiment.arms)
+    rows = latency_rows(point.data, arms)
     if not rows:
         return None
     deepest = min(row["beyond"] for row in rows)
@@ -56,7 +56,7 @@ def latency_figure(point: PointView) -> Figure | None:
         named.encode(shape=shape, description=TOLD),
     )
     medians = [row["told"] for row in rows if row["beyond"] == 0.5]
-    closed = point.head.experiment.load.loop == "closed"
+    closed = point.data.experiment.load.loop == "closed"
     return Figure(
         name="latency",
         title="How long answers take",
@@ -79,13 +79,13 @@ def latency_figure(point: PointView) -> Figure | None:
     )
 
 
-def latency_rows(records: Sequence[Record], arms: Sequence[str]) -> Rows:
+def latency_rows(data: PointData, arms: Sequence[str]) -> Rows:
     """Give each arm's response time at percentiles evenly spaced on the scale 1/(1 − p).
 
     All measured slots of finished blocks are merged; the curve ends where fewer than ten answers
     are left beyond it.
     """
-    slots = Measured.of(records).slots
+    slots = data.slots
     return [row for arm in arms for row in _curve(arm, [slot for slot in slots if slot.arm == arm])]
 
 

@@ -1,10 +1,11 @@
 """What came before the blocks and between them: each arm alone, a cold start, remedies, time."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
-from webdyno.model.records import PilotRecord, Record, RemedyRecord
+from webdyno.model.records import PilotRecord, RemedyRecord
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,12 @@ SETTINGS: tuple[tuple[str, Tell], ...] = (
 TOLD = (*COLD, *SETTINGS)
 
 
-def pilot_records(records: Sequence[Record]) -> list[PilotRecord]:
+def pilot_records(data: PointData) -> list[PilotRecord]:
     """Give the last pilot of each arm, those that held."""
-    return list({it.arm: it for it in records if isinstance(it, PilotRecord)}.values())
+    return list({it.arm: it for it in data.records if isinstance(it, PilotRecord)}.values())
 
 
-def pilot_views(records: Sequence[Record]) -> list[PilotView]:
+def pilot_views(data: PointData) -> list[PilotView]:
     """Put what the pilots found into words, arm by arm."""
     return [
         PilotView(
@@ -45,7 +46,7 @@ def pilot_views(records: Sequence[Record]) -> list[PilotView]:
             cells={what: _seconds(tell(pilot)) for what, tell in TOLD},
             why=pilot.found.why + ("" if pilot.found.steady else "; it was not surely steady then"),
         )
-        for pilot in pilot_records(records)
+        for pilot in pilot_records(data)
     ]
 
 
@@ -54,9 +55,9 @@ def _seconds(seconds: float | None) -> str:
     return text.MISSING if seconds is None else text.duration(float(f"{seconds:.2g}"))
 
 
-def remedies_taken(records: Sequence[Record]) -> Iterator[str]:
+def remedies_taken(data: PointData) -> Iterator[str]:
     """Tell what was mended while the run went on, in its order."""
-    for record in records:
+    for record in data.records:
         if isinstance(record, RemedyRecord):
             after = f"after block {record.block}" if record.block else "before the first block"
             anew = "; what was measured before doesn't count" if record.anew else ""

@@ -1,16 +1,16 @@
 """The charts of what happened at one point: response times, slots, CPU time, the machine's CPUs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import altair as alt
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.judgement import Judgement
 from webdyno.model.metrics import rate_rps
-from webdyno.model.records import Record, SlotRecord
+from webdyno.model.records import SlotRecord
 from webdyno.report.capacity_chart import capacity_figure
 from webdyno.report.course_chart import course_figure
 from webdyno.report.drawing import (
@@ -44,11 +44,11 @@ def point_figures(point: PointView) -> list[Figure]:
 
 def slots_figure(point: PointView) -> Figure | None:
     """Rate of each slot in the order in which they were measured."""
-    rows = slot_rows(point.records, point.judgement)
+    rows = slot_rows(point.data, point.judgement)
     if not rows:
         return None
     bad = sum(1 for row in rows if row["trouble"])
-    color, shape, _ = arm_encodings(point.head.experiment.arms)
+    color, shape, _ = arm_encodings(point.data.experiment.arms)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
         y=alt.Y("rate:Q", title="Valid answers per second")
@@ -57,7 +57,7 @@ def slots_figure(point: PointView) -> Figure | None:
         description=TOLD,
     )
     blocks = (
-        alt.Chart(values(_block_spans(point.records)))
+        alt.Chart(values(_block_spans(point.data)))
         .mark_rect(color=css_variable("band"), aria=False)
         .encode(x="from:Q", x2="to:Q")
     )
@@ -72,7 +72,7 @@ def slots_figure(point: PointView) -> Figure | None:
             shape=CROSS, size=110, strokeWidth=2.5, color=css_variable("broken")
         )
         layers.append(cross.transform_filter("datum.trouble != ''"))
-    ceiling_rps = _highest_ceiling_rps(point.records)
+    ceiling_rps = _highest_ceiling_rps(point.data)
     if ceiling_rps and ceiling_rps <= CEILING_SHOWN * max(row["rate"] for row in rows):
         ceiling = alt.Chart(values([{"rate": ceiling_rps}]))
         layers.append(ceiling.mark_rule(strokeDash=[6, 4]).encode(y="rate:Q"))
@@ -95,12 +95,12 @@ def slots_figure(point: PointView) -> Figure | None:
     )
 
 
-def slot_rows(records: Sequence[Record], judgement: Judgement) -> Rows:
+def slot_rows(data: PointData, judgement: Judgement) -> Rows:
     """Give one row per measured slot: when it began, what it achieved, what was wrong with it."""
-    slots = _measured(records)
+    slots = _measured(data)
     if not slots:
         return []
-    counted = {(slot.block, slot.slot) for slot in Measured.of(records).slots}
+    counted = {(slot.block, slot.slot) for slot in data.slots}
     broken: dict[tuple[int, int], set[str]] = {}
     for left_out in judgement.left_out:
         broken.setdefault((left_out.block, left_out.slot), set()).add(left_out.rule)
@@ -126,13 +126,15 @@ def slot_rows(records: Sequence[Record], judgement: Judgement) -> Rows:
     return rows
 
 
-def _measured(records: Sequence[Record]) -> list[SlotRecord]:
-    return [slot for slot in records if isinstance(slot, SlotRecord) and slot.phase == "measure"]
+def _measured(data: PointData) -> list[SlotRecord]:
+    return [
+        slot for slot in data.records if isinstance(slot, SlotRecord) and slot.phase == "measure"
+    ]
 
 
-def _block_spans(records: Sequence[Record]) -> Rows:
+def _block_spans(data: PointData) -> Rows:
     """Give begin and end of each block's measured slots, in seconds since the first slot."""
-    slots = _measured(records)
+    slots = _measured(data)
     start = min(slot.started_at for slot in slots)
     spans: dict[int, list[float]] = {}
     for slot in slots:
@@ -141,9 +143,9 @@ def _block_spans(records: Sequence[Record]) -> Rows:
     return [{"from": round(min(ends), 2), "to": round(max(ends), 2)} for ends in spans.values()]
 
 
-def _highest_ceiling_rps(records: Sequence[Record]) -> float | None:
+def _highest_ceiling_rps(data: PointData) -> float | None:
     """Give the most that the client could have reached, with the lightest of the answers."""
-    readings = [slot.readings for slot in _measured(records) if slot.readings]
+    readings = [slot.readings for slot in _measured(data) if slot.readings]
     return max((each.ceiling.rate_rps for each in readings if each.ceiling), default=None)
 
 
@@ -169,7 +171,7 @@ def cpu_figure(point: PointView) -> Figure | None:
     ]
     if not rows:
         return None
-    color, shape, dash = arm_encodings(point.head.experiment.arms)
+    color, shape, dash = arm_encodings(point.data.experiment.arms)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("block:O", title="Block").axis(labelAngle=0, labelOverlap=True),
         y=alt.Y("value:Q", title="Server CPU time per request, µs")
@@ -194,10 +196,10 @@ def cpu_figure(point: PointView) -> Figure | None:
 
 def host_figure(point: PointView) -> Figure | None:
     """How busy the CPUs of servers and client were, slot by slot."""
-    rows = host_rows(point.records)
+    rows = host_rows(point.data)
     if not rows:
         return None
-    color, shape, _ = arm_encodings(point.head.experiment.arms)
+    color, shape, _ = arm_encodings(point.data.experiment.arms)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
         color=color,
@@ -225,11 +227,11 @@ def host_figure(point: PointView) -> Figure | None:
     )
 
 
-def host_rows(records: Sequence[Record]) -> Rows:
+def host_rows(data: PointData) -> Rows:
     """Give one row per slot that counts and was sampled: mean and range of its samples."""
     sampled = [
         (slot, slot.readings.host.samples)
-        for slot in Measured.of(records).slots
+        for slot in data.slots
         if slot.readings and slot.readings.host.samples
     ]
     if not sampled:

@@ -71,7 +71,7 @@ def _levels(point: PointView) -> Line:
 
 def _pilot_lines(point: PointView) -> Iterator[Line]:
     """Give what each arm showed alone: how it starts, and the times found; all in seconds."""
-    for pilot in pilot_records(point.records):
+    for pilot in pilot_records(point.data):
         found = {f"cold_{name}": value for name, value in pilot.cold} | {
             f"pilot_{name}": value for name, value in pilot.found if name.endswith("_s")
         }

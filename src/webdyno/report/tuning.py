@@ -17,14 +17,14 @@ MOST_SHARES = 6
 
 def gains(point: PointView) -> Iterator[str]:
     """Say what tuning was worth for each side, by the blocks that came after it."""
-    for side in point.head.experiment.tuning:
+    for side in point.data.experiment.tuning:
         found = _of_pair(point, side.arm, side.default_arm)
         if found is not None:
             yield with_verdict(found)
 
 
 def _of_pair(point: PointView, arm: str, other: str) -> Comparison | None:
-    judgement, metric = point.judgement, point.head.experiment.measure.decide_on
+    judgement, metric = point.judgement, point.data.measure.decide_on
     known = judgement.league.pairs if judgement.league else judgement.comparisons
     return next((it for it in known if (it.metric, it.a, it.b) == (metric, arm, other)), None)
 

@@ -17,7 +17,7 @@ from webdyno.report.view import PointView
 
 def tuning_figure(point: PointView) -> Figure | None:
     """The best so far, as the search saw it, against the time used."""
-    sides = point.head.experiment.tuning
+    sides = point.data.experiment.tuning
     rows = [
         {
             "arm": side.arm,
@@ -31,7 +31,7 @@ def tuning_figure(point: PointView) -> Figure | None:
     ]
     if not rows:
         return None
-    color, shape, dash = arm_encodings(point.head.experiment.arms)
+    color, shape, dash = arm_encodings(point.data.experiment.arms)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("minutes:Q", title="Measuring time used, minutes").axis(
             labelExpr=GROUPED, grid=False

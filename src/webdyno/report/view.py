@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from webdyno.judge.alone import is_alone
 from webdyno.judge.gate import judge_gate
 from webdyno.judge.judgement import decisive
+from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.sentences import place_words, sentence
-from webdyno.judge.sweep import runs_by_point
-from webdyno.judge.usage import counting_share
+from webdyno.judge.sweep import judge_sweep
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
 from webdyno.model.gate import GateJudgement
@@ -28,7 +29,6 @@ from webdyno.model.judgement import (
     Verdict,
 )
 from webdyno.model.point import PointJudgement, SweepJudgement
-from webdyno.model.records import Record
 from webdyno.model.run import RunHead
 from webdyno.report import bias
 from webdyno.report.conditions import Facts, factor_facts, how_measured
@@ -106,8 +106,7 @@ class PointView:
     number: int
     levels: dict[str, Level]
     """By factor; empty in a run without factors."""
-    head: RunHead
-    records: list[Record]
+    data: PointData
     judgement: Judgement
     deciding: MetricTable | None
     """The metric that the verdict is about; None when nothing was measured."""
@@ -195,14 +194,25 @@ class RunView:
         return [point.deciding for point in self.points if point.deciding]
 
 
-def run_view(head: RunHead, records: Sequence[Record], judged: SweepJudgement) -> RunView:
+class JudgedRun(NamedTuple):
+    """A run as it was judged, and how it is shown."""
+
+    judged: SweepJudgement
+    view: RunView
+
+
+def see(run: RunData) -> JudgedRun:
+    """Judge a run."""
+    judged = judge_sweep(run)
+    return JudgedRun(judged, run_view(run, judged))
+
+
+def run_view(run: RunData, judged: SweepJudgement) -> RunView:
     """Put a run's records and judgements in the order in which they are shown."""
-    runs = runs_by_point(head, records)
-    points = [
-        _point(at, run.head, run.records) for at, run in zip(judged.points, runs, strict=True)
-    ]
+    head = run.head
+    points = [_point(at, data) for at, data in zip(judged.points, run.points, strict=True)]
     several = len(points) > 1
-    gate = judge_gate(head, records) if head.experiment.gate else None
+    gate = judge_gate(run) if head.experiment.gate else None
     return RunView(
         head=head,
         points=points,
@@ -212,24 +222,19 @@ def run_view(head: RunHead, records: Sequence[Record], judged: SweepJudgement) -
         findings=grouped(judged.points),
         factors=list(text.factor_names(head.experiment.factors).values()),
         how=factor_facts(head.experiment)
-        + how_measured(
-            head,
-            records,
-            [point.judgement for point in points],
-            counting_share((point.records, point.judgement.left_out) for point in points),
-        ),
+        + how_measured(run, [at.judgement for at in judged.points]),
         gate=gate,
     )
 
 
-def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointView:
+def _point(at: PointJudgement, data: PointData) -> PointView:
+    head = data.head
     tables = _tables(head, at.judgement)
-    decide_on = head.experiment.measure.decide_on
+    decide_on = data.measure.decide_on
     return PointView(
         number=at.point.number,
         levels=at.point.levels,
-        head=head,
-        records=records,
+        data=data,
         judgement=at.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
         beside=[it for it in tables if it.metric.name != decide_on and it.tells],
@@ -237,10 +242,10 @@ def _point(at: PointJudgement, head: RunHead, records: list[Record]) -> PointVie
             MetricTable(it.metric, _rows(head, it.arms, it.comparisons, at.judgement.league))
             for it in at.judgement.endpoints
         ],
-        pilots=pilot_views(records),
-        remedies=list(remedies_taken(records)),
-        costs=costs(head, records, at.judgement.facts),
-        fairness=fairness(records),
+        pilots=pilot_views(data),
+        remedies=list(remedies_taken(data)),
+        costs=costs(data, at.judgement.facts),
+        fairness=fairness(data),
     )
 
 
@@ -290,7 +295,7 @@ def _rows(
 
 
 def _deciding(point: PointView) -> list[Comparison]:
-    decide_on = point.head.experiment.measure.decide_on
+    decide_on = point.data.measure.decide_on
     return [found for found in point.judgement.comparisons if found.metric == decide_on]
 
 
@@ -304,10 +309,10 @@ def _answers(point: PointView) -> Iterator[ArmAnswer]:
         told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
         yield from (ArmAnswer(verdict, why) for verdict, why in told)
         return
-    if is_alone(point.head.experiment):
+    if is_alone(point.data.experiment):
         yield ArmAnswer(point.judgement.verdict, f"{point.judgement.headline}.".replace("..", "."))
         return
-    decide_on = point.head.experiment.measure.decide_on
+    decide_on = point.data.measure.decide_on
     decided = decisive(point.judgement.comparisons, decide_on)
     told = {(it.verdict, sentence(it)): None for it in decided}
     yield from (ArmAnswer(verdict, said) for verdict, said in told)

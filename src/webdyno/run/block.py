@@ -54,8 +54,8 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     arms = at.racing()
     names = [arm.name for arm in arms]
     searched = at.experiment.capacity
-    order = [] if searched else block_order(names, slots_per_arm(at.records, at.experiment), rng)
-    times = slot_settings(at.records, at.experiment)
+    order = [] if searched else block_order(names, slots_per_arm(at.data), rng)
+    times = slot_settings(at.data)
     slots = [] if searched else plan_slots(arms, order, times, rng)
     at.progress.block_begins(at.point, number, len(slots))
     with prepared(at, number), RunningBlock(at, number) as running:
@@ -87,7 +87,7 @@ def run_block(at: MeasuredPoint, number: int) -> None:
         ready_s=ready_s,
     )
     at.keep(ended)
-    at.progress.block_ends(ended, at.experiment, at.records)
+    at.progress.block_ends(ended, at.data)
 
 
 def give_up(at: MeasuredPoint, number: int, differences: Sequence[Finding]) -> None:

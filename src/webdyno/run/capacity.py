@@ -6,10 +6,11 @@ from dataclasses import replace
 from random import Random
 
 from webdyno.generator import EnoughLate
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.client import CLIENT_BOUND, CLIENT_CEILING, SEND_LAG
 from webdyno.model.capacity import CapacitySettings, Objective, Trial, trial_of
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import PilotRecord, Record, SlotRecord
+from webdyno.model.records import PilotRecord, SlotRecord
 from webdyno.run.arm import RunningBlock
 from webdyno.run.planned import PlannedArm
 from webdyno.search import FIRST_SHARE, Ask, next_trial
@@ -35,7 +36,7 @@ def search_capacities(
 ) -> list[str]:
     """Search until each arm's capacity is known; give the arms in the order of their trials."""
     tried: dict[str, list[Trial]] = {arm.name: [] for arm in arms}
-    closed = {arm.name: closed_rps(running.at.records, arm.name) for arm in arms}
+    closed = {arm.name: closed_rps(running.at.data, arm.name) for arm in arms}
     starts = dict.fromkeys(tried, 0)
     order, position = list[str](), 0
     for arm in rng.sample(arms, len(arms)):
@@ -61,9 +62,9 @@ def search_capacities(
     return order
 
 
-def closed_rps(records: Sequence[Record], arm: str) -> float:
+def closed_rps(data: PointData, arm: str) -> float:
     """Give what an arm answered in the second half of its pilot, in a closed loop."""
-    pilots = [it for it in records if isinstance(it, PilotRecord) and it.arm == arm]
+    pilots = [it for it in data.records if isinstance(it, PilotRecord) and it.arm == arm]
     if not pilots:
         return SLOWEST_RPS
     answers = pilots[-1].answers[len(pilots[-1].answers) // 2 :]

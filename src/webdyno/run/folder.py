@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import ValidationError
 
@@ -26,6 +26,9 @@ from webdyno.model.run import FORMAT, READABLE, RunHead, arm_folder, block_path
 from webdyno.model.stacks import read_stacks, stacks_file, written_stacks
 from webdyno.run.hidden import line_of
 from webdyno.run.records_file import MOST_RECORDS_BYTES, RECORDS_FILE, records_of, whole_lines
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.judge.point_data import RunData
 
 HEAD_FILE = "run.json"
 LOCK_FILE = ".lock"
@@ -152,6 +155,12 @@ class RunFolder:
             except OSError:
                 os.ftruncate(self._file, size)
                 raise
+
+    def data(self) -> "RunData":
+        """Read everything measured so far as the judge needs it; raises Mistake at a bad line."""
+        from webdyno.judge.point_data import RunData
+
+        return RunData(self.head, self.records())
 
     def records(self) -> list[Record]:
         """Read everything measured so far, in the order in which it happened.

@@ -49,11 +49,11 @@ def run_long_looks(at: MeasuredPoint) -> None:
     ends the looks; so is a load generator that fails.
     """
     order = rng_of(at.experiment.measure.seed, at.point.number, "long look")
-    lacking = lacking_looks(at.records, at.experiment)
+    lacking = lacking_looks(at.data)
     for arm in order.sample(at.arms, len(at.arms)):
         if arm.name not in lacking:
             continue
-        left = left_s(look_parts_of(at.records, arm.name), at.experiment)
+        left = left_s(look_parts_of(at.data, arm.name), at.experiment)
         at.progress.long_look_begins(at.point, arm.name, left)
         try:
             _look_at(at, arm)
@@ -63,12 +63,12 @@ def run_long_looks(at: MeasuredPoint) -> None:
         except GeneratorError as failure:
             at.keep_incident(at.finished_blocks, None, failure)
             return
-        at.progress.long_look_ends(look_parts_of(at.records, arm.name))
+        at.progress.long_look_ends(look_parts_of(at.data, arm.name))
 
 
 def _look_at(at: MeasuredPoint, arm: PlannedArm) -> None:
     """Load a variant for so long as its look lacks without a break, and keep each part at once."""
-    parts = look_parts_of(at.records, arm.name)
+    parts = look_parts_of(at.data, arm.name)
     longest_s = part_s(long_look_s(at.experiment))
     stretch = parts[-1].stretch + 1 if parts else 0
     began, began_at = time.monotonic(), datetime.now(UTC)
@@ -100,9 +100,9 @@ def _part(
     One that was just started warms up before it, as in each round.
     """
     at = running.at
-    times = slot_settings(at.records, at.experiment)
+    times = slot_settings(at.data)
     searched = at.experiment.capacity
-    rate_rps = nearly_capacity_rps(at.records, arm.name) if searched else None
+    rate_rps = nearly_capacity_rps(at.data, arm.name) if searched else None
     if searched and rate_rps:
         arm = at_rate(arm, searched, rate_rps)
     window_s = max(SHORTEST_WINDOW_S, part_s(long_look_s(at.experiment)) / MOST_WINDOWS)

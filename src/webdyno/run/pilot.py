@@ -51,7 +51,7 @@ def needs_pilot(experiment: Experiment) -> bool:
 
 def is_before_pilots(at: MeasuredPoint) -> bool:
     """Whether there are pilots to come and none was yet."""
-    return needs_pilot(at.experiment) and not at.finished_blocks and not pilots(at.records)
+    return needs_pilot(at.experiment) and not at.finished_blocks and not pilots(at.data)
 
 
 def looked_at(experiment: Experiment) -> list[str]:
@@ -74,7 +74,7 @@ def run_pilots(at: MeasuredPoint) -> None:
     if not needs_pilot(at.experiment):
         return
     order = rng_of(at.experiment.measure.seed, at.point.number, "pilot")
-    done, wanted = pilots(at.records), set(looked_at(at.experiment)) - at.failed
+    done, wanted = pilots(at.data), set(looked_at(at.experiment)) - at.failed
     for arm in order.sample(at.arms, len(at.arms)):
         if arm.name in done or arm.name not in wanted:
             continue
@@ -93,7 +93,7 @@ def run_pilots(at: MeasuredPoint) -> None:
         at.keep(record)
         at.used_s += record.took_s
         at.progress.pilot_ends(record)
-    if len(pilots(at.records)) > len(done):
+    if len(pilots(at.data)) > len(done):
         _tell_shorter_windows(at)
 
 
@@ -102,8 +102,8 @@ def _tell_shorter_windows(at: MeasuredPoint) -> None:
     experiment = at.experiment
     if experiment.measure.slot_s is not None or experiment.capacity or experiment.race:
         return
-    found_s = max(it.window_s for it in pilots(at.records).values())
-    window_s = slot_settings(at.records, experiment).window_s
+    found_s = max(it.window_s for it in pilots(at.data).values())
+    window_s = slot_settings(at.data).window_s
     if window_s < found_s:
         at.progress.notice(
             f"pilots and lead-ins take long here: slots of {window_s:.2g} s instead of "

@@ -9,8 +9,7 @@ from typing import Protocol
 
 from webdyno.host.users import caller
 from webdyno.judge import Stop, decide
-from webdyno.judge.league import is_look
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.race import still_racing
 from webdyno.judge.remedies import due_remedy
 from webdyno.model.calibration import Calibration
@@ -54,12 +53,10 @@ class Progress(Protocol):
     def slot_ends(self, record: SlotRecord) -> None:
         """A slot was measured and is on disk."""
 
-    def block_ends(self, block: BlockRecord, experiment: Experiment, records: list[Record]) -> None:
-        """A block is complete; experiment and records are those of its point."""
+    def block_ends(self, block: BlockRecord, data: PointData) -> None:
+        """A block is complete; this is what is known of its point."""
 
-    def answers(
-        self, experiment: Experiment, records: list[Record], looks_s: Sequence[float]
-    ) -> None:
+    def answers(self, data: PointData, looks_s: Sequence[float]) -> None:
         """The rounds of a point are over; so long looks follow, one after the other."""
 
     def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:
@@ -79,9 +76,8 @@ class Progress(Protocol):
 class MeasuredPoint:
     """The experiment at a point, where it runs, and what was measured so far."""
 
-    point: Point
-    experiment: Experiment
-    """As it is at this point."""
+    data: PointData
+    """All of this point that is on disk, in memory as well."""
     arms: Sequence[PlannedArm]
     roles: Roles
     """Where its arms are served and loaded."""
@@ -89,25 +85,31 @@ class MeasuredPoint:
     """By arm: what the client can do at most where that runs, if that was measured."""
     folder: RunFolder
     progress: Progress
-    records: list[Record] = field(default_factory=list)
-    """All of this point that is on disk, in memory as well."""
     used_s: float = 0.0
     """How much of its share of the time budget is used up."""
     has_stopped: bool = False
     """Whether nothing more is measured here in this session."""
     _patience_told: bool = field(default=False, init=False)
-    _racing: tuple[object, list[str]] = field(default=(None, []), init=False)
-    """Who is still in a race, and as of when."""
+
+    @property
+    def point(self) -> Point:
+        """Which one it is."""
+        return self.data.point
+
+    @property
+    def experiment(self) -> Experiment:
+        """As it is at this point."""
+        return self.data.experiment
 
     @property
     def finished_blocks(self) -> int:
         """How many blocks came to their end."""
-        return sum(isinstance(record, BlockRecord) for record in self.records)
+        return sum(isinstance(record, BlockRecord) for record in self.data.records)
 
     @property
     def failed(self) -> set[str]:
         """Name the arms that failed, where the run goes on without them."""
-        incidents = (it for it in self.records if isinstance(it, IncidentRecord))
+        incidents = (it for it in self.data.records if isinstance(it, IncidentRecord))
         return {it.arm for it in incidents if it.arm is not None and self.experiment.spares_arms}
 
     def goes_on_without(self, failed: Collection[str]) -> bool:
@@ -117,21 +119,12 @@ class MeasuredPoint:
 
     def racing(self) -> list[PlannedArm]:
         """Give the arms of the next block: all, or those that are still in the race."""
-        asof = (self.finished_blocks, self.failed)
-        if self._racing[0] != asof:
-            self._racing = (asof, self._still_racing())
-        return [arm for arm in self.arms if arm.name in self._racing[1]]
-
-    def _still_racing(self) -> list[str]:
-        known, names = self._racing
-        blocks = len(Measured.of(self.records).blocks)
-        if known and self.experiment.is_league and not is_look(blocks, self.experiment):
-            return [name for name in names if name not in self.failed]
-        return still_racing(self.records, self.experiment)
+        names = still_racing(self.data)
+        return [arm for arm in self.arms if arm.name in names]
 
     def stops(self) -> bool:
         """Tell whether another block would be in vain or isn't needed; put on record why."""
-        if not self.has_stopped and (stop := decide(self.records, self.experiment, self.used_s)):
+        if not self.has_stopped and (stop := decide(self.data, self.used_s)):
             self.keep_stop(stop)
         if not self.has_stopped:
             self._tell_patience()
@@ -150,7 +143,7 @@ class MeasuredPoint:
 
     def remedy(self) -> None:
         """Carry out what the blocks so far ask for, tell it, and put it on record."""
-        if not self.has_stopped and (due := due_remedy(self.records, self.experiment, self.used_s)):
+        if not self.has_stopped and (due := due_remedy(self.data, self.used_s)):
             self.keep_remedy(due)
 
     def keep_remedy(self, remedy: RemedyRecord) -> None:
@@ -161,7 +154,8 @@ class MeasuredPoint:
 
     def allow(self, more_s: float) -> None:
         """Grant so much time from now on, whatever was used and for whatever reason it stopped."""
-        self.experiment = self.experiment.with_measure(budget_s=self.used_s + more_s, patience=1.0)
+        longer = self.experiment.with_measure(budget_s=self.used_s + more_s, patience=1.0)
+        self.data = self.data.under(longer)
         self.has_stopped = False
 
     def ask_for(self, blocks: int) -> None:
@@ -172,18 +166,19 @@ class MeasuredPoint:
         """
         self.has_stopped = not blocks
         if blocks:
-            self.experiment = self.experiment.with_measure(
+            exactly = self.experiment.with_measure(
                 min_blocks=blocks,
                 max_blocks=blocks,
                 patience=1.0,
                 budget_s=self.used_s + self.experiment.measure.budget_s,
             )
+            self.data = self.data.under(exactly)
 
     def keep(self, record: Record) -> None:
         """Write a record of this point to disk at once, and remember it."""
         record = record.replace(point=self.point.number)
         self.folder.append(record)
-        self.records.append(record)
+        self.data = self.data.and_then(record)
 
     def keep_stop(self, stop: Stop) -> None:
         """Put on record that nothing more is measured here, and why."""

@@ -16,11 +16,13 @@ from webdyno.generator import GeneratorError
 from webdyno.judge import ELSEWHERE, Stop, decide, fails_gate
 from webdyno.judge.differences import surroundings
 from webdyno.judge.look_length import lacking_looks, left_s, look_parts_of
+from webdyno.judge.point_data import PointData, RunData
+from webdyno.judge.usage import used_s
 from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.point import PointPlan, plan_points
-from webdyno.model.records import BlockRecord, PilotRecord, Record, SessionRecord, StopRecord
+from webdyno.model.point import PointPlan
+from webdyno.model.records import SessionRecord, StopRecord
 from webdyno.model.run import BLOCKS_FOLDER, RunHead
 from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
@@ -127,53 +129,42 @@ def measure(
 def _look_longer(points: Sequence[MeasuredPoint]) -> None:
     """Look at each variant for longer, where the rounds came to an answer."""
     for at in points:
-        lacking = lacking_looks(at.records, at.experiment)
+        lacking = lacking_looks(at.data)
         if not lacking:
             continue
-        left = [left_s(look_parts_of(at.records, arm), at.experiment) for arm in lacking]
-        at.progress.answers(at.experiment, at.records, left)
+        left = [left_s(look_parts_of(at.data, arm), at.experiment) for arm in lacking]
+        at.progress.answers(at.data, left)
         run_long_looks(at)
 
 
-def is_finished(head: RunHead, records: Sequence[Record]) -> bool:
+def is_finished(run: RunData) -> bool:
     """Tell whether a run would measure nothing more if it were resumed."""
-    return rounds_are_over(head, records) and not any(
-        lacking_looks(_of_point(records, plan), plan.experiment)
-        for plan in plan_points(head.experiment)
-    )
+    return rounds_are_over(run) and not any(map(lacking_looks, run.points))
 
 
-def rounds_are_over(head: RunHead, records: Sequence[Record]) -> bool:
+def rounds_are_over(run: RunData) -> bool:
     """Tell whether a run would measure no further block."""
-    return all(
-        _has_stopped(of_point := _of_point(records, plan))
-        or decide(of_point, plan.experiment, _used_s(of_point))
-        for plan in plan_points(head.experiment)
-    )
+    return all(_has_stopped(data) or decide(data, used_s(data)) for data in run.points)
 
 
 def _open_points(
     folder: RunFolder, progress: Progress, place: Place, exits: ExitStack
 ) -> list[MeasuredPoint]:
     """Prepare every point, on hosts that are ready until `exits` closes."""
-    catalogue, records = kept_catalogue(folder.path), folder.records()
-    roles_of = place.open(folder, exits)
+    catalogue, roles_of = kept_catalogue(folder.path), place.open(folder, exits)
     points = []
-    for plan in plan_points(folder.head.experiment):
-        of_point = _of_point(records, plan)
-        arms = plan_arms(plan.experiment, catalogue)
+    for data in folder.data().points:
+        arms = plan_arms(data.experiment, catalogue)
         points.append(
             MeasuredPoint(
-                point=plan.point,
-                experiment=plan.experiment,
+                data=data,
                 arms=arms,
-                roles=roles_of(plan, arms),
-                calibrations=_calibrations(folder.head, plan.experiment),
+                roles=roles_of(PointPlan(point=data.point, experiment=data.experiment), arms),
+                calibrations=_calibrations(folder.head, data.experiment),
                 folder=folder,
                 progress=progress,
-                records=of_point,
-                used_s=_used_s(of_point),
-                has_stopped=_has_stopped(of_point),
+                used_s=used_s(data),
+                has_stopped=_has_stopped(data),
             )
         )
     return points
@@ -248,24 +239,15 @@ def _gate_fails(points: Sequence[MeasuredPoint], going: Sequence[MeasuredPoint])
     """End the points that are left once a gate has failed, when all had the fewest blocks."""
     ended = [at for at in points if at not in going]
     early = any(at.finished_blocks < at.experiment.measure.min_blocks for at in going)
-    if early or not any(fails_gate(at.records, at.experiment) for at in ended):
+    if early or not any(fails_gate(at.data) for at in ended):
         return False
     for at in going:
         at.keep_stop(Stop("question", ELSEWHERE))
     return True
 
 
-def _of_point(records: Sequence[Record], plan: PointPlan) -> list[Record]:
-    return [record for record in records if record.point == plan.point.number]
-
-
-def _used_s(records: Sequence[Record]) -> float:
-    """Give how much of a point's time is used up: what pilots and finished blocks took."""
-    return sum(record.took_s for record in records if isinstance(record, BlockRecord | PilotRecord))
-
-
-def _has_stopped(records: Sequence[Record]) -> bool:
-    return any(isinstance(record, StopRecord) for record in records)
+def _has_stopped(data: PointData) -> bool:
+    return any(isinstance(record, StopRecord) for record in data.records)
 
 
 def _session(experiment: Experiment, catalogue: Catalogue, place: Place) -> SessionRecord:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.fit import knobs_of
-from webdyno.judge.measured import Measured
 from webdyno.judge.race import gains_on_baseline
+from webdyno.judge.usage import used_s
 from webdyno.model.experiment import FEWEST_IN_RACE, HALVING, LEAGUE, Arm, Experiment
 from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.mistake import Mistake
-from webdyno.model.records import BlockRecord, PilotRecord
+from webdyno.model.records import BlockRecord
 from webdyno.model.tuning import TunedSide, TuningStep
 from webdyno.run.arm import SEED_BITS
 from webdyno.run.folder import HEAD_FILE, RunFolder
@@ -157,11 +157,11 @@ def _tried(rounds: Sequence[RunFolder], space: dict[str, Knob]) -> list[TriedSet
     gains: dict[object, list[float]] = {}
     settings: dict[object, dict[str, KnobValue]] = {}
     for folder in rounds:
-        experiment, measured = folder.head.experiment, Measured.of(folder.records())
-        if not measured.blocks:
+        (data,) = folder.data().points
+        if not data.blocks:
             continue
-        found = gains_on_baseline(measured, experiment)
-        for name, arm in experiment.arms.items():
+        found = gains_on_baseline(data)
+        for name, arm in data.experiment.arms.items():
             if name != DEFAULT:
                 own = {knob: arm.knobs[knob] for knob in space}
                 settings[key_of(own)] = own
@@ -170,7 +170,7 @@ def _tried(rounds: Sequence[RunFolder], space: dict[str, Knob]) -> list[TriedSet
 
 
 def _took_s(folder: RunFolder) -> float:
-    return sum(it.took_s for it in folder.records() if isinstance(it, BlockRecord | PilotRecord))
+    return used_s(folder.data())
 
 
 def final_experiment(

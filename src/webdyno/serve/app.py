@@ -250,6 +250,6 @@ class _Pages:
 
 def _compared(folders: Sequence[Any]) -> str:
     console = Console(width=COLUMNS, record=True, file=StringIO(), markup=False)
-    first, second = [(it.head, it.records()) for it in folders]
-    print_comparison(console, folders[1].head, compare_sweeps(first, second))
+    compared = compare_sweeps(*(it.data() for it in folders))
+    print_comparison(console, folders[1].head, compared)
     return console.export_text()

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import AsyncIterator
 from math import exp, expm1
 from typing import Any
@@ -10,10 +9,10 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from webdyno.judge import foresee, ratios_so_far
-from webdyno.judge.measured import Measured
-from webdyno.judge.sweep import PointRun, runs_by_point
-from webdyno.judge.validity import left_out_slots
-from webdyno.model.format import duration, percent, ratio_range, times
+from webdyno.judge.point_data import PointData
+from webdyno.judge.sentences import ratio_words
+from webdyno.judge.validity import left_out_words
+from webdyno.model.format import duration, percent
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 from webdyno.run.records_file import RECORDS_FILE
@@ -46,28 +45,24 @@ def _size(folder: RunFolder) -> int:
 
 def snapshot(folder: RunFolder) -> dict[str, Any]:
     """Say where a run is, and how narrow its intervals are; no verdict."""
-    records = folder.records()
-    slots = [it for it in records if isinstance(it, SlotRecord)]
+    run = folder.data()
+    slots = [it for it in run.records if isinstance(it, SlotRecord)]
     last = slots[-1] if slots else None
     return {
-        "points": [_point(run) for run in runs_by_point(folder.head, records)],
+        "points": [_point(data) for data in run.points],
         "doing": f"block {last.block}, {last.arm}" if last else "each arm alone, before the blocks",
     }
 
 
-def _point(run: PointRun) -> dict[str, Any]:
-    experiment, records = run.head.experiment, run.records
-    measured = Measured.of(records)
-    told: dict[str, Any] = {"label": run.point.label, "blocks": len(measured.blocks)}
-    rules = Counter(slot.rule for slot in left_out_slots(measured))
-    told["left_out"] = ", ".join(f"{rule} {many}" for rule, many in rules.most_common())
-    if experiment.race is None:
-        told["ratios"] = [
-            f"{it.a} ÷ {it.b} {times(it.ratio)} ({ratio_range(it.ratio)})"
-            for it in ratios_so_far(experiment, records)
-            if it.ratio
-        ]
-    foreseen = foresee(records, experiment)
+def _point(data: PointData) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "label": data.point.label,
+        "blocks": len(data.blocks),
+        "left_out": left_out_words(data),
+    }
+    if data.experiment.race is None:
+        told["ratios"] = ratio_words(ratios_so_far(data))
+    foreseen = foresee(data)
     if foreseen is None:
         return told
     found = foreseen.found

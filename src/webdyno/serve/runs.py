@@ -9,11 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from webdyno.judge.sweep import judge_sweep
 from webdyno.model.mistake import Mistake
-from webdyno.model.point import SweepJudgement
 from webdyno.report.page import html_page
-from webdyno.report.view import RunView, run_view
+from webdyno.report.view import JudgedRun, see
 from webdyno.run.folder import HEAD_FILE, RunFolder, is_held
 from webdyno.run.records_file import RECORDS_FILE
 
@@ -98,7 +96,7 @@ def state_of(path: Path) -> State:
     return "running" if is_held(path) else "ended"
 
 
-def seen(folder: RunFolder) -> tuple[SweepJudgement, RunView]:
+def seen(folder: RunFolder) -> JudgedRun:
     """Judge a run, unless that was done since it last changed."""
     return _seen(folder.path, _version(folder.path))
 
@@ -114,11 +112,8 @@ def _version(path: Path) -> Version:
 
 
 @lru_cache(maxsize=64)
-def _seen(path: Path, _: Version) -> tuple[SweepJudgement, RunView]:
-    folder = RunFolder.open(path)
-    records = folder.records()
-    judged = judge_sweep(folder.head, records)
-    return judged, run_view(folder.head, records, judged)
+def _seen(path: Path, _: Version) -> JudgedRun:
+    return see(RunFolder.open(path).data())
 
 
 def page_of(folder: RunFolder) -> str:
@@ -132,5 +127,5 @@ def page_of(folder: RunFolder) -> str:
 @lru_cache(maxsize=16)
 def _page_of(path: Path, version: Version) -> str:
     # Half a character, as JSON may hold it, must not cost the report.
-    drawn = html_page(path, _seen(path, version)[1])
+    drawn = html_page(path, _seen(path, version).view)
     return drawn.encode(errors="backslashreplace").decode()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from webdyno.judge.comparison import inverted
 from webdyno.judge.judgement import judge
-from webdyno.judge.sweep import runs_by_point
+from webdyno.judge.point_data import PointData, RunData
 from webdyno.model.experiment import OWN_GENERATOR, GeneratorName
 from webdyno.model.format import count
 from webdyno.model.interval import Interval
@@ -16,8 +16,7 @@ from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME, RATE
 from webdyno.model.point import Point, PointJudgement
-from webdyno.model.records import BlockRecord, Record
-from webdyno.model.run import RunHead
+from webdyno.model.records import BlockRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 
 JUDGED_BY_CPU = (
@@ -29,42 +28,33 @@ FEWEST_BLOCKS = Measure().min_blocks
 """As many as any verdict needs."""
 
 
-def judge_claim(
-    study: str, claim: Claim, head: RunHead | None, records: Sequence[Record]
-) -> ClaimRow:
+def judge_claim(study: str, claim: Claim, run: RunData | None) -> ClaimRow:
     """Judge a claim by the run of its experiment; None where there is no run."""
-    if head is None:
+    if run is None:
         why = f"experiment {claim.experiment} has not been run"
         return ClaimRow(study=study, claim=claim, told=[], why=why)
-    told = [
-        _told(name, claim, points) for name, points in by_generator(claim, head, records).items()
-    ]
+    told = [_told(name, claim, points) for name, points in by_generator(claim, run).items()]
     return ClaimRow(study=study, claim=claim, told=told)
 
 
-def by_generator(
-    claim: Claim, head: RunHead, records: Sequence[Record]
-) -> Mapping[GeneratorName, list[PointJudgement]]:
+def by_generator(claim: Claim, run: RunData) -> Mapping[GeneratorName, list[PointJudgement]]:
     """Judge the measured points that a claim is about, by load generator.
 
     The one that decides is first.
     """
-    measured = {record.point for record in records if isinstance(record, BlockRecord)}
-    held = _held_against(claim.against, head) if claim.against else head
+    measured = {record.point for record in run.records if isinstance(record, BlockRecord)}
     found: dict[GeneratorName, list[PointJudgement]] = {}
-    for run in runs_by_point(held, records):
-        of_generator = found.setdefault(run.head.experiment.generator, [])
-        if run.point.number in measured and _matches(claim, run.point):
-            judgement = judge(run.head, run.records)
-            of_generator.append(PointJudgement(point=run.point, judgement=judgement))
+    for data in run.points:
+        of_generator = found.setdefault(data.experiment.generator, [])
+        if data.point.number in measured and _matches(claim, data.point):
+            judgement = judge(_held_against(claim.against, data) if claim.against else data)
+            of_generator.append(PointJudgement(point=data.point, judgement=judgement))
     return dict(sorted(found.items(), key=lambda item: item[0] != OWN_GENERATOR))
 
 
-def _held_against(arm: str, head: RunHead) -> RunHead:
-    """Give the run with this arm as the baseline: a claim may compare any two."""
-    arms = dict(sorted(head.experiment.arms.items(), key=lambda item: item[0] != arm))
-    experiment = head.experiment.replace(arms=arms)
-    return head.replace(experiment=experiment)
+def _held_against(arm: str, data: PointData) -> PointData:
+    """Give the point with this arm as the baseline: a claim may compare any two."""
+    return data.among(sorted(data.experiment.arms, key=lambda name: name != arm))
 
 
 def _matches(claim: Claim, point: Point) -> bool:

@@ -8,11 +8,11 @@ from math import ceil, inf, log, log1p
 from statistics import fmean
 from typing import NamedTuple
 
+from webdyno.judge.point_data import RunData
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Comparison
 from webdyno.model.point import PointJudgement
-from webdyno.model.records import BlockRecord, Record
-from webdyno.model.run import RunHead
+from webdyno.model.records import BlockRecord
 from webdyno.model.study import Claim, Outcome
 from webdyno.studies.claims import (
     FEWEST_BLOCKS,
@@ -69,7 +69,7 @@ def _round(further: Further, left_s: float) -> Round:
     return Round(experiment, further.claim, further.point, further.have + more, more)
 
 
-def further_blocks(claim: Claim, head: RunHead, records: Sequence[Record]) -> list[Further]:
+def further_blocks(claim: Claim, run: RunData) -> list[Further]:
     """Give what would decide a claim that isn't decided; empty where more blocks are in vain.
 
     Every load generator needs the fewest blocks of a verdict; only the first one has to decide.
@@ -77,17 +77,17 @@ def further_blocks(claim: Claim, head: RunHead, records: Sequence[Record]) -> li
     if claim.is_figure:
         return []
     found = []
-    for number, judged in enumerate(by_generator(claim, head, records).values()):
+    for number, judged in enumerate(by_generator(claim, run).values()):
         found += [
             Further(claim, point, len(took_s), more, fmean(took_s))
             for point, more in _by_point(claim, judged, decides=number == 0)
-            if (took_s := _took_s(point, records))
+            if (took_s := _took_s(point, run))
         ]
     return found
 
 
-def _took_s(point: int, records: Sequence[Record]) -> list[float]:
-    return [it.took_s for it in records if isinstance(it, BlockRecord) and it.point == point]
+def _took_s(point: int, run: RunData) -> list[float]:
+    return [it.took_s for it in run.records if isinstance(it, BlockRecord) and it.point == point]
 
 
 def _by_point(

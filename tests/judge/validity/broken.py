@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
-from webdyno.judge.validity import findings
+from webdyno.judge.validity import findings_of
 from webdyno.model.judgement import Finding
 from webdyno.model.load_result import Window
 from webdyno.model.readings import CpuUse, HostUse, NetworkUse, PressureUse, Readings
@@ -107,7 +107,7 @@ def with_thirds(slot: SlotRecord, answers: tuple[int, int, int], **load: object)
 
 def found_in(run: SimulatedRun) -> dict[str, Finding]:
     """The findings by rule; each rule at most once."""
-    found = findings(run.head, run.records)
+    found = findings_of(run.data)
     by_rule = {finding.rule: finding for finding in found}
     assert len(by_rule) == len(found)
     return by_rule

@@ -4,7 +4,7 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.validity.broken import ARMS, found_in, load_with, run_with
-from webdyno.judge.validity import answers, findings
+from webdyno.judge.validity import answers, findings_of
 from webdyno.judge.validity.rule import SlotRule
 from webdyno.model.load_result import Failures
 from webdyno.model.records import Record, SlotRecord
@@ -12,7 +12,7 @@ from webdyno.model.records import Record, SlotRecord
 
 def test_a_clean_run_has_no_findings() -> None:
     run = simulated_run(ARMS, blocks=6)
-    assert findings(run.head, run.records) == []
+    assert findings_of(run.data) == []
 
 
 @pytest.mark.parametrize(

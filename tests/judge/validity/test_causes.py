@@ -3,7 +3,7 @@
 import pytest
 
 from builders import SimulatedArm, answer, simulated_run
-from webdyno.judge.validity import findings
+from webdyno.judge.validity import findings_of
 from webdyno.judge.validity.causes import without_consequences
 from webdyno.judge.validity.wrong_status import leads_to, remedy
 from webdyno.model.judgement import Finding
@@ -22,7 +22,7 @@ def kept(*found: Finding) -> list[str]:
 
 def test_a_wrong_status_is_one_warning() -> None:
     run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm(wrong_status=404)}, blocks=6)
-    assert [it.rule for it in findings(run.head, run.records)] == ["wrong-status"]
+    assert [it.rule for it in findings_of(run.data)] == ["wrong-status"]
 
 
 def test_what_other_arms_do_explains_nothing() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from builders import SimulatedArm, answer, run_head, simulated_run
 from webdyno.judge.judgement import judge
-from webdyno.judge.validity import findings
+from webdyno.judge.point_data import PointData
+from webdyno.judge.validity import findings_of
 from webdyno.judge.validity.certificate import answer_differences
 from webdyno.model.intervention import Intervention
 from webdyno.model.judgement import Finding
@@ -25,7 +26,7 @@ def found(*answers: tuple[Answer, Answer]) -> list[Finding]:
         CertificateRecord(block=block, answers={"nginx": [nginx], "apache": [apache]})
         for block, (nginx, apache) in enumerate(answers)
     ]
-    return [f for f in findings(HEAD, records) if f.rule != "few-blocks"]
+    return [f for f in findings_of(PointData.of(HEAD, records)) if f.rule != "few-blocks"]
 
 
 def answered(**changes: Any) -> Answer:  # noqa: ANN401
@@ -108,7 +109,7 @@ def test_arms_that_are_asked_for_different_pages_are_not_compared() -> None:
 
 def test_arms_must_be_asked_for_equally_many_paths() -> None:
     records = [CertificateRecord(block=0, answers={"nginx": [answered()], "apache": []})]
-    rules = [finding.rule for finding in findings(HEAD, records)]
+    rules = [finding.rule for finding in findings_of(PointData.of(HEAD, records))]
     assert "different-body" in rules
 
 
@@ -135,7 +136,9 @@ def certificate(nginx: Answer, apache: Answer) -> CertificateRecord:
 def test_pages_that_the_experiment_asks_for_may_differ_and_that_is_noted() -> None:
     other = {"path": "/100.txt", "expected_sha256": "4" * 64, "body_sha256": "4" * 64}
     head = asked_for(load={"paths": ["/100.txt"], "connections": 8})
-    found = findings(head, [certificate(answered(), answered(**other, body_bytes=100))])
+    found = findings_of(
+        PointData.of(head, [certificate(answered(), answered(**other, body_bytes=100))])
+    )
     (noted,) = (f for f in found if f.rule != "few-blocks")
     assert (noted.rule, noted.severity, noted.arm) == ("asked-difference", "note", "apache")
     assert "load.paths: /100.txt, not /hello.txt" in noted.what
@@ -147,17 +150,17 @@ def test_what_an_arm_has_less_of_on_purpose_is_no_finding() -> None:
     less = {"apache": Intervention(resource="connections", share=8 / 64)}
     experiment = head.experiment.model_copy(update={"interventions": less})
     head = head.model_copy(update={"experiment": experiment})
-    found = findings(head, [certificate(answered(), answered())])
+    found = findings_of(PointData.of(head, [certificate(answered(), answered())]))
     assert [it.rule for it in found if it.rule != "few-blocks"] == []
 
 
 def test_what_is_not_asked_to_differ_is_still_checked() -> None:
     other_load, other_page = asked_for(load={"connections": 8}), asked_for(paths=["/100.txt"])
     pair = certificate(free(10_000, "1"), free(3_000, "3"))
-    assert "different-body" in {f.rule for f in findings(other_load, [pair])}
-    assert "different-body" not in {f.rule for f in findings(other_page, [pair])}
+    assert "different-body" in {f.rule for f in findings_of(PointData.of(other_load, [pair]))}
+    assert "different-body" not in {f.rule for f in findings_of(PointData.of(other_page, [pair]))}
     wrong = certificate(answered(), answered(path="/100.txt", status=404))
-    assert "wrong-status" in {f.rule for f in findings(other_page, [wrong])}
+    assert "wrong-status" in {f.rule for f in findings_of(PointData.of(other_page, [wrong]))}
 
 
 def test_another_cipher_than_the_baseline_s_is_told() -> None:
@@ -170,11 +173,11 @@ def test_another_cipher_than_the_baseline_s_is_told() -> None:
         for arm, told in certificate.answers.items()
     }
     other = certificate.model_copy(update={"answers": answers})
-    found = judge(run.head, [other, *run.records[1:]]).findings
+    found = judge(PointData.of(run.head, [other, *run.records[1:]])).findings
     (noted,) = [it for it in found if it.rule == "unlike-tls"]
     assert noted.arm == "b"
     assert "TLS_AES_128_GCM_SHA256" in noted.what
-    assert not [it for it in judge(run.head, run.records).findings if it.rule == "unlike-tls"]
+    assert not [it for it in judge(run.data).findings if it.rule == "unlike-tls"]
 
 
 def test_a_program_sent_as_its_source_is_no_answer() -> None:
@@ -192,7 +195,7 @@ def test_other_bodies_are_reported_and_measured_where_that_may_be() -> None:
     experiment = HEAD.experiment.model_copy(update={"same_bodies": False})
     changed = free(10_000, "1"), free(3_000, "3")
     records = [certificate(*changed)]
-    found = findings(HEAD.model_copy(update={"experiment": experiment}), records)
+    found = findings_of(PointData.of(HEAD.model_copy(update={"experiment": experiment}), records))
     (noted,) = (it for it in found if it.rule != "few-blocks")
     assert (noted.rule, noted.severity) == ("unlike-bodies", "note")
     assert "10,000 and 3,000 bytes" in noted.what

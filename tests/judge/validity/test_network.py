@@ -7,6 +7,7 @@ import pytest
 from builders import simulated_run
 from judge.validity.broken import ARMS, found_in, readings_with, run_with
 from webdyno.judge import judge
+from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Finding, Judgement, Verdict
 from webdyno.model.records import SlotRecord
 
@@ -100,7 +101,7 @@ def test_a_full_link_is_the_reason_why_arms_are_equivalent() -> None:
             else record
             for record in run.records
         ]
-        return judge(run.head, records)
+        return judge(PointData.of(run.head, records))
 
     judgement = judged("nginx", "apache")
     rates = {c.metric: c for c in judgement.comparisons}

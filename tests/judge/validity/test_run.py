@@ -9,6 +9,7 @@ from builders import START, SimulatedArm, SimulatedRun, run_head, simulated_run
 from judge.validity.broken import ARMS, found_in, incident
 from webdyno.judge import judge
 from webdyno.judge.order_statistics import exceeded_by_largest
+from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import BlockRecord, IncidentRecord, SessionRecord
 
@@ -39,7 +40,7 @@ def test_a_block_measured_again_leaves_the_run_whole() -> None:
     (finding,) = found_in(run).values()
     assert finding.severity == "note"
     assert "measured again since" in finding.what
-    assert judge(run.head, run.records).verdict is not Verdict.INVALID
+    assert judge(run.data).verdict is not Verdict.INVALID
 
 
 def test_a_server_that_dies_again_and_again_spoils_its_arm_all_the_same() -> None:
@@ -53,7 +54,7 @@ def test_slots_before_an_incident_count_for_nothing() -> None:
     run = simulated_run(ARMS, blocks=2)
     ends = [at for at, record in enumerate(run.records) if isinstance(record, BlockRecord)]
     torn = run.records[ends[0] + 1 : ends[1] - 2]
-    judged = judge(run.head, [*run.records[: ends[0] + 1], *torn, incident(block=1)])
+    judged = judge(PointData.of(run.head, [*run.records[: ends[0] + 1], *torn, incident(block=1)]))
     assert judged.blocks == 1
 
 
@@ -83,7 +84,7 @@ def resumed(here: SessionRecord) -> SimulatedRun:
 
 
 def test_sessions_alike_are_one_run() -> None:
-    assert judge(*both(resumed(session()))).verdict is not Verdict.INVALID
+    assert judge(resumed(session()).data).verdict is not Verdict.INVALID
 
 
 def test_a_little_more_memory_is_the_same_machine() -> None:
@@ -108,12 +109,7 @@ def test_other_conditions_are_never_mixed_in_silence(changes: dict[str, Any], to
     run = resumed(session(**changes))
     finding = found_in(run)["mixed-sessions"]
     assert told in finding.what
-    assert judge(*both(run)).verdict is Verdict.INVALID
-
-
-def both(run: SimulatedRun) -> tuple[Any, Any]:
-    """Head and records."""
-    return run.head, run.records
+    assert judge(run.data).verdict is Verdict.INVALID
 
 
 @pytest.mark.parametrize(("quantile", "needed"), [(0.5, 5), (0.99, 299), (0.999, 2_995)])

@@ -3,8 +3,7 @@
 from random import Random
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
-from webdyno.judge.measured import Measured
-from webdyno.judge.validity import findings
+from webdyno.judge.validity import findings_of
 from webdyno.judge.validity.starts import starts_that_differ
 from webdyno.model.metrics import CPU_TIME, metric_rule
 from webdyno.model.records import SlotRecord
@@ -29,7 +28,7 @@ def bimodal(seed: int, blocks: int = 12, factor: float = 1.3) -> SimulatedRun:
 def test_two_states_of_starts_are_told() -> None:
     told = 0
     for seed in range(20):
-        found = starts_that_differ(Measured.of(bimodal(seed).records), "nginx", RULE)
+        found = starts_that_differ(bimodal(seed).data, "nginx", RULE)
         told += found is not None and found.states is not None
         if found and found.states:
             assert abs(found.states[1] / found.states[0] - 1.3) < 0.03
@@ -39,12 +38,12 @@ def test_two_states_of_starts_are_told() -> None:
 def test_ordinary_noise_is_not_taken_for_starts_that_differ() -> None:
     for seed in range(20):
         run = simulated_run(ARMS, blocks=12, restart_sd=0.02, slot_sd=0.02, seed=seed)
-        assert starts_that_differ(Measured.of(run.records), "nginx", RULE) is None
+        assert starts_that_differ(run.data, "nginx", RULE) is None
 
 
 def test_the_finding_names_both_states_and_helps() -> None:
     run = bimodal(3)
-    (found,) = (it for it in findings(run.head, run.records) if it.rule == "starts-differ")
+    (found,) = (it for it in findings_of(run.data) if it.rule == "starts-differ")
     assert found.arm == "nginx"
     assert "two states, 1.00 and 1.3" in found.what
     assert "More starts help" in found.remedy
@@ -60,4 +59,4 @@ def test_what_weighs_on_all_arms_of_a_block_is_the_machines() -> None:
                 update={"cpu_user_s": factor * 0.01, "cpu_sys_s": factor * 0.02}
             )
             run.records[n] = it.model_copy(update={"servers": use})
-    assert starts_that_differ(Measured.of(run.records), "nginx", RULE) is None
+    assert starts_that_differ(run.data, "nginx", RULE) is None

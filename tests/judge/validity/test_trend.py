@@ -9,7 +9,7 @@ import pytest
 
 from builders import SimulatedRun, simulated_run
 from judge.validity.broken import ARMS, BLOCKS, THIRD_S, found_in, run_with, with_thirds
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import trend
 from webdyno.model.records import Record, SlotRecord
 
@@ -63,7 +63,7 @@ def test_two_slots_of_a_block_show_a_trend_as_well() -> None:
         return slot.model_copy(update={"load": slot.load.model_copy(update={"requests": requests})})
 
     run = run_with(climb)
-    measured = Measured.of(run.records)
+    measured = run.data
     ends = {
         (block.record.block, slot.slot)
         for block in measured.blocks
@@ -146,7 +146,7 @@ def noisy(run: SimulatedRun, noise: Callable[[Random], float], rng: Random) -> l
 
 def slot_trends(records: list[Record]) -> list[str]:
     """The arms with a trend inside their slots."""
-    evidence = Measured.of(records)
+    evidence = PointData.of(HEAD, records)
     assert len(evidence.blocks) == BLOCKS
     (rule,) = (rule for rule in trend.RULES if rule.name == "slot-trend")
-    return [finding.arm for finding in rule.findings(evidence, HEAD) if finding.arm]
+    return [finding.arm for finding in rule.findings(evidence) if finding.arm]

@@ -1,10 +1,10 @@
 """The validity rules: each one small and pure, each message with cause and remedy."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from webdyno.judge.later import counts_apart
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.validity import (
     answers,
     capacity,
@@ -23,8 +23,6 @@ from webdyno.judge.validity.causes import without_consequences
 from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, TIMING, Rule, SlotRule
 from webdyno.model.judgement import Finding, LeftOutSlot
 from webdyno.model.metrics import metrics_of_kind
-from webdyno.model.records import Record
-from webdyno.model.run import RunHead
 
 SLOT_RULES: tuple[SlotRule, ...] = (
     *answers.RULES,
@@ -66,22 +64,19 @@ CAPACITY_RULES: tuple[Rule, ...] = (
 """Those of a search for the capacity, whose trials ask for too much by intent."""
 
 
-def findings(head: RunHead, records: Sequence[Record]) -> list[Finding]:
-    """Apply every rule to a run; what makes it invalid comes first."""
-    return findings_of(head, Measured.of(records))
-
-
-def findings_of(head: RunHead, measured: Measured) -> list[Finding]:
+@derived
+def findings_of(data: PointData) -> list[Finding]:
     """Apply every rule to what was measured, and give causes; what makes it invalid comes first."""
-    rules = CAPACITY_RULES if head.experiment.capacity else RULES
-    found = [finding for rule in rules for finding in rule.findings(measured, head)]
-    causes = without_consequences(found, head.experiment.measure.decide_on)
+    rules = CAPACITY_RULES if data.experiment.capacity else RULES
+    found = [finding for rule in rules for finding in rule.findings(data)]
+    causes = without_consequences(found, data.measure.decide_on)
     return sorted(causes, key=lambda finding: finding.severity != "invalid")
 
 
-def left_out_slots(measured: Measured, rules: Iterable[SlotRule] = SLOT_RULES) -> list[LeftOutSlot]:
+@derived
+def left_out_slots(data: PointData, rules: tuple[SlotRule, ...] = SLOT_RULES) -> list[LeftOutSlot]:
     """List the slots that break a rule, and those that hold a stall which a long look counts."""
-    broken = [left_out for rule in rules for left_out in rule.left_out(measured.slots)]
+    broken = [left_out for rule in rules for left_out in rule.left_out(data.slots)]
     return broken + [
         LeftOutSlot(
             block=slot.block,
@@ -90,9 +85,9 @@ def left_out_slots(measured: Measured, rules: Iterable[SlotRule] = SLOT_RULES) -
             rule="stall",
             metrics=metrics_of_kind(TIMING),
         )
-        for look in measured.looks
-        if look.stalls and counts_apart(measured, look)
-        for slot in measured.of_arm(look.arm)
+        for look in data.looks
+        if look.stalls and counts_apart(data, look)
+        for slot in data.of_arm(look.arm)
         if client.holds_stall(slot, look.stalls.length_s)
     ]
 
@@ -100,6 +95,12 @@ def left_out_slots(measured: Measured, rules: Iterable[SlotRule] = SLOT_RULES) -
 def only_disturbed(left_out: LeftOutSlot) -> bool:
     """Tell whether a slot was left out for what could be bounded as well."""
     return left_out.rule in _BOUNDED
+
+
+def left_out_words(data: PointData) -> str:
+    """Name the rules that slots were left out by, with their number: `steal 3, non-2xx 1`."""
+    rules = Counter(slot.rule for slot in left_out_slots(data))
+    return ", ".join(f"{rule} {many}" for rule, many in rules.most_common())
 
 
 def rule_of_most(left_out: Iterable[LeftOutSlot], metric: str = "") -> str:
@@ -110,8 +111,14 @@ def rule_of_most(left_out: Iterable[LeftOutSlot], metric: str = "") -> str:
     return rules.most_common(1)[0][0] if rules else ""
 
 
-def valid_for(measured: Measured, left_out: Iterable[LeftOutSlot], metric: str) -> Measured:
+@derived
+def valid_for(data: PointData, metric: str) -> PointData:
     """Keep the slots that count for a metric."""
-    return measured.without(
+    return without_slots(data, left_out_slots(data), metric)
+
+
+def without_slots(data: PointData, left_out: Iterable[LeftOutSlot], metric: str) -> PointData:
+    """Leave out those of the slots that don't count for a metric."""
+    return data.without(
         (slot.block, slot.slot) for slot in left_out if not slot.metrics or metric in slot.metrics
     )

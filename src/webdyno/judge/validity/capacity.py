@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from webdyno.judge.look_words import stall_words
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import keepalive
 from webdyno.judge.validity.answers import NON_2XX, WRONG_BODY
 from webdyno.judge.validity.rule import RunRule, note
@@ -13,7 +13,6 @@ from webdyno.model.judgement import Finding
 from webdyno.model.long_look import LongLook
 from webdyno.model.metrics import CAPACITY, capacity_rps
 from webdyno.model.records import SlotRecord
-from webdyno.model.run import RunHead
 
 REMARKABLE = 0.5
 """Share of the blocks in which something has to be seen, to be a property of the arm."""
@@ -35,28 +34,28 @@ def held(slot: SlotRecord) -> bool:
     return slot.trial is not None and slot.trial.holds
 
 
-def client_was_the_limit(measured: Measured, arm: str) -> bool:
+def client_was_the_limit(data: PointData, arm: str) -> bool:
     """Whether in more than half of the blocks the load generator ended an arm's search upwards."""
-    blocks = [[it.trial for it in block.of(arm) if it.trial] for block in measured.blocks]
+    blocks = [[it.trial for it in block.of(arm) if it.trial] for block in data.blocks]
     ended = [is_at_least(trials) for trials in blocks if trials]
     return sum(ended) > REMARKABLE * len(ended)
 
 
-def _kept_alike(measured: Measured, head: RunHead) -> Iterable[Finding]:
+def _kept_alike(data: PointData) -> Iterable[Finding]:
     """Connections have to be kept as asked where the load can be carried."""
-    passing = _only_held(measured)
-    return [it for rule in keepalive.RULES for it in rule.findings(passing, head)]
+    passing = _only_held(data)
+    return [it for rule in keepalive.RULES for it in rule.findings(passing)]
 
 
-def _only_held(measured: Measured) -> Measured:
-    return measured.without((it.block, it.slot) for it in measured.slots if not held(it))
+def _only_held(data: PointData) -> PointData:
+    return data.without((it.block, it.slot) for it in data.slots if not held(it))
 
 
-def _nothing_holds(measured: Measured, head: RunHead) -> Iterable[Finding]:
+def _nothing_holds(data: PointData) -> Iterable[Finding]:
     """An arm whose answers are beyond the objectives at every rate has no capacity."""
-    asked = head.experiment.capacity
-    for arm in head.experiment.arms:
-        slots = measured.of_arm(arm)
+    asked = data.experiment.capacity
+    for arm in data.experiment.arms:
+        slots = data.of_arm(arm)
         if not slots or asked is None or any(map(held, slots)):
             continue
         lowest = min((it.trial for it in slots if it.trial), key=lambda it: it.rate_rps)
@@ -71,14 +70,14 @@ def _nothing_holds(measured: Measured, head: RunHead) -> Iterable[Finding]:
         )
 
 
-def _not_confirmed(measured: Measured, head: RunHead) -> Iterable[Finding]:
+def _not_confirmed(data: PointData) -> Iterable[Finding]:
     """An arm whose objectives don't hold for longer has less capacity than found, or none.
 
     A stall makes all late that come in it, but those that it ends soon enough for: the same share
     at any rate. Where that is more than an objective allows, there is no capacity.
     """
-    asked = head.experiment.capacity
-    for look in measured.looks:
+    asked = data.experiment.capacity
+    for look in data.looks:
         trial = look.trial
         if asked is None or trial is None or trial.holds or trial.client_limited:
             continue
@@ -117,9 +116,9 @@ def _stalls_break(look: LongLook, objective: Objective) -> bool:
     return late_share > objective.allowed
 
 
-def _client_ends_it(measured: Measured, head: RunHead) -> Iterable[Finding]:
-    for arm in head.experiment.arms:
-        if measured.of_arm(arm) and client_was_the_limit(measured, arm):
+def _client_ends_it(data: PointData) -> Iterable[Finding]:
+    for arm in data.experiment.arms:
+        if data.of_arm(arm) and client_was_the_limit(data, arm):
             yield note(
                 "client-bound",
                 arm,
@@ -131,10 +130,10 @@ def _client_ends_it(measured: Measured, head: RunHead) -> Iterable[Finding]:
             )
 
 
-def _wrong_answers(measured: Measured, head: RunHead) -> Iterable[Finding]:
+def _wrong_answers(data: PointData) -> Iterable[Finding]:
     """Wrong answers that the objectives let pass are told all the same."""
-    for arm in head.experiment.arms:
-        passing = [slot for slot in measured.of_arm(arm) if held(slot)]
+    for arm in data.experiment.arms:
+        passing = [slot for slot in data.of_arm(arm) if held(slot)]
         for rule in (NON_2XX, WRONG_BODY):
             if bad := [slot for slot in passing if rule.broken(slot)]:
                 yield note(
@@ -142,10 +141,10 @@ def _wrong_answers(measured: Measured, head: RunHead) -> Iterable[Finding]:
                 )
 
 
-def _collapses(measured: Measured, head: RunHead) -> Iterable[Finding]:
+def _collapses(data: PointData) -> Iterable[Finding]:
     """Tell servers that fail after an overload at a rate that they had carried before."""
-    for arm in head.experiment.arms:
-        tried = [slot for slot in measured.of_arm(arm) if _is_recovery(slot)]
+    for arm in data.experiment.arms:
+        tried = [slot for slot in data.of_arm(arm) if _is_recovery(slot)]
         down = [slot for slot in tried if not held(slot)]
         if len(down) <= REMARKABLE * len(tried):
             continue
@@ -164,12 +163,12 @@ def _is_recovery(slot: SlotRecord) -> bool:
     return slot.trial is not None and slot.trial.purpose == "recovery"
 
 
-def _without_end(measured: Measured, head: RunHead) -> Iterable[Finding]:
+def _without_end(data: PointData) -> Iterable[Finding]:
     """Blocks whose search came to no end have no value; say how many."""
-    for arm in head.experiment.arms:
+    for arm in data.experiment.arms:
         without = [
             block
-            for block in measured.blocks
+            for block in data.blocks
             if (slots := block.of(arm)) and any(map(held, slots)) and capacity_rps(slots) is None
         ]
         if without:

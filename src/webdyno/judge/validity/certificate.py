@@ -4,14 +4,13 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import RunRule, note
 from webdyno.judge.validity.wrong_status import leads_to, remedy
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, number
 from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
-from webdyno.model.run import RunHead
 
 CORRECT = (
     "See what each sends with `webdyno up` and curl, and correct the site or the server's settings "
@@ -40,20 +39,20 @@ SIZE_TOLERANCE = 0.05
 """How much larger one arm's body may be where bodies may differ from answer to answer."""
 
 
-def _certificate(measured: Measured, head: RunHead) -> list[Finding]:
+def _certificate(data: PointData) -> list[Finding]:
     """Check every certificate; what several blocks show is told once."""
-    experiment = head.experiment
+    experiment = data.experiment
     found: dict[tuple[str, str | None, str], Finding] = {}
-    for certificate in measured.certificates:
+    for certificate in data.certificates:
         for finding in answer_differences(certificate, experiment):
             found.setdefault((finding.rule, finding.arm, finding.what), finding)
     alike = asked_alike(experiment)
     return [
         *found.values(),
-        *_unlike_but_allowed(measured.certificates, alike, experiment),
+        *_unlike_but_allowed(data.certificates, alike, experiment),
         *_asked_differences(experiment),
-        *_unlike_tls(measured.certificates, experiment),
-        *_ran_before(measured.certificates),
+        *_unlike_tls(data.certificates, experiment),
+        *_ran_before(data.certificates),
     ]
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from webdyno.judge.interval import welch
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import RunRule, SlotRule, note
 from webdyno.model.format import count, number
 from webdyno.model.judgement import Finding, LeftOutSlot
 from webdyno.model.metrics import answers
 from webdyno.model.records import SlotRecord
-from webdyno.model.run import RunHead
 
 CLOSED_LIMIT = 0.02
 """Share of answers after which the server may close although the connection was to be kept.
@@ -67,10 +66,10 @@ def _one_in(share: float) -> str:
     return f"one in {number(1 / share)} answers"
 
 
-def _retried(measured: Measured, head: RunHead) -> Iterator[Finding]:
+def _retried(data: PointData) -> Iterator[Finding]:
     """Note arms whose servers closed kept connections just as they were used again."""
-    for arm in head.experiment.arms:
-        slots = measured.of_arm(arm)
+    for arm in data.experiment.arms:
+        slots = data.of_arm(arm)
         retried = sum(slot.load.all_of_it.retried or 0 for slot in slots)
         if retried:
             yield note(
@@ -120,21 +119,21 @@ class _KeptAlike(SlotRule):
         closing = _closing(slots)
         return super().left_out([slot for slot in slots if slot.arm in closing])
 
-    def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
+    def findings(self, data: PointData) -> list[Finding]:
         """Tell of arms that close connections; notes where they are alike, or close few."""
-        if _are_alike(measured.slots):
-            return [self._alike(list(_by_arm(measured.slots).values()))]
-        closing = _closing(measured.slots)
+        if _are_alike(data.slots):
+            return [self._alike(list(_by_arm(data.slots).values()))]
+        closing = _closing(data.slots)
         shares = {
             arm: share
-            for arm, slots in _by_arm(measured.slots).items()
+            for arm, slots in _by_arm(data.slots).items()
             if arm not in closing and (share := _closed_share(slots)) > TOLD_LIMIT
         }
         notes = [
-            note(self.name, arm, f"{_closed(measured.of_arm(arm))}; its figures include that", SAME)
+            note(self.name, arm, f"{_closed(data.of_arm(arm))}; its figures include that", SAME)
             for arm in shares
         ]
-        told = [it for it in super().findings(measured, head) if it.arm in closing]
+        told = [it for it in super().findings(data) if it.arm in closing]
         return [*told, *notes]
 
     def _alike(self, arms: Sequence[Sequence[SlotRecord]]) -> Finding:

@@ -14,14 +14,13 @@ from webdyno.judge.look_words import (
     slow_words,
     stall_words,
 )
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
 from webdyno.model.format import count, duration, number, percent
 from webdyno.model.judgement import Finding
 from webdyno.model.long_look import Failing, LongLook
 from webdyno.model.quantities import memory_words
-from webdyno.model.run import RunHead
 
 FAILS_SHARE = 0.01
 """Who fails so many requests to the end isn't what was measured before."""
@@ -35,9 +34,9 @@ LOG_REMEDY = (
 )
 
 
-def _stalls(measured: Measured, head: RunHead) -> Iterator[Finding]:
-    yield from _in_slots(measured, head)
-    for look in measured.looks:
+def _stalls(data: PointData) -> Iterator[Finding]:
+    yield from _in_slots(data)
+    for look in data.looks:
         if look.stalls is None:
             continue
         share = look.stalls.share
@@ -51,8 +50,8 @@ def _stalls(measured: Measured, head: RunHead) -> Iterator[Finding]:
         )
 
 
-def _slow(measured: Measured, _: RunHead) -> Iterator[Finding]:
-    for look in measured.looks:
+def _slow(data: PointData) -> Iterator[Finding]:
+    for look in data.looks:
         if look.slow:
             yield note(
                 "slow-stretches",
@@ -63,11 +62,11 @@ def _slow(measured: Measured, _: RunHead) -> Iterator[Finding]:
             )
 
 
-def _in_slots(measured: Measured, head: RunHead) -> Iterator[Finding]:
+def _in_slots(data: PointData) -> Iterator[Finding]:
     """Tell of stalls in slots, where no long look tells more of them."""
-    known = {look.arm for look in measured.looks if look.stalls}
-    for arm in head.experiment.arms:
-        stalled = [own_stall_s(slot) for slot in measured.of_arm(arm) if slot.trial is None]
+    known = {look.arm for look in data.looks if look.stalls}
+    for arm in data.experiment.arms:
+        stalled = [own_stall_s(slot) for slot in data.of_arm(arm) if slot.trial is None]
         if arm in known or not any(stalled):
             continue
         yield note(
@@ -79,8 +78,8 @@ def _in_slots(measured: Measured, head: RunHead) -> Iterator[Finding]:
         )
 
 
-def _drifts(measured: Measured, _: RunHead) -> Iterator[Finding]:
-    for look in measured.looks:
+def _drifts(data: PointData) -> Iterator[Finding]:
+    for look in data.looks:
         for drift in look.drifts:
             yield note(
                 "drift",
@@ -92,8 +91,8 @@ def _drifts(measured: Measured, _: RunHead) -> Iterator[Finding]:
             )
 
 
-def _growth(measured: Measured, _: RunHead) -> Iterator[Finding]:
-    for look in measured.looks:
+def _growth(data: PointData) -> Iterator[Finding]:
+    for look in data.looks:
         if look.growth is None:
             continue
         per_request = look.growth.bytes_per_request
@@ -113,8 +112,8 @@ def _longer(look: LongLook) -> str:
     return next((it for it, s in LENGTHS_S.items() if s >= MUCH_LONGER * look.looked_s), LONGEST)
 
 
-def _more_open(measured: Measured, _: RunHead) -> Iterator[Finding]:
-    for look in measured.looks:
+def _more_open(data: PointData) -> Iterator[Finding]:
+    for look in data.looks:
         if look.more_open is None:
             continue
         every = 1 / look.more_open.per_request.estimate
@@ -130,8 +129,8 @@ def _more_open(measured: Measured, _: RunHead) -> Iterator[Finding]:
         )
 
 
-def _failing(measured: Measured, _: RunHead) -> Iterator[Finding]:
-    for look in measured.looks:
+def _failing(data: PointData) -> Iterator[Finding]:
+    for look in data.looks:
         end = gone(look.failing)
         if look.failing:
             yield _of_failures(look, end or max(look.failing, key=lambda it: it.failed))

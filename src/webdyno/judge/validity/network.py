@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.client import reaches_ceiling
 from webdyno.judge.validity.rule import (
     TIMING,
@@ -17,7 +17,6 @@ from webdyno.model.judgement import Comparison, Finding, Verdict
 from webdyno.model.metrics import metrics_of_kind
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
-from webdyno.model.run import RunHead
 
 PORTS_LIMIT = 0.9
 """Share of the local ports that may wait in TIME_WAIT."""
@@ -106,14 +105,14 @@ PORTS_USED_UP = SlotRule(
 SLOT_RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP)
 
 
-def _link_bound(measured: Measured, head: RunHead) -> Iterable[Finding]:
+def _link_bound(data: PointData) -> Iterable[Finding]:
     """Note each arm that filled the link in at least half of its slots.
 
     A link with a limit is part of the experiment, so a full one spoils nothing: it is the reason
     why arms are equivalent over it, or why a faster one isn't ahead by more.
     """
-    for arm in head.experiment.arms:
-        mine = measured.of_arm(arm)
+    for arm in data.experiment.arms:
+        mine = data.of_arm(arm)
         full = [slot for slot in mine if _fills_link(slot)]
         if link_limited(mine):
             yield note(

@@ -4,13 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.model.format import count
 from webdyno.model.judgement import Finding, LeftOutSlot
 from webdyno.model.metrics import Kind, metrics_of_kind
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
-from webdyno.model.run import RunHead
 
 TOO_MANY_LEFT_OUT = 0.1
 """Usual share of an arm's slots that may be left out: what fails more often belongs to the arm."""
@@ -32,7 +31,7 @@ class Rule(Protocol):
     def name(self) -> str:
         """Short and stable, such as `non-2xx`; a rule with several findings names them after it."""
 
-    def findings(self, measured: Measured, head: RunHead) -> Iterable[Finding]:
+    def findings(self, data: PointData) -> Iterable[Finding]:
         """Tell where it doesn't hold, with figures and a remedy."""
 
 
@@ -41,12 +40,12 @@ class RunRule:
     """A rule about a run as a whole, or about its blocks."""
 
     name: str
-    look: Callable[[Measured, RunHead], Iterable[Finding]]
+    look: Callable[[PointData], Iterable[Finding]]
     """No slot is left out of what it looks at."""
 
-    def findings(self, measured: Measured, head: RunHead) -> Iterable[Finding]:
+    def findings(self, data: PointData) -> Iterable[Finding]:
         """Tell where it doesn't hold."""
-        return self.look(measured, head)
+        return self.look(data)
 
 
 @dataclass(frozen=True)
@@ -108,12 +107,12 @@ class SlotRule:
         """Whether more of an arm's slots break it than may be left out."""
         return self._too_many([slot for slot in mine if self.broken(slot)], len(mine))
 
-    def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
+    def findings(self, data: PointData) -> list[Finding]:
         """Give a finding for each arm with broken slots: invalid when they are too many."""
         return [
             self._finding(arm, bad, total=len(mine))
-            for arm in head.experiment.arms
-            if (mine := measured.of_arm(arm)) and (bad := [it for it in mine if self.broken(it)])
+            for arm in data.experiment.arms
+            if (mine := data.of_arm(arm)) and (bad := [it for it in mine if self.broken(it)])
         ]
 
     def _finding(self, arm: str, bad: Sequence[SlotRecord], total: int) -> Finding:

@@ -3,24 +3,23 @@
 from collections.abc import Iterator, Sequence
 
 from webdyno.judge.differences import surroundings
-from webdyno.judge.measured import Measured
 from webdyno.judge.order_statistics import exceeded_by_largest
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import TOO_MANY_LEFT_OUT, RunRule
 from webdyno.model.format import count, number
 from webdyno.model.judgement import Finding
 from webdyno.model.metrics import METRICS
 from webdyno.model.records import IncidentRecord
-from webdyno.model.run import RunHead
 
 SHOWN_DIFFERENCES = 3
 
 
-def _sessions(measured: Measured, head: RunHead) -> Iterator[Finding]:
+def _sessions(data: PointData) -> Iterator[Finding]:
     """Find what changed between the starts of measuring: figures across it can't be compared."""
     told = {
         difference.what: f"{difference.what} was {difference.before}, then {difference.after}"
-        for session in measured.sessions
-        for difference in surroundings(head, session)
+        for session in data.sessions
+        for difference in surroundings(data.head, session)
     }
     if told:
         more = len(told) - SHOWN_DIFFERENCES
@@ -39,15 +38,15 @@ def _sessions(measured: Measured, head: RunHead) -> Iterator[Finding]:
 SESSIONS = RunRule("mixed-sessions", _sessions)
 
 
-def _incidents(measured: Measured, head: RunHead) -> Iterator[Finding]:
+def _incidents(data: PointData) -> Iterator[Finding]:
     """Give a finding for the load generator and each arm with incidents; the first is told.
 
     An incident spoils its block. Where that was measured again from its start, the run is whole:
     unless it happens so often that what is left was chosen by luck.
     """
-    for arm in (None, *head.experiment.arms):
-        finished = {block.record.block for block in measured.blocks if arm is None or block.of(arm)}
-        mine = [incident for incident in measured.incidents if incident.arm == arm]
+    for arm in (None, *data.experiment.arms):
+        finished = {block.record.block for block in data.blocks if arm is None or block.of(arm)}
+        mine = [incident for incident in data.incidents if incident.arm == arm]
         if not mine:
             continue
         lost = [incident for incident in mine if incident.block not in finished]
@@ -85,13 +84,13 @@ def _remedy(incident: IncidentRecord, *, resume: bool) -> str:
 INCIDENT = RunRule("incident", _incidents)
 
 
-def _few_samples(measured: Measured, head: RunHead) -> Iterator[Finding]:
+def _few_samples(data: PointData) -> Iterator[Finding]:
     """Find arms whose percentiles stand on too few requests in some block."""
-    if not any(slot.load.response_time_us.histogram for slot in measured.slots):
+    if not any(slot.load.response_time_us.histogram for slot in data.slots):
         return  # the load generator gave no distribution of times
     quantiles = {rule.name: rule.quantile for rule in METRICS.values() if rule.quantile}
-    for arm in head.experiment.arms:
-        by_block = [slots for block in measured.blocks if (slots := block.of(arm))]
+    for arm in data.experiment.arms:
+        by_block = [slots for block in data.blocks if (slots := block.of(arm))]
         if not by_block:
             continue
         fewest = min(sum(slot.load.requests.completed for slot in slots) for slots in by_block)
@@ -113,9 +112,9 @@ def _few_samples(measured: Measured, head: RunHead) -> Iterator[Finding]:
 FEW_SAMPLES = RunRule("few-samples", _few_samples)
 
 
-def _few_blocks(measured: Measured, head: RunHead) -> Sequence[Finding]:
+def _few_blocks(data: PointData) -> Sequence[Finding]:
     """Note a run that ended before a verdict was possible."""
-    finished, fewest = len(measured.blocks), head.experiment.measure.min_blocks
+    finished, fewest = len(data.blocks), data.measure.min_blocks
     if finished >= fewest:
         return []
     return [

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import (
     DISTURBANCES_TOLERATED,
     WORK,
@@ -18,7 +18,6 @@ from webdyno.model.metrics import answers
 from webdyno.model.quantities import memory_words
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
-from webdyno.model.run import RunHead
 
 LEFT_OVER_LIMIT = 0.02
 """Share of the slot's CPU time that arms which should be idle may use."""
@@ -130,13 +129,13 @@ def counted_by_front(slot: SlotRecord) -> int | None:
     return slot.readings.status[slot.readings.front].requests
 
 
-def _miscounted(measured: Measured, head: RunHead) -> Iterator[Finding]:
+def _miscounted(data: PointData) -> Iterator[Finding]:
     """Compare the servers' own counts with the load's."""
-    for arm in head.experiment.arms:
-        load = head.experiment.load_of(arm)
+    for arm in data.experiment.arms:
+        load = data.experiment.load_of(arm)
         if load.slow_readers is not None or load.idle_connections:
             continue  # the load's own count leaves their requests out
-        slots = measured.of_arm(arm)
+        slots = data.of_arm(arm)
         pairs = [(slot, n) for slot in slots if (n := counted_by_front(slot)) is not None]
         off = [(slot, n) for slot, n in pairs if not _accounted_for(slot, n)]
         if off:
@@ -159,13 +158,13 @@ def _accounted_for(slot: SlotRecord, counted: int) -> bool:
     return abs(counted - whole.sent) <= (slot.load.requests.unanswered or 0) + whole.failures.total
 
 
-def _waited(measured: Measured, head: RunHead) -> Iterator[Finding]:
+def _waited(data: PointData) -> Iterator[Finding]:
     """Find services all of whose workers were taken, or in whose queue connections stood."""
-    for arm in head.experiment.arms:
-        connections = head.experiment.load_of(arm).connections
+    for arm in data.experiment.arms:
+        connections = data.experiment.load_of(arm).connections
         by_role = {
             (role, status.workers): status
-            for readings in readings_of(measured.of_arm(arm))
+            for readings in readings_of(data.of_arm(arm))
             for role, status in readings.status.items()
             if status.workers is not None
             and status.most_busy is not None

@@ -11,13 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from webdyno.judge.interval import Logs
-from webdyno.judge.measured import Measured
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import RunRule, note
-from webdyno.model.experiment import Experiment
 from webdyno.model.format import number, percent
 from webdyno.model.judgement import Finding
 from webdyno.model.metrics import CPU_TIME, MetricRule, metric_rule
-from webdyno.model.run import RunHead
 
 FEWEST_STARTS = 6
 SMALLEST = 0.015
@@ -38,11 +36,11 @@ class Starts(NamedTuple):
     """Geometric means of two groups of starts; None where they don't fall apart into two."""
 
 
-def starts_that_differ(measured: Measured, arm: str, rule: MetricRule) -> Starts | None:
+def starts_that_differ(data: PointData, arm: str, rule: MetricRule) -> Starts | None:
     """Give how an arm's starts differ; None where they don't, or there are too few to tell."""
-    others = {slot.arm for slot in measured.slots} - {arm}
+    others = {slot.arm for slot in data.slots} - {arm}
     return how_starts_differ(
-        measured.slot_logs(arm, rule), [measured.slot_logs(other, rule) for other in others]
+        data.slot_logs(arm, rule), [data.slot_logs(other, rule) for other in others]
     )
 
 
@@ -85,20 +83,18 @@ def _two_states(means: Logs, within: float) -> tuple[float, float] | None:
     return exp(float(low.mean())), exp(float(high.mean()))
 
 
-def arms_whose_starts_differ(
-    measured: Measured, experiment: Experiment
-) -> Iterator[tuple[str, MetricRule, Starts]]:
+def arms_whose_starts_differ(data: PointData) -> Iterator[tuple[str, MetricRule, Starts]]:
     """Name them, by CPU time per request, which scatters least, or else by the deciding metric."""
-    names = dict.fromkeys((CPU_TIME, experiment.measure.decide_on))
-    for arm in experiment.arms:
+    names = dict.fromkeys((CPU_TIME, data.measure.decide_on))
+    for arm in data.experiment.arms:
         rules = map(metric_rule, names)
-        seen = ((rule, starts_that_differ(measured, arm, rule)) for rule in rules)
+        seen = ((rule, starts_that_differ(data, arm, rule)) for rule in rules)
         if told := next(((rule, found) for rule, found in seen if found), None):
             yield arm, *told
 
 
-def _starts(measured: Measured, head: RunHead) -> Iterator[Finding]:
-    for arm, rule, found in arms_whose_starts_differ(measured, head.experiment):
+def _starts(data: PointData) -> Iterator[Finding]:
+    for arm, rule, found in arms_whose_starts_differ(data):
         yield note("starts-differ", arm, _words(found, rule), REMEDY)
 
 

@@ -12,12 +12,11 @@ from statistics import fmean
 import numpy as np
 
 from webdyno.judge.interval import Estimate, estimate
-from webdyno.judge.measured import Block, Measured
+from webdyno.judge.point_data import Block, PointData
 from webdyno.model.format import percent
 from webdyno.model.judgement import Finding
 from webdyno.model.metrics import rate_rps, server_cpu_us
 from webdyno.model.records import SlotRecord
-from webdyno.model.run import RunHead
 
 ALPHA = 0.01
 """Of "there is a trend" by chance, in any arm: five times as strict as a verdict."""
@@ -44,26 +43,26 @@ class Trend:
     seen: float = 1.0
     """Share of the time that the values are of over which the change was seen."""
 
-    def findings(self, measured: Measured, head: RunHead) -> list[Finding]:
+    def findings(self, data: PointData) -> list[Finding]:
         """Tell the arms that have one.
 
         Each block gives one change; their t interval tells whether they have a direction in common.
         """
-        arms = list(head.experiment.arms)
-        found = (self._of_arm(measured, arm, ALPHA / len(arms)) for arm in arms)
+        arms = list(data.experiment.arms)
+        found = (self._of_arm(data, arm, ALPHA / len(arms)) for arm in arms)
         return [finding for finding in found if finding is not None]
 
-    def sure_change(self, measured: Measured, arm: str, alpha: float = ALPHA) -> Estimate | None:
+    def sure_change(self, data: PointData, arm: str, alpha: float = ALPHA) -> Estimate | None:
         """Give the change of ln(rate), or of ln(`work_rate`), where it is sure and worth a word."""
-        changes = [d for block in measured.blocks if (d := self.change(block, arm)) is not None]
+        changes = [d for block in data.blocks if (d := self.change(block, arm)) is not None]
         if len(changes) < 2:
             return None
         mean = estimate(np.array(changes), 1 - alpha)
         large = abs(expm1(min(mean.centre, LARGEST_CHANGE))) > self.noted
         return mean if large and mean.excludes_zero() else None
 
-    def _of_arm(self, measured: Measured, arm: str, alpha: float) -> Finding | None:
-        mean = self.sure_change(measured, arm, alpha)
+    def _of_arm(self, data: PointData, arm: str, alpha: float) -> Finding | None:
+        mean = self.sure_change(data, arm, alpha)
         if mean is None:
             return None
         change = expm1(min(mean.centre, LARGEST_CHANGE))
@@ -72,16 +71,16 @@ class Trend:
             rule=self.name,
             severity="note",
             arm=arm,
-            what=f"arm {arm}: {pace(measured, arm)} {direction} by {percent(abs(change))} from the "
+            what=f"arm {arm}: {pace(data, arm)} {direction} by {percent(abs(change))} from the "
             f"first to the last {self.over}; how far that can have moved its figures counts "
             "against the verdict",
             remedy=self.remedy,
         )
 
 
-def pace(measured: Measured, arm: str) -> str:
+def pace(data: PointData, arm: str) -> str:
     """Name what a trend of an arm is about."""
-    is_open = any(slot.load.loop == "open" for slot in measured.of_arm(arm))
+    is_open = any(slot.load.loop == "open" for slot in data.of_arm(arm))
     return "what a second of its CPU time answers" if is_open else "its rate"
 
 

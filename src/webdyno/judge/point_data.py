@@ -1,17 +1,25 @@
-"""What of a run's records counts: finished blocks, their measured slots, what went wrong."""
+"""What is on record of a point of an experiment: the one argument of whoever judges it.
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+What is derived from it is a function of it, in the module of its question; `derived` computes each
+once, however many ask.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from statistics import fmean
-from typing import Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from webdyno.judge.long_look import look_at
+from webdyno.model.experiment import Experiment
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.long_look import LongLook
+from webdyno.model.measure import Measure
 from webdyno.model.metrics import MetricRule
+from webdyno.model.point import Point, plan_points
 from webdyno.model.records import (
     BlockRecord,
     CertificateRecord,
@@ -23,6 +31,13 @@ from webdyno.model.records import (
     SlotRecord,
     StopRecord,
 )
+from webdyno.model.run import RunHead
+
+ONLY_POINT = Point(number=0, levels={})
+"""That of an experiment without factors."""
+
+P = ParamSpec("P")
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True)
@@ -38,20 +53,29 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A run's records, grouped as the judge needs them."""
+class PointData:
+    """A point's records, grouped as the judge needs them, with the experiment as it is there.
 
-    blocks: tuple[Block, ...]
-    certificates: tuple[CertificateRecord, ...]
-    incidents: tuple[IncidentRecord, ...]
+    It never changes: what has one more record, fewer blocks or other arms is another one.
+    """
+
+    head: RunHead
+    """Its experiment is that of the point."""
+    records: Sequence[Record] = ()
+    blocks: tuple[Block, ...] = ()
+    certificates: tuple[CertificateRecord, ...] = ()
+    incidents: tuple[IncidentRecord, ...] = ()
     sessions: tuple[SessionRecord, ...] = ()
     looks: tuple[LongLook, ...] = ()
     """What the long looks at the variants found."""
     stop: StopRecord | None = None
     """Why no more was measured; None where that was not for the stop rule."""
+    point: Point = ONLY_POINT
+    known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was derived from it so far."""
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Self:
+    def of(cls, head: RunHead, records: Sequence[Record], point: Point = ONLY_POINT) -> Self:
         """Group records by block.
 
         An attempt at a block ends with its block record, with an incident, or without a word when
@@ -93,6 +117,9 @@ class Measured:
                 case RemedyRecord(anew=True):
                     blocks.clear()
         return cls(
+            head=head,
+            records=records,
+            point=point,
             blocks=tuple(blocks[number] for number in sorted(blocks)),
             certificates=tuple(certificates[number] for number in sorted(certificates)),
             incidents=tuple(incidents),
@@ -100,6 +127,43 @@ class Measured:
             looks=tuple(look_at(*parts) for parts in looks.values()),
             stop=stop,
         )
+
+    def and_then(self, record: Record) -> Self:
+        """Give what is known with one more record.
+
+        A slot counts once its block has ended: until then all that was derived stays true.
+        """
+        records = (*self.records, record)
+        if not isinstance(record, SlotRecord):
+            return self.of(self.head, records, self.point)
+        later = replace(self, records=records)
+        later.known.update(self.known)
+        return later
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment as it is at this point."""
+        return self.head.experiment
+
+    @property
+    def measure(self) -> Measure:
+        """How it is measured."""
+        return self.experiment.measure
+
+    def under(self, experiment: Experiment) -> Self:
+        """Give what was measured as a part of another experiment."""
+        return replace(self, head=self.head.replace(experiment=experiment))
+
+    def among(self, arms: Iterable[str]) -> Self:
+        """Give what was measured as if only these arms had been asked about, the first one as base.
+
+        Slots of the others stay: they tell of the same machine.
+        """
+        names = list(arms)
+        if names == list(self.experiment.arms):
+            return self
+        kept = {name: self.experiment.arms[name] for name in names}
+        return self.under(self.experiment.replace(arms=kept))
 
     @property
     def slots(self) -> list[SlotRecord]:
@@ -154,3 +218,39 @@ class Measured:
             if told:
                 logs[block.record.block] = np.log(told)
         return logs
+
+
+@dataclass(frozen=True)
+class RunData:
+    """What is on record of a run as a whole."""
+
+    head: RunHead
+    records: Sequence[Record]
+
+    @cached_property
+    def points(self) -> list[PointData]:
+        """What is on record of each point; an experiment without factors is a single one."""
+        return [
+            PointData.of(
+                self.head.replace(experiment=plan.experiment),
+                [it for it in self.records if it.point in {None, plan.point.number}],
+                plan.point,
+            )
+            for plan in plan_points(self.head.experiment)
+        ]
+
+
+def derived(
+    compute: Callable[Concatenate[PointData, P], Told],
+) -> Callable[Concatenate[PointData, P], Told]:
+    """Have it computed once for each `PointData`; nobody may change what it gives."""
+
+    @wraps(compute)
+    def once(data: PointData, /, *args: P.args, **kwargs: P.kwargs) -> Told:
+        key = (compute, args, *kwargs.items())
+        if key not in data.known:
+            data.known[key] = compute(data, *args, **kwargs)
+        told: Told = data.known[key]
+        return told
+
+    return once
