@@ -44,10 +44,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 def finished(path: Path) -> Exit:
-    """Put a run with its report there."""
+    """Put a run with its report there, too short for long looks."""
     run = simulated_run({"apache": SimulatedArm(), "nginx": SimulatedArm()})
+    short = run.head.experiment.with_measure(budget_s=30.0)
     ended = StopRecord(block=8, stopped_at=START, reason="budget", why="for a test")
-    SimulatedRun(run.head, [*run.records, ended]).stored(path)
+    head = run.head.replace(experiment=short)
+    SimulatedRun(head, [*run.records, ended]).stored(path)
     (path / "report.html").touch()
     return Exit.OK
 
