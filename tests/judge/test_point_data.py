@@ -1,7 +1,8 @@
-"""Which of a run's records count."""
+"""Which of a point's records count, and that what is derived of them is derived once."""
 
 from builders import SimulatedArm, simulated_run
-from webdyno.judge.point_data import PointData
+from webdyno.judge.point_data import PointData, derived
+from webdyno.judge.validity import left_out_slots
 from webdyno.model.records import BlockRecord, SlotRecord
 
 RUN = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=2)
@@ -34,3 +35,35 @@ def test_slots_can_be_left_out() -> None:
     left = evidence.without([(gone.block, gone.slot)])
     assert len(left.slots) == len(evidence.slots) - 1
     assert gone not in left.slots
+
+
+def test_what_is_derived_is_computed_once() -> None:
+    asked = []
+
+    @derived
+    def slots(data: PointData, least: int) -> int:
+        asked.append(least)
+        return max(len(data.slots), least)
+
+    data = RUN.data
+    assert [slots(data, 0), slots(data, 0), slots(data, 99)] == [16, 16, 99]
+    assert slots(data.first(1), 0) == 8
+    assert asked == [0, 99, 0]
+
+
+def test_one_more_slot_changes_nothing_until_its_block_has_ended() -> None:
+    *before, last = RUN.records
+    data = PointData.of(RUN.head, before[:-1])
+    left_out = left_out_slots(data)
+    more = data.and_then(before[-1])
+    assert left_out_slots(more) is left_out
+    ended = more.and_then(last)
+    assert ended.blocks == RUN.data.blocks
+    assert left_out_slots(ended) is not left_out
+
+
+def test_other_arms_are_another_question_about_the_same_slots() -> None:
+    turned = RUN.data.among(["apache", "nginx"])
+    assert list(turned.experiment.arms) == ["apache", "nginx"]
+    assert turned.slots == RUN.data.slots
+    assert turned.among(["apache", "nginx"]) is turned
