@@ -4,10 +4,16 @@ from collections.abc import Iterator
 
 from webdyno.judge.look_course import MOST_CHANGE
 from webdyno.model.format import count, duration, listed, number, percent
-from webdyno.model.long_look import Drift, Failing, LongLook, Slow, Stalls, Unseen
+from webdyno.model.long_look import Drift, Failing, LongLook, Slow, StallCause, Stalls, Unseen
 from webdyno.model.metrics import metric_rule
 from webdyno.model.quantities import memory_words
 
+CAUSES: dict[StallCause, str] = {
+    "client": "the load generator paused or had no CPU",
+    "hypervisor": "the hypervisor took the servers' CPUs",
+    "stopped": "a signal stopped the servers",
+    "other-programs": "other programs had the servers' CPUs",
+}
 MORE_OPEN = "open files and connections"
 
 
@@ -17,6 +23,13 @@ def findings_words(look: LongLook) -> str:
 
 
 def _how_it_went(look: LongLook) -> Iterator[str]:
+    if look.excused:
+        lasted_s = sum(it.length_s for it in look.excused)
+        causes = sorted({CAUSES[it.cause] for it in look.excused if it.cause})
+        yield (
+            f"left out: {count(len(look.excused), 'stall')}, {duration(lasted_s)} in all, as "
+            f"{listed(causes)}"
+        )
     for it in look.breaks:
         yield (
             f"interrupted after {duration(it.at_s)}, and begun anew {duration(it.pause_s)} later "
