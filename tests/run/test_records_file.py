@@ -2,12 +2,16 @@
 
 import gc
 import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 
 import pytest
 
 from builders import SimulatedArm, simulated_run
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.records import Record
 from webdyno.run.folder import RunFolder
 from webdyno.run.records_file import MOST_OBJECTS, records_of
 
@@ -65,3 +69,22 @@ def test_a_run_that_is_full_ends_with_what_can_be_read(
         folder.append(RUN.records[0])
     folder.close()
     assert folder.records() == RUN.records
+
+
+def test_two_threads_don_t_count_each_other_s_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading: list[Path] = []
+
+    def slowly(file: Path) -> Iterator[Record]:
+        reading.append(file)
+        sleep(0.05)
+        assert reading == [file]
+        reading.clear()
+        yield from ()
+
+    monkeypatch.setattr("webdyno.run.folder.records_of", slowly)
+    head = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
+    folders = [RunFolder(tmp_path / name, head) for name in "ab"]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(RunFolder.records, folders)) == [[], []]

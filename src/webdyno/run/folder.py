@@ -12,6 +12,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -36,6 +37,9 @@ LOCK_FILE = ".lock"
 MOST_HEAD_BYTES = 16 * MIB
 
 Write = Callable[[int, bytes], int]
+
+_ONE_READS = Lock()
+"""What records take is told by what the whole process has more of: pages are drawn by threads."""
 
 
 class RunFolder:
@@ -169,7 +173,7 @@ class RunFolder:
         out. Raises Mistake at any other bad line.
         """
         file = self.path / RECORDS_FILE
-        with reading(file):
+        with _ONE_READS, reading(file):
             try:
                 return list(records_of(file))
             except FileNotFoundError:
