@@ -122,12 +122,16 @@ def test_a_capacity_needs_objectives() -> None:
         Experiment.model_validate(given | {"measure": {"decide_on": CAPACITY}})
 
 
-def confirmed(run: SimulatedRun, truth: Truth, beyond: int) -> SimulatedRun:
+def confirmed(
+    run: SimulatedRun, truth: Truth, beyond: int, *, client_limited: bool = False
+) -> SimulatedRun:
     """Add a stretch of load just below the second arm's capacity, of which so many were late."""
     trial = next(it.trial for it in run.records if isinstance(it, SlotRecord) and it.trial)
     asked = 10_000
-    held = trial.model_copy(update={"asked": asked, "beyond": [beyond] * len(trial.beyond)})
-    record = stretch(truth, arm="nginx").model_copy(update={"trial": held})
+    held = trial.replace(
+        asked=asked, beyond=[beyond] * len(trial.beyond), client_limited=client_limited
+    )
+    record = stretch(truth, arm="nginx").replace(trial=held)
     return SimulatedRun(run.head, [*run.records, record])
 
 
@@ -145,6 +149,14 @@ def test_a_capacity_that_doesnt_hold_for_longer_is_no_verdict() -> None:
     judged = judge(confirmed(run, Truth(looked_s=30.0), beyond=300).data)
     assert judged.verdict is Verdict.UNDECIDED
     assert rules(confirmed(run, Truth(looked_s=30.0), beyond=300))["not-confirmed"] == "note"
+
+
+def test_a_client_that_was_late_confirms_nothing_and_that_is_told() -> None:
+    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    judged = judge(confirmed(run, Truth(looked_s=30.0), 300, client_limited=True).data)
+    assert judged.verdict is Verdict.UNDECIDED
+    (found,) = (it for it in judged.findings if it.rule == "not-confirmed")
+    assert "load generator itself was too late" in found.what
 
 
 def test_a_confirmed_capacity_stands() -> None:

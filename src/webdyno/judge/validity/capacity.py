@@ -79,11 +79,21 @@ def _not_confirmed(data: PointData) -> Iterable[Finding]:
     asked = data.experiment.capacity
     for look in data.looks:
         trial = look.trial
-        if asked is None or trial is None or trial.holds or trial.client_limited:
+        if asked is None or trial is None or trial.holds:
             continue
         late = [it for it in asked.objectives if it.within_s and _stalls_break(look, it)]
         at = f"{number(round(trial.rate_rps))} requests per second"
-        if late:
+        if trial.client_limited:
+            yield note(
+                "not-confirmed",
+                look.arm,
+                f"at {at} for {duration(look.looked_s)}, just below what shorter trials found, the "
+                "load generator itself was too late: whether the objective holds for longer isn't "
+                "known",
+                REMEDY_OF_LATE,
+                [CAPACITY],
+            )
+        elif late:
             yield Finding(
                 rule="no-capacity",
                 severity="invalid",
@@ -95,16 +105,17 @@ def _not_confirmed(data: PointData) -> Iterable[Finding]:
                 "compaction, rotation of logs, a lock.",
                 metrics=[CAPACITY],
             )
-            continue
-        beyond = max(beyond / max(of, 1) for beyond, of, _ in Level(0.0, (trial,)).seen)
-        yield note(
-            "not-confirmed",
-            look.arm,
-            f"at {at} for {duration(look.looked_s)}, just below what shorter trials found, "
-            f"{percent(beyond)} of the requests were beyond the objective: the capacity is lower",
-            "Let trials be longer: --set capacity.longest_trial_s=20.",
-            [CAPACITY],
-        )
+        else:
+            beyond = max(beyond / max(of, 1) for beyond, of, _ in Level(0.0, (trial,)).seen)
+            yield note(
+                "not-confirmed",
+                look.arm,
+                f"at {at} for {duration(look.looked_s)}, just below what shorter trials found, "
+                f"{percent(beyond)} of the requests were beyond the objective: the capacity is "
+                "lower",
+                "Let trials be longer: --set capacity.longest_trial_s=20.",
+                [CAPACITY],
+            )
 
 
 def _stalls_break(look: LongLook, objective: Objective) -> bool:
