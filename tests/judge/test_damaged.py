@@ -108,6 +108,12 @@ def test_windows_of_no_length_and_beyond_all_lengths_are_refused(window_s: float
         RECORD.validate_json(json.dumps(LINES[at] | {"window_s": window_s}))
 
 
+def test_more_failures_in_a_window_than_a_stretch_can_sum_up_are_refused() -> None:
+    at = max(at for at, line in enumerate(LINES) if line["kind"] == "long-look")
+    with pytest.raises(ValidationError):
+        RECORD.validate_json(json.dumps(LINES[at] | {"failed": [2**63 - 1] * 2}))
+
+
 @given(damaged_records())
 @settings(max_examples=15, deadline=None)
 def test_damaged_runs_can_be_compared(records: list[Record]) -> None:

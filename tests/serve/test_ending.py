@@ -22,7 +22,7 @@ def judge(*_):
     Path("judging").touch()
     time.sleep(600)
 
-webdyno.serve.runs.judge_sweep = judge
+webdyno.serve.runs.see = judge
 from webdyno.cli import main
 sys.argv = ["webdyno", "serve", "."]
 main()

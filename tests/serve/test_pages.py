@@ -212,7 +212,7 @@ def test_a_run_that_can_not_be_judged_spoils_its_own_page_only(
     def fails(*_: object) -> None:
         raise ZeroDivisionError("nobody foresaw this")
 
-    monkeypatch.setattr("webdyno.serve.runs.judge_sweep", fails)
+    monkeypatch.setattr("webdyno.serve.runs.see", fails)
     answer = client.get("/verdict/before")
     assert (answer.status_code, answer.text) == (500, "nobody foresaw this\n")
     assert "default-src 'none'" in answer.headers["content-security-policy"]

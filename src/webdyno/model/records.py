@@ -182,6 +182,10 @@ class PilotRecord(Model):
     cold: ColdFigures
 
 
+InWindow = Annotated[int, Field(ge=0, lt=2**32)]
+"""How many were counted in one window: those of all windows together are a count as well."""
+
+
 class LongLookRecord(Model):
     """A part of the long load on a variant after its rounds; on record as soon as it was measured.
 
@@ -201,9 +205,9 @@ class LongLookRecord(Model):
     started_at: AwareDatetime
     took_s: Amount
     window_s: Annotated[float, Field(ge=0.001, le=3_600)]
-    responses: list[Count]
+    responses: list[InWindow]
     """Valid ones, by window, after the warm-up."""
-    failed: list[Count] = []
+    failed: list[InWindow] = []
     """Requests and connections that failed, in the same windows."""
     said: str = ""
     """What the servers' log says of why they failed."""
