@@ -108,10 +108,12 @@ def test_a_busy_program_is_seen() -> None:
     cpu = min(allowed_cpus())
     busy = [sys.executable, "-c", "while True: pass"]
     with subprocess.Popen(busy) as process:
-        os.sched_setaffinity(process.pid, {cpu})
-        with Profiler([cpu], allowed_cpus()) as profiler:
-            time.sleep(0.5)
-        process.kill()
+        try:
+            os.sched_setaffinity(process.pid, {cpu})
+            with Profiler([cpu], allowed_cpus()) as profiler:
+                time.sleep(0.5)
+        finally:  # else it is waited for without end
+            process.kill()
     found = profiler.profile.cpu_s
     assert sum(found.values()) > 0.1
     assert any("python" in what for what in found)
