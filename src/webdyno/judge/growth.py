@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
-from webdyno.judge.interval import TINY, Logs
+from webdyno.judge.interval import Logs, fitted_line
 from webdyno.model.interval import Interval
 from webdyno.model.long_look import Growth, MoreOpen, ServerSample
 from webdyno.model.records import LongLookRecord
@@ -59,23 +58,18 @@ def _rise(
     lowest = _lowest(at_s, held, at_s[-1] / 2, at_s[-1], PARTS)
     if len(lowest) < PARTS:
         return None
-    least, away = held[lowest], at_s[lowest] - at_s[lowest].mean()
-    slope = _slope(at_s[lowest], least)
-    rest = least - least.mean() - slope * away
-    freedom = PARTS - 2
-    error = (float(rest @ rest) / freedom / float(away @ away)) ** 0.5
-    quantile = float(stdtrit(freedom, 1 - ALPHA / 2))
-    grown = slope * (at_s[-1] - at_s[0]) / 2
-    if slope - quantile * error <= 0 or np.any(np.diff(least) < 0):
+    least = held[lowest]
+    line = fitted_line(at_s[lowest], least)
+    grown = line.slope * (at_s[-1] - at_s[0]) / 2
+    if line.slope - line.half_width(1 - ALPHA) <= 0 or np.any(np.diff(least) < 0):
         return None
     if grown < max(smallest, SMALLEST_SHARE * float(least[0])):
         return None
     lowest = [*_lowest(at_s, held, at_s[-1] / 4, at_s[-1] / 2, PARTS_BEFORE), *lowest]
     if _slows_down(record, at_s[lowest], held[lowest]):
         return None
-    half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
     rate = sum(responses) / (len(responses) * record.window_s)
-    per_s = Interval(low=slope - half, estimate=slope, high=slope + half)
+    per_s = line.interval(CONFIDENCE)
     per_request = Interval(
         low=per_s.low / rate, estimate=per_s.estimate / rate, high=per_s.high / rate
     )
@@ -97,10 +91,5 @@ def _slows_down(record: LongLookRecord, at_s: Logs, least: Logs) -> bool:
 
 def _rises_less(axis: Logs, least: Logs) -> bool:
     middle = len(least) // 2
-    earlier = _slope(axis[: middle + 1], least[: middle + 1])
-    return _slope(axis[middle:], least[middle:]) < SLOWING * earlier
-
-
-def _slope(axis: Logs, least: Logs) -> float:
-    away = axis - axis.mean()
-    return float(away @ least) / max(float(away @ away), TINY)
+    earlier = fitted_line(axis[: middle + 1], least[: middle + 1]).slope
+    return fitted_line(axis[middle:], least[middle:]).slope < SLOWING * earlier

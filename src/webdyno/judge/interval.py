@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import exp
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,3 +215,37 @@ def _signed_sums(d: Logs) -> Logs:
         # Two halves that are in order each: a stable sort just merges them.
         sums = np.sort(np.concatenate([sums - value, sums + value]), kind="stable")
     return sums
+
+
+class FittedLine(NamedTuple):
+    """A straight line fitted by least squares, by its slope."""
+
+    slope: float
+    error: float
+    """The slope's standard error, by the scatter around the line; 0 where two points make it."""
+    freedom: int
+
+    def half_width(self, confidence: float) -> float:
+        """Give half of the slope's interval, by Student's t."""
+        return float(stdtrit(self.freedom, (1 + confidence) / 2)) * self.error
+
+    def interval(self, confidence: float) -> Interval:
+        """Give the slope with its interval."""
+        half = self.half_width(confidence)
+        return Interval(
+            low=self.slope - half,
+            estimate=self.slope,
+            high=self.slope + half,
+            confidence=confidence,
+        )
+
+
+def fitted_line(axis: Logs, values: Logs) -> FittedLine:
+    """Fit a straight line to values along an axis."""
+    away = axis - axis.mean()
+    spread = max(float(away @ away), TINY)
+    slope = float(away @ values) / spread
+    rest = values - values.mean() - slope * away
+    freedom = len(values) - 2
+    error = (float(rest @ rest) / freedom / spread) ** 0.5 if freedom > 0 else 0.0
+    return FittedLine(slope, error, freedom)

@@ -8,13 +8,21 @@ One variant at a time: nothing here sees a difference between variants.
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple, Self
 
 from webdyno.judge.drifts import drifts_in
 from webdyno.judge.failing import failing_in, while_it_served
 from webdyno.judge.growth import FEWEST_READINGS, memory_growth, more_open
 from webdyno.judge.how_often import sum_up
 from webdyno.judge.look_course import course_of, slopes_of
-from webdyno.judge.look_parts import all_times, breaks, length_s, stretches, trial_of_all
+from webdyno.judge.look_parts import (
+    all_times,
+    breaks,
+    length_s,
+    stretches,
+    trial_of_all,
+    with_begins,
+)
 from webdyno.judge.look_windows import windows_of
 from webdyno.judge.slow import SlowStretch, slow_in
 from webdyno.judge.stalls import FEWEST_WINDOWS, own, stalls_in, with_causes
@@ -45,14 +53,14 @@ class _Parts(tuple[LongLookRecord, ...]):
 @lru_cache(maxsize=64)
 def _look_at(parts: _Parts) -> LongLook:
     whole = stretches(parts)
-    joined = [while_it_served(it) for it in whole]
-    longest = max(joined, key=length_s)
-    found, slow = with_causes(joined), _slow_in(joined)
+    served = _Served.of(whole)
+    found, slow = served.stalls(), served.slow()
     theirs = own(found)
     excused = [stall for stall in found if stall.cause is not None]
-    window_s = max(windows_of(record).length_s for record in joined)
-    looked_s = sum(map(length_s, joined)) - sum(stall.length_s for stall in excused)
-    times, drifts = all_times(parts), _drifts(longest)
+    window_s = max(windows_of(record).length_s for record in served.records)
+    looked_s = sum(map(length_s, served.records)) - sum(stall.length_s for stall in excused)
+    longest, without = served.longest()
+    times, drifts = all_times(parts), drifts_in(longest, without)
     course = course_of(parts, theirs) if len(parts) > 1 else []
     return LongLook(
         arm=parts[0].arm,
@@ -79,17 +87,40 @@ def _look_at(parts: _Parts) -> LongLook:
 
 def seen_in(*parts: LongLookRecord) -> list[Stall]:
     """Give what a look goes on for, to see how often it comes: stalls, or slow stretches."""
-    joined = [while_it_served(it) for it in stretches(parts)]
-    return own(with_causes(joined)) or [it.as_stall() for it in _slow_in(joined)]
+    served = _Served.of(stretches(parts))
+    return own(served.stalls()) or [it.as_stall() for it in served.slow()]
 
 
-def _slow_in(joined: Sequence[LongLookRecord]) -> list[SlowStretch]:
-    found, begin_s = list[SlowStretch](), 0.0
-    for record in joined:
-        slow = slow_in(record, stalls_in(record))
-        found += [it._replace(at_s=it.at_s + begin_s) for it in slow]
-        begin_s += length_s(record)
-    return found
+class _Served(NamedTuple):
+    """The stretches of a look, each as long as the servers served, and what was found in each."""
+
+    records: list[LongLookRecord]
+    stalls_in: list[list[Stall]]
+    slow_in: list[list[SlowStretch]]
+
+    @classmethod
+    def of(cls, whole: Sequence[LongLookRecord]) -> Self:
+        """Look for stalls, and for slow stretches between them."""
+        records = [while_it_served(it) for it in whole]
+        stalls = [stalls_in(it) for it in records]
+        return cls(records, stalls, list(map(slow_in, records, stalls)))
+
+    def stalls(self) -> list[Stall]:
+        """Give all stalls, when they were in the whole, and who caused each."""
+        return with_causes(self.records, self.stalls_in)
+
+    def slow(self) -> list[SlowStretch]:
+        """Give all slow stretches, when they were in the whole."""
+        return [
+            it._replace(at_s=it.at_s + begin_s)
+            for (begin_s, _), slow in zip(with_begins(self.records), self.slow_in, strict=True)
+            for it in slow
+        ]
+
+    def longest(self) -> tuple[LongLookRecord, list[Stall]]:
+        """Give the longest stretch, and where the load was not as usual in it."""
+        at = max(range(len(self.records)), key=lambda at: length_s(self.records[at]))
+        return self.records[at], [*self.stalls_in[at], *(it.as_stall() for it in self.slow_in[at])]
 
 
 def _slow(found: Sequence[SlowStretch], looked_s: float, window_s: float) -> Slow | None:
@@ -111,17 +142,9 @@ def _unseen(record: LongLookRecord, drifts: list[Drift] | None) -> Iterator[Unse
         yield "leak"
 
 
-def _drifts(record: LongLookRecord) -> list[Drift] | None:
-    """Find drifts in what is left between stalls and slow stretches."""
-    stalls = stalls_in(record)
-    slow = [it.as_stall() for it in slow_in(record, stalls)]
-    return drifts_in(record, [*stalls, *slow])
-
-
 def _failing(whole: Sequence[LongLookRecord]) -> list[Failing]:
-    found, begin_s = list[Failing](), 0.0
-    for record in whole:
-        failing = failing_in(record)
-        found += [it.replace(at_s=it.at_s + begin_s) for it in failing]
-        begin_s += length_s(record)
-    return found
+    return [
+        it.replace(at_s=it.at_s + begin_s)
+        for begin_s, record in with_begins(whole)
+        for it in failing_in(record)
+    ]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import stdtrit
 
-from webdyno.judge.interval import Logs
-from webdyno.judge.look_parts import jump_bytes, length_s
+from webdyno.judge.interval import Logs, fitted_line
+from webdyno.judge.look_parts import jump_bytes, length_s, with_begins
 from webdyno.judge.look_readings import LookReadings
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.model.histogram import merge_encoded
@@ -35,8 +35,8 @@ def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[
 
     A part that ended as it began, as the servers died, has none.
     """
-    found, begin_s, jumps_bytes = list[LookPart](), 0.0, 0
-    for before, part in zip([None, *parts], parts, strict=False):
+    found, jumps_bytes = list[LookPart](), 0
+    for before, (begin_s, part) in zip([None, *parts], with_begins(parts), strict=False):
         end_s = begin_s + length_s(part)
         mine = [stall for stall in stalls if begin_s <= stall.at_s < end_s]
         if before is not None:
@@ -44,7 +44,6 @@ def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[
         if len(part.responses) >= BATCHES:
             figures = _figures(part, begin_s, mine)
             found.append(figures.replace(jumps_bytes=jumps_bytes))
-        begin_s = end_s
     return found
 
 
@@ -119,15 +118,8 @@ def _slope(
 ) -> Interval:
     """Fit a straight line; give its slope as a share of the mean in an hour."""
     middles = np.array([part.at_s + part.length_s / 2 for part in parts]) / HOUR_S
-    away, level = middles - middles.mean(), np.array(values, dtype=float)
-    relative = level / (level.mean() or 1.0)
-    spread = float(away @ away)
-    slope = float(away @ relative) / spread
-    rest = relative - relative.mean() - slope * away
-    freedom = len(parts) - 2
-    error = (float(rest @ rest) / freedom / spread) ** 0.5
-    half = float(stdtrit(freedom, (1 + confidence) / 2)) * error
-    return Interval(low=slope - half, estimate=slope, high=slope + half, confidence=confidence)
+    level = np.array(values, dtype=float)
+    return fitted_line(middles, level / (level.mean() or 1.0)).interval(confidence)
 
 
 def changes_no_more(parts: Sequence[LongLookRecord], look_s: float) -> bool:

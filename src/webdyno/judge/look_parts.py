@@ -3,8 +3,8 @@
 Time is counted under load: what lies between two parts, or between two stretches, is left out.
 """
 
-from collections.abc import Sequence
-from itertools import groupby, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby, pairwise
 
 from webdyno.model.capacity import Trial
 from webdyno.model.histogram import add_encoded, merge_encoded
@@ -23,6 +23,11 @@ NEAR_WINDOWS = 6
 def length_s(part: LongLookRecord) -> float:
     """Give how long a part, or several that were joined, looked."""
     return len(part.responses) * part.window_s
+
+
+def with_begins(parts: Sequence[LongLookRecord]) -> Iterator[tuple[float, LongLookRecord]]:
+    """Give parts, or stretches, each with when it begins in the whole, in seconds."""
+    return zip(accumulate(map(length_s, parts), initial=0.0), parts, strict=False)
 
 
 def stretches(parts: Sequence[LongLookRecord]) -> list[LongLookRecord]:

@@ -74,12 +74,6 @@ def _slowed_by(others: Others, usually: dict[StallCause, float], slow: SlowStret
     return more_s >= EXCUSING_SHARE * (1 - slow.level) * slow.length_s
 
 
-def slow_stretches(counts: Logs, window_s: float, without: Sequence[Stall]) -> list[SlowStretch]:
-    """Find slow stretches that begin and end within the load, apart from stalls."""
-    course = _course(counts, window_s, without)
-    return _slow_stretches(course) if course else []
-
-
 def _course(counts: Logs, window_s: float, without: Sequence[Stall]) -> _Course | None:
     size = max(round(PART_S / window_s), 1)
     parts, part_s = _parts(counts, size), size * window_s

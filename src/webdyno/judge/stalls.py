@@ -10,7 +10,7 @@ import numpy as np
 
 from webdyno.judge.failing import failing_in, is_failing
 from webdyno.judge.interval import Logs
-from webdyno.judge.look_parts import length_s, moved, stretches
+from webdyno.judge.look_parts import moved, stretches, with_begins
 from webdyno.judge.look_windows import Windows, windows_of
 from webdyno.judge.stall_causes import Others
 from webdyno.model.long_look import Stall
@@ -35,7 +35,8 @@ def stalls_of(*parts: LongLookRecord) -> list[Stall]:
 
 def all_stalls_of(*parts: LongLookRecord) -> list[Stall]:
     """Give the stalls in a look, and who caused each."""
-    return with_causes(stretches(parts))
+    whole = stretches(parts)
+    return with_causes(whole, [stalls_in(record) for record in whole])
 
 
 def own(stalls: Sequence[Stall]) -> list[Stall]:
@@ -43,18 +44,17 @@ def own(stalls: Sequence[Stall]) -> list[Stall]:
     return [stall for stall in stalls if stall.cause is None]
 
 
-def with_causes(joined: Sequence[LongLookRecord]) -> list[Stall]:
-    """Find all stalls in some stretches, and who caused each.
+def with_causes(whole: Sequence[LongLookRecord], stalls: Sequence[Sequence[Stall]]) -> list[Stall]:
+    """Say who caused each of the stalls in some stretches, and when it was in the whole.
 
     Nobody can tell who stopped the servers by a signal: once it may be somebody's debugger, again
     and again it is how they work.
     """
-    found, begin_s = list[Stall](), 0.0
-    for record in joined:
+    found = list[Stall]()
+    for (begin_s, record), mine in zip(with_begins(whole), stalls, strict=True):
         others = Others(record)
-        stalls = [stall.replace(cause=others.cause_of(stall)) for stall in stalls_in(record)]
-        found += moved(stalls, begin_s)
-        begin_s += length_s(record)
+        caused = [stall.replace(cause=others.cause_of(stall)) for stall in mine]
+        found += moved(caused, begin_s)
     stopped = [stall for stall in found if stall.cause == "stopped"]
     if len(stopped) < STOPS_OF_THEIRS:
         return found
