@@ -30,11 +30,12 @@ class Script(argparse.ArgumentParser):
 
     def add_choice(self, flag: str, known: Sequence[str], *, none: bool = False) -> None:
         """Add a flag for some of the known names, all by default; `none` is one more if asked."""
+        listed = ",".join(known).replace("%", "%%")  # which argparse would fill in
         self.add_argument(
             flag,
             type=some_of([*known, "none"] if none else known),
             default=list(known),
-            help=f"some of {','.join(known)} (all){', or none' if none else ''}",
+            help=f"some of {listed} (all){', or none' if none else ''}",
         )
 
     def add_rounds(self, default: int) -> None:
