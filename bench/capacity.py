@@ -20,8 +20,8 @@ from rich.table import Table
 from rig import lab, machine
 from rig.lab import Outcome
 from rig.queues import capacity_of_md1, capacity_of_mm1
-from rig.script import Script, progress
-from truth import CATALOGUE, own_program
+from rig.script import Script
+from truth import CATALOGUE, run_cases
 
 EXAMPLES = """\
   each case once (half an hour)
@@ -90,13 +90,11 @@ def script() -> Script:
 
 def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show all that is known."""
-    if options.rounds:
-        with own_program() as program:
-            for _ in range(options.rounds):
-                for name in options.cases:
-                    found = lab.run_lab(name, arguments(name, options.budget), program.parent)
-                    lab.append(options.results, found)
-                    progress.print(line(found), markup=False)
+    run_cases(
+        options,
+        lambda name, programs: lab.run_lab(name, arguments(name, options.budget), programs),
+        line,
+    )
     console.print(table(lab.read(options.results)))
 
 

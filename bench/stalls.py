@@ -21,8 +21,8 @@ from rich.table import Table
 
 from rig import lab, machine
 from rig.lab import Outcome
-from rig.script import Script, progress
-from truth import CATALOGUE, own_program
+from rig.script import Script
+from truth import CATALOGUE, run_cases
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Verdict
 
@@ -127,13 +127,7 @@ def script() -> Script:
 
 def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show all that is known."""
-    if options.rounds:
-        with own_program() as program:
-            for _ in range(options.rounds):
-                for name in options.cases:
-                    found = lab.run_lab(name, arguments(name), program.parent)
-                    lab.append(options.results, found)
-                    progress.print(line(found), markup=False)
+    run_cases(options, lambda name, programs: lab.run_lab(name, arguments(name), programs), line)
     console.print(table(lab.read(options.results)))
 
 

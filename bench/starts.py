@@ -18,8 +18,8 @@ from rich.table import Table
 
 from gates import BASE_US, Answered, run_gate
 from rig import lab, machine
-from rig.script import Script, progress
-from truth import CATALOGUE, own_program
+from rig.script import Script
+from truth import CATALOGUE, run_cases
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer
 
 EXAMPLES = """\
@@ -76,13 +76,11 @@ def script() -> Script:
 
 def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show all that is known."""
-    if options.rounds:
-        with own_program() as program:
-            for _ in range(options.rounds):
-                for name in options.cases:
-                    found = run_gate(name, CASES[name].arguments, program.parent, options.budget)
-                    lab.append(options.results, found)
-                    progress.print(line(found), markup=False)
+    run_cases(
+        options,
+        lambda name, programs: run_gate(name, CASES[name].arguments, programs, options.budget),
+        line,
+    )
     console.print(table(lab.read_as(options.results, Answered)))
 
 

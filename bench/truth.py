@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import sqrt
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -43,6 +44,8 @@ EXAMPLES = """\
   only the table of what is there
     .venv/bin/python bench/truth.py --rounds 0
 """
+
+K = TypeVar("K", bound=lab.Kept)
 
 CATALOGUE = Path(__file__).parent / "rig/dialled"
 SERVER = "dialled_server"
@@ -180,6 +183,21 @@ def own_program() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="bench-dialled-") as folder:
         Path(folder).chmod(0o755)
         yield Path(shutil.copy(built, folder))
+
+
+def run_cases(options: Namespace, run: Callable[[str, Path], K], line: Callable[[K], str]) -> None:
+    """Run each case so many times as was asked for; keep and tell what came of each at once.
+
+    `run` gets a case's name, and the folder with the server of dialled cost.
+    """
+    if not options.rounds:
+        return
+    with own_program() as program:
+        for _ in range(options.rounds):
+            for name in options.cases:
+                found = run(name, program.parent)
+                lab.append(options.results, found)
+                progress.print(line(found), markup=False)
 
 
 def neighbour(name: str, program: Path) -> AbstractContextManager[None]:

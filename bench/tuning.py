@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from rig import lab, machine
-from rig.script import Script, progress
-from truth import CATALOGUE, own_program
+from rig.script import Script
+from truth import CATALOGUE, run_cases
 from webdyno.judge import judge
 from webdyno.model.judgement import Verdict
 from webdyno.model.knob import KnobValue
@@ -66,13 +66,7 @@ def script() -> Script:
 
 def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show all that is known."""
-    if options.rounds:
-        with own_program() as program:
-            for _ in range(options.rounds):
-                for name in options.cases:
-                    found = tune(name, options, program.parent)
-                    lab.append(options.results, found)
-                    progress.print(line(found), markup=False)
+    run_cases(options, lambda name, programs: tune(name, options, programs), line)
     console.print(table(lab.read_as(options.results, Tuned)))
 
 
