@@ -1,7 +1,6 @@
 """The search for a capacity on real servers, whose capacity is known; and the bench's table."""
 
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -10,6 +9,7 @@ from rich.console import Console
 
 import capacity
 import truth
+from bench.outcomes import outcome
 from rig import lab
 from rig.queues import capacity_of_mm1
 from webdyno.cli.progress import RunProgress
@@ -86,23 +86,15 @@ def trials(folder: RunFolder, arm: str) -> list[Trial]:
     return [slot.trial for slot in slots if slot.trial]
 
 
-def outcome(case: str, **values: Interval) -> lab.Outcome:
-    return lab.Outcome(
-        case=case,
-        at=datetime(2026, 11, 23, tzinfo=UTC),
-        machine="here",
-        commit="1",
-        took_s=300.0,
-        verdict=Verdict.FASTER,
-        values=values,
-    )
+def found(case: str, **values: Interval) -> lab.Outcome:
+    return outcome(case, Verdict.FASTER, values=values)
 
 
 def test_the_table_counts_what_holds() -> None:
     true_rps = capacity_of_mm1(1e-4, capacity.WITHIN_S, capacity.ALLOWED)
     right = Interval(low=true_rps * 0.98, estimate=true_rps * 1.01, high=true_rps * 1.03)
     wrong = right.model_copy(update={"high": true_rps * 0.99, "estimate": true_rps * 0.95})
-    runs = [outcome("M/M/1", base=right), outcome("M/M/1", base=wrong)]
+    runs = [found("M/M/1", base=right), found("M/M/1", base=wrong)]
     assert [capacity.held(run) for run in runs] == [[True], [False]]
     assert capacity.errors(runs[0]) == pytest.approx([0.01])
     console = Console(record=True, width=100)

@@ -1,6 +1,5 @@
 """What the scripts that run the whole lab make of its results, and that their questions stand."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ from rich.console import Console
 
 import decisive
 import truth
+from bench import outcomes
 from rig import lab
 from rig.lab import Outcome, append, read
 from rig.process import BenchError
@@ -21,17 +21,9 @@ def outcome(
 ) -> Outcome:
     """A run whose interval is wider by `bound` with what disturbed it counted."""
     wide = Interval(low=low - bound, estimate=(low + high) / 2, high=high + bound)
-    return Outcome(
-        case=case,
-        at=datetime.now(UTC),
-        machine="a machine",
-        commit="abc",
-        verdict=verdict,
-        metric="rate_rps",
-        ratios={"rate_rps": Interval(low=low, estimate=(low + high) / 2, high=high)},
-        bounded={"rate_rps": wide} if bound else {},
-        took_s=60,
-    )
+    ratios = {"rate_rps": Interval(low=low, estimate=(low + high) / 2, high=high)}
+    bounded = {"rate_rps": wide} if bound else {}
+    return outcomes.outcome(case, verdict, metric="rate_rps", ratios=ratios, bounded=bounded)
 
 
 def printed(table: object) -> str:

@@ -1,12 +1,11 @@
 """What the benchmarks of stalls and of the first answer make of their results."""
 
-from datetime import UTC, datetime
-
 import pytest
 from rich.console import Console
 
 import first_answer
 import stalls
+from bench.outcomes import KEPT, outcome
 from first_answer import FirstAnswer
 from rig.lab import Outcome
 from webdyno.model.interval import Interval
@@ -14,18 +13,9 @@ from webdyno.model.judgement import Verdict
 from webdyno.model.long_look import Growth
 
 
-def outcome(case: str, verdict: Verdict, findings: tuple[str, ...] = ()) -> Outcome:
-    return Outcome(
-        case=case,
-        at=datetime.now(UTC),
-        machine="a machine",
-        commit="abc",
-        verdict=verdict,
-        metric="rate_rps",
-        ratios={"rate_rps": Interval(low=0.8, estimate=0.83, high=0.85)},
-        findings=list(findings),
-        took_s=60,
-    )
+def stalled(case: str, verdict: Verdict, findings: tuple[str, ...] = ()) -> Outcome:
+    ratios = {"rate_rps": Interval(low=0.8, estimate=0.83, high=0.85)}
+    return outcome(case, verdict, metric="rate_rps", ratios=ratios, findings=findings)
 
 
 def rows(table: object) -> list[list[str]]:
@@ -39,14 +29,14 @@ def rows(table: object) -> list[list[str]]:
     ("case", "held"), [("closed 1 s per 6 s", True), ("closed 50 ms per 2 s", False)]
 )
 def test_an_interval_is_held_against_the_truth(case: str, held: bool) -> None:
-    assert stalls.holds(outcome(case, Verdict.SLOWER)) is held
+    assert stalls.holds(stalled(case, Verdict.SLOWER)) is held
 
 
 def test_what_was_seen_rightly_and_wrongly_is_counted() -> None:
     case = "capacity 1 s per 6 s"
     seen = "no-capacity (invalid): arm other: p99<50ms can't hold"
-    told = outcome(case, Verdict.INVALID, (seen,))
-    wrong = outcome(case, Verdict.EQUIVALENT, ("drift (note): arm base: slower",))
+    told = stalled(case, Verdict.INVALID, (seen,))
+    wrong = stalled(case, Verdict.EQUIVALENT, ("drift (note): arm base: slower",))
     assert [case, "2", "0 of 0", "1", "1", "1", "–", "60"] in rows(stalls.table([told, wrong]))
 
 
@@ -56,14 +46,14 @@ def test_slopes_are_held_against_the_true_one() -> None:
     for share in (0.99, 1.05):
         grew = Interval(low=(share - 0.02) * true, estimate=share * true, high=1.07 * true)
         growths = {"other": Growth(bytes_per_s=grew, bytes_per_request=grew)}
-        run = outcome(case, Verdict.EQUIVALENT, ("memory-growth (note): arm other: grew",))
+        run = stalled(case, Verdict.EQUIVALENT, ("memory-growth (note): arm other: grew",))
         runs.append(run.model_copy(update={"growths": growths}))
     assert stalls.slope(runs[0]) is not None
     assert any("1.020 (1 of 2)" in row for row in rows(stalls.table(runs)))
 
 
 def test_answers_are_counted_commit_by_commit() -> None:
-    kept = {"case": "first comparison", "at": datetime.now(UTC), "machine": "m", "commit": "abc"}
-    runs = [FirstAnswer(**kept, answer_s=answer, took_s=40) for answer in (21.0, 24.0, 26.5, None)]
+    kept = {**KEPT, "case": "first comparison", "took_s": 40.0}
+    runs = [FirstAnswer(**kept, answer_s=answer) for answer in (21.0, 24.0, 26.5, None)]
     counted = ["abc", "4", "24.0", "21.0", "26.5", "2 of 4", "40.0"]
     assert counted in rows(first_answer.table(runs))

@@ -1,12 +1,12 @@
 """bench/twins.py: from a log of a real stack to two verdicts, and the table of what came of it."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 import twins
+from bench.outcomes import KEPT, outcome
 from e2e.commands import QUICK, environment
 from rig import lab
 from webdyno.definitions import Catalogue
@@ -15,19 +15,10 @@ from webdyno.workload import LogSelection, Privacy, read_logs
 from webdyno.workload.formats import read_line
 
 
-def outcome(case: str, verdict: Verdict | None) -> lab.Outcome:
-    return lab.Outcome(
-        case=case, at=datetime.now(UTC), machine="m", commit="c", took_s=9.0, verdict=verdict
-    )
-
-
 def compared(original: Verdict | None, twin: Verdict | None) -> twins.Compared:
     return twins.Compared(
+        **KEPT,
         case="static",
-        at=datetime.now(UTC),
-        machine="m",
-        commit="c",
-        took_s=60.0,
         original=outcome("static, original", original),
         twin=outcome("static, twin", twin),
     )
