@@ -24,9 +24,9 @@ from causes import CATALOGUE
 from rig import lab, machine
 from rig.script import Script, progress
 from webdyno.judge import judge
-from webdyno.model.intervention import Elasticity
+from webdyno.judge.interventions import LIMITS, SLACK
 from webdyno.model.run import arm_folder
-from webdyno.report.elasticity import LIMITS, SLACK
+from webdyno.model.why import Elasticity
 from webdyno.run.folder import RunFolder
 
 EXAMPLES = """\

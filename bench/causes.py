@@ -24,9 +24,9 @@ from rig import lab, machine
 from rig.script import Script, progress
 from webdyno.definitions.value import shown_value
 from webdyno.judge import judge
-from webdyno.model.advice import Gain
 from webdyno.model.interval import Interval
 from webdyno.model.knob import KnobValue
+from webdyno.model.why import Gain
 from webdyno.run.folder import RunFolder
 
 EXAMPLES = """\

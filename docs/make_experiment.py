@@ -16,14 +16,11 @@ from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 from sentences import sentences
 
-from webdyno.model.advice import Advice
 from webdyno.model.bench import BenchSettings, RoleHosts, ServiceHost
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
-from webdyno.model.design import Design
 from webdyno.model.experiment import Arm, Experiment, Level, State
 from webdyno.model.gate import GateSettings
-from webdyno.model.intervention import Intervention
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.measure import Measure
@@ -31,6 +28,7 @@ from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
 from webdyno.model.request import Request
 from webdyno.model.tuning import KnobShare, TunedSide, TuningStep
+from webdyno.model.why import Advice, Design, Intervention
 
 DOCUMENT = Path(__file__).with_name("experiment.md")
 

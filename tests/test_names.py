@@ -13,13 +13,12 @@ PROTOCOLS = {
     "moved": "of a server's configurations",
     "passed_on": "by a server's configurations to other machines",
     "probe": "of what is read before and after each slot",
-    "sentences": "of a part of a report",
 }
 
 # Two meanings of one name, from before this was looked at. The list only shrinks.
 TWICE = """
 Choice Connections Finding Loaded Place Request Rule Seen answer answers ask
-asked_for audit beside blocks_needed bounds choose confidence estimate gain gains handlers
+asked_for audit beside blocks_needed bounds choose confidence estimate handlers
 levels looked_at markdown measure number read run run_command shown slots_per_arm
 split start thinned unpack why_not why_nothing
 """

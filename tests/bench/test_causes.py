@@ -7,8 +7,8 @@ from rich.console import Console
 
 import causes
 from webdyno.definitions import Catalogue
-from webdyno.model.advice import Advice, Gain
 from webdyno.model.interval import Interval
+from webdyno.model.why import Advice, Gain
 
 
 def named(case: str, *gains: tuple[str, float, bool]) -> causes.Named:

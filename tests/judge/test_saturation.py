@@ -8,10 +8,10 @@ from builders import SimulatedRun
 from judge.searches import Arm, searched
 from judge.validity.broken import quiet_readings
 from webdyno.judge import judge
+from webdyno.judge.saturation import what_was_full
 from webdyno.model.readings import CpuUse, MemoryLimitUse, ServerStatus
 from webdyno.model.records import SlotRecord
-from webdyno.model.saturation import Resource, Saturation
-from webdyno.report.saturation import sentences
+from webdyno.model.why import CountedResource, Saturation
 
 RATE, OTHER = 2_000, Arm(6_000)
 Change = Callable[[SlotRecord], SlotRecord]
@@ -36,14 +36,14 @@ def of_first(run: SimulatedRun) -> Saturation:
     return judge(run.data).saturation[0]
 
 
-def limits(run: SimulatedRun) -> list[Resource]:
+def limits(run: SimulatedRun) -> list[CountedResource]:
     """What was at its limit with the first arm."""
     return [use.resource for use in of_first(run).limits]
 
 
 def said(run: SimulatedRun) -> str:
     """The sentence about the first arm."""
-    return next(sentences([of_first(run)]))
+    return next(what_was_full([of_first(run)]))
 
 
 def test_all_cpus_are_the_limit_and_the_busiest_is_not_told_beside_them() -> None:

@@ -10,10 +10,10 @@ from webdyno.judge import Stop, decide
 from webdyno.judge.answer_time import seconds_for_an_arm
 from webdyno.judge.race import still_racing
 from webdyno.judge.stop import OUTNUMBERED
-from webdyno.model.advice import Advice
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.records import SlotRecord
+from webdyno.model.why import Advice
 
 EQUAL = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
 APART = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=10_000)}

@@ -9,9 +9,9 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from webdyno.judge import decide, foresee
-from webdyno.judge.advice import evidence
 from webdyno.judge.fleet import judge_fleet, judge_machine
 from webdyno.judge.gate import judge_gate
+from webdyno.judge.interventions import advice_evidence
 from webdyno.judge.look_length import lacking_looks
 from webdyno.judge.point_data import PointData
 from webdyno.judge.race import still_racing
@@ -58,7 +58,7 @@ def _plain(value: object) -> object:
 
 def _suspected(data: PointData) -> dict[str, object]:
     """What a run shows of each arm when settings are looked for that make it slow."""
-    shown = {arm: evidence(data, arm) for arm in data.experiment.arms}
+    shown = {arm: advice_evidence(data, arm) for arm in data.experiment.arms}
     # A set's order is another one in each process.
     return {arm: vars(it) | {"broken": sorted(it.broken)} for arm, it in shown.items()}
 

@@ -12,10 +12,10 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, RunFlags
 from webdyno.cli.measure import measure, measure_on
 from webdyno.definitions import Catalogue
-from webdyno.model.advice import Advice
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.run import RunHead, arm_folder
+from webdyno.model.why import Advice
 from webdyno.run.folder import HEAD_FILE, RunFolder
 
 WHY, SETTINGS, PROFILE, ADVICE = "why", "settings", "profile", "advice"
@@ -130,9 +130,9 @@ def _limits(
 ) -> Exit:
     from webdyno.host.cpu_limit import cpu_time_can_be_limited
     from webdyno.judge import judge
-    from webdyno.report.elasticity import sentences
-    from webdyno.report.waiting import sentences as where_time_goes
-    from webdyno.run.interventions import asked_why
+    from webdyno.judge.interventions import what_limits
+    from webdyno.judge.time_spent import where_time_goes
+    from webdyno.run.why import asked_why
 
     _check_load(head.experiment)
     cpu_time_is_ours = cpu_time_can_be_limited()
@@ -157,7 +157,7 @@ def _limits(
         judged = judge(found.data().points[0])
         told += judged.elasticities
         waits += judged.waiting[:1]  # that of the arm as it is
-    _print([*sentences(told), *where_time_goes(waits)])
+    _print([*what_limits(told), *where_time_goes(waits)])
     return Exit.OK
 
 
@@ -180,17 +180,17 @@ def _suspected(
     found: RunFolder, arms: Sequence[str], catalogue: Catalogue
 ) -> dict[str, list[Advice]]:
     """Give what is known to make servers slow, by arm, of all that a run shows."""
-    from webdyno.judge.advice import evidence
-    from webdyno.run.advice import advice_for
+    from webdyno.judge.interventions import advice_evidence
+    from webdyno.run.why import advice_for
 
     experiment, split = found.head.experiment, found.head.machine.split
     data = found.data().points[0]
-    shown = {name: evidence(data, name) for name in arms or experiment.arms}
+    shown = {name: advice_evidence(data, name) for name in arms or experiment.arms}
     return {name: advice_for(name, experiment, catalogue, split, it) for name, it in shown.items()}
 
 
 def _tell(suspected: Mapping[str, Sequence[Advice]]) -> Exit:
-    from webdyno.report.advice import worth_trying
+    from webdyno.judge.interventions import worth_trying
 
     _print(line for name, advice in suspected.items() for line in worth_trying(name, advice))
     return Exit.OK
@@ -204,8 +204,8 @@ def _try(
     how: RunFlags,
 ) -> Exit:
     from webdyno.judge import judge
-    from webdyno.report.advice import sentences
-    from webdyno.run.advice import asked_advice
+    from webdyno.judge.interventions import what_settings_are_worth
+    from webdyno.run.why import asked_advice
 
     told = []
     for name, advice in suspected.items():
@@ -218,7 +218,7 @@ def _try(
             return code
         found = RunFolder.open(path)
         told += judge(found.data().points[0]).gains
-    _print(sentences(told))
+    _print(what_settings_are_worth(told))
     return _tell({name: advice for name, advice in suspected.items() if not advice})
 
 
@@ -227,9 +227,9 @@ def _sampled(
 ) -> Exit:
     """Measure again with samples; where none can be had, tell what the run's counters say."""
     from webdyno.judge import judge
+    from webdyno.judge.time_spent import explanation_sentence
     from webdyno.probe import sampling_fault
-    from webdyno.report.explanation import explanation_sentence
-    from webdyno.run.samples import asked_samples
+    from webdyno.run.why import asked_samples
 
     if fault := sampling_fault():
         tell(f"no samples: {fault}. What the kernel counted of the run goes without:")
@@ -246,7 +246,7 @@ def _sampled(
 def _which_setting(
     experiment: Experiment, arms: Sequence[str], catalogue: Catalogue, path: Path, how: RunFlags
 ) -> Exit:
-    from webdyno.run.settings import asked_which
+    from webdyno.run.factorial import asked_which
 
     pair = list(arms or experiment.arms)
     if len(pair) != 2:

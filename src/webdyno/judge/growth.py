@@ -70,10 +70,7 @@ def _rise(
         return None
     rate = sum(responses) / (len(responses) * record.window_s)
     per_s = line.interval(CONFIDENCE)
-    per_request = Interval(
-        low=per_s.low / rate, estimate=per_s.estimate / rate, high=per_s.high / rate
-    )
-    return _Rise(per_s, per_request)
+    return _Rise(per_s, per_request=per_s.mapped(lambda grown: grown / rate))
 
 
 def _lowest(at_s: Logs, held: Logs, begin_s: float, end_s: float, parts: int) -> list[int]:

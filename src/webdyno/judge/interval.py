@@ -64,10 +64,6 @@ class Estimate:
         low, centre, high = (exp(min(max(end, -LARGEST_LOG), LARGEST_LOG)) for end in ends)
         return Interval(low=low, estimate=centre, high=high, confidence=confidence)
 
-    def interval(self, confidence: float) -> Interval:
-        """Give it as it is, where it was made of values that are no logarithms."""
-        return Interval(low=self.low, estimate=self.centre, high=self.high, confidence=confidence)
-
     def widened(self, factor: float) -> "Estimate":
         """Move both ends away from the centre."""
         return Estimate(
@@ -89,6 +85,12 @@ def estimate(d: Logs, confidence: float) -> Estimate:
     centre = float(d.mean())
     half = t_quantile(len(d), confidence) * float(d.std(ddof=1)) / len(d) ** 0.5
     return Estimate(centre - half, centre, centre + half, "t")
+
+
+def mean_interval(values: Logs, confidence: float) -> Interval:
+    """Give the interval of the mean of values that are no logarithms."""
+    found = estimate(values, confidence)
+    return Interval(low=found.low, estimate=found.centre, high=found.high, confidence=confidence)
 
 
 def t_quantile(n: int, confidence: float) -> float:

@@ -1,9 +1,8 @@
 """The whole judgement of a run: comparisons on every metric, findings, one sentence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import median
 
-from webdyno.judge.advice import gains
 from webdyno.judge.alone import answer_alone, is_alone
 from webdyno.judge.comparison import (
     arm_value,
@@ -11,14 +10,13 @@ from webdyno.judge.comparison import (
     compare_with_baseline,
     same_arm_findings,
 )
-from webdyno.judge.effects import effects
-from webdyno.judge.elasticity import elasticities
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
-from webdyno.judge.explanation import explain, explain_by_samples
+from webdyno.judge.interventions import effects, elasticities, gains_of
 from webdyno.judge.league import judge_league, verdict_on
 from webdyno.judge.point_data import PointData
 from webdyno.judge.saturation import saturation
 from webdyno.judge.sentences import headline, league_headline, with_verdict
+from webdyno.judge.time_spent import explanations, waiting
 from webdyno.judge.validity import (
     findings_of,
     left_out_slots,
@@ -29,9 +27,6 @@ from webdyno.judge.validity import (
 from webdyno.judge.validity.network import both_filled_link
 from webdyno.judge.validity.rule import WORK
 from webdyno.judge.variance import variance_splits
-from webdyno.judge.waiting import waiting
-from webdyno.model.design import Effect
-from webdyno.model.explanation import Explanation
 from webdyno.model.judgement import (
     ArmFacts,
     ArmValue,
@@ -42,9 +37,7 @@ from webdyno.model.judgement import (
     LeftOutSlot,
     Verdict,
 )
-from webdyno.model.metrics import CAPACITY, CPU_TIME, RATE, MetricRule, metric_rule, metrics_told_by
-from webdyno.model.saturation import Saturation
-from webdyno.model.waiting import Waiting
+from webdyno.model.metrics import CPU_TIME, MetricRule, metric_rule, metrics_told_by
 
 WEIGHT = (
     Verdict.INVALID,
@@ -113,41 +106,15 @@ def _judge(data: PointData, broken: Sequence[Finding]) -> Judgement:
         looks=list(data.looks),
         facts=[_facts(data, arm) for arm in experiment.arms] if data.blocks else [],
         endpoints=[_endpoint_unless_invalid(it, findings) for it in apart],
-        explanations=list(_explanations(comparisons, valid_for(data, CPU_TIME))),
-        waiting=list(_waiting(valid_for(data, RATE))),
-        saturation=list(_saturation(data, arms)),
-        effects=_effects(valid_for(data, decide_on)),
-        elasticities=list(elasticities(experiment, comparisons)),
-        gains=list(gains(comparisons, data)),
+        explanations=list(explanations(data, comparisons)),
+        waiting=list(waiting(data)),
+        saturation=list(saturation(data, arms)),
+        effects=list(effects(data)),
+        elasticities=list(elasticities(data, comparisons)),
+        gains=list(gains_of(data, comparisons)),
         stopped_because=data.stop.why if data.stop else None,
         blocks=len(data.blocks),
     )
-
-
-def _waiting(valid: PointData) -> Iterator[Waiting]:
-    yield from filter(None, (waiting(valid, arm) for arm in valid.experiment.arms))
-
-
-def _saturation(data: PointData, values: Sequence[ArmValue]) -> Iterator[Saturation]:
-    for it in values:
-        if it.metric == CAPACITY:
-            by_block = dict(zip(it.blocks, it.by_block, strict=True))
-            if found := saturation(data, it.arm, by_block):
-                yield found
-
-
-def _effects(valid: PointData) -> list[Effect]:
-    if valid.experiment.design is None:
-        return []
-    return effects(valid, valid.experiment.design, metric_rule(valid.measure.decide_on))
-
-
-def _explanations(comparisons: Sequence[Comparison], valid: PointData) -> Iterator[Explanation]:
-    """Say what each difference of CPU time is made of, where there is one that can be believed."""
-    for it in comparisons:
-        if it.metric == CPU_TIME and it.ratio and it.verdict is not Verdict.INVALID:
-            told = (explain(valid, it.a, it.b), explain_by_samples(valid, it.a, it.b))
-            yield from filter(None, told)
 
 
 def _with_all_slots(

@@ -7,26 +7,42 @@ are connections, the next request waits for one. What servers count as the most 
 tells no more than that it may be so: an overload that was tried before counts as well.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.judge.validity.network import LINK_LIMIT, link_share
 from webdyno.judge.validity.servers import MEMORY_LIMIT
+from webdyno.model import format as text
 from webdyno.model.capacity import Trial
+from webdyno.model.judgement import ArmValue
 from webdyno.model.load_result import LoadResult
+from webdyno.model.metrics import CAPACITY
+from webdyno.model.quantities import memory_words
 from webdyno.model.readings import CpuUse, Readings, ServerStatus
 from webdyno.model.records import SlotRecord
-from webdyno.model.saturation import Resource, ResourceUse, Saturation
+from webdyno.model.why import CountedResource, ResourceUse, Saturation
 
 NEAR = 0.9
 """Trials from this share of a block's capacity on show what the servers do there."""
 FULL = 0.9
 """Share from which on there is no more of it: what arrives at random needs some room."""
+AT_THE_LIMIT = "What was at its limit just below each capacity"
 
 
-def saturation(data: PointData, arm: str, capacities_rps: Mapping[int, float]) -> Saturation | None:
+def saturation(data: PointData, values: Sequence[ArmValue]) -> Iterator[Saturation]:
+    """Tell what arms used near their capacities, where there are trials near these."""
+    for it in values:
+        if it.metric == CAPACITY:
+            by_block = dict(zip(it.blocks, it.by_block, strict=True))
+            if found := _saturation_of(data, it.arm, by_block):
+                yield found
+
+
+def _saturation_of(
+    data: PointData, arm: str, capacities_rps: Mapping[int, float]
+) -> Saturation | None:
     """Tell what an arm used near its capacities, by block; None where there is no such trial."""
     near = [
         slot
@@ -137,7 +153,7 @@ def requests_under_way(load: LoadResult) -> float | None:
 
 
 def _use(
-    resource: Resource,
+    resource: CountedResource,
     share: float,
     *,
     role: str | None = None,
@@ -151,3 +167,44 @@ def _use(
         whole=whole,
         at_limit=share >= FULL if at_limit is None else at_limit,
     )
+
+
+def what_was_full(found: Sequence[Saturation]) -> Iterator[str]:
+    """Say of each arm what there was no more of; of what there was least where that is nothing."""
+    for it in found:
+        if it.limits:
+            yield f"{it.arm}: {' and '.join(WORDS[use.resource](use) for use in it.limits)}."
+        elif it.uses:
+            nearest = WORDS[it.nearest.resource](it.nearest)
+            yield (
+                f"{it.arm}: nothing that was counted, nearest to it {nearest}; "
+                "what arrives at random stands in queues before anything is used up."
+            )
+
+
+def _percent(use: ResourceUse) -> str:
+    return text.percent(use.share)
+
+
+def _whole(use: ResourceUse) -> str:
+    return text.number(use.whole or 0.0)
+
+
+def _client(use: ResourceUse) -> str:
+    late = ", too late to offer more" if use.at_limit else ""
+    return f"the load generator ({_percent(use)} busy{late})"
+
+
+WORDS: dict[CountedResource, Callable[[ResourceUse], str]] = {
+    "servers-cpus": lambda it: f"the servers' CPUs ({_percent(it)} busy)",
+    "busiest-cpu": lambda it: f"the busiest of the servers' CPUs ({_percent(it)} busy)",
+    "cpu-quota": lambda it: f"its quota of {it.whole:g} CPUs ({_percent(it)} used)",
+    "workers": lambda it: f"the {_whole(it)} workers of {it.role} ({_percent(it)} busy)",
+    "connections": lambda it: f"the load's {_whole(it)} connections ({_percent(it)} in use)",
+    "memory": lambda it: (
+        f"the memory limit of {memory_words(int(it.whole or 0))} ({_percent(it)} used)"
+    ),
+    "link": lambda it: f"the link ({_percent(it)} full)",
+    "client": _client,
+}
+"""By what it is: its name, and how much of it was in use."""

@@ -9,15 +9,12 @@ from typing import Annotated, Literal, TypedDict, Unpack
 import tomli_w
 from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 
-from webdyno.model.advice import Advice
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes, changed
-from webdyno.model.design import Design
 from webdyno.model.gate import GateSettings
 from webdyno.model.ignored import Ignored
-from webdyno.model.intervention import Intervention
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure, MeasureChanges
@@ -29,6 +26,7 @@ from webdyno.model.quantities import Seconds, Size
 from webdyno.model.replay import unpacked
 from webdyno.model.request import Request, WrittenRequests, endpoints_of
 from webdyno.model.tuning import TunedSide
+from webdyno.model.why import Advice, Design, Intervention
 
 CAPACITY_BUDGET_S = 600.0
 """What searches take: half a minute to a minute in each block."""

@@ -4,15 +4,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
-from webdyno.model.advice import Gain
 from webdyno.model.base import Model
-from webdyno.model.design import Effect
-from webdyno.model.explanation import Explanation
 from webdyno.model.interval import Interval
-from webdyno.model.intervention import Elasticity
 from webdyno.model.long_look import LongLook
-from webdyno.model.saturation import Saturation
-from webdyno.model.waiting import Waiting
+from webdyno.model.why import Effect, Elasticity, Explanation, Gain, Saturation, Waiting
 
 
 class Verdict(StrEnum):

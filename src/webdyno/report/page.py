@@ -7,30 +7,26 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from webdyno.judge.interventions import what_limits, what_settings_are_worth, what_settings_do
+from webdyno.judge.saturation import AT_THE_LIMIT, what_was_full
+from webdyno.judge.time_spent import explanation_sentence as because
+from webdyno.judge.time_spent import what_waits, where_time_goes
 from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.files import write_whole
 from webdyno.model.run import PAGE_FILE, SWEEPS
 from webdyno.model.text import finished
 from webdyno.report import gate, words
-from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.configurations import configuration_differences
 from webdyno.report.drawing import DARK, FONT, LIGHT, Figure, marks
-from webdyno.report.effects import sentences as what_settings_do
-from webdyno.report.elasticity import sentences as what_limits
-from webdyno.report.explanation import explanation_sentence as because
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
 from webdyno.report.point_charts import point_figures
 from webdyno.report.ratio_charts import ratio_figure
-from webdyno.report.saturation import HEADING as AT_THE_LIMIT
-from webdyno.report.saturation import sentences as what_was_full
 from webdyno.report.summary import summary_csv
 from webdyno.report.tuning import gains, settings_toml, side_facts
 from webdyno.report.view import PointView, RunView, confidence, reasons, why_nothing
-from webdyno.report.waiting import sentences as where_time_goes
-from webdyno.report.waiting import what_waits
 
 SUMMARY_FILE = "summary.csv"
 CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?)")

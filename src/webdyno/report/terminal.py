@@ -8,20 +8,18 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from webdyno.judge.interventions import what_limits, what_settings_are_worth, what_settings_do
+from webdyno.judge.saturation import AT_THE_LIMIT, what_was_full
+from webdyno.judge.time_spent import explanation_sentence as because
+from webdyno.judge.time_spent import what_waits
 from webdyno.model.judgement import Verdict
 from webdyno.report import bias
-from webdyno.report.advice import sentences as what_settings_are_worth
 from webdyno.report.course import sentences as how_it_changes
-from webdyno.report.effects import sentences as what_settings_do
-from webdyno.report.elasticity import sentences as what_limits
-from webdyno.report.explanation import explanation_sentence as because
 from webdyno.report.fairness import FairnessRow
 from webdyno.report.findings import FindingGroup
 from webdyno.report.gate import print_gate
 from webdyno.report.lines import GAP, INDENT, WIDTH, fact_lines, wrapped
 from webdyno.report.pilots import COLD, SETTINGS, PilotView
-from webdyno.report.saturation import HEADING as AT_THE_LIMIT
-from webdyno.report.saturation import sentences as what_was_full
 from webdyno.report.tuning import gains, side_facts
 from webdyno.report.view import (
     ArmAnswer,
@@ -33,7 +31,6 @@ from webdyno.report.view import (
     reasons,
     why_nothing,
 )
-from webdyno.report.waiting import what_waits
 from webdyno.report.words import (
     ABOUT_PLACES,
     SIGNS,

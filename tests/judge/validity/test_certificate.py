@@ -9,10 +9,10 @@ from webdyno.judge.judgement import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import findings_of
 from webdyno.judge.validity.certificate import answer_differences
-from webdyno.model.intervention import Intervention
 from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer, CertificateRecord
 from webdyno.model.run import RunHead
+from webdyno.model.why import Intervention
 
 FORBIDDEN = """<?xml version="1.0"?>
 <!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN"><html><head><title>403 Forbidden</title>

@@ -1,16 +1,17 @@
-"""Which arms tell what settings do, and what can be taken from an arm."""
+"""Which settings make the difference of two arms: their designs, and the arms made of them."""
 
+import numpy as np
 import pytest
 
 from builders import run_head
 from webdyno.definitions import Catalogue
-from webdyno.model.design import Design
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import RunHead
-from webdyno.run.interventions import asked_why, interventions
-from webdyno.run.settings import asked_which
+from webdyno.model.why import Design
+from webdyno.run.factorial import MOST_SETTINGS, asked_which, two_level_design
+from webdyno.run.why import asked_why, interventions
 
 
 def experiment(**arms: Arm) -> Experiment:
@@ -125,3 +126,32 @@ def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
     assert asked.arms["b"] == head.experiment.arms["b"]
     assert (asked.measure.precision, asked.measure.patience) == (0.05, 2)
     Experiment.model_validate(asked.model_dump(exclude_none=True))
+
+
+@pytest.mark.parametrize("settings", range(1, MOST_SETTINGS + 1))
+def test_each_setting_is_changed_in_half_of_the_rows_and_apart_from_the_others(
+    settings: int,
+) -> None:
+    rows = two_level_design(settings)
+    signs = 2 * np.array(rows, dtype=int) - 1
+    assert signs.shape[1] == settings
+    assert (signs.T @ signs == len(rows) * np.eye(settings)).all()
+    assert signs.sum(axis=0).tolist() == [0] * settings
+    assert len(set(rows)) == len(rows)
+    assert len(rows) <= max(2 * settings, 8)
+
+
+@pytest.mark.parametrize("settings", range(1, MOST_SETTINGS + 1))
+def test_the_first_row_changes_nothing(settings: int) -> None:
+    assert not any(two_level_design(settings)[0])
+
+
+@pytest.mark.parametrize("settings", [1, 2, 3])
+def test_of_few_settings_there_are_all_combinations(settings: int) -> None:
+    assert len(two_level_design(settings)) == 2**settings
+
+
+@pytest.mark.parametrize("settings", [0, MOST_SETTINGS + 1])
+def test_too_many_are_refused(settings: int) -> None:
+    with pytest.raises(ValueError, match="1 to 15"):
+        two_level_design(settings)

@@ -8,17 +8,22 @@ from builders import SimulatedArm, SimulatedRun, run_head, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.definitions import Catalogue
 from webdyno.judge import judge
-from webdyno.judge.advice import SIGNS, AdviceEvidence, evidence
+from webdyno.judge.interventions import (
+    SIGNS,
+    AdviceEvidence,
+    advice_evidence,
+    what_settings_are_worth,
+    worth_trying,
+)
 from webdyno.judge.point_data import PointData
-from webdyno.model.advice import Advice
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import KnobValue
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
-from webdyno.report.advice import sentences, worth_trying
-from webdyno.run.advice import advice_for, asked_advice
+from webdyno.model.why import Advice
+from webdyno.run.why import advice_for, asked_advice
 
 CATALOGUE = Catalogue.load()
 SHOWN = AdviceEvidence(answer_bytes=13, keeps_connections=True, busy=1.0)
@@ -79,7 +84,7 @@ def test_evidence_is_read_from_slots() -> None:
     made = simulated_run(
         {"a": SimulatedArm(rate_rps=20_000, server_cpu_us=25.0), "b": SimulatedArm()}, blocks=2
     )
-    found = evidence(made.data, "a")
+    found = advice_evidence(made.data, "a")
     assert found.busy == pytest.approx(0.5 / len(made.head.machine.split.servers), rel=0.1)
     assert found.keeps_connections
     assert found.answer_bytes is not None
@@ -119,7 +124,7 @@ def test_only_sure_gains_are_claimed_the_largest_first() -> None:
     made = tried(log=1.1, cache=1.3, none=1.0)
     found = judge(made.data).gains
     assert [it.is_sure for it in found] == [True, True, False]
-    first, second, rest = sentences(found)
+    first, second, rest = what_settings_are_worth(found)
     assert first.startswith("a: cache = false is worth 1.3")
     assert first.endswith(": with true it waits (https://x.org/).")
     assert second.startswith("a: log = false is worth 1.1")
@@ -131,7 +136,7 @@ def test_a_gain_from_too_few_blocks_is_not_called_none() -> None:
     found = judge(
         PointData.of(made.head, [it for it in made.records if (it.block or 0) <= 3])
     ).gains
-    (told,) = sentences(found)
+    (told,) = what_settings_are_worth(found)
     assert told.startswith("a: more time (--budget) would tell of cache = false (2.9")
 
 
@@ -162,7 +167,7 @@ def with_full_queues(made: SimulatedRun, arm: str) -> SimulatedRun:
 def test_what_mends_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
     plain = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=2)
     full = with_full_queues(plain, "a").data
-    shown = evidence(full, "a")
+    shown = advice_evidence(full, "a")
     assert shown.broken == {"listen-overflow"}
     never = replace(shown, keeps_connections=False)
     found = suspected(Arm(stack="nginx", knobs={"access_log": True}), never)
@@ -182,7 +187,7 @@ def test_what_mends_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
     for arm, sure in (("a", True), ("backlog", False)):
         (gain,) = judge(PointData.of(head, with_full_queues(made, arm).records)).gains
         assert gain.is_sure is sure
-        (told,) = sentences([gain])
+        (told,) = what_settings_are_worth([gain])
         assert told.startswith(
             "a: backlog = 4,096 mends that connections find" if sure else "a: no"
         )

@@ -1,0 +1,280 @@
+"""What arms tell of which something was changed: what limits them, and what settings do.
+
+The elasticity of a rate with respect to a resource is d ln rate / d ln resource; here it is the
+ratio of finite differences, ln of the ratio of rates over ln of the share that was left, with the
+interval of the ratio. Where one thing alone limits a closed loop it is 1 for that and 0 for all
+others; where requests wait for two in turns, their elasticities are the shares of the time that
+each takes, and add up to 1 (as the operational laws have it: Denning and Buzen, ACM Computing
+Surveys 1978).
+
+Settings are told apart by arms of a two-level design that met in blocks. In each block a setting's
+effect is the mean of ln(value) over the arms that have it changed, less that over the others; two
+settings interact by as much as the one's effect is other where the other is changed, halved. Their
+means over blocks have Student's intervals, narrow enough to hold together (Bonferroni).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from math import log
+
+import numpy as np
+
+from webdyno.judge.comparison import ALPHA
+from webdyno.judge.interval import Logs, estimate
+from webdyno.judge.point_data import PointData
+from webdyno.judge.validity import SLOT_RULES, valid_for
+from webdyno.model import format as text
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.knob import Mended, Sign
+from webdyno.model.metrics import RATE, answer_bytes, metric_rule
+from webdyno.model.why import Advice, Design, Effect, Elasticity, Gain
+
+LIMITS, SLACK = 0.6, 0.25
+"""An elasticity that is surely above the one is told as the limit, surely below the other as none;
+two things that requests wait for in turns have 0.5 each at best."""
+WAITS = ": its answers wait for something else than what is tried here"
+
+FEWEST_BLOCKS = 3
+"""That tell what settings do."""
+
+LARGE_BYTES = 16_384
+"""An answer that takes several packets and system calls: more than a TLS record holds."""
+SURELY_MENDED = 6
+"""Blocks that broke a rule, against none: by a sign test chance does that in 2 × 2⁻⁶ = 3 % of
+cases."""
+BUSY = 0.9
+"""Share of their CPUs from which on servers have no time left."""
+MENDED: dict[Mended, str] = {
+    "listen-overflow": "that connections find the listen queue full and wait for a second or more"
+}
+BOUNDLESS = 1e6
+"""Nothing is worth so much: where an interval reaches further, its upper end isn't known."""
+
+
+def elasticities(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Elasticity]:
+    """Give what each intervention told, where the arm and its baseline have a ratio of rates."""
+    for comparison in comparisons:
+        intervention = data.experiment.interventions.get(comparison.a)
+        if intervention is None or comparison.metric != RATE or comparison.ratio is None:
+            continue
+        yield Elasticity(
+            arm=comparison.b,
+            resource=intervention.resource,
+            knob=intervention.knob,
+            share=intervention.share,
+            found=_elasticity(comparison.ratio, intervention.share),
+        )
+
+
+def _elasticity(ratio: Interval, share: float) -> Interval:
+    return ratio.mapped(lambda times_the_rate: log(times_the_rate) / log(share))
+
+
+def what_limits(found: Sequence[Elasticity]) -> Iterator[str]:
+    """Say for each baseline what limits it, the strongest first."""
+    for arm, of_arm in groupby(found, key=lambda it: it.arm):
+        ordered = sorted(of_arm, key=lambda it: -it.found.estimate)
+        yield f"{arm}: {'; '.join(map(_clause, ordered))}."
+
+
+def _clause(it: Elasticity) -> str:
+    low, high = it.found.low, it.found.high
+    if low > LIMITS:
+        verb = "limits it"
+    elif high < SLACK:
+        verb = "doesn't limit it"
+    elif low > 0:
+        verb = "limits it in part"
+    else:
+        verb = "may or may not limit it"
+    figures = f"{_number(it.found.estimate)}, {_number(low)} to {_number(high)}"
+    waits = it.resource == "connections" and low > LIMITS
+    return f"{_named(it)} {verb} ({figures}){WAITS if waits else ''}"
+
+
+def _named(it: Elasticity) -> str:
+    if it.resource == "workers":
+        return f"the number of its {it.knob or it.resource}"
+    if it.resource == "connections":
+        return "the number of connections"
+    return f"the {it.resource}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def effects(data: PointData) -> list[Effect]:
+    """Give the settings' effects on the deciding metric, the largest first, then what interacts.
+
+    None where the arms have no design, or fewer than three blocks have values of all of them.
+    """
+    design, decide_on = data.experiment.design, data.measure.decide_on
+    if design is None:
+        return []
+    valid, rule = valid_for(data, decide_on), metric_rule(decide_on)
+    values = [valid.values(arm, rule) for arm in design.levels]
+    blocks = sorted(set.intersection(*(set(it) for it in values)))
+    if len(blocks) < FEWEST_BLOCKS:
+        return []
+    logs = np.log([[it[block] for it in values] for block in blocks])
+    contrasts = list(_contrasts(design))
+    confidence = 1 - ALPHA / len(contrasts)
+    found = [_effect(names, logs @ signs, confidence) for names, signs in contrasts]
+    return sorted(found, key=lambda it: (len(it.settings), -abs(np.log(it.ratio.estimate))))
+
+
+def _contrasts(design: Design) -> Iterator[tuple[list[str], Logs]]:
+    """Give the weights of the arms' logarithms for each effect that the design can tell."""
+    levels = np.array([*design.levels.values()], dtype=float)
+    signs = 2 * levels - 1
+    for place, name in enumerate(design.settings):
+        yield [name], signs[:, place] * 2 / len(signs)
+    if design.is_full:
+        for one, two in combinations(range(len(design.settings)), 2):
+            names = [design.settings[one], design.settings[two]]
+            yield names, signs[:, one] * signs[:, two] * 2 / len(signs)
+
+
+def _effect(settings: Sequence[str], by_block: Logs, confidence: float) -> Effect:
+    found = estimate(by_block, confidence)
+    return Effect(
+        settings=list(settings),
+        ratio=found.ratio(confidence),
+        is_sure=found.excludes_zero(),
+    )
+
+
+def what_settings_do(found: Sequence[Effect]) -> Iterator[str]:
+    """Say what each setting does that surely does something, then which of them do nothing."""
+    for it in found:
+        if it.is_sure:
+            words = " together with ".join(it.settings)
+            beyond = ", beyond what each does alone" if len(it.settings) > 1 else ""
+            yield f"{words}: {text.times(it.ratio)} ({text.ratio_range(it.ratio)}){beyond}"
+    unsure = [it for it in found if not it.is_sure and len(it.settings) == 1]
+    for it in unsure:
+        yield f"{it.settings[0]}: no difference is sure ({text.ratio_range(it.ratio)})"
+
+
+@dataclass(frozen=True)
+class AdviceEvidence:
+    """What a run shows of an arm."""
+
+    answer_bytes: float | None
+    keeps_connections: bool
+    busy: float | None
+    """Share of the servers' CPUs that was used while they were loaded; None: not counted."""
+    broken: frozenset[str] = frozenset()
+    """Rules that too many of its slots break for its figures to count."""
+
+
+SIGNS: dict[Sign, Callable[[AdviceEvidence], bool]] = {
+    "large answers": lambda it: it.answer_bytes is not None and it.answer_bytes >= LARGE_BYTES,
+    "new connections": lambda it: not it.keeps_connections,
+    "idle CPUs": lambda it: it.busy is not None and it.busy < BUSY,
+}
+
+
+def advice_evidence(data: PointData, arm: str) -> AdviceEvidence:
+    """Gather it from an arm's slots."""
+    slots = data.of_arm(arm)
+    loaded_s = sum(slot.load.all_of_it.length_s for slot in slots)
+    used_s = sum(slot.servers.cpu_s + slot.servers.interrupts_s for slot in slots)
+    cpus = data.experiment.arms[arm].cpus or len(data.head.machine.split.servers)
+    return AdviceEvidence(
+        answer_bytes=answer_bytes(slots),
+        keeps_connections=data.experiment.load_of(arm).keepalive == "always",
+        busy=used_s / (loaded_s * cpus) if loaded_s and used_s else None,
+        broken=frozenset(rule.name for rule in SLOT_RULES if rule.too_many(slots)),
+    )
+
+
+def gains_of(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Gain]:
+    """Give what each piece of advice was worth, where the arm and its baseline have a ratio."""
+    decide_on = data.measure.decide_on
+    for it in comparisons:
+        advice = data.experiment.advice.get(it.a)
+        if advice is not None and it.metric == decide_on and it.sure is not None:
+            mended = _mended_blocks(advice, it, data)
+            yield Gain(
+                arm=it.b,
+                advice=advice,
+                is_sure=it.verdict is Verdict.FASTER or mended >= SURELY_MENDED,
+                mended_blocks=mended,
+                ratio=_of_goodness(it.sure, decide_on),
+            )
+
+
+def _mended_blocks(advice: Advice, found: Comparison, data: PointData) -> int:
+    """Count the blocks in which the arm broke a rule, provided that with the advice none did."""
+    rule = next((it for it in SLOT_RULES if it.name == advice.mends), None)
+    if rule is None:
+        return 0
+    broken, still_broken = (
+        {slot.block for slot in data.of_arm(arm) if rule.broken(slot)} for arm in (found.b, found.a)
+    )
+    return 0 if still_broken else len(broken)
+
+
+def _of_goodness(ratio: Interval, metric: str) -> Interval:
+    """Turn a ratio so that more of it is better."""
+    if metric_rule(metric).metric.better == "higher":
+        return ratio
+    return ratio.inverse()
+
+
+def what_settings_are_worth(found: Sequence[Gain]) -> Iterator[str]:
+    """Say for each arm which settings surely make it better, the best first, then which don't."""
+    for arm, of_arm in groupby(found, key=lambda it: it.arm):
+        ordered = sorted(of_arm, key=lambda it: (-it.mended_blocks, -it.ratio.estimate))
+        for it in ordered:
+            if it.is_sure:
+                yield f"{arm}: {_worth(it)}."
+        promising = [it for it in ordered if not it.is_sure and it.ratio.low > 1]
+        if promising:
+            yield f"{arm}: more time (--budget) would tell of {_listed(promising)}."
+        others = [it for it in ordered if not it.is_sure and it.ratio.low <= 1]
+        if others:
+            yield f"{arm}: no gain is sure of {_listed(others)}."
+
+
+def worth_trying(arm: str, advice: Sequence[Advice]) -> Iterator[str]:
+    """Say what may be mended of an arm, before that was tried."""
+    if not advice:
+        yield f"{arm}: no known cause of slow servers fits its settings and what the run shows."
+    for it in advice:
+        yield f"{arm}: worth trying is {_setting(it)}: {_because(it)}."
+
+
+def _worth(it: Gain) -> str:
+    """Say what one setting is worth, and why."""
+    if it.advice.mends and it.mended_blocks:
+        often = f"in {text.count(it.mended_blocks, 'block')} without it, in none with it"
+        worth = f"mends {MENDED[it.advice.mends]} ({often})"
+    else:
+        times_better = text.significant(it.ratio.estimate, 3)
+        worth = f"is worth {times_better}× ({_between(it.ratio)})"
+    return f"{_setting(it.advice)} {worth}: {_because(it.advice)}"
+
+
+def _because(advice: Advice) -> str:
+    """Say what the servers do as it is, and where that is documented."""
+    return f"with {text.level(advice.now)} it {advice.says} ({advice.vendor})"
+
+
+def _setting(advice: Advice) -> str:
+    """Write the setting as it is given."""
+    return f"{advice.knob} = {text.level(advice.tried)}"
+
+
+def _listed(gains: Sequence[Gain]) -> str:
+    return ", ".join(f"{_setting(it.advice)} ({_between(it.ratio)})" for it in gains)
+
+
+def _between(ratio: Interval) -> str:
+    if ratio.high > BOUNDLESS:
+        return f"at least {text.significant(ratio.low, 3)}"
+    return f"{text.significant(ratio.low, 3)} to {text.significant(ratio.high, 3)}"

@@ -1,0 +1,293 @@
+"""What time goes into: the servers' CPU time for a request, and the time that its answer takes.
+
+Of two arms' CPU time per request the difference is taken apart. Each part is what the kernel's
+counters say of the servers in the slots that count, divided by the answers: time in the programs'
+own code, time in the kernel on their behalf, and interrupts on their CPUs, most of which are the
+network's; or what samples of their CPUs say, where a run has these. In each block the parts'
+differences add up to the whole one's, so their means do. Intervals are Student's over blocks,
+narrow enough to hold together (Bonferroni).
+
+In a closed loop without pauses each connection has a request under way at any time, so the mean
+time of an answer is connections over rate (Little, Operations Research 1961). What servers work is
+counted, and so is how long their threads wait for a CPU (schedstat). Where a service has a fixed
+number of workers that take a request each and all of them are taken, the connections beyond that
+number wait in front of it: their share of the time is Little's law again. What is left is spent in
+sockets and event loops, on the way, and in the client.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from webdyno.judge.comparison import ALPHA
+from webdyno.judge.interval import mean_interval
+from webdyno.judge.point_data import PointData
+from webdyno.judge.validity import valid_for
+from webdyno.model import format as text
+from webdyno.model.experiment import OWN_GENERATOR
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Comparison, Judgement, Verdict
+from webdyno.model.metrics import CPU_TIME, RATE, answers, rate_rps, server_cpu_us
+from webdyno.model.records import SlotRecord
+from webdyno.model.why import CpuPart, Explanation, Waiting
+
+Tell = Callable[[SlotRecord], float]
+
+WHOLE = "all of it"
+PARTS: dict[str, Tell] = {
+    "in the programs": lambda slot: slot.servers.cpu_user_s,
+    "in the kernel": lambda slot: slot.servers.cpu_sys_s,
+    "in interrupts": lambda slot: slot.servers.interrupts_s,
+}
+SMALL = 0.05
+"""Share of the whole difference that a part needs to be told."""
+
+FEWEST_BLOCKS, CONFIDENCE = 2, 0.95
+IDLE_BELOW = 0.5
+"""CPUs that servers keep busy: with more of them, waiting is for others' work."""
+MOST_OF_IT = 0.1
+"""So many times the difference of waiting at most may that of work be."""
+DELAYED_ACK_US = (35_000, 50_000)
+"""Linux delays an acknowledgement by 40 ms (TCP_DELACK_MIN)."""
+
+
+def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Explanation]:
+    """Say what each difference of CPU time is made of, where there is one that can be believed."""
+    valid = valid_for(data, CPU_TIME)
+    for it in comparisons:
+        if it.metric == CPU_TIME and it.ratio and it.verdict is not Verdict.INVALID:
+            told = (explain(valid, it.a, it.b), _explain_by_samples(valid, it.a, it.b))
+            yield from filter(None, told)
+
+
+def explain(valid: PointData, arm: str, baseline: str) -> Explanation | None:
+    """Take the difference apart; None where two blocks don't tell both arms."""
+    return _apart(valid, arm, baseline, PARTS, lambda slot: slot.servers.cpu_s)
+
+
+def _explain_by_samples(valid: PointData, arm: str, baseline: str) -> Explanation | None:
+    """Take it apart by what was done; None where that wasn't sampled."""
+    done = {what for slot in valid.slots for what in slot.profile or {}}
+    parts = {what: partial(_sampled, what=what) for what in sorted(done)}
+    found = _apart(valid, arm, baseline, parts, _sampled) if parts else None
+    return found and found.replace(by_samples=True)
+
+
+def _sampled(slot: SlotRecord, what: str | None = None) -> float:
+    profile = slot.profile or {}
+    return sum(profile.values()) if what is None else profile.get(what, 0.0)
+
+
+def _apart(
+    valid: PointData, arm: str, baseline: str, parts: Mapping[str, Tell], whole: Tell
+) -> Explanation | None:
+    both = [(block.of(arm), block.of(baseline)) for block in valid.blocks]
+    told = [(a, b) for a, b in both if _answered(a) and _answered(b)]
+    if len(told) < 2:
+        return None
+    there = {
+        what: tell
+        for what, tell in parts.items()
+        if any(tell(slot) for a, b in told for slot in (*a, *b))
+    }
+    confidence = 1 - ALPHA / max(len(there), 1)
+    return Explanation(
+        a=arm,
+        b=baseline,
+        whole=_part(WHOLE, whole, told, 1 - ALPHA),
+        parts=[_part(what, tell, told, confidence) for what, tell in there.items()],
+    )
+
+
+def _part(
+    what: str,
+    tell: Tell,
+    blocks: Sequence[tuple[Sequence[SlotRecord], Sequence[SlotRecord]]],
+    confidence: float,
+) -> CpuPart:
+    a_us, b_us = (
+        np.array([_per_answer_us(slots, tell) for slots in arm])
+        for arm in zip(*blocks, strict=True)
+    )
+    return CpuPart(
+        what=what,
+        a_us=float(a_us.mean()),
+        b_us=float(b_us.mean()),
+        more_us=mean_interval(a_us - b_us, confidence),
+    )
+
+
+def _per_answer_us(slots: Sequence[SlotRecord], tell: Tell) -> float:
+    return sum(tell(slot) for slot in slots) * 1e6 / _answered(slots)
+
+
+def _answered(slots: Sequence[SlotRecord]) -> int:
+    return sum(map(answers, slots))
+
+
+def explanation_sentence(found: Explanation) -> str | None:
+    """Say the difference and its parts; None where there surely is none."""
+    if not found.whole.is_sure:
+        return None
+    whole = abs(found.whole.more_us.estimate)
+    told = [it for it in found.parts if it.is_sure and abs(it.more_us.estimate) >= SMALL * whole]
+    by = "for " if found.by_samples else ""
+    largest = sorted(told, key=lambda it: -abs(it.more_us.estimate))
+    parts = ", ".join(f"{_more(it)} {by}{it.what}" for it in largest)
+    begins = "As sampled, a request" if found.by_samples else "A request"
+    return (
+        f"{begins} costs {found.a} {_more(found.whole)} CPU time than {found.b}"
+        f"{f': {parts}' if parts else ''}."
+    )
+
+
+def _more(part: CpuPart) -> str:
+    more = part.more_us
+    word = "more" if more.estimate > 0 else "less"
+    ends = sorted(map(abs, (more.low, more.high))) if part.is_sure else [more.low, more.high]
+    around = f"{text.significant(ends[0], 3)} to {text.significant(ends[1], 3)}"
+    return f"{text.significant(abs(more.estimate), 3)} µs ({around}) {word}"
+
+
+class _Parts(NamedTuple):
+    whole_us: float
+    work_us: float
+    cpu_us: float
+    queue_us: float
+
+
+def waiting(data: PointData) -> Iterator[Waiting]:
+    """Take each arm's time apart, where the load and the probes can tell."""
+    valid = valid_for(data, RATE)
+    yield from filter(None, (_waiting_of(valid, arm) for arm in data.experiment.arms))
+
+
+def _waiting_of(valid: PointData, arm: str) -> Waiting | None:
+    load = valid.experiment.load_of(arm)
+    if load.loop == "open" or load.think_s or valid.experiment.generator != OWN_GENERATOR:
+        return None
+    crowd = _crowded(valid.of_arm(arm), load.connections)
+    found = [
+        parts
+        for block in valid.blocks
+        if (parts := _parts(block.of(arm), load.connections, crowd)) is not None
+    ]
+    if len(found) < FEWEST_BLOCKS:
+        return None
+    whole, work, cpu, queue = (np.array(part) for part in zip(*found, strict=True))
+    return Waiting(
+        arm=arm,
+        connections=load.connections,
+        whole_us=mean_interval(whole, CONFIDENCE),
+        work_us=mean_interval(work, CONFIDENCE),
+        cpu_us=mean_interval(cpu, CONFIDENCE),
+        queue_us=mean_interval(queue, CONFIDENCE) if crowd else None,
+        queue_at=crowd[0] if crowd else None,
+        workers=crowd[1] if crowd else None,
+        rest_us=mean_interval(whole - work - cpu - queue, CONFIDENCE),
+    )
+
+
+def _crowded(slots: Sequence[SlotRecord], connections: int) -> tuple[str, int] | None:
+    """Name the service all of whose workers were taken in each slot, and how many these are."""
+    seen: list[dict[str, int]] = []
+    for slot in slots:
+        readings = slot.readings
+        status = readings.status if readings else {}
+        seen.append(
+            {
+                role: it.workers
+                for role, it in status.items()
+                if readings
+                and role != readings.front
+                and it.workers
+                and it.most_busy is not None
+                and it.workers <= min(it.most_busy, connections - 1)
+            }
+        )
+    for role, workers in (seen[0] if seen else {}).items():
+        if all(each.get(role) == workers for each in seen):
+            return role, workers
+    return None
+
+
+def _parts(
+    slots: Sequence[SlotRecord], connections: int, crowd: tuple[str, int] | None
+) -> _Parts | None:
+    rate, work_us = rate_rps(slots), server_cpu_us(slots)
+    waited_s = [
+        use.waited_for_cpu_s
+        for slot in slots
+        for use in (slot.readings.services.values() if slot.readings else ())
+    ]
+    known_s = [it for it in waited_s if it is not None]
+    if rate is None or work_us is None or not known_s or len(known_s) < len(waited_s):
+        return None
+    return _Parts(
+        whole_us=connections / rate * 1e6,
+        work_us=work_us,
+        cpu_us=sum(known_s) / sum(map(answers, slots)) * 1e6,
+        queue_us=(connections - crowd[1]) / rate * 1e6 if crowd else 0.0,
+    )
+
+
+def where_time_goes(found: Sequence[Waiting]) -> Iterator[str]:
+    """Say of each arm how long an answer takes, is worked on, and waits for what."""
+    for it in found:
+        parts = [
+            f"{_time(it.work_us)} of work on the servers' CPUs",
+            f"{_time(it.cpu_us)} of waiting for a CPU",
+        ]
+        if it.queue_us is not None:
+            parts.append(
+                f"{_time(it.queue_us)} in front of the {it.workers} workers of {it.queue_at}, all "
+                "of them taken"
+            )
+        yield (
+            f"{it.arm}: with {it.connections} connections an answer takes {_time(it.whole_us)}: "
+            f"{', '.join(parts)}, and {_time(it.rest_us)} in sockets and event loops, on the way, "
+            "and in the client."
+        )
+
+
+def what_waits(judged: Judgement) -> Iterator[str]:
+    """Say where a difference of rates is one of waiting, and not of work on the servers' CPUs."""
+    by_arm = {it.arm: it for it in judged.waiting}
+    for found in judged.comparisons:
+        is_told = found.metric == RATE and found.verdict in {Verdict.FASTER, Verdict.SLOWER}
+        if not is_told or found.limited_by or not {found.a, found.b} <= by_arm.keys():
+            continue
+        slow, fast = sorted(
+            (by_arm[found.a], by_arm[found.b]), key=lambda it: -it.whole_us.estimate
+        )
+        longer_us = slow.rest_us.estimate - fast.rest_us.estimate
+        work_us = abs(slow.work_us.estimate - fast.work_us.estimate)
+        if _busy(slow) > IDLE_BELOW or work_us > MOST_OF_IT * longer_us:
+            continue
+        yield (
+            f"{slow.arm} waits: of the {_time(slow.whole_us)} that its answer takes, "
+            f"{_time(slow.work_us)} are work on the servers' CPUs ({fast.arm}: "
+            f"{_time(fast.work_us)} of {_time(fast.whole_us)}).{_nagle(longer_us)}"
+        )
+
+
+def _busy(found: Waiting) -> float:
+    """Give how many CPUs its servers keep busy: requests under way times the share of work."""
+    return found.connections * found.work_us.estimate / found.whole_us.estimate
+
+
+def _nagle(longer_us: float) -> str:
+    """Name what makes a connection wait for the kernel's delayed acknowledgement."""
+    low_us, high_us = DELAYED_ACK_US
+    if not low_us <= longer_us <= high_us:
+        return ""
+    return (
+        " Steps of 40 ms come from Nagle's algorithm and delayed acknowledgements, where head and "
+        "body are written apart: set TCP_NODELAY, or write them at once."
+    )
+
+
+def _time(us: Interval) -> str:
+    return text.latency(max(us.estimate, 0.0))

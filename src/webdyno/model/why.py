@@ -1,0 +1,186 @@
+"""Why arms are as fast as they are: what is changed of them to find out, and what was found."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from webdyno.model.base import Amount, Count, Model
+from webdyno.model.interval import Interval
+from webdyno.model.knob import KnobValue, Mended
+from webdyno.model.names import Name
+
+Resource = Literal["servers' CPU", "client's CPU", "link", "memory", "workers", "connections"]
+
+
+class Intervention(Model):
+    """What was taken from an arm that else is its baseline."""
+
+    resource: Resource
+    """Of what."""
+    share: Annotated[float, Field(gt=0)]
+    """What was left of it; above 1 where there was more."""
+    knob: str | None = None
+    """Of workers: which knob says their number."""
+
+
+class Elasticity(Model):
+    """By how many per cent a rate falls when there is one per cent less of a resource."""
+
+    arm: str
+    """The baseline, which is what this is said of."""
+    resource: Resource
+    knob: str | None = None
+    share: float
+    """What was left of it where that was tried, above 1 where there was more."""
+    found: Interval
+    """Near 1: that is the limit. Near 0: there is more of it than is needed."""
+
+
+class Design(Model):
+    """Arms of a two-level design: each setting is as in the one arm, or as in the other."""
+
+    settings: list[str]
+    """What differs, in words: `workers: 1 → 4`."""
+    levels: dict[Name, list[bool]]
+    """By arm, in the settings' order: whether it is as in the other arm."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every combination is there, so that what interacts can be told."""
+        return len(self.levels) == 1 << len(self.settings)
+
+
+class Effect(Model):
+    """What a setting does to the deciding metric, or two of them together beyond what each does."""
+
+    settings: list[str]
+    """One; two where it is their interaction."""
+    ratio: Interval
+    """How many times the metric's value, averaged over the other settings (geometric mean)."""
+    is_sure: bool
+    """Whether all effects' intervals together allow to say that there is one."""
+
+
+class Advice(Model):
+    """That another value of one knob may be better for an arm."""
+
+    knob: str
+    """As users name it."""
+    now: KnobValue
+    """As the baseline has it."""
+    tried: KnobValue
+    """As this arm has it."""
+    says: str
+    """What the servers do as it is now."""
+    vendor: str
+    """Address of the vendor's documentation of the setting."""
+    mends: Mended | None = None
+    """The rule of validity that the arm breaks for its sake."""
+
+
+class Gain(Model):
+    """What a piece of advice was found to be worth, on the deciding metric."""
+
+    arm: str
+    """As it was without it."""
+    advice: Advice
+    is_sure: bool
+    """Whether the arm surely is better with it, by more than what doesn't matter, or keeps the rule
+    that it breaks without it."""
+    mended_blocks: Count = 0
+    """Blocks in which it broke that rule without it; with it there was none."""
+    ratio: Interval
+    """With it against without it; above 1 is better."""
+
+
+class CpuPart(Model):
+    """A part of the CPU time per request of two arms, in microseconds."""
+
+    what: str
+    a_us: float
+    b_us: float
+    more_us: Interval
+    """What a has more of it than b; below zero where it has less."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether there surely is a difference."""
+        return self.more_us.low > 0 or self.more_us.high < 0
+
+
+class Explanation(Model):
+    """The difference of two arms' server CPU time per request, taken apart."""
+
+    a: str
+    b: str
+    by_samples: bool = False
+    """Whether samples of the servers' CPUs say it, instead of the kernel's counters."""
+    whole: CpuPart
+    parts: list[CpuPart]
+    """They add up to the whole, in each block and so in the mean."""
+
+
+class Waiting(Model):
+    """The mean time of an arm's answers in a closed loop, in parts that add up; microseconds."""
+
+    arm: str
+    connections: int
+    whole_us: Interval
+    """Connections divided by the rate (Little's law)."""
+    work_us: Interval
+    """Of the servers' CPUs."""
+    cpu_us: Interval
+    """In which a thread could have run and its CPU was taken."""
+    queue_us: Interval | None
+    """In front of workers all of which were taken; None where no service tells of such."""
+    queue_at: str | None = None
+    """The role of the service whose workers these are."""
+    workers: int | None = None
+    rest_us: Interval
+    """In sockets and event loops, on the way, in the client."""
+
+
+CountedResource = Literal[
+    "servers-cpus",
+    "busiest-cpu",
+    "cpu-quota",
+    "workers",
+    "connections",
+    "memory",
+    "link",
+    "client",
+]
+
+
+class ResourceUse(Model):
+    """How much of one thing was in use; medians over trials."""
+
+    resource: CountedResource
+    role: str | None = None
+    """Of the service whose workers these are."""
+    share: Amount
+    """Of all of it, 0 to 1."""
+    whole: Amount | None = None
+    """What all of it is, where that is a number: CPUs of the quota, workers, connections, bytes of
+    memory."""
+    at_limit: bool
+    """Whether there was no more of it in most trials."""
+
+
+class Saturation(Model):
+    """What an arm used just below its capacity, or at it."""
+
+    arm: str
+    trials: Count
+    """So many, of all blocks together, had such a rate."""
+    uses: list[ResourceUse]
+
+    @property
+    def limits(self) -> list[ResourceUse]:
+        """What was used up."""
+        return [use for use in self.uses if use.at_limit]
+
+    @property
+    def nearest(self) -> ResourceUse:
+        """What came nearest to its limit."""
+        return max(self.uses, key=lambda use: use.share)

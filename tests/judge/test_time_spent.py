@@ -1,0 +1,191 @@
+"""What time goes into, and where waiting makes the difference: not where CPU time goes alone."""
+
+import pytest
+
+from builders import SimulatedArm, SimulatedRun, service_use, simulated_run
+from judge.validity.broken import quiet_readings
+from webdyno.judge.judgement import judge
+from webdyno.judge.time_spent import explain, explanation_sentence, what_waits, where_time_goes
+from webdyno.model.interval import Interval
+from webdyno.model.judgement import Judgement
+from webdyno.model.readings import ServerStatus
+from webdyno.model.records import Record, ServerUse, SlotRecord
+from webdyno.model.why import Explanation, Waiting
+
+ARMS = {"nginx": SimulatedArm(server_cpu_us=10.0), "apache": SimulatedArm(server_cpu_us=40.0)}
+
+
+def with_interrupts(run: SimulatedRun, arm: str, share: float) -> SimulatedRun:
+    """Give interrupts a share of what an arm's servers used."""
+
+    def use(slot: SlotRecord) -> ServerUse:
+        return slot.servers.model_copy(update={"interrupts_s": share * slot.servers.cpu_s})
+
+    records = [
+        it.model_copy(update={"servers": use(it)})
+        if isinstance(it, SlotRecord) and it.arm == arm
+        else it
+        for it in run.records
+    ]
+    return SimulatedRun(run.head, records)
+
+
+def explained(run: SimulatedRun) -> Explanation:
+    found = explain(run.data, "apache", "nginx")
+    assert found
+    return found
+
+
+def test_parts_add_up_to_the_whole() -> None:
+    run = with_interrupts(simulated_run(ARMS), "apache", 0.1)
+    found = explained(run)
+    assert [it.what for it in found.parts] == ["in the programs", "in the kernel", "in interrupts"]
+    for value in ("a_us", "b_us"):
+        parts = sum(getattr(it, value) for it in found.parts)
+        assert parts == pytest.approx(getattr(found.whole, value))
+    difference = sum(it.more_us.estimate for it in found.parts)
+    assert difference == pytest.approx(found.whole.more_us.estimate)
+
+
+def test_each_part_is_found() -> None:
+    found = explained(simulated_run(ARMS))
+    programs, kernel = found.parts
+    assert programs.more_us.low < 10 < programs.more_us.high
+    assert kernel.more_us.low < 20 < kernel.more_us.high
+    said = explanation_sentence(found)
+    assert said
+    assert said.startswith("A request costs apache ")
+    assert " in the kernel, " in said  # the larger part
+    assert said.endswith(" in the programs.")
+
+
+def test_equals_are_not_explained() -> None:
+    alike = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
+    sure = [explanation_sentence(explained(simulated_run(alike, seed=seed))) for seed in range(20)]
+    assert sum(it is not None for it in sure) <= 4
+
+
+def test_one_block_explains_nothing() -> None:
+    run = simulated_run(ARMS, blocks=1)
+    assert explain(run.data, "apache", "nginx") is None
+
+
+def test_a_judgement_says_what_differences_are_made_of() -> None:
+    run = simulated_run(ARMS)
+    (found,) = judge(run.data).explanations
+    assert (found.a, found.b) == ("apache", "nginx")
+
+
+RATE, WORK_US, CPU_WAIT_US, WORKERS = 4_000, 200.0, 50.0, 16
+
+
+def run(*, most_busy: int | None = None, told: bool = True) -> SimulatedRun:
+    """64 connections; each answer waits 50 µs for a CPU."""
+    made = simulated_run(
+        {
+            "a": SimulatedArm(rate_rps=RATE, server_cpu_us=WORK_US),
+            "b": SimulatedArm(rate_rps=RATE, server_cpu_us=WORK_US),
+        },
+        blocks=6,
+    )
+
+    def with_probes(record: Record) -> Record:
+        if not isinstance(record, SlotRecord):
+            return record
+        waited_s = record.load.all_of_it.completed * CPU_WAIT_US / 1e6 if told else None
+        readings = quiet_readings(record).model_copy(
+            update={
+                "services": {
+                    "php": service_use().model_copy(update={"waited_for_cpu_s": waited_s})
+                },
+                "front": "nginx",
+                "status": {"php": ServerStatus(workers=WORKERS, most_busy=most_busy)},
+            }
+        )
+        return record.model_copy(update={"readings": readings})
+
+    return SimulatedRun(made.head, [with_probes(record) for record in made.records])
+
+
+def waited(made: SimulatedRun) -> list[Waiting]:
+    return judge(made.data).waiting
+
+
+def test_the_parts_are_found_and_add_up() -> None:
+    first, second = waited(run(most_busy=WORKERS))
+    assert (first.arm, second.arm) == ("a", "b")
+    whole_us = first.connections / RATE * 1e6
+    assert first.whole_us.estimate == pytest.approx(whole_us, rel=0.05)
+    assert first.work_us.estimate == pytest.approx(WORK_US, rel=0.05)
+    assert first.cpu_us.estimate == pytest.approx(CPU_WAIT_US, rel=0.05)
+    assert first.queue_us is not None
+    expected_us = whole_us * (first.connections - WORKERS) / first.connections
+    assert first.queue_us.estimate == pytest.approx(expected_us, rel=0.05)
+    parts = (first.work_us, first.cpu_us, first.queue_us, first.rest_us)
+    assert sum(it.estimate for it in parts) == pytest.approx(first.whole_us.estimate)
+    said = next(where_time_goes([first]))
+    assert said.startswith("a: with 64 connections an answer takes 1")
+    assert "in front of the 16 workers of php, all of them taken" in said
+
+
+def test_workers_that_were_not_all_taken_have_no_queue() -> None:
+    first, _ = waited(run(most_busy=WORKERS - 1))
+    assert first.queue_us is None
+    assert "in front of" not in next(where_time_goes([first]))
+
+
+def test_what_the_kernel_does_not_tell_is_not_made_up() -> None:
+    assert waited(run(told=False)) == []
+
+
+def us(value: float) -> Interval:
+    return Interval(low=value, estimate=value, high=value)
+
+
+def arm(name: str, whole_us: float, work_us: float, connections: int = 1) -> Waiting:
+    return Waiting(
+        arm=name,
+        connections=connections,
+        whole_us=us(whole_us),
+        work_us=us(work_us),
+        cpu_us=us(0.007),
+        queue_us=None,
+        rest_us=us(whole_us - work_us),
+    )
+
+
+@pytest.fixture(scope="module")
+def faster() -> Judgement:
+    """Twice as fast, by far enough."""
+    arms = {"one": SimulatedArm(rate_rps=20_000), "two": SimulatedArm(rate_rps=10_000)}
+    run = simulated_run(arms, blocks=6)
+    return judge(run.data)
+
+
+def said(judged: Judgement, *found: Waiting) -> str:
+    return " ".join(what_waits(judged.model_copy(update={"waiting": list(found)})))
+
+
+def test_a_server_that_waits_for_acknowledgements_is_known_by_its_40_ms(faster: Judgement) -> None:
+    told = said(faster, arm("one", 400.0, 60.0), arm("two", 44_000.0, 100.0))
+    assert told.startswith("two waits: of the 44.0 ms that its answer takes, 100 µs are work")
+    assert "TCP_NODELAY" in told
+
+
+def test_another_wait_is_only_told(faster: Judgement) -> None:
+    told = said(faster, arm("one", 400.0, 60.0), arm("two", 5_400.0, 100.0))
+    assert "two waits" in told
+    assert "TCP_NODELAY" not in told
+
+
+@pytest.mark.parametrize(
+    "two",
+    [arm("two", 44_000.0, 30_000.0), arm("two", 44_000.0, 650.0, connections=64)],
+)
+def test_work_and_queues_for_busy_cpus_are_not_waiting(faster: Judgement, two: Waiting) -> None:
+    assert said(faster, arm("one", 400.0, 60.0), two) == ""
+
+
+def test_no_time_is_told_that_no_clock_can_tell() -> None:
+    (told,) = where_time_goes([arm("one", 400.0, 60.0)])
+    assert "less than 0.1 µs of waiting for a CPU" in told
