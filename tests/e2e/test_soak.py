@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import environment
-from webdyno.judge.long_look import look_at
-from webdyno.judge.look_words import findings_words
+from webdyno.judge.long_look import findings_words, look_at
 from webdyno.model.long_look import LongLook
 from webdyno.model.records import LongLookRecord
 

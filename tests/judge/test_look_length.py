@@ -9,10 +9,9 @@ from builders import START, SimulatedArm, point_data, run_head, simulated_run
 from judge.searches import Arm, searched
 from judge.stretches import Truth, stretch
 from webdyno.judge import decide
-from webdyno.judge.long_look import look_at
+from webdyno.judge.long_look import look_at, look_words
 from webdyno.judge.look_length import lacking_looks, left_s, long_look_s, part_s, reserved_s
-from webdyno.judge.look_parts import thinned
-from webdyno.judge.look_words import look_words
+from webdyno.judge.look_records import thinned_samples
 from webdyno.judge.stalls import all_stalls_of
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
@@ -88,7 +87,7 @@ def test_parts_of_a_stretch_are_as_one() -> None:
 def test_a_long_part_keeps_what_tells_of_stalls_and_the_least_memory() -> None:
     whole = stretch(Truth(looked_s=60.0, every_s=20.0, stall_s=1.0, stolen=True, pages=50_000.0))
     found = look_at(whole).excused
-    part = thinned(whole, found)
+    part = thinned_samples(whole, found)
     assert len(part.samples) < len(whole.samples) / 4
     assert look_at(part).excused == found
     held = [it.memory_bytes for it in whole.samples if it.memory_bytes is not None]
@@ -100,7 +99,7 @@ def test_a_long_part_keeps_what_tells_of_stalls_and_the_least_memory() -> None:
 def test_causes_are_as_sure_when_a_long_part_is_on_record(evidence: dict[str, Any]) -> None:
     whole = stretch(Truth(every_s=7.0, stall_s=0.2, looked_s=60.0, **evidence))
     found = all_stalls_of(whole)
-    part = thinned(whole, found)
+    part = thinned_samples(whole, found)
     assert len(part.samples) < len(whole.samples) / 2
     assert len(found) > 5
     assert [it.cause for it in all_stalls_of(part)] == [it.cause for it in found]

@@ -133,8 +133,7 @@ class RunProgress:
     def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
         """Say what was seen."""
         if not self._telling.quiet:
-            from webdyno.judge.long_look import look_at
-            from webdyno.judge.look_words import findings_words
+            from webdyno.judge.long_look import findings_words, look_at
 
             look = look_at(*parts)
             self.notice(f"long look at {look.arm}: {findings_words(look)}")

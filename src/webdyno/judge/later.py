@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import LARGEST_LOG, Estimate
-from webdyno.judge.look_words import stall_words
+from webdyno.judge.long_look import stall_words
 from webdyno.judge.point_data import PointData
 from webdyno.model.histogram import merge_encoded
 from webdyno.model.long_look import Drift, LongLook

@@ -1,4 +1,4 @@
-"""What one long stretch of load on a variant shows that short slots can't.
+"""What one long stretch of load on a variant shows that short slots can't, and in words.
 
 Stalls, slow stretches, drifts of throughput or CPU time per request, memory and open files that go
 on growing, and requests that fail.
@@ -8,26 +8,69 @@ One variant at a time: nothing here sees a difference between variants.
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from math import exp
 from typing import NamedTuple, Self
 
-from webdyno.judge.drifts import drifts_in
-from webdyno.judge.failing import failing_in, while_it_served
-from webdyno.judge.growth import FEWEST_READINGS, memory_growth, more_open
-from webdyno.judge.how_often import sum_up
-from webdyno.judge.look_course import course_of, slopes_of
-from webdyno.judge.look_parts import (
+import numpy as np
+from scipy.special import chdtri, stdtrit
+
+from webdyno.judge.interval import LARGEST_LOG, Logs
+from webdyno.judge.look_course import (
+    FEWEST_READINGS,
+    MOST_CHANGE,
+    course_of,
+    drifts_in,
+    memory_growth,
+    more_open,
+    slopes_of,
+)
+from webdyno.judge.look_records import (
     all_times,
     breaks,
     length_s,
     stretches,
     trial_of_all,
+    windows_of,
     with_begins,
 )
-from webdyno.judge.look_windows import windows_of
-from webdyno.judge.slow import SlowStretch, slow_in
-from webdyno.judge.stalls import FEWEST_WINDOWS, own, stalls_in, with_causes
-from webdyno.model.long_look import Drift, Failing, LongLook, Slow, Stall, Unseen
+from webdyno.judge.stalls import (
+    FEWEST_WINDOWS,
+    SlowStretch,
+    failing_in,
+    own,
+    slow_in,
+    stalls_in,
+    while_it_served,
+    with_causes,
+)
+from webdyno.model.format import count, duration, listed, number, percent
+from webdyno.model.interval import Interval
+from webdyno.model.long_look import (
+    Drift,
+    Failing,
+    LongLook,
+    Slow,
+    Stall,
+    StallCause,
+    Stalls,
+    Unseen,
+)
+from webdyno.model.metrics import metric_rule
+from webdyno.model.quantities import memory_words
 from webdyno.model.records import LongLookRecord
+
+CONFIDENCE = 0.95
+REGULAR_GAPS = 2
+"""So many gaps between stalls show how regular they are."""
+EDGE_ERROR = 0.2
+"""Of a window: how well the beginning and end of a stall are known, about."""
+CAUSES: dict[StallCause, str] = {
+    "client": "the load generator paused or had no CPU",
+    "hypervisor": "the hypervisor took the servers' CPUs",
+    "stopped": "a signal stopped the servers",
+    "other-programs": "other programs had the servers' CPUs",
+}
+MORE_OPEN = "open files and connections"
 
 
 def look_at(*parts: LongLookRecord) -> LongLook:
@@ -91,6 +134,12 @@ def seen_in(*parts: LongLookRecord) -> list[Stall]:
     return own(served.stalls()) or [it.as_stall() for it in served.slow()]
 
 
+def happened_in(part: LongLookRecord) -> list[Stall]:
+    """Give when the load wasn't as usual in a part: all stalls, and slow stretches."""
+    served = _Served.of([part])
+    return [*served.stalls(), *(it.as_stall() for it in served.slow())]
+
+
 class _Served(NamedTuple):
     """The stretches of a look, each as long as the servers served, and what was found in each."""
 
@@ -148,3 +197,153 @@ def _failing(whole: Sequence[LongLookRecord]) -> list[Failing]:
         for begin_s, record in with_begins(whole)
         for it in failing_in(record)
     ]
+
+
+def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:
+    """Estimate how long the servers' stalls are, how often they come, and their share of the time.
+
+    Few stalls are a Poisson count (Garwood, "Fiducial limits for the Poisson distribution",
+    Biometrika 1936). From three on the gaps between them tell more: their mean, with Student's t
+    of its logarithm; where they scatter as much as chance, both say the same.
+    """
+    n, length_s = len(own), sum(stall.length_s for stall in own) / len(own)
+    looked_s = max(looked_s, n * length_s)
+    low, high = _poisson(n)
+    share = Interval(
+        low=low * length_s / looked_s,
+        estimate=n * length_s / looked_s,
+        high=min(high * length_s / looked_s, 1.0),
+        confidence=CONFIDENCE,
+    )
+    gaps = np.diff([stall.at_s for stall in own])
+    if len(gaps) < REGULAR_GAPS:
+        return Stalls(count=n, length_s=length_s, every_s=None, share=share)
+    every, lengths = np.array(gaps), np.array([stall.length_s for stall in own])
+    of_gaps, of_lengths = (_relative_error(it, window_s * EDGE_ERROR) for it in (every, lengths))
+    regular = _around(length_s / float(every.mean()), (of_gaps**2 + of_lengths**2) ** 0.5, n - 1)
+    tells_more = regular.high / regular.low < share.high / share.low
+    return Stalls(
+        count=n,
+        length_s=length_s,
+        every_s=_around(float(every.mean()), of_gaps, n - 1),
+        share=regular.replace(high=min(regular.high, 1.0)) if tells_more else share,
+    )
+
+
+def _poisson(n: int) -> tuple[float, float]:
+    """Give the interval of the mean of a Poisson count."""
+    tail = (1 - CONFIDENCE) / 2
+    low = float(chdtri(2 * n, 1 - tail)) / 2 if n else 0.0
+    return low, float(chdtri(2 * n + 2, tail)) / 2
+
+
+def _relative_error(values: Logs, least: float) -> float:
+    """Give the standard error of a mean as a share of it; single values are off by `least`."""
+    spread = max(float(values.std(ddof=1)), least)
+    return float(spread / len(values) ** 0.5 / float(values.mean()))
+
+
+def _around(centre: float, relative_error: float, n: int) -> Interval:
+    half = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * relative_error
+    factor = exp(min(half, LARGEST_LOG))
+    return Interval(low=centre / factor, estimate=centre, high=centre * factor)
+
+
+def findings_words(look: LongLook) -> str:
+    """Say what a long look found, how far it looked, and how it went."""
+    return "; ".join([_found_words(look), *_how_it_went(look)])
+
+
+def _how_it_went(look: LongLook) -> Iterator[str]:
+    if look.excused:
+        lasted_s = sum(it.length_s for it in look.excused)
+        causes = sorted({CAUSES[it.cause] for it in look.excused if it.cause})
+        yield (
+            f"left out: {count(len(look.excused), 'stall')}, {duration(lasted_s)} in all, as "
+            f"{listed(causes)}"
+        )
+    for it in look.breaks:
+        yield (
+            f"interrupted after {duration(it.at_s)}, and begun anew {duration(it.pause_s)} later "
+            "with a fresh start"
+        )
+    if look.ended_by == "precision":
+        yield (
+            f"ended early: in all of the time asked for nothing changes by {percent(MOST_CHANGE)}"
+        )
+    if look.ended_by is None:
+        yield "not over: `webdyno resume` goes on"
+
+
+def _found_words(look: LongLook) -> str:
+    found = [failing_words(it) for it in look.failing[:1]]
+    found += [look.died] if look.died else []
+    found += [stall_words(look)] if look.stalls else []
+    found += [slow_words(look.slow, look)] if look.slow else []
+    found += [drift_words(it) for it in look.drifts]
+    if look.growth:
+        found.append(
+            f"memory grows by {memory_words(round(look.growth.bytes_per_s.estimate))} a second"
+        )
+    if look.more_open:
+        found.append(f"{MORE_OPEN} become more by {number(look.more_open.per_s.estimate)} a second")
+    return f"{', '.join(found)} (seen in {duration(look.looked_s)})" if found else _none_words(look)
+
+
+def _none_words(look: LongLook) -> str:
+    """Say what there was nothing of, as far as the look could have shown it."""
+    words: dict[Unseen, str] = {
+        "stalls": f"stalls of {duration(look.shortest_s)} or more",
+        "drift": "drift",
+        "leak": "leak",
+    }
+    looked = duration(look.looked_s)
+    seen = [words[what] for what in words if what not in look.unseen]
+    *others, last = seen or ["finding"]
+    said = f"no {', '.join(others)} or {last} in {looked}" if others else f"no {last} in {looked}"
+    if look.unseen:
+        said += f", too little to tell of {listed(look.unseen)}"
+    return f"{said}; what happens less often than every {looked} would not have been seen"
+
+
+def look_words(look: LongLook, until_s: float | None = None) -> str:
+    """Say for how long there was load, and how often the servers were started anew meanwhile."""
+    looked_s = look.looked_s if until_s is None else until_s
+    breaks = [it for it in look.breaks if it.at_s < looked_s]
+    restarts = f"with {count(len(breaks), 'restart')}" if breaks else "without a restart"
+    return f"{duration(looked_s)} of load {restarts}"
+
+
+def failing_words(failing: Failing) -> str:
+    """Say when requests failed, how many, and why: `after 14 s (70,000 answers) 100 % of …`."""
+    when = f"after {duration(failing.at_s)} ({count(failing.answered_before, 'answer')})"
+    until = "to the end" if failing.to_the_end else f"for {duration(failing.length_s)}"
+    why = f": {failing.said:.200}" if failing.said else ""
+    return f"{when} {percent(failing.share)} of the requests fail, {until}{why}"
+
+
+def drift_words(drift: Drift) -> str:
+    """Say what changed, by how much and when."""
+    what = metric_rule(drift.metric).metric.label
+    change = drift.change.estimate
+    direction = "rises" if change > 1 else "falls"
+    when = f" after {duration(drift.at_s)}" if drift.at_s is not None else ""
+    return f"{what} {direction} by {percent(abs(change - 1))}{when}"
+
+
+def stall_words(look: LongLook) -> str:
+    """Say how long stalls are, and how often they come: `stalls of 1 s every 6 s`."""
+    return _stretches(look.stalls, "stall", look) if look.stalls else "no stalls"
+
+
+def slow_words(slow: Slow, look: LongLook) -> str:
+    """Say how slow it gets, for how long and how often."""
+    seen = _stretches(slow.stretches, "slow time", look)
+    return f"{seen} at {percent(slow.level)} of the usual throughput"
+
+
+def _stretches(stalls: Stalls, noun: str, look: LongLook) -> str:
+    length = duration(stalls.length_s)
+    if stalls.every_s is not None:
+        return f"{noun}s of {length} every {duration(stalls.every_s.estimate)}"
+    return f"{count(stalls.count, noun)} of {length} in {duration(look.looked_s)}"

@@ -1,21 +1,50 @@
-"""A long look in the course of time: its figures by the part, and how fast they change.
+"""A long look in the course of time: its figures by the part, and what changes by how much.
 
 The figures of a part say how well they are known by the scatter within it; the slopes by that of
 whole parts, so what follows from one second to the next doesn't make them seem better known.
+
+Drifts are throughput or CPU time per request at another level at the end: in parts of the stretch,
+without stalls and what others took part in; only where the change is beyond 5 % and beyond five
+standard errors, by how far and how long parts stay off their level.
+
+What grows is sought by the least that was held in each part. Collected heaps rise and fall, and so
+do connections; what they fall back to is what leaks. The first half is left out: there buffers,
+caches and just-in-time compilers take what they need once. Of it the second quarter tells whether
+the rise slows down, as that of what fills does: then no slope goes on.
 """
 
 from collections.abc import Callable, Sequence
+from math import exp, log, log1p
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from webdyno.judge.interval import Logs, fitted_line
-from webdyno.judge.look_parts import jump_bytes, length_s, with_begins
-from webdyno.judge.look_readings import LookReadings
+from webdyno.judge.interval import TINY, Logs, fitted_line
+from webdyno.judge.look_records import (
+    LookReadings,
+    Windows,
+    jump_bytes,
+    length_s,
+    windows_of,
+    with_begins,
+)
 from webdyno.judge.order_statistics import quantile_interval
+from webdyno.judge.steady import MAD_TO_SD, SMALLEST_NOISE, change_points
 from webdyno.model.histogram import merge_encoded
 from webdyno.model.interval import Interval
-from webdyno.model.long_look import Held, LookPart, Slope, SlopeMetric, Stall
+from webdyno.model.long_look import (
+    Drift,
+    Growth,
+    Held,
+    LookPart,
+    MoreOpen,
+    ServerSample,
+    Slope,
+    SlopeMetric,
+    Stall,
+)
 from webdyno.model.records import LongLookRecord
 
 CONFIDENCE, SURE = 0.95, 0.99
@@ -28,6 +57,26 @@ LEAST_SHARE = 1 / 4
 """Of the length that was asked for: no look ends before."""
 MOST_CHANGE = 0.05
 """Share of its level by which nothing may change in the length that was asked for."""
+DRIFT_PARTS = 20
+SMALLEST_DRIFT = log1p(0.05)
+DRIFT_SDS = 5.0
+DRIFT_PENALTY = 8.0
+"""Of a change point, in units of variance · ln n: twice the penalty of pilots."""
+DISTURBED_SHARE = 0.05
+"""Of a window, which steal and other programs may take before it is left out of drifts."""
+HIDDEN_MEMORY, MOST_ALIKE = 0.5, 0.9
+"""Of how alike neighbouring parts are, so much is taken out with a step; and what counts at most
+(tests/judge/later_simulation.py)."""
+GROWTH_PARTS, GROWTH_PARTS_BEFORE = 6, 3
+"""Of the second half of the stretch, and of the quarter before it."""
+FEWEST_READINGS = 4 * GROWTH_PARTS
+SMALLEST_BYTES = 512 * 1024
+"""Over the second half: allocators and page tables take as much by chance."""
+SMALLEST_DESCRIPTORS = 16
+SMALLEST_SHARE = 0.01
+SLOWING = 0.9
+"""Of the slope of the first of these parts, that of the last: a leak goes on as before."""
+GROWTH_ALPHA = 0.01
 
 
 def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[LookPart]:
@@ -138,3 +187,152 @@ def _is_small(slope: Slope, hours: float) -> bool:
     """Whether a change is surely small; memory that falls is no trouble."""
     falls = 0.0 if slope.metric == "memory_bytes" else -slope.per_hour.low
     return max(slope.per_hour.high, falls) * hours < MOST_CHANGE
+
+
+def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] | None:
+    """Give what has another level at the end of a stretch than at its beginning.
+
+    None where it is too short for that, or too little of it is left to look at.
+    """
+    windows, read = windows_of(record), LookReadings.of(record.samples)
+    size = len(windows.counts) // DRIFT_PARTS
+    if size < 2:
+        return None
+    kept = _undisturbed(record, windows, read)
+    for stall in without:
+        first = max(int(stall.at_s / windows.length_s) - 1, 0)
+        last = int((stall.at_s + stall.length_s) / windows.length_s) + 2
+        kept[first:last] = False
+    parts_s: Logs = np.arange(DRIFT_PARTS + 1.0) * size * windows.length_s
+    cpu_s = read.grown(read.cpu_s, parts_s) if read.tell else np.zeros(DRIFT_PARTS)
+    at_s, rates, work = list[float](), list[float](), list[float]()
+    for part in range(DRIFT_PARTS):
+        window = slice(part * size, (part + 1) * size)
+        looked_at = int(kept[window].sum())
+        responses = float(windows.counts[window][kept[window]].sum())
+        if looked_at < size / 2 or not responses:
+            continue
+        at_s.append(part * size * windows.length_s)
+        rates.append(log(responses / looked_at))
+        if cpu_s[part] > 0:
+            work.append(log(cpu_s[part] / float(windows.counts[window].sum())))
+    if len(at_s) < DRIFT_PARTS / 2:
+        return None
+    of_rate = _change("rate_rps", rates, at_s) if record.load.loop == "closed" else None
+    of_work = _change("server_cpu_us", work, at_s) if len(work) == len(at_s) else None
+    return [found for found in (of_rate, of_work) if found]
+
+
+def _undisturbed(record: LongLookRecord, windows: Windows, read: LookReadings) -> NDArray[np.bool_]:
+    """Tell in which windows the servers had their CPUs: what others take is no drift."""
+    if not read.tell:
+        return np.ones(len(windows.counts), dtype=bool)
+    edges_s: Logs = np.arange(len(windows.counts) + 1.0) * windows.length_s
+    others_s = np.minimum(read.grown(read.others_s, edges_s), read.grown(read.waited_s, edges_s))
+    most_s = DISTURBED_SHARE * windows.length_s * max(record.server_cpus, 1)
+    return np.asarray(read.grown(read.stolen_s, edges_s) + others_s <= most_s)
+
+
+def _change(
+    metric: Literal["rate_rps", "server_cpu_us"], values: Sequence[float], begins_s: Sequence[float]
+) -> Drift | None:
+    """Compare the last level with the first one, if they differ beyond noise and its memory."""
+    levels = np.array(values)
+    apart = np.abs(np.diff(levels))
+    noise = max(MAD_TO_SD * float(np.median(apart)) / 2**0.5, SMALLEST_NOISE)
+    at = change_points(levels, DRIFT_PENALTY * noise**2 * log(len(levels)))
+    if not at:
+        return None
+    first, last = levels[: at[0]], levels[at[-1] :]
+    if min(len(first), len(last)) < 2:
+        return None
+    change = float(last.mean() - first.mean())
+    spread = max(noise, float(first.std(ddof=1)), float(last.std(ddof=1)))
+    memory = _memory(levels)
+    error = spread * (memory / len(first) + memory / len(last)) ** 0.5
+    if abs(change) < max(SMALLEST_DRIFT, DRIFT_SDS * error):
+        return None
+    half = float(stdtrit(len(first) + len(last) - 2, (1 + CONFIDENCE) / 2)) * error
+    return Drift(
+        metric=metric,
+        change=Interval(low=exp(change - half), estimate=exp(change), high=exp(change + half)),
+        at_s=begins_s[at[0]] if len(at) == 1 else None,
+    )
+
+
+def _memory(levels: Logs) -> float:
+    """Give for how many parts noise remembers, by what is left when the one best step is taken out.
+
+    More steps would take out the memory itself: slow noise looks like many of them.
+    """
+    rests = [
+        np.concatenate([levels[:cut] - levels[:cut].mean(), levels[cut:] - levels[cut:].mean()])
+        for cut in range(2, len(levels) - 1)
+    ]
+    rest = min(rests, key=lambda it: float(it @ it))
+    left = float(rest[1:] @ rest[:-1]) / max(float(rest @ rest), TINY)
+    alike = min(max(left + HIDDEN_MEMORY * (1 - left), 0.0), MOST_ALIKE)
+    return (1 + alike) / (1 - alike)
+
+
+class _Rise(NamedTuple):
+    per_s: Interval
+    per_request: Interval
+
+
+def memory_growth(record: LongLookRecord) -> Growth | None:
+    """Tell whether memory goes on growing, and how fast."""
+    rise = _rise(record, lambda it: it.memory_bytes, SMALLEST_BYTES)
+    return rise and Growth(bytes_per_s=rise.per_s, bytes_per_request=rise.per_request)
+
+
+def more_open(record: LongLookRecord) -> MoreOpen | None:
+    """Tell whether open files and connections go on becoming more, and how fast."""
+    rise = _rise(record, lambda it: it.descriptors, SMALLEST_DESCRIPTORS)
+    return rise and MoreOpen(per_s=rise.per_s, per_request=rise.per_request)
+
+
+def _rise(
+    record: LongLookRecord, of: Callable[[ServerSample], int | None], smallest: float
+) -> _Rise | None:
+    read = [(it.at_s, value) for it in record.samples if (value := of(it)) is not None]
+    responses = record.responses[len(record.responses) // 2 :]
+    if len(read) < FEWEST_READINGS or not any(responses):
+        return None
+    at_s = np.array([at for at, _ in read])
+    held = np.array([held for _, held in read], dtype=float)
+    lowest = _lowest(at_s, held, at_s[-1] / 2, at_s[-1], GROWTH_PARTS)
+    if len(lowest) < GROWTH_PARTS:
+        return None
+    least = held[lowest]
+    line = fitted_line(at_s[lowest], least)
+    grown = line.slope * (at_s[-1] - at_s[0]) / 2
+    if line.slope - line.half_width(1 - GROWTH_ALPHA) <= 0 or np.any(np.diff(least) < 0):
+        return None
+    if grown < max(smallest, SMALLEST_SHARE * float(least[0])):
+        return None
+    lowest = [*_lowest(at_s, held, at_s[-1] / 4, at_s[-1] / 2, GROWTH_PARTS_BEFORE), *lowest]
+    if _slows_down(record, at_s[lowest], held[lowest]):
+        return None
+    rate = sum(responses) / (len(responses) * record.window_s)
+    per_s = line.interval(CONFIDENCE)
+    return _Rise(per_s, per_request=per_s.mapped(lambda grown: grown / rate))
+
+
+def _lowest(at_s: Logs, held: Logs, begin_s: float, end_s: float, parts: int) -> list[int]:
+    """Give where the least was held in each part of a time."""
+    within = np.flatnonzero((at_s >= begin_s) & ((at_s < end_s) | (end_s == at_s[-1])))
+    return [int(it[held[it].argmin()]) for it in np.array_split(within, parts) if len(it)]
+
+
+def _slows_down(record: LongLookRecord, at_s: Logs, least: Logs) -> bool:
+    """Tell whether it rises less and less, as what fills does: by time, and by responses."""
+    windows_s = np.arange(len(record.responses) + 1) * record.window_s
+    answered = np.interp(at_s, windows_s, np.cumsum([0, *record.responses]))
+    return all(_rises_less(axis, least) for axis in (at_s, answered))
+
+
+def _rises_less(axis: Logs, least: Logs) -> bool:
+    middle = len(least) // 2
+    earlier = fitted_line(axis[: middle + 1], least[: middle + 1]).slope
+    return fitted_line(axis[middle:], least[middle:]).slope < SLOWING * earlier

@@ -5,7 +5,7 @@ from statistics import geometric_mean
 
 from webdyno.judge.long_look import look_at, seen_in
 from webdyno.judge.look_course import changes_no_more
-from webdyno.judge.look_parts import length_s
+from webdyno.judge.look_records import length_s
 from webdyno.judge.point_data import PointData
 from webdyno.judge.race import still_racing
 from webdyno.model.experiment import OWN_GENERATOR, Experiment

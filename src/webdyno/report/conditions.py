@@ -7,7 +7,7 @@ from math import prod
 from statistics import median
 
 from webdyno.judge.league import blocks_to_a_look
-from webdyno.judge.look_words import findings_words
+from webdyno.judge.long_look import findings_words
 from webdyno.judge.point_data import RunData
 from webdyno.judge.usage import counting_share
 from webdyno.judge.validity.servers import counted_by_front

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from webdyno.generator import GeneratorError
-from webdyno.judge.long_look import seen_in
+from webdyno.judge.long_look import happened_in
 from webdyno.judge.look_length import (
     lacking_looks,
     left_s,
@@ -20,9 +20,8 @@ from webdyno.judge.look_length import (
     part_s,
     why_over,
 )
-from webdyno.judge.look_parts import thinned
+from webdyno.judge.look_records import thinned_samples
 from webdyno.judge.settings import slot_settings
-from webdyno.judge.stalls import all_stalls_of
 from webdyno.model.capacity import CapacitySettings, Trial, trial_of
 from webdyno.model.load_result import LoadResult
 from webdyno.model.long_look import ServerSample, Stall
@@ -123,7 +122,7 @@ def _part(
     record = recorded(slot, arm, window_s, lead_in_s)
     logs = at.folder.block_folder(at.point.number, running.number, arm.name)
     record = with_failures(record, at.roles.servers, logs)
-    record = thinned(record, [*all_stalls_of(record), *seen_in(record)])
+    record = thinned_samples(record, happened_in(record))
     if not searched or not rate_rps:
         return record
     return record.replace(trial=_confirmed(at, arm, slot, searched, rate_rps))

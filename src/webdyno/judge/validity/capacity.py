@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from webdyno.judge.look_words import stall_words
+from webdyno.judge.long_look import stall_words
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import keepalive
 from webdyno.judge.validity.answers import NON_2XX, WRONG_BODY

@@ -5,8 +5,7 @@ What stalls or drifts can still be measured; only who serves no more makes a run
 
 from collections.abc import Iterator
 
-from webdyno.judge.failing import gone
-from webdyno.judge.look_words import (
+from webdyno.judge.long_look import (
     MORE_OPEN,
     drift_words,
     failing_words,
@@ -15,6 +14,7 @@ from webdyno.judge.look_words import (
     stall_words,
 )
 from webdyno.judge.point_data import PointData
+from webdyno.judge.stalls import gone
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
 from webdyno.model.format import count, duration, number, percent

@@ -1,11 +1,18 @@
-"""The parts of a long look put together: those of a stretch are as one that was never recorded.
+"""What a long look has on record: its parts put together, windows of responses, and readings.
 
-Time is counted under load: what lies between two parts, or between two stretches, is left out.
+The parts of a stretch are as one that was never recorded in parts. Time is counted under load: what
+lies between two parts, or between two stretches, is left out.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
+from typing import NamedTuple, Self
 
+import numpy as np
+
+from webdyno.judge.interval import TINY, Logs
+from webdyno.judge.steady import windows_to_join
 from webdyno.model.capacity import Trial
 from webdyno.model.histogram import add_encoded, merge_encoded
 from webdyno.model.load_result import Times
@@ -18,6 +25,8 @@ MOST_SAMPLES = 240
 """Of a part that are kept where nothing happened."""
 NEAR_WINDOWS = 6
 """So close to a stall all samples are kept: they tell who caused it."""
+QUIET_RESPONSES = 5
+"""Responses may come in bursts that many response times apart, which isn't a stall."""
 
 
 def length_s(part: LongLookRecord) -> float:
@@ -64,7 +73,7 @@ def trial_of_all(parts: Sequence[LongLookRecord]) -> Trial | None:
     return together
 
 
-def thinned(part: LongLookRecord, stalls: Sequence[Stall]) -> LongLookRecord:
+def thinned_samples(part: LongLookRecord, stalls: Sequence[Stall]) -> LongLookRecord:
     """Leave out samples of a long part where nothing happened; the least held stays."""
     samples, kept = part.samples, list[ServerSample]()
     size = -(-len(samples) // MOST_SAMPLES)
@@ -153,3 +162,91 @@ def all_times(parts: Sequence[LongLookRecord]) -> Times:
         max=max(longest, default=None),
         histogram=add_encoded(encoded) if encoded else None,
     )
+
+
+class Windows(NamedTuple):
+    """How many responses there were in each window, and how long a window is."""
+
+    counts: Logs
+    length_s: float
+
+
+def windows_of(record: LongLookRecord) -> Windows:
+    """Join neighbouring windows of a record until they are long enough."""
+    joined = _windows_as_one(record)
+    whole = len(record.responses) // joined * joined
+    counts = np.array(record.responses[:whole], dtype=float).reshape(-1, joined).sum(axis=1)
+    return Windows(np.asarray(counts), record.window_s * joined)
+
+
+def _windows_as_one(record: LongLookRecord) -> int:
+    few = windows_to_join(record.responses)
+    slow_s = QUIET_RESPONSES * (record.load.response_time_us.p50 or 0.0) / 1e6
+    return max(few, -(-int(slow_s * 1e6) // int(record.window_s * 1e6)), 1)
+
+
+@dataclass(frozen=True)
+class LookReadings:
+    """Columns of samples: times are sums since the beginning of the stretch."""
+
+    at_s: Logs
+    cpu_s: Logs
+    others_s: Logs
+    """For which their CPUs ran something else."""
+    stolen_s: Logs
+    waited_s: Logs
+    client_waited_s: Logs
+    stopped: Logs
+
+    @classmethod
+    def of(cls, samples: Sequence[ServerSample]) -> Self:
+        """Take what was read, in its order."""
+        rows = [
+            (
+                it.at_s,
+                it.cpu_s,
+                it.busy_s - it.cpu_s,
+                it.stolen_s,
+                it.waited_s,
+                it.client_waited_s,
+                it.stopped,
+            )
+            for it in samples
+        ]
+        return cls(*np.array(rows, dtype=float).reshape(-1, 7).T)
+
+    @property
+    def tell(self) -> bool:
+        """Whether there are enough of them to tell what was in between."""
+        return len(self.at_s) >= 2
+
+    def grown(self, sums: Logs, edges_s: Logs) -> Logs:
+        """Give by how much a column of sums grew from each of some moments to the next."""
+        return np.diff(np.interp(edges_s, self.at_s, sums))
+
+    def during(self, sums: Logs, begin_s: float, end_s: float) -> float:
+        """Give by how much a column of sums grew between two moments."""
+        return float(self.grown(sums, np.array([begin_s, end_s]))[0])
+
+    def waited_during(self, waited_s: Logs, begin_s: float, end_s: float) -> float:
+        """Give how much of a waiting for CPUs lies between two moments.
+
+        The kernel counts a wait when it ends: what is more than the time since the reading before
+        has begun before that.
+        """
+        each_s = np.maximum(np.diff(waited_s), 0.0)
+        lasted_s = np.maximum(np.diff(self.at_s), each_s)
+        ends_s = self.at_s[1:]
+        within_s = np.minimum(ends_s, end_s) - np.maximum(ends_s - lasted_s, begin_s)
+        shares = np.maximum(within_s, 0.0) / np.maximum(lasted_s, TINY)
+        return float(each_s @ shares)
+
+    def longest_gap_s(self, begin_s: float, end_s: float) -> float:
+        """Give the longest time from a reading to the next that touches a time."""
+        meets = (self.at_s[:-1] < end_s) & (self.at_s[1:] > begin_s)
+        return float(np.diff(self.at_s)[meets].max(initial=0.0))
+
+    def stopped_share(self, begin_s: float, end_s: float) -> float:
+        """Give in which share of the readings between two moments a server was stopped."""
+        within = self.stopped[(begin_s <= self.at_s) & (self.at_s <= end_s)]
+        return float(within.mean()) if len(within) else 0.0
