@@ -3,7 +3,7 @@
 import os
 import time
 
-from webdyno.judge.validity.host import STEAL_LIMIT
+from webdyno.judge.validity.servers import STEAL_LIMIT
 from webdyno.probe.host import Stat
 
 WOKEN_WITHIN_S = 0.001

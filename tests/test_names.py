@@ -18,9 +18,9 @@ PROTOCOLS = {
 # Two meanings of one name, from before this was looked at. The list only shrinks.
 TWICE = """
 Choice Connections Finding Loaded Place Request Rule Seen answer answers ask
-asked_for audit beside blocks_needed bounds choose confidence estimate handlers
-levels looked_at markdown measure number read run run_command shown slots_per_arm
-split start thinned unpack why_not why_nothing
+asked_for audit beside bounds choose confidence estimate handlers
+levels looked_at markdown measure number read run run_command shown
+split start unpack why_not why_nothing
 """
 
 

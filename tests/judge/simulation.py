@@ -28,7 +28,7 @@ from webdyno.judge.comparison import (
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
 from webdyno.judge.settings import WINDOW_S
 from webdyno.judge.validity.client import WAITING_LIMIT
-from webdyno.judge.validity.host import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
+from webdyno.judge.validity.servers import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
 from webdyno.judge.verdict import Question, answer
 from webdyno.model.judgement import Verdict

@@ -17,7 +17,7 @@ import numpy as np
 
 from webdyno.judge.gate import MeasuredClaim, answer_claims, gate_answer
 from webdyno.judge.more_starts import TIMES_THE_ROUNDS
-from webdyno.judge.validity.starts import FEWEST_STARTS, how_starts_differ
+from webdyno.judge.validity.run import FEWEST_STARTS, how_starts_differ
 from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME, RATE, metric_rule

@@ -15,7 +15,7 @@ from webdyno.judge.bounds import Bound, widened
 from webdyno.judge.comparison import ALPHA, DELTA, shown_estimate
 from webdyno.judge.interval import Logs, sign_flip_p
 from webdyno.judge.stop import OUTNUMBERED
-from webdyno.judge.verdict import Question, answer, blocks_needed
+from webdyno.judge.verdict import Question, answer, more_blocks_needed
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import Measure
 
@@ -56,7 +56,7 @@ def _look(d: Logs, bound: Bound) -> tuple[bool, Verdict, Verdict, int | None]:
     as_measured = answer(shown, sign_flip_p(d), n, QUESTION).verdict
     bounded = answer(widened(shown, bound), sign_flip_p(against), n, QUESTION).verdict
     verdict = as_measured if bounded is as_measured else Verdict.UNDECIDED
-    return precise, as_measured, verdict, blocks_needed(shown, n, QUESTION, bound)
+    return precise, as_measured, verdict, more_blocks_needed(shown, n, QUESTION, bound)
 
 
 def main() -> None:

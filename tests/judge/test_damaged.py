@@ -15,7 +15,7 @@ from webdyno.judge import decide
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.runs import compare_sweeps
 from webdyno.judge.sweep import judge_sweep
-from webdyno.judge.variance import slots_per_arm
+from webdyno.judge.variance import chosen_slots_per_arm
 from webdyno.model.records import RECORD, Record, StopRecord
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
@@ -76,7 +76,7 @@ def test_damaged_records_are_refused_or_judged(records: list[Record]) -> None:
     judge_sweep(RunData(HEAD, records))
     data = PointData.of(HEAD, records)
     decide(data, 10.0)
-    slots_per_arm(data)
+    chosen_slots_per_arm(data)
 
 
 @pytest.mark.parametrize(

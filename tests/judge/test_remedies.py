@@ -11,7 +11,7 @@ from judge.validity.broken import readings_with
 from webdyno.judge import judge
 from webdyno.judge.remedies import due_remedy
 from webdyno.judge.settings import pilots, slot_settings, slots_per_arm
-from webdyno.judge.usage import counting_share
+from webdyno.judge.validity import counting_share
 from webdyno.model.experiment import HALVING
 from webdyno.model.gate import GateSettings
 from webdyno.model.judgement import Verdict

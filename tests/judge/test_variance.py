@@ -13,8 +13,8 @@ from webdyno.judge.variance import (
     _costs_s,
     best_slots,
     choice,
+    chosen_slots_per_arm,
     random_effects,
-    slots_per_arm,
 )
 from webdyno.model.measure import FIRST_SLOTS, Measure
 from webdyno.model.records import BlockRecord, Record
@@ -92,7 +92,7 @@ def test_noisy_slots_get_more_of_them(restart_sd: float, slot_sd: float, slots: 
     run = simulated_run(
         ARMS, blocks=8, measure=DEAR_STARTS, restart_sd=restart_sd, slot_sd=slot_sd, seed=3
     )
-    assert slots_per_arm(run.data) == slots
+    assert chosen_slots_per_arm(run.data) == slots
 
 
 def test_the_first_blocks_alone_decide() -> None:
@@ -101,7 +101,8 @@ def test_the_first_blocks_alone_decide() -> None:
         ARMS, blocks=12, measure=DEAR_STARTS, restart_sd=0.001, slot_sd=0.05, seed=3
     )
     chosen = [
-        slots_per_arm(point_data(blocks(run, count), run.head.experiment)) for count in range(1, 12)
+        chosen_slots_per_arm(point_data(blocks(run, count), run.head.experiment))
+        for count in range(1, 12)
     ]
     before = PILOT_BLOCKS - 1
     assert chosen == [FIRST_SLOTS] * before + [MOST_SLOTS] * (11 - before)
@@ -110,21 +111,21 @@ def test_the_first_blocks_alone_decide() -> None:
 def test_a_number_that_was_asked_for_stays() -> None:
     measure = Measure(slots_per_arm=2, seed=1)
     run = simulated_run(ARMS, measure=measure, restart_sd=0.001, slot_sd=0.05)
-    assert slots_per_arm(run.data) == 2
+    assert chosen_slots_per_arm(run.data) == 2
 
 
 def test_the_difference_of_the_arms_has_no_part_in_it() -> None:
     """Else intervals would lean."""
     fast = ARMS | {"b": SimulatedArm(rate_rps=160_000)}
     runs = [simulated_run(arms, restart_sd=0.01, slot_sd=0.04, seed=5) for arms in (ARMS, fast)]
-    first, second = (slots_per_arm(run.data) for run in runs)
+    first, second = (chosen_slots_per_arm(run.data) for run in runs)
     assert first == second
 
 
 def test_without_a_valid_slot_nothing_is_chosen() -> None:
     broken = {name: SimulatedArm(wrong_status=500) for name in ARMS}
     run = simulated_run(broken)
-    assert slots_per_arm(run.data) == FIRST_SLOTS
+    assert chosen_slots_per_arm(run.data) == FIRST_SLOTS
 
 
 def test_costs_are_told_by_the_clock() -> None:

@@ -20,7 +20,7 @@ from webdyno.judge.runs import compare_sweeps
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.stop import fails_gate
 from webdyno.judge.sweep import judge_sweep
-from webdyno.judge.usage import used_s
+from webdyno.judge.validity import used_s
 from webdyno.model.records import BlockRecord
 from webdyno.run.folder import RunFolder
 

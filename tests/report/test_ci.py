@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import machine
-from webdyno.judge.baseline import baseline_of, since_baseline
+from webdyno.judge.baseline import Baseline, baseline_of, since_baseline
 from webdyno.judge.gate import gate_answer
 from webdyno.judge.gate_sentences import gate_headline
-from webdyno.model.baseline import Baseline
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.interval import Interval
 from webdyno.report.ci import (

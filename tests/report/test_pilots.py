@@ -6,8 +6,7 @@ from io import StringIO
 import pytest
 
 from report import runs
-from webdyno.judge.usage import counting_share, used_s
-from webdyno.judge.validity import left_out_slots
+from webdyno.judge.validity import counting_share, left_out_slots, used_s
 from webdyno.model.records import BlockRecord, SlotRecord
 from webdyno.report.summary import summary_csv
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from webdyno.cli.console import tell
 from webdyno.definitions.refusal import first_fault
-from webdyno.model.baseline import Baseline
+from webdyno.judge.baseline import Baseline
 from webdyno.model.files import MIB, read_given, unreadable
 from webdyno.model.gate import GateJudgement
 from webdyno.model.mistake import Mistake

@@ -1,15 +1,35 @@
-"""Figures of an earlier gate beside those of today's: told, never judged.
+"""A baseline: figures of an earlier gate, kept as a file, beside those of today's: never judged.
 
 Two runs have no blocks in common, so that nothing in them takes out what changed between the days.
 A gate's answer rests on ratios within one run only.
 """
 
 from datetime import datetime
+from typing import Literal
 
 from webdyno.judge.differences import machine_differences
-from webdyno.model.baseline import Baseline, BaselineFigure
+from webdyno.model.base import Model
 from webdyno.model.gate import GateJudgement
+from webdyno.model.machine import Machine
 from webdyno.model.metrics import metric_rule
+
+
+class BaselineFigure(Model):
+    """One metric of one endpoint."""
+
+    endpoint: str
+    metric: str
+    value: float
+
+
+class Baseline(Model):
+    """The file."""
+
+    format: Literal[1] = 1
+    revision: str
+    measured_at: datetime
+    machine: Machine
+    figures: list[BaselineFigure]
 
 
 def baseline_of(gate: GateJudgement, measured_at: datetime) -> Baseline | None:

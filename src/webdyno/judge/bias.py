@@ -1,4 +1,4 @@
-"""What of an arm's slots bounds its bias: from probe readings to `Bound`s, by cause.
+"""How far a comparison can be off: what of arms' slots bounds their bias, by cause.
 
 Up to a rule's limit, what both arms had of a disturbance counts as alike, since they take turns in
 slots of seconds; only what one had more than the other counts. Beyond it all of it counts, of both
@@ -7,6 +7,7 @@ arms. docs/method.md, "Bias", derives the bounds.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import exp, isfinite
 from statistics import fmean
 
 import numpy as np
@@ -21,13 +22,15 @@ from webdyno.judge.bounds import (
     extra_share,
     lost_share,
     memory_under_pressure,
+    of_ratio,
     quantile_when_delayed,
     quantile_when_sent_late,
     rate_when_client_bound,
     rate_when_slowed,
     when_settling,
 )
-from webdyno.judge.later import later_bounds
+from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
+from webdyno.judge.log_ratios import later_bounds
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.judge.validity.client import (
@@ -38,19 +41,21 @@ from webdyno.judge.validity.client import (
     WAITING_LIMIT,
     still_share,
 )
-from webdyno.judge.validity.host import (
+from webdyno.judge.validity.network import link_limited
+from webdyno.judge.validity.over_time import TRENDS
+from webdyno.judge.validity.rule import TOO_MANY_LEFT_OUT
+from webdyno.judge.validity.servers import (
     FOREIGN_LIMIT,
+    LEFT_OVER_LIMIT,
     PRESSURE_LIMIT,
     STEAL_LIMIT,
     foreign_s,
+    left_over_s,
     memory_waiting,
+    stopped_s,
 )
-from webdyno.judge.validity.network import link_limited
-from webdyno.judge.validity.rule import TOO_MANY_LEFT_OUT
-from webdyno.judge.validity.servers import LEFT_OVER_LIMIT, left_over_s, stopped_s
-from webdyno.judge.validity.trend import RULES as TRENDS
 from webdyno.model.histogram import merge_encoded
-from webdyno.model.judgement import LimitedBy
+from webdyno.model.judgement import Bias, LimitedBy
 from webdyno.model.metrics import MetricRule, rate_rps
 from webdyno.model.records import SlotRecord
 
@@ -301,3 +306,51 @@ def limited_by(data: PointData, arm: str, rule: MetricRule) -> LimitedBy | None:
     if len(held) > TOO_MANY_LEFT_OUT * len(mine):
         return "client"
     return "link" if link_limited(mine) else None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the run tells of the bias of an arm and the baseline on a metric."""
+
+    together: Bound
+    """Of their log ratio."""
+    biases: list[Bias]
+    limited_by: dict[str, LimitedBy]
+
+    @property
+    def biased(self) -> bool:
+        """Whether anything counts against the verdict."""
+        return bool(self.together.up or self.together.down)
+
+    def against(self, d: Logs) -> Logs:
+        """Move log ratios towards "no difference" as far as they can have been moved away."""
+        return within_floats(d - self.together.up if d.sum() > 0 else d + self.together.down)
+
+
+def evidence_of(data: PointData, arm: str, baseline: str, rule: MetricRule) -> Evidence:
+    """Bound the bias of a comparison from probe readings.
+
+    A client at its limit may have kept an arm from being faster. A link that is full is a part of
+    the experiment: over it nothing is faster.
+    """
+    bounds, limits = {}, {}
+    for name, other in ((arm, baseline), (baseline, arm)):
+        bounds[name] = bounds_of(data, name, other, rule)
+        limit = limited_by(data, name, rule)
+        if limit is not None:
+            limits[name] = limit
+        if limit == "client":
+            bounds[name].append(client_bound(data, name, rule))
+    return Evidence(
+        together=of_ratio(bounds[arm], bounds[baseline]),
+        biases=[
+            Bias(cause=it.cause, arm=name, too_low=_factor(it.down), too_high=_factor(it.up))
+            for name, all_of_them in bounds.items()
+            for it in all_of_them
+        ],
+        limited_by=limits,
+    )
+
+
+def _factor(log_factor: float) -> float | None:
+    return exp(log_factor) if isfinite(log_factor) and log_factor < LARGEST_LOG else None

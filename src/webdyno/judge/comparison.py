@@ -5,15 +5,21 @@ from math import exp, expm1, log, log1p
 
 import numpy as np
 
+from webdyno.judge.bias import Evidence, evidence_of
 from webdyno.judge.bounds import tipping, widened
-from webdyno.judge.evidence import Evidence, evidence_of
 from webdyno.judge.interval import LARGEST_LOG, Estimate, Logs, estimate, sign_flip_p
-from webdyno.judge.later import later_words, shift, widened_by, widened_by_later
-from webdyno.judge.log_ratios import Values, pair_of
+from webdyno.judge.log_ratios import (
+    Values,
+    later_words,
+    pair_of,
+    shift,
+    widened_by,
+    widened_by_later,
+)
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.question import ask_within, excluded, excluded_difference, question_of
-from webdyno.judge.verdict import Question, answer, answer_within, blocks_needed, different
+from webdyno.judge.verdict import Question, answer, answer_within, different, more_blocks_needed
 from webdyno.model.format import ratio, ratio_range
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import (
@@ -172,7 +178,7 @@ def compare_family(
         said = tipping(shown, evidence.together, question.limit) if shown else None
         if shown and wide and said and evidence.biased:
             n = len(pair.d)
-            needed = blocks_needed(shown, n, question, evidence.together)
+            needed = more_blocks_needed(shown, n, question, evidence.together)
             found = answer_within(found, answer(wide, wide_p, n, question), said, needed)
         bounded = wide.ratio(1 - question.alpha) if wide else None
         compared[at] = Comparison(

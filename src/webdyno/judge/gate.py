@@ -17,10 +17,9 @@ from math import expm1, log
 
 import numpy as np
 
-from webdyno.judge.bias import limited_by
+from webdyno.judge.bias import evidence_of, limited_by
 from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.comparison import floor_share
-from webdyno.judge.evidence import evidence_of
 from webdyno.judge.gate_findings import FoundAt, notes_on, remedies, spoiling
 from webdyno.judge.gate_sentences import gate_headline
 from webdyno.judge.interval import Estimate, Logs, estimate
@@ -28,8 +27,8 @@ from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.more_starts import most_blocks
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.question import RISK, OneSided, ask_within
-from webdyno.judge.usage import used_s
-from webdyno.judge.validity import findings_of, left_out_slots, rule_of_most, starts, valid_for
+from webdyno.judge.validity import findings_of, left_out_slots, rule_of_most, used_s, valid_for
+from webdyno.judge.validity.run import START_RULES
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import level, percent
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
@@ -311,7 +310,7 @@ def _why(answered: Answered, among: int) -> str:
 
 def _starts_that_differ(findings: Sequence[FoundAt]) -> list[str]:
     """Tell of arms whose starts differ, wherever it was seen first: it's why more of them help."""
-    rule = starts.RULES[0].name
+    rule = START_RULES[0].name
     seen = {it.finding.arm: it for it in reversed(findings) if it.finding.rule == rule}
     return [f"{it.endpoint}: {it.finding.what}. {it.finding.remedy}" for it in seen.values()]
 

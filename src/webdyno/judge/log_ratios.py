@@ -1,18 +1,29 @@
-"""Arms against the baseline, block by block."""
+"""Arms against the baseline, block by block, with what happens only later counted in.
+
+Slots show a variant between its stalls. Over a long time a closed loop's throughput is lower by the
+share of the time that stalls take, and an open loop's percentiles are those of the whole stretch.
+What drifts has no one value: how far it moved bounds how far what was measured may be off.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import log
+from math import hypot, inf, log, log1p
+from typing import NamedTuple
 
 import numpy as np
 
-from webdyno.judge.interval import Logs, within_floats
-from webdyno.judge.later import shift
+from webdyno.judge.bounds import Bound
+from webdyno.judge.interval import LARGEST_LOG, Estimate, Logs, within_floats
+from webdyno.judge.long_look import stall_words
 from webdyno.judge.point_data import PointData
-from webdyno.model.metrics import MetricRule
+from webdyno.model.histogram import merge_encoded
+from webdyno.model.long_look import Drift, LongLook
+from webdyno.model.metrics import CPU_TIME, RATE, MetricRule
 
 Values = Mapping[int, float]
 """A metric of an arm by block number."""
+SLOTS_BETWEEN = 3
+"""Stalls are rare where there is room for so many slots from one to the next: most hold none."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +64,133 @@ def _pair(arm: str, a: Values, b: Values) -> LogRatios:
     blocks = sorted(a.keys() & b.keys())
     d = np.array([log(a[n]) - log(b[n]) for n in blocks])
     return LogRatios(arm, blocks, within_floats(d))
+
+
+class Shift(NamedTuple):
+    """ln of a metric over a long time, relative to what slots show; an estimate with its ends."""
+
+    low: float = 0.0
+    centre: float = 0.0
+    high: float = 0.0
+
+
+NONE = Shift()
+
+
+def widened_by_later(
+    found: Estimate, data: PointData, a: str, b: str, rule: MetricRule
+) -> Estimate:
+    """Widen the interval of ln(a / b) by how well it is known what comes later."""
+    mine, theirs = shift(data, a, rule), shift(data, b, rule)
+    turned = Shift(-theirs.high, -theirs.centre, -theirs.low)
+    return widened_by(widened_by(found, mine), turned)
+
+
+def widened_by(found: Estimate, later: Shift) -> Estimate:
+    """Widen an interval whose centre has a shift in it already.
+
+    The two uncertainties are independent of each other, so they add up in quadrature.
+    """
+    if later == NONE:
+        return found
+    down = hypot(found.centre - found.low, later.centre - later.low)
+    up = hypot(found.high - found.centre, later.high - later.centre)
+    return Estimate(
+        low=max(found.centre - down, -LARGEST_LOG),
+        centre=found.centre,
+        high=min(found.centre + up, LARGEST_LOG),
+        method=found.method,
+    )
+
+
+def shift(data: PointData, arm: str, rule: MetricRule) -> Shift:
+    """Give how a metric of a variant differs over a long time from what its slots show."""
+    look = look_of(data, arm)
+    if look is None or look.stalls is None or not counts_apart(data, look):
+        return NONE
+    loops = {slot.load.loop for slot in data.of_arm(arm)}
+    if rule.name == RATE and loops == {"closed"}:
+        share = look.stalls.share
+        return Shift(_left(share.high), _left(share.estimate), _left(share.low))
+    if rule.kind == "response time" and loops == {"open"} and rule.quantile is not None:
+        return _percentile_shift(data, look, rule)
+    return NONE
+
+
+def counts_apart(data: PointData, look: LongLook) -> bool:
+    """Whether stalls are rarer than slots, which then show the variant between them.
+
+    Slots have their share of what comes more often, and nothing is counted in beside them.
+    """
+    slots_s = [slot.load.measured_s for slot in data.of_arm(look.arm)]
+    if look.stalls is None or not slots_s:
+        return False
+    every_s = look.stalls.length_s / look.stalls.share.estimate
+    return every_s >= SLOTS_BETWEEN * max(slots_s)
+
+
+def look_of(data: PointData, arm: str) -> LongLook | None:
+    """Give the long look at a variant, if there was one."""
+    return next((look for look in data.looks if look.arm == arm), None)
+
+
+def _left(share: float) -> float:
+    return log1p(-share) if share < 1 else -LARGEST_LOG
+
+
+def _percentile_shift(data: PointData, look: LongLook, rule: MetricRule) -> Shift:
+    """Hold the percentile of the whole stretch against that of slots.
+
+    Of all requests as many come in stalls as stalls have of the time. Were that share another one,
+    so would be the quantile that is read: for a share twice as large, that with half as much above.
+    """
+    values, times = data.values(look.arm, rule), merge_encoded([look.times])
+    if not values or look.stalls is None or rule.quantile is None:
+        return NONE
+    usual = sum(map(log, values.values())) / len(values)
+    share, above = look.stalls.share, 1 - rule.quantile
+    ends = []
+    for assumed in (share.low, share.estimate, share.high):
+        wanted = 1 - above * share.estimate / assumed if assumed > 0 else 0.0
+        value = times.quantile(wanted) if wanted > 0 else None
+        ends.append(max(log(value) - usual, 0.0) if value else 0.0)
+    return Shift(*ends)
+
+
+def later_bounds(data: PointData, arm: str, rule: MetricRule) -> list[Bound]:
+    """Bound a metric by what the long look saw.
+
+    What drifted may come to stay at either level; slots may have missed what was slow; a capacity
+    at which the objectives don't hold for longer lies nobody knows how far below.
+    """
+    look = look_of(data, arm)
+    if look is None:
+        return []
+    if rule.kind == "capacity" and look.trial and not look.trial.holds:
+        return [Bound("not-confirmed", up=inf)]
+    bounds = [_bound(it) for it in look.drifts if _concerns(it, rule)]
+    if look.slow and rule.name == RATE:
+        lost = look.slow.stretches.share.estimate * (1 - look.slow.level)
+        bounds.append(Bound("slow-stretches", up=-log1p(-lost)))
+    return bounds
+
+
+def _concerns(drift: Drift, rule: MetricRule) -> bool:
+    if drift.metric == "server_cpu_us":
+        return rule.name == CPU_TIME
+    return rule.name == RATE
+
+
+def _bound(drift: Drift) -> Bound:
+    low, high = log(drift.change.low), log(drift.change.high)
+    return Bound("drift", down=max(high, 0.0), up=max(-low, 0.0))
+
+
+def later_words(data: PointData, a: str, b: str, rule: MetricRule) -> str | None:
+    """Say what of a ratio comes from what only happens later; None where nothing does."""
+    said = [
+        f"with {stall_words(look)} of {arm} counted in"
+        for arm in (a, b)
+        if shift(data, arm, rule) != NONE and (look := look_of(data, arm))
+    ]
+    return " and ".join(said) or None

@@ -6,7 +6,7 @@ differ, and before the first look at the answer: so its risk is spent over all r
 
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity.starts import FEWEST_STARTS, arms_whose_starts_differ
+from webdyno.judge.validity.run import FEWEST_STARTS, arms_whose_starts_differ
 from webdyno.model.measure import Measure
 
 TIMES_THE_ROUNDS = 2

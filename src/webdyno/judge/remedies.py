@@ -18,9 +18,9 @@ from webdyno.judge.validity import (
     SLOT_RULES,
     answers,
     servers,
-    trend,
     valid_for,
 )
+from webdyno.judge.validity.over_time import TREND_ALPHA, TRENDS, pace
 from webdyno.model.format import count, duration, percent
 from webdyno.model.judgement import Comparison
 from webdyno.model.metrics import metric_rule
@@ -68,7 +68,7 @@ def due_remedy(data: PointData, used_s: float) -> RemedyRecord | None:
     left_s = measure.budget_s * measure.patience - used_s
     room = left_s > data.block_s * max(len(data.blocks), measure.min_blocks)
     young = len(data.blocks) < measure.min_blocks
-    alpha = trend.ALPHA / max(measure.min_blocks - 2, 1) if young else trend.ALPHA
+    alpha = TREND_ALPHA / max(measure.min_blocks - 2, 1) if young else TREND_ALPHA
     now = slot_settings(data)
     trends = list(_trends(_undisturbed(data), now, alpha)) if room else []
     if young and trends:
@@ -173,7 +173,7 @@ def _worth_giving_up(data: PointData) -> float:
 
 def _hangs_on_a_trend(data: PointData) -> bool:
     """Whether there is an answer as measured, and the bound of a trend takes it away."""
-    trends = {rule.name for rule in trend.RULES}
+    trends = {rule.name for rule in TRENDS}
     return any(
         any(bias.cause in trends for bias in it.biases) and _takes_away(it) for it in _asked(data)
     )
@@ -202,14 +202,14 @@ def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Remed
     measure = data.measure
     for arm in data.experiment.arms:
         lead_in_s = now.lead_in_s.get(arm, 0.0)
-        for rule in trend.RULES:
+        for rule in TRENDS:
             change = rule.sure_change(data, arm, alpha / len(data.experiment.arms))
             if change is None:
                 continue
             size = abs(expm1(change.centre))
             direction = "rises" if change.centre > 0 else "falls"
-            pace = trend.pace(data, arm)
-            what = f"arm {arm}: {pace} {direction} by {percent(size)} over each {rule.over}"
+            changes = f"{direction} by {percent(size)} over each {rule.over}"
+            what = f"arm {arm}: {pace(data, arm)} {changes}"
             if rule.name == "trend" and measure.warmup_s is None:
                 slots_s = (lead_in_s + now.window_s) * len(data.blocks[-1].of(arm))
                 longer_s = max(now.warmup_s.get(arm, 0.0) * LONGER, slots_s)

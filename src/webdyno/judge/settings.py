@@ -6,8 +6,7 @@ from webdyno.judge.answer_time import seconds_for_an_arm
 from webdyno.judge.more_starts import short_window_s, starts_decide
 from webdyno.judge.pilot import FEWEST_BLOCKS
 from webdyno.judge.point_data import PointData, derived
-from webdyno.judge.variance import PILOT_BLOCKS
-from webdyno.judge.variance import slots_per_arm as chosen_slots_per_arm
+from webdyno.judge.variance import PILOT_BLOCKS, chosen_slots_per_arm
 from webdyno.model.experiment import HALVING, Experiment
 from webdyno.model.pilot import Pilot, SlotSettings
 from webdyno.model.records import PilotRecord, RemedyRecord

@@ -30,7 +30,7 @@ MOST_SLOTS = 8
 the first ones: the blocks are limited as well, and each would tell less."""
 
 
-def slots_per_arm(data: PointData) -> int:
+def chosen_slots_per_arm(data: PointData) -> int:
     """Give the slots of each arm in the block that comes after the finished ones on record.
 
     A function of the first blocks on record alone, so that a resumed run chooses alike; and of the

@@ -103,7 +103,7 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
             f"There is a difference, probably of less than {limit}, but the {interval} "
             "reaches further."
         )
-    return Ruling(Verdict.UNDECIDED, why, blocks_needed(found, blocks, question))
+    return Ruling(Verdict.UNDECIDED, why, more_blocks_needed(found, blocks, question))
 
 
 def _p(p: float, blocks: int) -> str:
@@ -146,7 +146,7 @@ def _within(found: Estimate, limit: float) -> bool:
     return -limit <= found.low and found.high <= limit
 
 
-def blocks_needed(
+def more_blocks_needed(
     found: Estimate, blocks: int, question: Question, bound: Bound = UNBIASED
 ) -> int | None:
     """How many more blocks would bring a verdict if estimate, spread and bound stayed as they are.

@@ -9,7 +9,7 @@ from statistics import median
 from webdyno.judge.league import blocks_to_a_look
 from webdyno.judge.long_look import findings_words
 from webdyno.judge.point_data import RunData
-from webdyno.judge.usage import counting_share
+from webdyno.judge.validity import counting_share
 from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
 from webdyno.model.capacity import CapacitySettings

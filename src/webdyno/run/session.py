@@ -17,7 +17,7 @@ from webdyno.judge import ELSEWHERE, Stop, decide, fails_gate
 from webdyno.judge.differences import surroundings
 from webdyno.judge.look_length import lacking_looks, left_s, look_parts_of
 from webdyno.judge.point_data import PointData, RunData
-from webdyno.judge.usage import used_s
+from webdyno.judge.validity import used_s
 from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble

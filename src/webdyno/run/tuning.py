@@ -14,7 +14,7 @@ from pathlib import Path
 from webdyno.definitions import Catalogue
 from webdyno.definitions.fit import knobs_of
 from webdyno.judge.race import gains_on_baseline
-from webdyno.judge.usage import used_s
+from webdyno.judge.validity import used_s
 from webdyno.model.experiment import FEWEST_IN_RACE, HALVING, LEAGUE, Arm, Experiment
 from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.mistake import Mistake

@@ -3,9 +3,8 @@
 import pytest
 
 from builders import SimulatedArm, answer, simulated_run
-from webdyno.judge.validity import findings_of
-from webdyno.judge.validity.causes import without_consequences
-from webdyno.judge.validity.wrong_status import leads_to, remedy
+from webdyno.judge.validity import findings_of, without_consequences
+from webdyno.judge.validity.answers import leads_to, remedy_of_status
 from webdyno.model.judgement import Finding
 from webdyno.model.records import Answer
 
@@ -57,14 +56,14 @@ def got(status: int, *headers: tuple[str, str]) -> Answer:
 def test_a_redirect_shows_where_it_leads_and_what_to_set(location: str, says: str) -> None:
     redirect = got(301, ("Location", location))
     assert location in leads_to(redirect)
-    said = remedy(redirect, {301})
+    said = remedy_of_status(redirect, {301})
     assert says in said
     assert "status = 301" in said
     assert "alike" not in said
 
 
 def test_a_redirect_with_a_cookie_asks_for_the_cookie() -> None:
-    said = remedy(got(302, ("location", "/login"), ("set-cookie", "session=1")), {302})
+    said = remedy_of_status(got(302, ("location", "/login"), ("set-cookie", "session=1")), {302})
     assert "load.headers.Cookie" in said
 
 
@@ -79,4 +78,4 @@ def test_a_redirect_with_a_cookie_asks_for_the_cookie() -> None:
     ],
 )
 def test_each_status_has_a_remedy_of_its_own(status: int, says: str) -> None:
-    assert says in remedy(got(status), {status, 200})
+    assert says in remedy_of_status(got(status), {status, 200})

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from webdyno.judge.bias import CAUSES
-from webdyno.judge.validity import RULES, SLOT_RULES, trend
+from webdyno.judge.validity import RULES, SLOT_RULES
+from webdyno.judge.validity.over_time import TRENDS
 
 METHOD = (Path(__file__).parents[3] / "docs/method.md").read_text(encoding="utf-8")
 
@@ -42,5 +43,5 @@ def test_the_row_says_what_the_rule_does(rule: object) -> None:
 
 def test_each_bound_is_derived() -> None:
     derived = section("How far a disturbance can have moved a metric")
-    for name in [*(cause.name for cause in CAUSES), *(it.name for it in trend.RULES), "send-lag"]:
+    for name in [*(cause.name for cause in CAUSES), *(it.name for it in TRENDS), "send-lag"]:
         assert f"`{name}`" in derived, name

@@ -1,28 +1,25 @@
 """The validity rules: each one small and pure, each message with cause and remedy."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from webdyno.judge.later import counts_apart
-from webdyno.judge.point_data import PointData, derived
+from webdyno.judge.log_ratios import counts_apart
+from webdyno.judge.point_data import PointData, RunData, derived
 from webdyno.judge.validity import (
     answers,
     capacity,
     certificate,
     client,
-    host,
     keepalive,
-    later,
     network,
+    over_time,
     run,
     servers,
-    starts,
-    trend,
 )
-from webdyno.judge.validity.causes import without_consequences
 from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, TIMING, Rule, SlotRule
 from webdyno.model.judgement import Finding, LeftOutSlot
 from webdyno.model.metrics import metrics_of_kind
+from webdyno.model.records import BlockRecord, PilotRecord
 
 SLOT_RULES: tuple[SlotRule, ...] = (
     *answers.RULES,
@@ -30,7 +27,7 @@ SLOT_RULES: tuple[SlotRule, ...] = (
     *keepalive.RULES,
     *client.RULES,
     *network.SLOT_RULES,
-    *host.RULES,
+    *servers.HOST_RULES,
 )
 """Rules that each slot keeps or breaks by itself."""
 
@@ -46,10 +43,10 @@ RULES: tuple[Rule, ...] = (
     *SLOT_RULES,
     keepalive.RETRIED,
     network.LINK_BOUND,
-    *trend.RULES,
+    *over_time.TRENDS,
     *servers.COUNT_RULES,
-    *starts.RULES,
-    *later.RULES,
+    *run.START_RULES,
+    *over_time.LATER_RULES,
     run.FEW_SAMPLES,
     run.FEW_BLOCKS,
 )
@@ -63,6 +60,19 @@ CAPACITY_RULES: tuple[Rule, ...] = (
 )
 """Those of a search for the capacity, whose trials ask for too much by intent."""
 
+WRONG_ANSWERS = ("non-2xx", "wrong-body", "truncated", "malformed", "timeouts", "resets", "refused")
+FOLLOWS_FROM = {
+    "non-2xx": ("wrong-status",),
+    "wrong-body": ("different-body",),
+    "malformed": ("no-answer",),
+    "truncated": ("no-answer",),
+    "resets": ("no-answer",),
+    "no-answers": ("wrong-status", "different-body", "no-answer", "incident", *WRONG_ANSWERS),
+    "few-samples": ("wrong-status", "no-answer", "no-answers", *WRONG_ANSWERS),
+}
+"""By rule: those that explain it, if they make the same arm's figures invalid."""
+SHORT_RUN = "few-blocks"
+
 
 @derived
 def findings_of(data: PointData) -> list[Finding]:
@@ -71,6 +81,26 @@ def findings_of(data: PointData) -> list[Finding]:
     found = [finding for rule in rules for finding in rule.findings(data)]
     causes = without_consequences(found, data.measure.decide_on)
     return sorted(causes, key=lambda finding: finding.severity != "invalid")
+
+
+def without_consequences(findings: Sequence[Finding], decide_on: str) -> list[Finding]:
+    """Leave out what has its cause among the findings.
+
+    That a run is short isn't worth a word where it has no verdict for another reason: more of it
+    would show the same.
+    """
+    causes = {(it.rule, it.arm) for it in findings if it.severity == "invalid"}
+    spoilt = any(_spoils(it, decide_on) for it in findings)
+    return [
+        it
+        for it in findings
+        if not (it.rule == SHORT_RUN and spoilt)
+        and not any((cause, it.arm) in causes for cause in FOLLOWS_FROM.get(it.rule, ()))
+    ]
+
+
+def _spoils(finding: Finding, metric: str) -> bool:
+    return finding.severity == "invalid" and (not finding.metrics or metric in finding.metrics)
 
 
 @derived
@@ -122,3 +152,24 @@ def without_slots(data: PointData, left_out: Iterable[LeftOutSlot], metric: str)
     return data.without(
         (slot.block, slot.slot) for slot in left_out if not slot.metrics or metric in slot.metrics
     )
+
+
+def counting_share(points: Iterable[PointData]) -> float | None:
+    """Give the share of the time of pilots and blocks that was spent in windows that count.
+
+    Slots that are left out of every metric don't count. Blocks that don't count, for a remedy's
+    sake, took time all the same. None before the first block has ended.
+    """
+    counted_s = took_s = 0.0
+    for data in points:
+        broken = {(it.block, it.slot) for it in left_out_slots(data) if not it.metrics}
+        counted_s += sum(
+            it.load.measured_s for it in data.slots if (it.block, it.slot) not in broken
+        )
+        took_s += used_s(data)
+    return counted_s / took_s if took_s else None
+
+
+def used_s(found: PointData | RunData) -> float:
+    """Give how much of its time is used up: what pilots and finished blocks took."""
+    return sum(it.took_s for it in found.records if isinstance(it, BlockRecord | PilotRecord))

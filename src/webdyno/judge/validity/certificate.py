@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from webdyno.judge.point_data import PointData
+from webdyno.judge.validity.answers import leads_to, remedy_of_status
 from webdyno.judge.validity.rule import RunRule, note
-from webdyno.judge.validity.wrong_status import leads_to, remedy
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, number
 from webdyno.model.judgement import Finding
@@ -178,7 +178,9 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     arm,
                     f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected"
                     f"{leads_to(answer) or _begins(answer)}",
-                    remedy(answer, {it[at].status for it in by_arm.values() if at < len(it)}),
+                    remedy_of_status(
+                        answer, {it[at].status for it in by_arm.values() if at < len(it)}
+                    ),
                 )
             elif _is_source(answer):
                 yield _finding(

@@ -10,7 +10,7 @@ import pytest
 from builders import SimulatedRun, simulated_run
 from judge.validity.broken import ARMS, BLOCKS, THIRD_S, found_in, run_with, with_thirds
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity import trend
+from webdyno.judge.validity.over_time import TRENDS
 from webdyno.model.records import Record, SlotRecord
 
 RUNS = 1_000
@@ -148,5 +148,5 @@ def slot_trends(records: list[Record]) -> list[str]:
     """The arms with a trend inside their slots."""
     evidence = PointData.of(HEAD, records)
     assert len(evidence.blocks) == BLOCKS
-    (rule,) = (rule for rule in trend.RULES if rule.name == "slot-trend")
+    (rule,) = (rule for rule in TRENDS if rule.name == "slot-trend")
     return [finding.arm for finding in rule.findings(evidence) if finding.arm]
