@@ -18,8 +18,8 @@ from webdyno.host.processes import ending_with_us, run_program
 from webdyno.model.load import Load
 from webdyno.model.load_result import Client, LoadResult, Times
 from webdyno.model.request import Request
-from webdyno.model.secret import SECRET
 from webdyno.model.service import Need
+from webdyno.model.text import SECRET
 from webdyno.readers.facts import Tool
 from webdyno.readers.output import Output
 from webdyno.readers.run import Run, Unreadable, read_run

@@ -20,11 +20,11 @@ from webdyno.model.load import Load
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.mistake import Mistake
-from webdyno.model.names import Name, OneLine
 from webdyno.model.paths import WrittenPaths
 from webdyno.model.quantities import Seconds, Size
 from webdyno.model.replay import unpacked
 from webdyno.model.request import Request, WrittenRequests, endpoints_of
+from webdyno.model.text import Name, OneLine
 from webdyno.model.tuning import TunedSide
 from webdyno.model.why import Advice, Design, Intervention
 

@@ -9,8 +9,8 @@ from webdyno.model.base import Model
 from webdyno.model.interval import Interval
 from webdyno.model.machine import Machine
 from webdyno.model.metrics import DecidingMetric
-from webdyno.model.names import OneLine
 from webdyno.model.quantities import SHARE, Quantity
+from webdyno.model.text import OneLine
 
 BASE, BASE_AGAIN, HEAD = "base", "base again", "head"
 """The arms of a gate, in their order."""

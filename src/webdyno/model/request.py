@@ -12,8 +12,8 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validat
 
 from webdyno.model.base import Model
 from webdyno.model.headers import Headers, header
-from webdyno.model.names import Name
 from webdyno.model.paths import MOST_PATHS, WrittenPath, spell_out
+from webdyno.model.text import Name
 
 MOST_REQUESTS = 5_000
 MOST_ENDPOINTS = 50

@@ -1,4 +1,12 @@
-"""Text that others wrote, made safe to show: in a terminal, and on a page."""
+"""Texts: names and titles, secrets in them, and what others wrote, made safe to show."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from webdyno.model.mistake import Mistake
 
 PICTURES = 0x2400
 """Unicode's pictures of the control characters, in their order."""
@@ -24,3 +32,65 @@ def printable(text: str) -> str:
 def finished(value: object) -> object:
     """Give what a template's expression came to with its texts printable."""
     return printable(value) if isinstance(value, str) else value
+
+
+LONGEST = 100
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(
+            f"{text!r:.60} has a line break or another control character; leave it out"
+        )
+    return text
+
+
+def _name(text: str) -> str:
+    if not text or text != text.strip():
+        raise ValueError(f"{text!r:.60} is no name: it is empty, or has a space at an end")
+    if len(text) > LONGEST:
+        raise ValueError(f"{text!r:.60} … is too long a name: {LONGEST} characters are enough")
+    return _one_line(text)
+
+
+OneLine = Annotated[str, AfterValidator(_one_line)]
+"""Text that can be printed in one line."""
+
+Name = Annotated[str, AfterValidator(_name)]
+"""A name that people give, such as an arm's."""
+
+
+SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A place that a variable of the environment fills."""
+HIDDEN = "…hidden…"
+TELLING = 3
+"""So many letters of a secret at a text's cut end are hidden as well."""
+
+
+def secret_values(texts: Iterable[str], environment: Mapping[str, str]) -> set[str]:
+    """Give what nothing on disk may show; raise Mistake for a variable that isn't there."""
+    return {_value(name, environment) for text in texts for name in SECRET.findall(text)}
+
+
+def with_secrets(text: str, environment: Mapping[str, str]) -> str:
+    """Give a text with its secrets; raise Mistake for a variable that isn't there."""
+    return SECRET.sub(lambda place: _value(place[1], environment), text)
+
+
+def hide(text: str, secrets: Collection[str]) -> str:
+    """Give a text without secrets, nor the beginning of one at its end, where it may be cut."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+        for length in range(len(secret) - 1, TELLING - 1, -1):
+            if text.endswith(secret[:length]):
+                text = text[:-length] + HIDDEN
+                break
+    return text
+
+
+def _value(name: str, environment: Mapping[str, str]) -> str:
+    if not (value := environment.get(name)):
+        raise Mistake(f"${{env:{name}}}: the environment has no {name}; export {name}=… first")
+    if not value.isprintable():
+        raise Mistake(f"${{env:{name}}}: the value of {name} should be text in one line")
+    return value

@@ -7,7 +7,7 @@ from pydantic import Field
 from webdyno.model.base import Amount, Count, Model
 from webdyno.model.interval import Interval
 from webdyno.model.knob import KnobValue, Mended
-from webdyno.model.names import Name
+from webdyno.model.text import Name
 
 Resource = Literal["servers' CPU", "client's CPU", "link", "memory", "workers", "connections"]
 

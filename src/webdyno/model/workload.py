@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from webdyno.model.base import Amount, Count, Model
-from webdyno.model.names import OneLine
+from webdyno.model.text import OneLine
 
 Share = Annotated[float, Field(ge=0, le=1)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 from webdyno.own.apache_modules import BUILT_IN, DIRECTIVES, plain_module
 from webdyno.own.moved import FOLDER, Wanted
 from webdyno.own.reading import MOST_FILES

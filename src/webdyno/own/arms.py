@@ -20,9 +20,9 @@ from webdyno.host.workspace import Workspace
 from webdyno.model.headers import header
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
-from webdyno.model.secret import SECRET, secret_values
 from webdyno.model.service import Service
 from webdyno.model.site import ANYTHING
+from webdyno.model.text import SECRET, secret_values
 from webdyno.own import behind, command, configuration, image, knobs, revision, url
 from webdyno.own.kind import Asked, Made, OwnKeys, Provide, Tell
 

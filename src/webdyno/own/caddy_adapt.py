@@ -11,7 +11,7 @@ from typing import Any
 from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 from webdyno.own.asking import ask, program_path, readable
 from webdyno.own.moved import Wanted
 from webdyno.own.variables import Variables

@@ -9,7 +9,7 @@ the network, ends with the processes, kill -9 included.
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 from webdyno.own.compose import ComposeService, compose_files, compose_services
 from webdyno.own.container import SCRIPT, Container, as_template, script, variables_file
 from webdyno.own.kind import Asked, Made, verbatim

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 from webdyno.own.asking import ask, program_path, readable
 from webdyno.own.moved import Wanted
 

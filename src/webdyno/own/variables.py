@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 
 BRACED = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\}")
 """`${NAME}`; a form has a group `name`, and perhaps a group `default`."""

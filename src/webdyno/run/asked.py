@@ -9,8 +9,8 @@ from webdyno.generator import Request as SentRequest
 from webdyno.model.headers import with_headers
 from webdyno.model.load import Load
 from webdyno.model.request import Request, endpoints_of
-from webdyno.model.secret import secret_values, with_secrets
 from webdyno.model.site import Site
+from webdyno.model.text import secret_values, with_secrets
 
 
 @dataclass(frozen=True)

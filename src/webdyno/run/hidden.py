@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from webdyno.model.files import MIB, everything_below, replaced
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import Record
-from webdyno.model.secret import HIDDEN, hide
+from webdyno.model.text import HIDDEN, hide
 
 SAID_BY_OTHERS = frozenset(
     {"error", "headers", "body_start", "unlike", "failure_samples", "printed", "what", "log_tail"}

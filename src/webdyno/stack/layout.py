@@ -14,9 +14,9 @@ from webdyno.host.netns_network import CLIENT
 from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
 from webdyno.host.workspace import Workspace
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.secret import with_secrets
 from webdyno.model.service import Service
 from webdyno.model.site import Site
+from webdyno.model.text import with_secrets
 from webdyno.stack.certificates import certificate
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of

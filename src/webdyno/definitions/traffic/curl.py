@@ -12,7 +12,7 @@ from webdyno.definitions.traffic.parts import Entry, headers_of, path_of, with_b
 from webdyno.model.files import read_named
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import JSON_TYPE
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 
 _SHORT = "X:H:d:b:u:A:e:GIksSiv"
 _LONG = {
