@@ -6,8 +6,8 @@ import pytest
 
 from webdyno.definitions import Catalogue, factors, read_knobs, settings
 from webdyno.model.mistake import Mistake
-from webdyno.model.paths import spell_out_all
 from webdyno.model.point import plan_points
+from webdyno.model.request import spell_out_all
 
 
 @pytest.fixture(scope="module")

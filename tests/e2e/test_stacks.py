@@ -26,7 +26,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host import Bench, ServerProcess
 from webdyno.host.workspace import home_folder
 from webdyno.model.mistake import Trouble
-from webdyno.model.paths import spell_out
+from webdyno.model.request import spell_out
 from webdyno.stack import StackDied, layout, ready, start_stack
 
 DRIVER = Path(__file__).parent / "driver.py"

@@ -15,7 +15,7 @@ from webdyno.generator import find_loadgen
 from webdyno.host import Bench
 from webdyno.host.workspace import home_folder
 from webdyno.model.knob import KnobValue
-from webdyno.model.paths import spell_out
+from webdyno.model.request import spell_out
 from webdyno.stack import RunningStack, start_stack
 from webdyno.stack.ready import connect
 

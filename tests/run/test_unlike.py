@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from webdyno.model.ignored import Ignored
 from webdyno.model.records import Answer
+from webdyno.model.request import Ignored
 from webdyno.run.unlike import with_differences, without_ignored
 
 

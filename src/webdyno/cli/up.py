@@ -15,9 +15,9 @@ from webdyno.cli.flags import CatalogDirs, KnobSettings, LoadsOtherMachines, Yes
 from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, one_system
 from webdyno.definitions import Catalogue, check_fit, read_knobs, settings
 from webdyno.model.format import count
-from webdyno.model.headers import header
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import Answer
+from webdyno.model.request import header
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
 

@@ -11,7 +11,6 @@ from webdyno.generator.instrument import (
     whole_seconds,
 )
 from webdyno.generator.interface import LoadOrder
-from webdyno.model.headers import may_be_compressed, with_headers
 from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Bytes,
@@ -21,7 +20,7 @@ from webdyno.model.load_result import (
     Requests,
     Times,
 )
-from webdyno.model.request import Request
+from webdyno.model.request import Request, may_be_compressed, with_headers
 from webdyno.readers.ab import AB
 from webdyno.readers.output import Output
 from webdyno.readers.run import Run

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from webdyno.generator.instrument import Done, Instrument, only_plain, us
 from webdyno.generator.interface import LoadOrder
-from webdyno.model.headers import header
 from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Connections,
@@ -14,7 +13,7 @@ from webdyno.model.load_result import (
     Requests,
     Times,
 )
-from webdyno.model.request import Request
+from webdyno.model.request import Request, header
 from webdyno.readers.httperf import HTTPERF
 from webdyno.readers.run import Run
 

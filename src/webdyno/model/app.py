@@ -7,8 +7,8 @@ from pydantic import Field, JsonValue, model_validator
 from webdyno.model.base import Model
 from webdyno.model.files import RoleName
 from webdyno.model.knob import Knob
-from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
+from webdyno.model.request import WrittenPath
 from webdyno.model.service import Text, Variable
 
 PROJECT_FILE = "webdyno.toml"

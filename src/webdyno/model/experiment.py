@@ -14,16 +14,14 @@ from webdyno.model.bench import BenchSettings
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes, changed
 from webdyno.model.gate import GateSettings
-from webdyno.model.ignored import Ignored
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.mistake import Mistake
-from webdyno.model.paths import WrittenPaths
 from webdyno.model.quantities import Seconds, Size
 from webdyno.model.replay import unpacked
-from webdyno.model.request import Request, WrittenRequests, endpoints_of
+from webdyno.model.request import Ignored, Request, WrittenPaths, WrittenRequests, endpoints_of
 from webdyno.model.text import Name, OneLine
 from webdyno.model.tuning import TunedSide
 from webdyno.model.why import Advice, Design, Intervention

@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from webdyno.model.base import Model
-from webdyno.model.headers import Headers, accepted_encodings, may_be_compressed
-from webdyno.model.paths import WrittenPaths
 from webdyno.model.quantities import SIZE, Lag, Pause, Quantity, Seconds
 from webdyno.model.replay import unpacked
+from webdyno.model.request import Headers, WrittenPaths, accepted_encodings, may_be_compressed
 
 MOST_CONNECTIONS = 1_000_000
 

@@ -1,19 +1,146 @@
-"""A request that a load makes: what is sent, how often, and what the right answer is."""
+"""A request: its path, headers and body, how often it is sent, and what the right answer is."""
 
 import base64
 import binascii
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Self
+from urllib.parse import quote
 
+import regex
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from webdyno.model.base import Model
-from webdyno.model.headers import Headers, header
-from webdyno.model.paths import MOST_PATHS, WrittenPath, spell_out
 from webdyno.model.text import Name
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+_HOST = re.compile(r"([A-Za-z0-9_-][\w.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?", re.ASCII)
+_FIELD_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,4000}[\x21-\x7e])?")
+OWN_HEADERS = frozenset({"connection", "content-length", "transfer-encoding", "te", "upgrade"})
+"""What the load generator itself says in its requests."""
+READABLE_ENCODINGS = frozenset({"gzip", "deflate", "identity"})
+"""Encodings of bodies that the certificate can look into."""
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise ValueError(f"{name!r:.60} is no name of a header, such as Accept-Encoding")
+        if name.lower() in OWN_HEADERS:
+            raise ValueError(f"the load generator itself sends {name}; leave it out of headers")
+        if not _FIELD_VALUE.fullmatch(value):
+            raise ValueError(f"{name}: {value!r:.60} is no value of a header: ASCII in one line")
+        if name.lower() == "host" and not _HOST.fullmatch(value):
+            raise ValueError(f"{name}: {value!r:.60} is no host, such as example.com")
+    if len({name.lower() for name in headers}) < len(headers):
+        raise ValueError("headers has the same name twice, in other letters")
+    if unknown := accepted_encodings(headers) - READABLE_ENCODINGS:
+        raise ValueError(
+            f"webdyno can't look into bodies in the encoding {', '.join(sorted(unknown))}; "
+            f"accept {', '.join(sorted(READABLE_ENCODINGS))}"
+        )
+    return headers
+
+
+Headers = Annotated[dict[str, str], AfterValidator(_sendable)]
+
+
+def header(headers: Mapping[str, str], name: str) -> str | None:
+    """Give a header's value, whatever letters its name is written in."""
+    return next((value for key, value in headers.items() if key.lower() == name.lower()), None)
+
+
+def host_name(headers: Mapping[str, str]) -> str:
+    """Give the name that a Host header asks for, without a port; empty without one."""
+    return host_name_of(header(headers, "host") or "")
+
+
+def host_name_of(host: str) -> str:
+    """Give a host without its port."""
+    return re.sub(r":[0-9]*$", "", host)
+
+
+def with_headers(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """Give headers with others added, which take the place of those of the same name."""
+    taken = {name.lower() for name in others}
+    return {key: value for key, value in headers.items() if key.lower() not in taken} | dict(others)
+
+
+def accepted_encodings(headers: Mapping[str, str]) -> set[str]:
+    """Encodings of bodies that requests accept; none unless a header says so."""
+    said = header(headers, "accept-encoding") or ""
+    return {part.partition(";")[0].strip().lower() for part in said.split(",") if part.strip()}
+
+
+def may_be_compressed(headers: Mapping[str, str]) -> bool:
+    """Whether answers may come compressed, so that bytes on the wire aren't the page's."""
+    return bool(accepted_encodings(headers) - {"identity"})
+
+
+RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
+MOST_PATHS = 100_000
+
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def spell_out(pattern: str) -> list[str]:
+    """Give the paths that a pattern stands for, in counting order; a plain path is one.
+
+    They are as they are asked for: what isn't ASCII is percent-encoded.
+    Raise ValueError for more than one range, or one that doesn't count up.
+    """
+    before, *rest = RANGE.split(pattern)
+    if not rest:
+        return [encoded(pattern)]
+    if len(rest) > 3:
+        raise ValueError(f"{pattern!r} has more than one range")
+    first, last, after = int(rest[0]), int(rest[1]), rest[2]
+    if not first <= last < first + MOST_PATHS:
+        raise ValueError(f"{pattern!r} should count up, to {MOST_PATHS} paths at most")
+    before, after = encoded(before), encoded(after)
+    return [f"{before}{number}{after}" for number in range(first, last + 1)]
+
+
+def encoded(path: str) -> str:
+    """Percent-encode what can't stand in a request as it is (RFC 3986); the rest stays.
+
+    So does a percent sign that begins an encoded character: whoever wrote it has encoded the path.
+    """
+    path = _LONE_PERCENT.sub("%25", path)
+    return re.sub(r"[^\x21-\x7e]+", lambda part: quote(part[0], errors="surrogatepass"), path)
+
+
+def spell_out_all(patterns: Iterable[str]) -> list[str]:
+    """Give the paths that several patterns stand for, one pattern after the other."""
+    return [path for pattern in patterns for path in spell_out(pattern)]
+
+
+def _can_be_asked_for(path: str) -> str:
+    if not path.startswith("/") or any(c.isspace() or not c.isprintable() for c in path):
+        raise ValueError(f"a path starts with / and has no spaces (write %20), unlike {path!r:.80}")
+    if "#" in path:
+        raise ValueError(f"clients never send what follows a #, as in {path!r:.80}; leave it out")
+    spell_out(path)
+    return path
+
+
+def _few_paths(patterns: list[str]) -> list[str]:
+    asked = 0
+    for pattern in patterns:
+        asked += len(spell_out(pattern))
+        if asked > MOST_PATHS:
+            raise ValueError(f"the paths are more than {MOST_PATHS} in all; ask for fewer")
+    return patterns
+
+
+WrittenPath = Annotated[str, AfterValidator(_can_be_asked_for)]
+"""A path, or a pattern that stands for many."""
+
+WrittenPaths = Annotated[list[WrittenPath], Field(min_length=1), AfterValidator(_few_paths)]
+"""What a load asks for."""
+
 
 MOST_REQUESTS = 5_000
 MOST_ENDPOINTS = 50
@@ -143,3 +270,28 @@ WrittenRequests = Annotated[
     list[Request], Field(max_length=MOST_REQUESTS), AfterValidator(_not_too_many)
 ]
 """What a load asks for."""
+
+
+JSON_TOP = "$."
+_JSON_PATH = re.compile(r"\$(\.[^.\[\]]+|\[(\d+|\*)\])+")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]")
+
+
+def steps(path: str) -> list[str]:
+    """Take a path such as `$.items[*].id` apart: items, *, id."""
+    return [found[1] or found[2] for found in _STEP.finditer(path)]
+
+
+def _ignored(what: str) -> str:
+    if what.startswith(JSON_TOP):
+        if not _JSON_PATH.fullmatch(what):
+            raise ValueError(f"{what!r} is no path in JSON such as $.time or $.items[*].id")
+        return what
+    try:
+        regex.compile(what)
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{what!r} is no regular expression: {error}") from None
+    return what
+
+
+Ignored = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_ignored)]

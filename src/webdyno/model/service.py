@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from webdyno.model.base import Model
 from webdyno.model.files import InsidePath, PackageName, PlainName
 from webdyno.model.knob import Knob, KnobValue
-from webdyno.model.paths import WrittenPath
+from webdyno.model.request import WrittenPath
 from webdyno.model.text import OneLine
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, NonNegativeInt, model_validator
 from webdyno.model.base import Model
 from webdyno.model.files import InsidePath, PlainName, RoleName
 from webdyno.model.knob import Knob, KnobValue
-from webdyno.model.paths import MOST_PATHS, WrittenPath, encoded, spell_out
+from webdyno.model.request import MOST_PATHS, WrittenPath, encoded, spell_out
 from webdyno.model.service import Arguments, Need, Text, Variable
 from webdyno.model.stack import RoleDefinition
 

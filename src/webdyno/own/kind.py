@@ -12,8 +12,8 @@ from webdyno.host.users import caller, home_of, name_of
 from webdyno.model.base import Model
 from webdyno.model.files import RoleName
 from webdyno.model.knob import Knob
-from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
+from webdyno.model.request import WrittenPath
 from webdyno.model.service import Need, Service, Text, Variable
 
 Tell = Callable[[str], None]

@@ -9,10 +9,10 @@ from typing import Literal, Self
 from webdyno.generator import LoadOrder
 from webdyno.model.calibration import Ceiling
 from webdyno.model.format import duration
-from webdyno.model.headers import may_be_compressed
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import RemedyRecord, SlotRecord
+from webdyno.model.request import may_be_compressed
 from webdyno.run.host import LinkCut, Look, Up
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, rng_of

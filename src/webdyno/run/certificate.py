@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlsplit
 
-from webdyno.model.headers import accepted_encodings, header
 from webdyno.model.load import Load
 from webdyno.model.records import Answer
+from webdyno.model.request import accepted_encodings, header
 from webdyno.run.asked import PlannedRequest
 from webdyno.run.unlike import without_ignored
 from webdyno.stack.ports import NewSocket

@@ -7,9 +7,9 @@ from typing import Any
 
 import regex
 
-from webdyno.model.ignored import JSON_TOP, steps
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import Answer
+from webdyno.model.request import JSON_TOP, steps
 
 MOST_LINES, MOST_LETTERS = 8, 100
 CUT_LETTERS = 40

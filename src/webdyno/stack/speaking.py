@@ -24,7 +24,7 @@ from h2.events import (
 from h2.exceptions import ProtocolError
 
 from webdyno.model.format import size
-from webdyno.model.headers import header, host_name
+from webdyno.model.request import header, host_name
 from webdyno.model.service import OK
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.ports import NewSocket, tcp

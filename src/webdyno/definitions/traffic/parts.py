@@ -12,9 +12,8 @@ from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 from webdyno.model.files import opened, reading
-from webdyno.model.headers import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings
 from webdyno.model.mistake import Mistake
-from webdyno.model.paths import encoded
+from webdyno.model.request import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings, encoded
 
 Entry = dict[str, Any]
 

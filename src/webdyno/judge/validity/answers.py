@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from webdyno.judge.validity.rule import SlotRule
 from webdyno.model.format import count, number
-from webdyno.model.headers import header
 from webdyno.model.metrics import answers
 from webdyno.model.records import Answer, SlotRecord
+from webdyno.model.request import header
 
 OK, REDIRECT, BAD_REQUEST, SERVER_ERROR = 200, 300, 400, 500
 NOT_ALLOWED = {401, 403}
