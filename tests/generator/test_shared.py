@@ -11,9 +11,8 @@ from jsonschema import Draft202012Validator
 
 from webdyno.generator import Expectation, LoadOrder, Request, Share, shares
 from webdyno.generator.loadgen import order_json
-from webdyno.model.load import Load, SlowReaders
+from webdyno.model.load import Load, Replay, SlowReaders
 from webdyno.model.mistake import Mistake
-from webdyno.model.replay import Replay
 
 ORDER_SCHEMA = Path(__file__).parents[2] / "loadgen/schema/order.v1.schema.json"
 SHARED = Load(loop="open", rate_per_s=1000, connections=7)

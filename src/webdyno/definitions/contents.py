@@ -7,8 +7,8 @@ from typing import Any
 
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.files import MIB, read_named, reading
+from webdyno.model.load import Replay
 from webdyno.model.mistake import Mistake
-from webdyno.model.replay import Replay
 
 MOST_BODY_BYTES = 16 * MIB
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from webdyno.model.load import Load
+from webdyno.model.load import Load, Stretch
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
-from webdyno.model.replay import Stretch
 from webdyno.model.request import Request as WrittenRequest
 from webdyno.model.request import may_be_compressed
 from webdyno.model.service import Need

@@ -15,12 +15,11 @@ from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes, changed
 from webdyno.model.gate import GateSettings
 from webdyno.model.knob import KnobValue
-from webdyno.model.load import Load
+from webdyno.model.load import Load, unpacked
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.mistake import Mistake
 from webdyno.model.quantities import Seconds, Size
-from webdyno.model.replay import unpacked
 from webdyno.model.request import Ignored, Request, WrittenPaths, WrittenRequests, endpoints_of
 from webdyno.model.text import Name, OneLine
 from webdyno.model.tuning import TunedSide

@@ -12,10 +12,10 @@ from webdyno.judge import Stop
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import certificate as fairness
 from webdyno.model.judgement import Finding
+from webdyno.model.load import unpacked
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import BlockRecord, CertificateRecord
-from webdyno.model.replay import unpacked
 from webdyno.run.arm import Phase, RunningBlock
 from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedArm

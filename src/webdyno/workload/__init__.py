@@ -4,7 +4,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from webdyno.model.replay import Replay
+from webdyno.model.load import Replay
 from webdyno.model.workload import Workload
 from webdyno.workload.fidelity import fidelity
 from webdyno.workload.formats.times import moment_of

@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
+from webdyno.model.load import MOST_REPLAYED, Replay
 from webdyno.model.mistake import Mistake
-from webdyno.model.replay import MOST_REPLAYED, Replay
 from webdyno.model.workload import Arrivals, Sessions, Spread
 from webdyno.workload.log import Floats, Log, Whole
 from webdyno.workload.traffic import Mix
