@@ -10,10 +10,10 @@ from judge.test_league import RATES, league_of
 from judge.validity.broken import load_with
 from webdyno.judge.fleet import intervals_of, judge_fleet, judge_machine, machines_differ
 from webdyno.judge.judgement import judge
-from webdyno.model.fleet import FleetJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import SlotRecord
+from webdyno.model.several_runs import FleetJudgement
 
 FLEETS = 2_000
 BETWEEN_SD, BLOCK_SD, BLOCKS = 0.06, 0.04, 6

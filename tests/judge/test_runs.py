@@ -10,7 +10,7 @@ from webdyno.judge.runs import compare_runs
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import Measure
 from webdyno.model.request import Request
-from webdyno.model.run_comparison import Change, RunComparison
+from webdyno.model.several_runs import Change, RunComparison
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=20_000)}
 

@@ -9,7 +9,7 @@ from webdyno.judge.differences import machine_differences
 from webdyno.model.cluster import LinkFacts
 from webdyno.model.machine import Machine
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.run_comparison import Difference
+from webdyno.model.several_runs import Difference
 
 
 @dataclass

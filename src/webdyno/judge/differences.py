@@ -7,7 +7,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 from webdyno.model.records import SessionRecord
 from webdyno.model.run import RunHead
-from webdyno.model.run_comparison import Difference
+from webdyno.model.several_runs import Difference
 
 ABSENT = "not there"
 SAME_MEMORY = 0.01

@@ -24,13 +24,19 @@ from webdyno.judge.point_data import RunData
 from webdyno.judge.verdict import by_interval
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
-from webdyno.model.fleet import AcrossMachines, FleetJudgement, FleetPoint, Replicate, Variety
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.metrics import metric_rule
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.run import RunHead
-from webdyno.model.run_comparison import Difference
+from webdyno.model.several_runs import (
+    AcrossMachines,
+    Difference,
+    FleetJudgement,
+    FleetPoint,
+    Replicate,
+    Variety,
+)
 
 
 class JudgedPoint(NamedTuple):

@@ -16,7 +16,7 @@ from webdyno.judge.verdict import by_interval
 from webdyno.model.experiment import Level
 from webdyno.model.format import percent, ratio, ratio_range
 from webdyno.model.judgement import Finding, Judgement, Metric, Verdict
-from webdyno.model.run_comparison import (
+from webdyno.model.several_runs import (
     Change,
     Difference,
     PointComparison,

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from webdyno.model import format as text
-from webdyno.model.fleet import AcrossMachines, FleetJudgement, FleetPoint
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Verdict
 from webdyno.model.run import RunHead
+from webdyno.model.several_runs import AcrossMachines, FleetJudgement, FleetPoint
 from webdyno.report.drawing import Figure
 from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
 from webdyno.report.machines import APART, Shown, shared_values, shown_machines

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from statistics import quantiles
 
 from webdyno.model import format as text
-from webdyno.model.fleet import Replicate
 from webdyno.model.interval import Interval
 from webdyno.model.judgement import Verdict
+from webdyno.model.several_runs import Replicate
 
 APART = 20
 """Of so many machines each is shown."""

@@ -11,7 +11,7 @@ from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import metric_rule
 from webdyno.model.run import RunHead
-from webdyno.model.run_comparison import (
+from webdyno.model.several_runs import (
     Change,
     Difference,
     PointComparison,

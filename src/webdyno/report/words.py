@@ -5,7 +5,7 @@ from statistics import median
 
 from webdyno.model import format as text
 from webdyno.model.judgement import ArmValue, Comparison, Metric, Verdict
-from webdyno.model.run_comparison import Change
+from webdyno.model.several_runs import Change
 from webdyno.report import bias
 
 SIGNS = {
