@@ -24,7 +24,7 @@ from rig import lab, machine
 from rig.script import Script, progress
 from webdyno.definitions.value import shown_value
 from webdyno.judge import judge
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.knob import KnobValue
 from webdyno.model.why import Gain
 from webdyno.run.folder import RunFolder

@@ -24,7 +24,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host import Bench
 from webdyno.judge import judge
 from webdyno.judge.interval import t_quantile
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.records import SlotRecord
 from webdyno.probe.cpu import server_cpu
 from webdyno.run.folder import RunFolder

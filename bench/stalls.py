@@ -23,7 +23,7 @@ from rig import lab, machine
 from rig.lab import Outcome
 from rig.script import Script
 from truth import CATALOGUE, run_cases
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 
 EXAMPLES = """\

@@ -33,7 +33,7 @@ from rig.options import some_of
 from rig.script import Script, progress
 from webdyno.host import Bench
 from webdyno.judge.comparison import DELTA
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 
 EXAMPLES = """\

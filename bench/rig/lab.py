@@ -16,7 +16,7 @@ from rig import machine
 from rig.process import BenchError
 from webdyno.judge import judge
 from webdyno.judge.judgement import decisive
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.long_look import Growth
 from webdyno.run.folder import RunFolder

@@ -7,7 +7,7 @@ import pytest
 import bottlenecks
 import causes
 from webdyno.definitions import Catalogue
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.why import Elasticity, Resource
 
 

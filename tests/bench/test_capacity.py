@@ -14,8 +14,8 @@ from rig import lab
 from rig.queues import capacity_of_mm1
 from webdyno.cli.progress import RunProgress
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.model.base import Interval
 from webdyno.model.capacity import Trial, capacity_of
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder

@@ -7,7 +7,7 @@ from rich.console import Console
 
 import causes
 from webdyno.definitions import Catalogue
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.why import Advice, Gain
 
 

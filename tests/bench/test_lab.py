@@ -12,7 +12,7 @@ from rig import lab
 from rig.lab import Outcome, append, read
 from rig.process import BenchError
 from webdyno.definitions import Catalogue
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 
 

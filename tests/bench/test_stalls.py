@@ -8,7 +8,7 @@ import stalls
 from bench.outcomes import KEPT, outcome
 from first_answer import FirstAnswer
 from rig.lab import Outcome
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 from webdyno.model.long_look import Growth
 

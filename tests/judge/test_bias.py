@@ -16,7 +16,7 @@ from webdyno.judge.bias import CAUSES, LEAST_MINDED
 from webdyno.judge.bounds import REFILL_S, SHORTEST_STEAL_S
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import with_verdict
-from webdyno.model.interval import ENDLESS
+from webdyno.model.base import ENDLESS
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.model.records import Record, SlotRecord

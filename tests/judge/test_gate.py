@@ -8,9 +8,9 @@ from webdyno.judge.gate import judge_gate
 from webdyno.judge.gate_sentences import worse_range
 from webdyno.judge.point_data import RunData
 from webdyno.judge.stop import decide, fails_gate
+from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement, GateSettings
-from webdyno.model.interval import Interval
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
 from webdyno.model.readings import CpuUse

@@ -19,7 +19,7 @@ from webdyno.judge.question import (
     excluded_difference,
     look_level,
 )
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.measure import tolerance_of
 
 RUNS = 4_000

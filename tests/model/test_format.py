@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.model import format as text
+from webdyno.model.base import Interval
 from webdyno.model.format import MISSING
-from webdyno.model.interval import Interval
 
 SENSIBLE = st.floats(min_value=1e-4, max_value=1e9)
 

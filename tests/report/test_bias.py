@@ -6,8 +6,8 @@ import pytest
 
 from report import runs
 from webdyno.judge.sentences import sentence
+from webdyno.model.base import Interval
 from webdyno.model.format import between
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import Bias, Comparison
 from webdyno.report import bias
 from webdyno.report.words import ratio_and_interval, sure_interval

@@ -12,8 +12,8 @@ from builders import machine
 from webdyno.judge.baseline import Baseline, baseline_of, since_baseline
 from webdyno.judge.gate import gate_answer
 from webdyno.judge.gate_sentences import gate_headline
+from webdyno.model.base import Interval
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
-from webdyno.model.interval import Interval
 from webdyno.report.ci import (
     SIGNS,
     annotations,

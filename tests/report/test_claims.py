@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from report import runs
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told
 from webdyno.report.claims import claim_blocks, claim_sentence, claims_page, markdown
 

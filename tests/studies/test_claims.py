@@ -14,7 +14,7 @@ from webdyno.definitions.study import check_study, levels_first, read_studies
 from webdyno.generator import generator_fault
 from webdyno.judge import judge
 from webdyno.judge.point_data import RunData
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Bias, Comparison, Verdict
 from webdyno.model.load_result import Bytes
 from webdyno.model.metrics import CAPACITY

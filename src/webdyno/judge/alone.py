@@ -10,9 +10,9 @@ from webdyno.judge.comparison import ALPHA, SEQUENTIAL_FACTOR
 from webdyno.judge.interval import estimate
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.capacity import client_was_the_limit
+from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import bounds, count, number, percent
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import ArmValue, Finding, Verdict
 from webdyno.model.metrics import CAPACITY, metric_rule
 

@@ -20,8 +20,8 @@ from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.question import ask_within, excluded, excluded_difference, question_of
 from webdyno.judge.verdict import Question, answer, answer_within, different, more_blocks_needed
+from webdyno.model.base import Interval
 from webdyno.model.format import ratio, ratio_range
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import (
     ArmValue,
     Comparison,

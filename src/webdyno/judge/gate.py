@@ -29,10 +29,10 @@ from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.question import RISK, OneSided, ask_within
 from webdyno.judge.validity import findings_of, left_out_slots, rule_of_most, used_s, valid_for
 from webdyno.judge.validity.run import START_RULES
+from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import level, percent
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import RATE, MetricRule, metric_rule

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 
 Logs = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from webdyno.judge.interval import Logs, estimate
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import SLOT_RULES, valid_for
 from webdyno.model import format as text
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.knob import Mended, Sign
 from webdyno.model.metrics import RATE, answer_bytes, metric_rule

@@ -43,8 +43,8 @@ from webdyno.judge.stalls import (
     while_it_served,
     with_causes,
 )
+from webdyno.model.base import Interval
 from webdyno.model.format import count, duration, listed, number, percent
-from webdyno.model.interval import Interval
 from webdyno.model.long_look import (
     Drift,
     Failing,

@@ -32,8 +32,8 @@ from webdyno.judge.look_records import (
 )
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.steady import MAD_TO_SD, SMALLEST_NOISE, change_points
+from webdyno.model.base import Interval
 from webdyno.model.histogram import merge_encoded
-from webdyno.model.interval import Interval
 from webdyno.model.long_look import (
     Drift,
     Growth,

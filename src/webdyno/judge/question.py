@@ -21,8 +21,8 @@ from scipy.special import ndtr, stdtr, stdtrit
 
 from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import TINY, Logs, within_floats
+from webdyno.model.base import Interval
 from webdyno.model.format import percent
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure, tolerance_of
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import ceil, floor
 
+from webdyno.model.base import ENDLESS
 from webdyno.model.format import (
     DASH,
     TIMES,
@@ -16,7 +17,6 @@ from webdyno.model.format import (
     ratio_range,
     times,
 )
-from webdyno.model.interval import ENDLESS
 from webdyno.model.judgement import Comparison, League, Place, Verdict
 from webdyno.model.metrics import metric_rule
 

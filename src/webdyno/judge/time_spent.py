@@ -26,8 +26,8 @@ from webdyno.judge.interval import mean_interval
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import valid_for
 from webdyno.model import format as text
+from webdyno.model.base import Interval
 from webdyno.model.experiment import OWN_GENERATOR
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.metrics import CPU_TIME, RATE, answers, rate_rps, server_cpu_us
 from webdyno.model.records import SlotRecord

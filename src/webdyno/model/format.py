@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from math import ceil, floor, isfinite, log10
 
+from webdyno.model.base import ENDLESS, Interval
 from webdyno.model.experiment import Level
-from webdyno.model.interval import ENDLESS, Interval
 
 TIMES = "×"
 DASH = "–"

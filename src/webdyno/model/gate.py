@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from webdyno.model.base import Model
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval, Model
 from webdyno.model.machine import Machine
 from webdyno.model.metrics import DecidingMetric
 from webdyno.model.quantities import SHARE, Quantity

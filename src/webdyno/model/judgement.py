@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
-from webdyno.model.base import Model
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval, Model
 from webdyno.model.long_look import LongLook
 from webdyno.model.why import Effect, Elasticity, Explanation, Gain, Saturation, Waiting
 

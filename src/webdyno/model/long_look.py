@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from webdyno.model.base import Amount, Count, Model
+from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.capacity import Trial
-from webdyno.model.interval import Interval
 
 StallCause = Literal["client", "hypervisor", "stopped", "other-programs"]
 """Who else can have stopped the responses: the load generator's own pause, the hypervisor, a signal

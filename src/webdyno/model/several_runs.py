@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from webdyno.model.base import Count, Model
+from webdyno.model.base import Count, Interval, Model
 from webdyno.model.experiment import Level
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import Verdict
 
 

@@ -5,9 +5,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from webdyno.model.base import Model
+from webdyno.model.base import Interval, Model
 from webdyno.model.experiment import GeneratorName, Level
-from webdyno.model.interval import Interval
 from webdyno.model.metrics import MetricName
 
 

@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from webdyno.model.base import Amount, Count, Model
-from webdyno.model.interval import Interval
+from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.knob import KnobValue, Mended
 from webdyno.model.text import Name
 

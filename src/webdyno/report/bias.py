@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from webdyno.model import format as text
-from webdyno.model.interval import ENDLESS
+from webdyno.model.base import ENDLESS
 from webdyno.model.judgement import Bias, Comparison
 
 SMALLEST_TOLD = 1.0005

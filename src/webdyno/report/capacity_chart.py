@@ -6,9 +6,9 @@ import altair as alt
 
 from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
+from webdyno.model.base import Interval
 from webdyno.model.capacity import Objective
 from webdyno.model.histogram import Histogram
-from webdyno.model.interval import Interval
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.report.drawing import (

@@ -12,9 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from webdyno.model.base import Interval
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.format import MISSING, bounds, count, estimate, ratio_bounds, times
-from webdyno.model.interval import Interval
 from webdyno.model.metrics import metric_rule
 from webdyno.model.run import PAGE_FILE, RunHead
 from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told

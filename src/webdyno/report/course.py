@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from webdyno.model import format as text
+from webdyno.model.base import Interval
 from webdyno.model.files import MIB
-from webdyno.model.interval import Interval
 from webdyno.model.long_look import LongLook, LookPart, Slope
 
 WHAT = {

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import altair as alt
 
 from webdyno.model import format as text
+from webdyno.model.base import Interval
 from webdyno.model.files import MIB
-from webdyno.model.interval import Interval
 from webdyno.model.long_look import LongLook, LookPart
 from webdyno.report.course import part_words, sentences
 from webdyno.report.drawing import (

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from webdyno.model import format as text
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 from webdyno.model.run import RunHead
 from webdyno.model.several_runs import AcrossMachines, FleetJudgement, FleetPoint

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import quantiles
 
 from webdyno.model import format as text
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 from webdyno.model.several_runs import Replicate
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from webdyno.model import format as shown
+from webdyno.model.base import ENDLESS, Interval
 from webdyno.model.files import MIB
-from webdyno.model.interval import ENDLESS, Interval
 from webdyno.model.judgement import ArmValue, Comparison
 from webdyno.model.long_look import LongLook
 from webdyno.report.pilots import pilot_records

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from webdyno.judge.comparison import inverted
 from webdyno.judge.judgement import judge
 from webdyno.judge.point_data import PointData, RunData
+from webdyno.model.base import Interval
 from webdyno.model.experiment import OWN_GENERATOR, GeneratorName
 from webdyno.model.format import count
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME, RATE

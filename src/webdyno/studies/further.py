@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from webdyno.judge.point_data import RunData
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison
 from webdyno.model.point import PointJudgement
 from webdyno.model.records import BlockRecord
