@@ -13,7 +13,7 @@ from webdyno.calibrate.store import calibration_file
 from webdyno.host import Bench
 from webdyno.judge.interval import t_quantile
 from webdyno.model.bench import BenchSettings
-from webdyno.model.calibration import Calibration, Lag, Limit, MeasuredCeiling
+from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling
 
 LAG = Lag(p50_us=20, p99_us=90, max_us=400)
 FOUND: list[tuple[int, float, Limit]] = [

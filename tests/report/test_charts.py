@@ -11,8 +11,8 @@ from report import runs
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.model.base import Interval
-from webdyno.model.calibration import Ceiling
 from webdyno.model.capacity import objective
+from webdyno.model.machine import Ceiling
 from webdyno.model.records import SlotRecord
 from webdyno.report.capacity_chart import trial_rows
 from webdyno.report.drawing import Figure

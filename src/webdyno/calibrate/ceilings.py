@@ -15,9 +15,9 @@ from webdyno.generator import Loadgen
 from webdyno.host import Bench
 from webdyno.judge.validity.client import BUSY_LIMIT
 from webdyno.judge.validity.network import LINK_LIMIT
-from webdyno.model.calibration import Lag, Limit, MeasuredCeiling
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
+from webdyno.model.machine import Lag, Limit, MeasuredCeiling
 from webdyno.model.metrics import counted_answers
 from webdyno.model.mistake import Trouble
 from webdyno.probe.cpu import tree_cpu

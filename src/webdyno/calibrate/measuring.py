@@ -15,8 +15,8 @@ from webdyno.generator import Loadgen, find_loadgen, loadgen_version
 from webdyno.host import Bench, open_bench
 from webdyno.judge.interval import t_quantile
 from webdyno.model.bench import BenchSettings
-from webdyno.model.calibration import Calibration, Noise
 from webdyno.model.load import Load
+from webdyno.model.machine import Calibration, Noise
 from webdyno.model.measure import Measure
 from webdyno.model.mistake import Trouble
 from webdyno.probe.cpu import tree_cpu

@@ -7,9 +7,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from webdyno.model.bench import BenchSettings
-from webdyno.model.calibration import Calibration
 from webdyno.model.files import write_whole, writing
-from webdyno.model.machine import Machine
+from webdyno.model.machine import Calibration, Machine
 
 
 def calibration_file(machine: Machine, bench: BenchSettings) -> Path:

@@ -12,7 +12,7 @@ from webdyno.cli.console import plain_console
 from webdyno.cli.experiment_flags import THIS_BENCH, BenchFlags
 from webdyno.cli.flags import USUAL_TIME, BudgetFlag, Json
 from webdyno.cli.quantities import parse_connections, parse_size
-from webdyno.model.calibration import Calibration
+from webdyno.model.machine import Calibration
 
 BODIES = ("100B", "10KB", "100KB", "1MB")
 CONNECTIONS = ("64",)

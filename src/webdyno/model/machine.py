@@ -1,6 +1,10 @@
-"""The machine a run was made on, as recorded with it."""
+"""The machine that a run is made on, and what its client can do at most."""
 
-from webdyno.model.base import Model
+from datetime import datetime
+from typing import Literal
+
+from webdyno.model.base import Amount, Count, Model
+from webdyno.model.bench import BenchSettings
 
 
 class CpuSplit(Model):
@@ -35,3 +39,109 @@ class Machine(Model):
     """What joins client and servers, and by which means; None: the loopback interface."""
     identity: str | None = None
     """Tells machines of one make apart; nothing else can be learnt from it."""
+
+
+FORMAT: Literal[1] = 1
+SIMILAR_CONNECTIONS = 2.0
+"""A ceiling says nothing about loads with this many times more or fewer connections."""
+
+Limit = Literal["client", "link", "server", "unknown"]
+"""What stood in the way of more; unknown: nothing was busy all the time."""
+
+
+class Ceiling(Model):
+    """What the client reached against the null server."""
+
+    rate_rps: Amount
+    limited_by: Limit
+
+
+class MeasuredCeiling(Ceiling):
+    """A ceiling, with the load that it was measured with."""
+
+    body_bytes: Count
+    connections: Count
+    keepalive: Literal["always", "never"]
+    client_busy: Amount
+    """Share of its time that the client's busiest thread was on the CPU."""
+
+    @property
+    def body_bytes_per_s(self) -> float:
+        """Bytes of bodies, without heads."""
+        return self.rate_rps * self.body_bytes
+
+
+class Lag(Model):
+    """How late something happened, in microseconds."""
+
+    p50_us: Amount
+    p99_us: Amount
+    max_us: Amount
+
+
+class Noise(Model):
+    """By how much two equal arms differ here, on one metric."""
+
+    metric: str
+    blocks: Count
+    block_sd: Amount
+    """Standard deviation of ln(A/A) between blocks."""
+    block_s: Amount
+    """How long a block of an ordinary run of two arms takes."""
+    visible: dict[str, Amount]
+    """By length of the run ("1 min"): half-width of the 95 % interval of a ratio, as a share;
+    extrapolated from `block_sd` by t(n - 1) · sd / √n for the n blocks that fit."""
+
+
+class Calibration(Model):
+    """A file of the user's state folder; runs keep the one that was valid for them."""
+
+    format: Literal[1] = FORMAT
+    made_at: datetime
+    webdyno_version: str
+    load_generator: str
+    machine: Machine
+    bench: BenchSettings
+    ceilings: list[MeasuredCeiling]
+    timer_lag: Lag
+    """How late a sleeping thread of the client's CPUs wakes up."""
+    send_lag: Lag
+    """How late requests of an open loop leave, on an idle client."""
+    noise: list[Noise]
+
+    def ceiling(self, body_bytes: float, connections: int, keepalive: str | int) -> Ceiling | None:
+        """Give the ceiling for bodies of some length; None where nothing like it was measured.
+
+        The time per answer grows linearly with the body's length between two measured lengths.
+        Beyond the largest it grows in proportion, below the smallest it stays.
+        """
+        alike = sorted(
+            (
+                ceiling
+                for ceiling in self.ceilings
+                if ceiling.keepalive == keepalive
+                and 1 / SIMILAR_CONNECTIONS
+                <= ceiling.connections / connections
+                <= SIMILAR_CONNECTIONS
+            ),
+            key=lambda ceiling: ceiling.body_bytes,
+        )
+        shorter = [ceiling for ceiling in alike if ceiling.body_bytes <= body_bytes]
+        longer = [ceiling for ceiling in alike if ceiling.body_bytes > body_bytes]
+        if not shorter:
+            return _plain(longer[0]) if longer else None
+        near = shorter[-1]
+        if near.body_bytes == body_bytes:
+            return _plain(near)
+        if not longer:
+            per_byte = near.body_bytes_per_s / max(body_bytes, 1)
+            return Ceiling(rate_rps=min(near.rate_rps, per_byte), limited_by=near.limited_by)
+        far = longer[0]
+        way = (body_bytes - near.body_bytes) / (far.body_bytes - near.body_bytes)
+        answer_s = (1 - way) / near.rate_rps + way / far.rate_rps
+        both = near.limited_by if near.limited_by == far.limited_by else "unknown"
+        return Ceiling(rate_rps=1 / answer_s, limited_by=both)
+
+
+def _plain(measured: MeasuredCeiling) -> Ceiling:
+    return Ceiling(rate_rps=measured.rate_rps, limited_by=measured.limited_by)

@@ -7,7 +7,7 @@ processes) are as found at its end.
 from pydantic import ConfigDict, Field
 
 from webdyno.model.base import Amount, Count, Model
-from webdyno.model.calibration import Ceiling
+from webdyno.model.machine import Ceiling
 
 
 class ServiceUse(Model):

@@ -7,10 +7,9 @@ from urllib.parse import quote
 from pydantic import AwareDatetime
 
 from webdyno.model.base import Model
-from webdyno.model.calibration import Calibration
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
-from webdyno.model.machine import Machine
+from webdyno.model.machine import Calibration, Machine
 
 FORMAT: Literal[2] = 2
 READABLE = (1, FORMAT)

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import Literal, Self
 
 from webdyno.generator import LoadOrder
-from webdyno.model.calibration import Ceiling
 from webdyno.model.format import duration
+from webdyno.model.machine import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import RemedyRecord, SlotRecord

@@ -12,9 +12,9 @@ from webdyno.judge import Stop, decide
 from webdyno.judge.point_data import PointData
 from webdyno.judge.race import still_racing
 from webdyno.judge.remedies import due_remedy
-from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import duration
+from webdyno.model.machine import Calibration
 from webdyno.model.mistake import Trouble
 from webdyno.model.point import Point
 from webdyno.model.records import (

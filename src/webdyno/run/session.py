@@ -18,8 +18,8 @@ from webdyno.judge.differences import surroundings
 from webdyno.judge.look_length import lacking_looks, left_s, look_parts_of
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.validity import used_s
-from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment
+from webdyno.model.machine import Calibration
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import SessionRecord, StopRecord

@@ -4,9 +4,9 @@ import pytest
 
 from builders import SimulatedArm, service_use, simulated_run
 from judge.validity.broken import found_in, load_with, readings_with, run_with
-from webdyno.model.calibration import Ceiling, Limit
 from webdyno.model.judgement import Finding
 from webdyno.model.load_result import Window
+from webdyno.model.machine import Ceiling, Limit
 from webdyno.model.readings import CpuUse, StoppedUse
 from webdyno.model.records import SlotRecord
 

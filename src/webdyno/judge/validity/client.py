@@ -12,9 +12,9 @@ from webdyno.judge.validity.rule import (
     SlotRule,
     readings_of,
 )
-from webdyno.model.calibration import Limit
 from webdyno.model.format import duration, number, percent
 from webdyno.model.load_result import LoadResult, Window
+from webdyno.model.machine import Limit
 from webdyno.model.metrics import rate_rps
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
