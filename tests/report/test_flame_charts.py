@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
 from webdyno.model.records import SlotRecord
-from webdyno.model.stacks import read_stacks, written_stacks
+from webdyno.model.run import read_stacks, written_stacks
 from webdyno.report.flame_charts import boxes, flame_figure, spent_by_name_us, spent_us
 from webdyno.run.folder import RunFolder
 

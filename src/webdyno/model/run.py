@@ -1,5 +1,7 @@
-"""The head of a run's folder: what was run, by what, where; written before any measurement."""
+"""A run's folder: its head, written before any measurement, and where what it holds lies."""
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -58,3 +60,27 @@ class RunHead(Model):
         every_level = ["--full"] if self.experiment.factors else []
         catalogue = ("--catalog", folder / CATALOGUE_FOLDER)
         return command("run", folder / EXPERIMENT_FILE, *catalogue, *every_level)
+
+
+PROFILE_FOLDER = "profile"
+MOST_DIGITS = 18
+
+
+def stacks_file(run: Path, arm: str) -> Path:
+    """Give where an arm's stacks are kept."""
+    return run / PROFILE_FOLDER / f"{arm_folder(arm)}.folded"
+
+
+def read_stacks(text: str) -> Counter[str]:
+    """Count the samples of each stack; lines that are none are left out."""
+    found = Counter[str]()
+    for line in text.split("\n"):
+        stack, _, count = line.rpartition(" ")
+        if stack and count.isdecimal() and len(count) <= MOST_DIGITS:
+            found[stack] += int(count)
+    return found
+
+
+def written_stacks(stacks: Mapping[str, int]) -> str:
+    """Write stacks as lines, the same for the same samples."""
+    return "".join(f"{stack} {count}\n" for stack, count in sorted(stacks.items()))

@@ -16,7 +16,7 @@ import altair as alt
 from webdyno.model import format as text
 from webdyno.model.files import MIB, read_given
 from webdyno.model.mistake import Mistake
-from webdyno.model.stacks import read_stacks, stacks_file
+from webdyno.model.run import read_stacks, stacks_file
 from webdyno.report.drawing import TOLD, WIDTH_PX, Figure, Panel, css_variable, drawn, values
 from webdyno.report.view import PointView
 
