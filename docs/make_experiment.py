@@ -21,13 +21,12 @@ from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
 from webdyno.model.experiment import Arm, Experiment, Level, State
 from webdyno.model.gate import GateSettings
-from webdyno.model.knob import KnobValue
+from webdyno.model.knob import KnobShare, KnobValue, TunedSide, TuningStep
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
 from webdyno.model.request import Request
-from webdyno.model.tuning import KnobShare, TunedSide, TuningStep
 from webdyno.model.why import Advice, Design, Intervention
 
 DOCUMENT = Path(__file__).with_name("experiment.md")

@@ -6,11 +6,11 @@ from builders import run_head
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import CONDITIONS, Arm, Experiment
 from webdyno.model.gate import GateSettings
+from webdyno.model.knob import TunedSide
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.mistake import Mistake
-from webdyno.model.tuning import TunedSide
 from webdyno.model.why import Advice, Design, Intervention
 
 ARMS = {"a": Arm(stack="nginx"), "b": Arm(stack="nginx", knobs={"workers": 1})}

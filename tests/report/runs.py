@@ -10,11 +10,11 @@ from judge.validity.broken import quiet_readings, readings_with
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import LEAGUE, Level
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateSettings
+from webdyno.model.knob import KnobShare, TunedSide, TuningStep
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.readings import CpuUse, HostSample, ServiceUse
 from webdyno.model.records import BlockRecord, IncidentRecord, Record, RemedyRecord, SlotRecord
 from webdyno.model.run import RunHead
-from webdyno.model.tuning import KnobShare, TunedSide, TuningStep
 from webdyno.report.view import RunView, run_view
 
 NGINX = SimulatedArm(rate_rps=77_000, server_cpu_us=11.3, response_p50_us=780)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from report import runs
 from report.approved import assert_as_approved
-from webdyno.model.tuning import TunedSide, TuningStep
+from webdyno.model.knob import TunedSide, TuningStep
 from webdyno.report.search import MOST_STEPS, print_search
 from webdyno.report.tuning import settings_toml
 

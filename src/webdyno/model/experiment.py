@@ -14,7 +14,7 @@ from webdyno.model.bench import BenchSettings
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes, changed
 from webdyno.model.gate import GateSettings
-from webdyno.model.knob import KnobValue
+from webdyno.model.knob import KnobValue, TunedSide
 from webdyno.model.load import Load, unpacked
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
@@ -22,7 +22,6 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.quantities import Seconds, Size
 from webdyno.model.request import Ignored, Request, WrittenPaths, WrittenRequests, endpoints_of
 from webdyno.model.text import Name, OneLine
-from webdyno.model.tuning import TunedSide
 from webdyno.model.why import Advice, Design, Intervention
 
 CAPACITY_BUDGET_S = 600.0

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from webdyno.model import format as text
-from webdyno.model.tuning import TunedSide, TuningStep
+from webdyno.model.knob import TunedSide, TuningStep
 from webdyno.report.lines import GAP, INDENT, WIDTH, fact_lines, wrapped
 from webdyno.report.tuning import settings_toml, side_facts
 

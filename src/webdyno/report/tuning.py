@@ -7,8 +7,7 @@ import tomli_w
 from webdyno.judge.sentences import with_verdict
 from webdyno.model import format as text
 from webdyno.model.judgement import Comparison
-from webdyno.model.knob import KnobValue
-from webdyno.model.tuning import TunedSide
+from webdyno.model.knob import KnobValue, TunedSide
 from webdyno.report.conditions import Facts
 from webdyno.report.view import PointView
 

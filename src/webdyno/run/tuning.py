@@ -16,10 +16,9 @@ from webdyno.definitions.fit import knobs_of
 from webdyno.judge.race import gains_on_baseline
 from webdyno.judge.validity import used_s
 from webdyno.model.experiment import FEWEST_IN_RACE, HALVING, LEAGUE, Arm, Experiment
-from webdyno.model.knob import Knob, KnobValue
+from webdyno.model.knob import Knob, KnobValue, TunedSide, TuningStep
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import BlockRecord
-from webdyno.model.tuning import TunedSide, TuningStep
 from webdyno.run.arm import SEED_BITS
 from webdyno.run.folder import HEAD_FILE, RunFolder
 from webdyno.run.point import rng_of

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webdyno.model.knob import ChoiceKnob, Knob, KnobValue, NumberKnob
-from webdyno.model.tuning import KnobShare
+from webdyno.model.knob import ChoiceKnob, Knob, KnobShare, KnobValue, NumberKnob
 
 if TYPE_CHECKING:  # it takes a second to import
     from optuna import Study
