@@ -10,8 +10,7 @@ from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFla
 from webdyno.cli.flags import NewRunFlags, RunFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 
 VARIED = {
     "title": "t",

@@ -11,7 +11,7 @@ from webdyno.cli import app
 from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
-from webdyno.model.site import MadeFile, Site
+from webdyno.model.stack import MadeFile, Site
 from webdyno.workload import Log, Manner, Privacy, traffic_of
 from webdyno.workload.twin import twin_of
 from workload.made import line, read

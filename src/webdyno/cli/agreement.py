@@ -12,8 +12,7 @@ from webdyno.model.experiment import State
 from webdyno.model.files import writing
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Need
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 
 AGREED_FILE = "agreed-catalogues"
 SHOWN_HOSTS = 100

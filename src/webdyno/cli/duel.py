@@ -18,7 +18,7 @@ from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
-from webdyno.model.site import Site
+from webdyno.model.stack import Site
 
 LONGEST_NAME = 48
 """Letters of an arm's name, which stands in each line of the report."""

@@ -18,8 +18,7 @@ from webdyno.model.format import count
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import Answer
 from webdyno.model.request import header
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 
 GLANCE_S = 0.5
 """How often to look whether the servers still live."""

@@ -14,8 +14,7 @@ from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 
 T = TypeVar("T")
 

@@ -19,8 +19,7 @@ from webdyno.model.experiment import Arm, Experiment, Level
 from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import Point, key_parts
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 
 
 class Names(Protocol):

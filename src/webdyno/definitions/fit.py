@@ -7,8 +7,7 @@ from webdyno.definitions.value import shown_value, written_value
 from webdyno.model.experiment import Experiment
 from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.mistake import Mistake
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 
 PROTOCOL = "protocol"
 """The knob that says what clients speak with a server: the load's protocol turns it."""

@@ -10,8 +10,7 @@ from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.model.experiment import State
 from webdyno.model.files import checked_files, digest_of
 from webdyno.model.service import Arguments, Need, Service, Version
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 
 SHOWN_LETTERS = 160
 

@@ -21,7 +21,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
 from webdyno.model.request import header
 from webdyno.model.service import Service
-from webdyno.model.site import ANYTHING
+from webdyno.model.stack import ANYTHING
 from webdyno.model.text import SECRET, secret_values
 from webdyno.own import behind, command, configuration, image, knobs, revision, url
 from webdyno.own.kind import Asked, Made, OwnKeys, Provide, Tell

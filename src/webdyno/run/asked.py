@@ -8,7 +8,7 @@ from webdyno.generator import Expectation
 from webdyno.generator import Request as SentRequest
 from webdyno.model.load import Load
 from webdyno.model.request import Request, endpoints_of, with_headers
-from webdyno.model.site import Site
+from webdyno.model.stack import Site
 from webdyno.model.text import secret_values, with_secrets
 
 

@@ -10,8 +10,7 @@ from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
 from webdyno.model.service import SERVER_ERROR
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 from webdyno.model.text import secret_values
 from webdyno.run.asked import PlannedRequest, asked_for, secrets_of
 from webdyno.stack.ready import FirstRequest

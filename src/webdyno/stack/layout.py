@@ -15,7 +15,7 @@ from webdyno.host.users import ServerUser, caller, hand_over, make_private, owne
 from webdyno.host.workspace import Workspace
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Service
-from webdyno.model.site import Site
+from webdyno.model.stack import Site
 from webdyno.model.text import with_secrets
 from webdyno.stack.certificates import certificate
 from webdyno.stack.commands import PLAIN_ENVIRONMENT

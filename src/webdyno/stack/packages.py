@@ -8,8 +8,7 @@ from webdyno.host.processes import run_program
 from webdyno.model.format import last_lines
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 from webdyno.stack.needs import missing, needs_of
 from webdyno.stack.roles import resolve_services, resolve_stack
 

@@ -7,8 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from webdyno.model.knob import SERVER_CPUS, Knob, KnobValue
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
-from webdyno.model.site import Site
-from webdyno.model.stack import RoleDefinition, Stack
+from webdyno.model.stack import RoleDefinition, Site, Stack
 from webdyno.stack.certificates import SECURE
 
 

@@ -21,8 +21,7 @@ from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words
 from webdyno.model.service import BAD_REQUEST, OK, SERVER_ERROR
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.layout import Deployment, Placement, bench_of, lay_out
 from webdyno.stack.ports import demand_port

@@ -11,8 +11,7 @@ from webdyno.host import Bench
 from webdyno.model.format import indented
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 from webdyno.stack.layout import Placement
 from webdyno.stack.ready import FirstRequest
 from webdyno.stack.running import RunningStack
