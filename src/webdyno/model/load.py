@@ -1,4 +1,4 @@
-"""The load: what the clients do during a slot.
+"""The load: what the clients do during a slot, at a rate, in turns, or by a log's own timetable.
 
 What is said of each key here is what `docs/experiment.md` says.
 """

@@ -64,10 +64,14 @@ class RunHead(Model):
 
 PROFILE_FOLDER = "profile"
 MOST_DIGITS = 18
+"""Of a number of samples. Whoever made the file, more are none."""
 
 
 def stacks_file(run: Path, arm: str) -> Path:
-    """Give where an arm's stacks are kept."""
+    """Give where an arm's sampled stacks of calls are kept, `program;call;call 12` a line.
+
+    Programs that draw flame graphs (FlameGraph, inferno, speedscope) read the same.
+    """
     return run / PROFILE_FOLDER / f"{arm_folder(arm)}.folded"
 
 
