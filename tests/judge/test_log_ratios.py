@@ -5,14 +5,17 @@ from statistics import fmean
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedArm, SimulatedRun, response_times, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.judge.judgement import judge
 from webdyno.judge.point_data import PointData
-from webdyno.model.load_result import Window
+from webdyno.model.judgement import Verdict
+from webdyno.model.load_result import SendLag, Window
+from webdyno.model.measure import Measure
 from webdyno.model.records import SlotRecord
 
 RATE_RPS = 20_000
+P99 = "response_p99_us"
 WINDOW_S, WINDOWS = 0.1, 5
 
 
@@ -76,3 +79,25 @@ def test_stalls_are_counted_once_whether_slots_hold_them_or_not(
         held += ratio.low <= truth <= ratio.high
     assert fmean(estimates) == pytest.approx(truth, rel=0.006)
     assert held >= 7
+
+
+def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stalls() -> None:
+    """A lag of milliseconds explains no percentile of a second, though it may explain the slots'."""
+    arms = {"base": SimulatedArm(rate_rps=500), "other": SimulatedArm(rate_rps=500)}
+    run = simulated_run(arms, blocks=6, measure=Measure(decide_on=P99), slot_sd=0.002)
+    lag = SendLag(p50=200.0, p99=2_000.0, max=4_000.0)
+    slots = {n: it for n, it in enumerate(run.records) if isinstance(it, SlotRecord)}
+    for n, slot in slots.items():
+        late = {"loop": "open", "offered_rps": slot.load.rate_rps, "send_lag_us": lag}
+        run.records[n] = slot.replace(load=slot.load.model_copy(update=late))
+    look = stretch(Truth(every_s=6.0, stall_s=1.0, rate_rps=500.0, looked_s=30.0), arm="other")
+    in_stalls = response_times(15_000, 900_000.0, 0.1)
+    look = look.replace(load=look.load.model_copy(update={"response_time_us": in_stalls}))
+    (compared,) = [
+        it
+        for it in judge(PointData.of(run.head, [*run.records, look])).comparisons
+        if it.metric == P99
+    ]
+    assert compared.verdict is Verdict.SLOWER, compared.why
+    assert compared.bounded is not None
+    assert compared.bounded.low == pytest.approx(600, rel=0.2)

@@ -30,7 +30,7 @@ from webdyno.judge.bounds import (
     when_settling,
 )
 from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
-from webdyno.judge.log_ratios import later_bounds
+from webdyno.judge.log_ratios import later_bounds, times_of_look
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.judge.validity.client import (
@@ -54,7 +54,7 @@ from webdyno.judge.validity.servers import (
     memory_waiting,
     stopped_s,
 )
-from webdyno.model.histogram import merge_encoded
+from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.judgement import Bias, LimitedBy
 from webdyno.model.metrics import MetricRule, rate_rps
 from webdyno.model.records import SlotRecord
@@ -192,9 +192,14 @@ class ArmSlots:
         pressed = _mean(self.mine, memory_waiting)
         return [memory_under_pressure(pressed if pressed > PRESSURE_LIMIT else 0.0)]
 
-    def times(self, quantile: float) -> list[Bound]:
-        """Bound a quantile: only by what exceeds a limit, since little moves its bound a lot."""
-        times = merge_encoded(slot.load.response_time_us.histogram for slot in self.mine)
+    def times(self, quantile: float, look_times: Histogram | None) -> list[Bound]:
+        """Bound a quantile: only by what exceeds a limit, since little moves its bound a lot.
+
+        `look_times`: the response times of the long look, where the quantile is theirs.
+        """
+        times = look_times or merge_encoded(
+            slot.load.response_time_us.histogram for slot in self.mine
+        )
         found = [
             quantile_when_delayed(cause.name, times, quantile, self._added_us(share))
             for cause in CAUSES
@@ -256,7 +261,8 @@ def bounds_of(data: PointData, arm: str, other: str, rule: MetricRule) -> list[B
         case "rate":
             found = side.rate() + ([] if side.is_open else _settling(data, arm))
         case "response time" if rule.quantile is not None:
-            found = side.times(rule.quantile) + _turned(_settling(data, arm))
+            look_times = times_of_look(data, arm, rule)
+            found = side.times(rule.quantile, look_times) + _turned(_settling(data, arm))
         case "work":
             found = side.cpu() + _turned(_settling(data, arm))
         case "memory":

@@ -16,7 +16,7 @@ from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import LARGEST_LOG, Estimate, Logs, within_floats
 from webdyno.judge.long_look import stall_words
 from webdyno.judge.point_data import PointData
-from webdyno.model.histogram import merge_encoded
+from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.long_look import Drift, LongLook
 from webdyno.model.metrics import CPU_TIME, RATE, MetricRule
 
@@ -115,6 +115,13 @@ def shift(data: PointData, arm: str, rule: MetricRule) -> Shift:
     if rule.kind == "response time" and loops == {"open"} and rule.quantile is not None:
         return _percentile_shift(data, look, rule)
     return NONE
+
+
+def times_of_look(data: PointData, arm: str, rule: MetricRule) -> Histogram | None:
+    """Give the response times of a long look whose percentile counts in place of the slots'."""
+    look = look_of(data, arm)
+    counts = rule.quantile is not None and shift(data, arm, rule) != NONE
+    return merge_encoded([look.times]) if look and counts else None
 
 
 def counts_apart(data: PointData, look: LongLook) -> bool:
