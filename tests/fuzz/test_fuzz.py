@@ -23,11 +23,12 @@ from fuzz import nasty
 from fuzz.driver import Said, check_end, each_case, no_hang, says, seeds, sweep
 from webdyno.cli.exits import Exit
 from webdyno.definitions.catalogue import BUILT_IN, Catalogue
+from webdyno.model.changes import key_parts
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.mistake import Mistake
-from webdyno.model.point import key_parts, plan_points
+from webdyno.model.point import plan_points
 
 PROCESSES = 5
 

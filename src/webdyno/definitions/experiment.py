@@ -14,11 +14,11 @@ from webdyno.definitions.refusal import Place, build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.generator import generator_fault, programs
 from webdyno.model.bench import BenchSettings
-from webdyno.model.changes import changed_data
+from webdyno.model.changes import changed_data, key_parts
 from webdyno.model.experiment import Arm, Experiment, Level
 from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
-from webdyno.model.point import Point, key_parts
+from webdyno.model.point import Point
 from webdyno.model.stack import Site, Stack
 
 

@@ -1,6 +1,7 @@
-"""Settings that differ from others in some keys, as an arm's load does from the experiment's."""
+"""Dotted keys, and settings that differ from others in some keys, as an arm's load does."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import JsonValue
@@ -11,6 +12,21 @@ Changes = dict[str, JsonValue]
 """Keys of a table with other values; a table within it is changed key by key."""
 
 M = TypeVar("M", bound=Model)
+
+_KEY_PART = re.compile(r'"([^"]*)"|([^."]*)')
+
+
+def key_parts(key: str) -> tuple[str, ...]:
+    """Take a dotted key apart; what has a dot in it stands in quotation marks."""
+    parts, start = [], 0
+    while start <= len(key):
+        part = _KEY_PART.match(key, start)
+        assert part  # noqa: S101 (it may match nothing, but matches everywhere)
+        start = part.end() + 1
+        parts.append((part[1] or part[2] or "").strip())
+        if key[part.end() : start] not in {".", ""}:
+            return ("",)  # something behind the closing quotation mark
+    return tuple(parts)
 
 
 def changed(settings: M, *changes: Mapping[str, Any]) -> M:
@@ -27,16 +43,26 @@ def changed_data(settings: Model, *changes: Mapping[str, Any]) -> dict[str, Any]
     """Give the same as data that nobody has checked yet."""
     data = settings.model_dump(exclude_unset=True)
     for each in changes:
-        data = _merged(data, each)
+        data = merged(data, each)
     return data
 
 
-def _merged(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(data)
+def with_key(data: Mapping[str, Any], key: Iterable[object], value: object) -> dict[str, Any]:
+    """Give data in which a key has another value; its parts name the tables that it is in."""
+    *tables, name = map(str, key)
+    changes = {name: value}
+    for table in reversed(tables):
+        changes = {table: changes}
+    return merged(data, changes)
+
+
+def merged(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Give data with some keys changed, and tables key by key."""
+    both = dict(data)
     for key, value in changes.items():
-        inner = merged.get(key)
+        inner = both.get(key)
         if isinstance(inner, Mapping) and isinstance(value, Mapping):
-            merged[key] = _merged(inner, value)
+            both[key] = merged(inner, value)
         else:
-            merged[key] = value
-    return merged
+            both[key] = value
+    return both

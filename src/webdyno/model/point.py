@@ -1,10 +1,10 @@
 """The points of an experiment with factors: where its arms are compared."""
 
-import re
 from itertools import product
 from math import prod
 
 from webdyno.model.base import Model
+from webdyno.model.changes import key_parts, with_key
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.format import levels as levels_text
 from webdyno.model.judgement import Judgement
@@ -51,22 +51,6 @@ class SweepJudgement(Model):
         return "; ".join(self.sentences)
 
 
-_KEY_PART = re.compile(r'"([^"]*)"|([^."]*)')
-
-
-def key_parts(key: str) -> tuple[str, ...]:
-    """Take a dotted key apart; what has a dot in it stands in quotation marks."""
-    parts, at = [], 0
-    while at <= len(key):
-        found = _KEY_PART.match(key, at)
-        assert found  # noqa: S101 (it may match nothing, but matches everywhere)
-        at = found.end() + 1
-        parts.append((found[1] or found[2] or "").strip())
-        if key[found.end() : at] not in {".", ""}:
-            return ("",)  # something behind the closing quotation mark
-    return tuple(parts)
-
-
 def plan_points(experiment: Experiment) -> list[PointPlan]:
     """Give every combination of levels once, the last factor changing fastest.
 
@@ -94,11 +78,7 @@ def only_at(experiment: Experiment, point: Point) -> Experiment:
 def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
     settings = experiment.model_dump(exclude={"factors"}, exclude_unset=True)
     for key, level in point.levels.items():
-        *tables, name = key_parts(key)
-        table = settings
-        for inner in tables:
-            table = table.setdefault(inner, {})
-        table[name] = level
+        settings = with_key(settings, key_parts(key), level)
     there = Experiment.model_validate(settings)
     gate = there.gate and there.gate.replace(endpoints=points)
     share_s = there.measure.budget_s / points

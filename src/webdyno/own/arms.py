@@ -17,8 +17,8 @@ from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.value import LONGEST_SHOWN
 from webdyno.host.workspace import Workspace
+from webdyno.model.changes import key_parts
 from webdyno.model.mistake import Mistake
-from webdyno.model.point import key_parts
 from webdyno.model.request import header
 from webdyno.model.service import Service
 from webdyno.model.stack import ANYTHING
