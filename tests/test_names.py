@@ -17,10 +17,9 @@ PROTOCOLS = {
 
 # Two meanings of one name, from before this was looked at. The list only shrinks.
 TWICE = """
-Choice Connections Finding Loaded Place Request Rule Seen answer answers ask
-asked_for audit beside bounds choose confidence estimate handlers
-levels looked_at markdown measure number read run run_command shown
-split start unpack why_not why_nothing
+Choice Finding Loaded Request Rule Seen answer ask asked_for audit beside choose
+handlers looked_at markdown measure number read run run_command shown split
+start unpack why_not why_nothing
 """
 
 

@@ -37,12 +37,12 @@ def test_an_estimate_gets_the_digits_that_its_interval_bears(
 
 def test_a_quantity_and_its_interval_have_the_same_digits() -> None:
     interval = Interval(low=47812.3, estimate=48213.4, high=48602.9)
-    assert text.estimate(interval) == "48,200"
-    assert text.bounds(interval) == "47,800–48,600"
+    assert text.quantity(interval) == "48,200"
+    assert text.quantity_bounds(interval) == "47,800–48,600"
 
 
 def test_an_estimate_that_says_little_is_still_not_told_as_nothing() -> None:
-    assert text.estimate(Interval(low=0.2, estimate=31_000, high=7e6)) == "30,000"
+    assert text.quantity(Interval(low=0.2, estimate=31_000, high=7e6)) == "30,000"
 
 
 def test_a_ratio_has_at_least_two_places_and_the_same_ones_everywhere() -> None:
@@ -56,20 +56,23 @@ def test_a_ratio_has_at_least_two_places_and_the_same_ones_everywhere() -> None:
 
 def test_a_small_estimate_is_not_rounded_out_of_its_interval() -> None:
     rare = Interval(low=0.0052, estimate=0.0078, high=0.104)
-    assert (text.estimate(rare), text.bounds(rare)) == ("0.008", "0.005–0.104")
+    assert (text.quantity(rare), text.quantity_bounds(rare)) == ("0.008", "0.005–0.104")
 
 
 def test_what_is_known_exactly_has_four_digits_or_is_whole() -> None:
     assert text.times(Interval(low=1.0, estimate=1.0, high=1.0)) == "1.00×"
-    assert text.estimate(Interval(low=251.0, estimate=251.0, high=251.0)) == "251"
-    assert text.estimate(Interval(low=2.5, estimate=2.5, high=2.5)) == "2.500"
-    assert text.bounds(Interval(low=77_000.0, estimate=77_000.0, high=77_000.0)) == "77,000–77,000"
+    assert text.quantity(Interval(low=251.0, estimate=251.0, high=251.0)) == "251"
+    assert text.quantity(Interval(low=2.5, estimate=2.5, high=2.5)) == "2.500"
+    assert (
+        text.quantity_bounds(Interval(low=77_000.0, estimate=77_000.0, high=77_000.0))
+        == "77,000–77,000"
+    )
 
 
 def test_nobody_reads_more_than_four_digits() -> None:
     memory = Interval(low=0.838561, estimate=0.838572, high=0.838583)
-    assert (text.estimate(memory), text.bounds(memory)) == ("0.8386", "0.8386–0.8386")
-    assert text.estimate(Interval(low=75412.9, estimate=75413.4, high=75413.9)) == "75,413"
+    assert (text.quantity(memory), text.quantity_bounds(memory)) == ("0.8386", "0.8386–0.8386")
+    assert text.quantity(Interval(low=75412.9, estimate=75413.4, high=75413.9)) == "75,413"
     near_one = Interval(low=1.00011, estimate=1.00032, high=1.00053)
     assert (text.ratio(near_one), text.ratio_bounds(near_one)) == ("1.0003", "1.0001–1.0005")
 
@@ -84,7 +87,7 @@ def test_rounding_never_puts_an_estimate_outside_its_interval(
 ) -> None:
     interval = Interval(low=value / (1 + below), estimate=value, high=value * (1 + above))
     for told, ends in (
-        (text.estimate(interval), text.bounds(interval)),
+        (text.quantity(interval), text.quantity_bounds(interval)),
         (text.ratio(interval), text.ratio_bounds(interval)),
     ):
         if ends == "not useful yet":
@@ -99,7 +102,7 @@ def test_rounding_never_puts_an_estimate_outside_its_interval(
 def test_a_rounded_estimate_is_near_the_exact_one(value: float, spread: float) -> None:
     interval = Interval(low=value / (1 + spread), estimate=value, high=value * (1 + spread))
     half_width = (interval.high - interval.low) / 2
-    off = abs(read(text.estimate(interval)) - value)
+    off = abs(read(text.quantity(interval)) - value)
     assert off <= max(half_width * 0.51, value * 0.51e-3)
 
 
@@ -115,9 +118,9 @@ def test_times_shares_and_sizes() -> None:
     assert text.percent(0.02) == "2 %"
     assert text.percent(0.0055) == "0.55 %"
     assert text.percent(1.0) == "100 %"
-    assert text.confidence(0.98333) == "98.3 %"
-    assert text.confidence(0.95) == "95 %"
-    assert text.confidence(0.99958) == "99.96 %"
+    assert text.confidence_level(0.98333) == "98.3 %"
+    assert text.confidence_level(0.95) == "95 %"
+    assert text.confidence_level(0.99958) == "99.96 %"
     assert text.minutes(61) == "2 minutes"
     assert text.size(13) == "13 bytes"
     assert text.size(1536) == "1.5 KiB"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from builders import SimulatedArm, run_head, simulated_run
 from webdyno.judge.judgement import judge
-from webdyno.model.limits import Holds, answers, read_limit
+from webdyno.model.limits import Holds, limit_answers, read_limit
 
 EXPERIMENT = run_head({"a": "nginx", "b.c": "nginx"}).experiment
 
@@ -25,10 +25,10 @@ EXPERIMENT = run_head({"a": "nginx", "b.c": "nginx"}).experiment
 def test_a_limit_holds_where_the_whole_interval_is_beyond_it(text: str, holds: Holds) -> None:
     arms = {"a": SimulatedArm(), "b.c": SimulatedArm(server_cpu_us=24.0)}
     run = simulated_run(arms, blocks=8)
-    (answer,) = answers([read_limit(text, run.head.experiment)], [judge(run.data)])
+    (answer,) = limit_answers([read_limit(text, run.head.experiment)], [judge(run.data)])
     assert answer.holds == holds
     if "memory" not in text:
-        assert answer.said.startswith("b.c to a: ")
+        assert answer.ratio.startswith("b.c to a: ")
 
 
 @pytest.mark.parametrize(

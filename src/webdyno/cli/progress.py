@@ -11,13 +11,13 @@ from webdyno.cli.flags import AS_USUAL, Telling
 from webdyno.cli.interrupts import interrupt_again
 from webdyno.cli.live import LiveView
 from webdyno.model.format import (
-    bounds,
     count,
     duration,
     factor_names,
     level,
     number,
     percent,
+    quantity_bounds,
     significant,
 )
 from webdyno.model.metrics import CAPACITY, metric_rule
@@ -196,7 +196,7 @@ def _capacity_words(data: "PointData") -> str:
     if found.interval is None:
         known = number(found.by_block[0]) if found.by_block else "not known yet"
         return f"capacity {known}; an interval needs a second block"
-    return f"capacity {number(found.interval.estimate)} ({bounds(found.interval)})"
+    return f"capacity {number(found.interval.estimate)} ({quantity_bounds(found.interval)})"
 
 
 def _race_words(data: "PointData") -> str:

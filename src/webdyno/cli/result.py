@@ -8,7 +8,7 @@ from webdyno.cli.exits import Exit
 from webdyno.model.command import command
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
-from webdyno.model.limits import Limit, answers
+from webdyno.model.limits import Limit, limit_answers
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
@@ -53,10 +53,10 @@ def show_result(
 def _exit(fail_on: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
     if any(it.verdict is Verdict.INVALID for it in judged):
         return Exit.INVALID
-    found = answers(fail_on, judged)
+    found = limit_answers(fail_on, judged)
     for it in found:
         words = {"yes": "is true", "no": "is not so", "undecided": "can't be told"}[it.holds]
-        tell(f"--fail-on '{it.limit.text}' {words}{f': {it.said}' if it.said else ''}")
+        tell(f"--fail-on '{it.limit.text}' {words}{f': {it.ratio}' if it.ratio else ''}")
     held = {it.holds for it in found}
     return Exit.WORSE if "yes" in held else Exit.UNDECIDED if "undecided" in held else Exit.OK
 

@@ -12,7 +12,7 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import bounds, count, number, percent
+from webdyno.model.format import count, number, percent, quantity_bounds
 from webdyno.model.judgement import ArmValue, Finding, Verdict
 from webdyno.model.metrics import CAPACITY, metric_rule
 
@@ -65,4 +65,5 @@ def is_known(data: PointData) -> str | None:
 def _found(interval: Interval | None, by_block: Sequence[float]) -> str:
     if interval is None:
         return f"{number(by_block[0])} requests per second"
-    return f"{number(interval.estimate)} requests per second (95 % interval {bounds(interval)})"
+    around = quantity_bounds(interval)
+    return f"{number(interval.estimate)} requests per second (95 % interval {around})"

@@ -75,7 +75,7 @@ def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
     first = next(iter(heads.values()))
     unlike = {name: found for name, it in heads.items() if (found := _mismatches(first, it))}
     points, left_out = [], []
-    for plan in [] if unlike else plan_points(first.experiment):
+    for plan in () if unlike else plan_points(first.experiment):
         levels = plan.point.levels
         there = {
             name: at.compared
@@ -153,7 +153,7 @@ def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachine
         mean, another = intervals_of(means, _disturbance(valid), confidence)
         verdict = by_interval(mean, log1p(delta), metric_rule(some.metric).metric.better)
         why = (
-            f"By the {text.confidence(confidence)} interval of the mean over "
+            f"By the {text.confidence_level(confidence)} interval of the mean over "
             f"{text.count(len(valid), 'machine')} and ±{text.percent(delta)}."
         )
     return AcrossMachines(

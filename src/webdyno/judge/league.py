@@ -22,7 +22,7 @@ from webdyno.judge.comparison import ALPHA, DELTA, compare_family, fewest_blocks
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import valid_for
 from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import Comparison, Finding, League, Place, Verdict
+from webdyno.model.judgement import Comparison, Finding, League, LeaguePlace, Verdict
 from webdyno.model.metrics import MetricRule, metric_rule
 
 APART = {Verdict.FASTER, Verdict.SLOWER}
@@ -60,10 +60,10 @@ class Standings:
         found = self.pairs.get((arm, other))
         return found if found is not None else _turned(self.pairs[other, arm])
 
-    def place(self, arm: str) -> Place:
+    def place(self, arm: str) -> LeaguePlace:
         """Give the places that an arm may have."""
         verdicts = [self.against(arm, other).verdict for other in self.arms if other != arm]
-        return Place(
+        return LeaguePlace(
             arm=arm,
             best=1 + verdicts.count(Verdict.SLOWER),
             worst=len(self.arms) - verdicts.count(Verdict.FASTER),

@@ -8,7 +8,7 @@ from webdyno.model.format import (
     DASH,
     TIMES,
     between,
-    confidence,
+    confidence_level,
     count,
     minutes,
     number,
@@ -17,7 +17,7 @@ from webdyno.model.format import (
     ratio_range,
     times,
 )
-from webdyno.model.judgement import Comparison, League, Place, Verdict
+from webdyno.model.judgement import Comparison, League, LeaguePlace, Verdict
 from webdyno.model.metrics import metric_rule
 
 MOST_PLACES_SAID = 4
@@ -46,7 +46,7 @@ def league_headline(league: League, metric: str) -> str:
     return f"{said}; then {', '.join(shown)}" if shown else said
 
 
-def place_words(place: Place) -> str:
+def place_words(place: LeaguePlace) -> str:
     """Give the places that an arm may have: `2`, or `2–4`."""
     return str(place.best) if place.best == place.worst else f"{place.best}{DASH}{place.worst}"
 
@@ -86,7 +86,7 @@ def _interval(comparison: Comparison) -> str:
     bounded = comparison.bounded
     if bounded is None or comparison.ratio is None:
         return ratio_range(comparison.ratio) if comparison.ratio else ""
-    level = confidence(bounded.confidence)
+    level = confidence_level(bounded.confidence)
     return f"{level} interval {between(bounded)} with all bounds of disturbance"
 
 

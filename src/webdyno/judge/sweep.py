@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from webdyno.judge.judgement import judge
 from webdyno.judge.point_data import RunData
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, levels
+from webdyno.model.format import count, levels_text
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.point import Point, PointJudgement, SweepJudgement
 
@@ -61,7 +61,7 @@ def _is_replay(point: Point) -> bool:
 
 
 def _but_arrivals(point: Point) -> str:
-    return levels({key: level for key, level in point.levels.items() if key != ARRIVALS})
+    return levels_text({key: level for key, level in point.levels.items() if key != ARRIVALS})
 
 
 def _sentence(arm: str, baseline: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:

@@ -5,7 +5,7 @@ from math import log1p
 
 from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.interval import Estimate, t_quantile
-from webdyno.model.format import confidence, percent, probability
+from webdyno.model.format import confidence_level, percent, probability
 from webdyno.model.judgement import Verdict
 
 MOST_BLOCKS_FORESEEN = 1_000
@@ -59,7 +59,7 @@ def answer(found: Estimate | None, p: float, blocks: int, question: Question) ->
     the interval and the exact test both exclude "no difference", and the estimate lies outside.
     Else `undecided`; without a block `incomplete`.
     """
-    interval = f"{confidence(1 - question.alpha)} interval"
+    interval = f"{confidence_level(1 - question.alpha)} interval"
     limit = question.limit_text
     if not blocks:
         fewest = question.fewest_blocks

@@ -65,7 +65,7 @@ class App(Model):
 
     @model_validator(mode="after")
     def _has_one_way(self) -> Self:
-        given = [it for it in (self.start, self.image, self.conf) if it is not None]
+        given = [way for way in (self.start, self.image, self.conf) if way is not None]
         if len(given) != 1:
             raise ValueError("[app] says how it starts by one of start, image and conf")
         if self.root is not None and self.conf is None:

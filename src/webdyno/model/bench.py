@@ -75,8 +75,8 @@ class BenchSettings(Model):
 
     @model_validator(mode="after")
     def _hosts_need_a_cluster(self) -> "BenchSettings":
-        told = bool(self.hosts.servers or self.hosts.clients or self.services)
-        if told and self.kind != "cluster":
+        has_hosts = bool(self.hosts.servers or self.hosts.clients or self.services)
+        if has_hosts and self.kind != "cluster":
             raise ValueError('hosts and services need kind = "cluster" under [bench]')
         if self.kind == "cluster":
             if both := set(self.serving).intersection(self.hosts.clients):
@@ -102,8 +102,8 @@ class BenchSettings(Model):
 
     def host_of(self, role: str) -> str:
         """Name the host of a run's cluster that a service is on."""
-        there = self.services.get(role)
-        return there.host if there else self.serving[0]
+        service = self.services.get(role)
+        return service.host if service else self.serving[0]
 
     @property
     def link_bytes_per_s(self) -> float | None:

@@ -84,7 +84,7 @@ def called_as() -> str:
     `./dyno` tells it in WEBDYNO_CALLED_AS. Else it is the plain name where the PATH leads to it, or
     the path by which it was called.
     """
-    if told := os.environ.get("WEBDYNO_CALLED_AS"):
-        return told
+    if name := os.environ.get("WEBDYNO_CALLED_AS"):
+        return name
     called = sys.argv[0]
     return called if Path(called).name == NAME and shutil.which(NAME) is None else NAME

@@ -61,19 +61,19 @@ def crossing_rps(trials: Sequence[Tried], passing_rps: float, failing_rps: float
     middle_rps = sqrt(passing_rps * failing_rps)
     longest_s = max(trial.length_s for trial in trials)
     near = [
-        it
-        for it in trials
-        if it.length_s >= LONG_ENOUGH * longest_s
-        if BELOW * middle_rps <= it.rate_rps <= max(ABOVE * middle_rps, failing_rps)
-    ] or [it for it in trials if it.rate_rps in {passing_rps, failing_rps}]
+        trial
+        for trial in trials
+        if trial.length_s >= LONG_ENOUGH * longest_s
+        if BELOW * middle_rps <= trial.rate_rps <= max(ABOVE * middle_rps, failing_rps)
+    ] or [trial for trial in trials if trial.rate_rps in {passing_rps, failing_rps}]
     low, high = log(passing_rps / middle_rps), log(failing_rps / middle_rps)
     within = (low - BEYOND_BRACKET, high + BEYOND_BRACKET)
 
     def crossing(objective: int, allowed: float) -> float:
         points = tuple(
-            (it.rate_rps / middle_rps, CLUSTERS * it.length_s / longest_s, it.asked, late)
-            for it in near
-            if (late := it.beyond[objective]) is not None
+            (trial.rate_rps / middle_rps, CLUSTERS * trial.length_s / longest_s, trial.asked, late)
+            for trial in near
+            if (late := trial.beyond[objective]) is not None
         )
         return _fitted(points, allowed, within)
 
@@ -82,7 +82,7 @@ def crossing_rps(trials: Sequence[Tried], passing_rps: float, failing_rps: float
     hit = [
         (number, allowed)
         for number, allowed in shares
-        if any((it.beyond[number] or 0) > allowed * it.asked for it in near)
+        if any((trial.beyond[number] or 0) > allowed * trial.asked for trial in near)
     ]
     return middle_rps * exp(min(crossing(number, allowed) for number, allowed in hit or shares))
 
@@ -94,13 +94,14 @@ def _fitted(points: tuple[Point, ...], allowed: float, within: tuple[float, floa
     x, clusters, asked, beyond = np.array(points, float).T
     x = np.log(x)
 
-    def unlikely(at: NDArray[np.float64]) -> float:
-        share = np.exp(np.minimum(log(allowed) + np.exp(at[1]) * (x - at[0]), 0.0))
+    def unlikely(guess: NDArray[np.float64]) -> float:
+        crossing, ln_steepness = guess
+        share = np.exp(np.minimum(log(allowed) + np.exp(ln_steepness) * (x - crossing), 0.0))
         mean = asked * share
         likely = beyond * np.log(mean / (mean + clusters)) - clusters * np.log(mean + clusters)
-        return float(0.05 * (at[1] - log(USUAL_STEEPNESS)) ** 2 - likely.sum())
+        return float(0.05 * (ln_steepness - log(USUAL_STEEPNESS)) ** 2 - likely.sum())
 
     bounds = [within, (0.0, log(STEEPEST))]
     begins = [(0.0, log(steepness)) for steepness in (5, 50)]
-    found = [minimize(unlikely, at, bounds=bounds, method="L-BFGS-B") for at in begins]
-    return float(min(found, key=lambda it: float(it.fun)).x[0])
+    fits = [minimize(unlikely, begin, bounds=bounds, method="L-BFGS-B") for begin in begins]
+    return float(min(fits, key=lambda fit: float(fit.fun)).x[0])

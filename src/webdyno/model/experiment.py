@@ -286,6 +286,10 @@ class Experiment(Model):
             raise ValueError(f"a race asks who comes first, {other} something else: leave one out")
         return self
 
+    def __hash__(self) -> int:
+        """Plans of its points are kept by; tables in it have no hash."""
+        return hash(self.model_dump_json())
+
     def with_measure(self, **changes: Unpack[MeasureChanges]) -> "Experiment":
         """Give it with some of `measure` set otherwise."""
         return self.replace(measure=self.measure.replace(**changes))

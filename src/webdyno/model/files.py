@@ -177,14 +177,14 @@ def checked_files(folder: Path) -> dict[str, Path]:
     folder, such as a pipe, which would keep its reader waiting for ever.
     """
     inside = folder.resolve()
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in everything_below(folder):
         if not path.resolve().is_relative_to(inside):
             raise Mistake(f"{path} leads out of {folder}: a catalogue's files stay inside")
         if not (path.is_file() or path.is_dir()):
             raise Mistake(f"{path} is no file and no folder; remove it")
-        found[path.relative_to(folder).as_posix()] = path
-    return dict(sorted(found.items()))
+        files[path.relative_to(folder).as_posix()] = path
+    return dict(sorted(files.items()))
 
 
 def _plain_name(name: str) -> str:

@@ -64,12 +64,12 @@ def decimals_for(half_width: float) -> int:
     return -exponent + (1 if half_width < 3 * 10.0**exponent else 0)
 
 
-def estimate(interval: Interval) -> str:
+def quantity(interval: Interval) -> str:
     """Give the estimate of a quantity with the digits that its interval bears: `48,200`."""
     return number(interval.estimate, _decimals(interval))
 
 
-def bounds(interval: Interval) -> str:
+def quantity_bounds(interval: Interval) -> str:
     """Give the interval of a quantity, to the same digits: `47,800–48,600`."""
     decimals = _decimals(interval)
     return f"{number(interval.low, decimals)}{DASH}{number(interval.high, decimals)}"
@@ -98,7 +98,7 @@ def ratio_range(interval: Interval) -> str:
     """Give the interval of a ratio for a sentence: `95 % interval 1.87 to 1.97`."""
     if not is_useful(interval):
         return "no useful interval yet"
-    return f"{confidence(interval.confidence)} interval {ratio_ends(interval)}"
+    return f"{confidence_level(interval.confidence)} interval {ratio_ends(interval)}"
 
 
 def is_useful(interval: Interval) -> bool:
@@ -159,7 +159,7 @@ def percent(share: float) -> str:
     return f"{share * 100:.2g} %" if abs(share) < 0.1 else f"{number(share * 100)} %"
 
 
-def confidence(level: float) -> str:
+def confidence_level(level: float) -> str:
     """Give a confidence level, less than 1: `95 %`, `98.3 %`, `99.96 %`.
 
     With as many decimals as show what it leaves out, so that none is told as certainty.
@@ -245,7 +245,7 @@ def factor_names(factors: Iterable[str]) -> dict[str, str]:
     return {key: key if taken.count(name) > 1 else name for key, name in short.items()}
 
 
-def levels(of: Mapping[str, Level]) -> str:
+def levels_text(of: Mapping[str, Level]) -> str:
     """Name a point by its levels: `connections = 64, keepalive = always`."""
     names = factor_names(of)
     return ", ".join(f"{names[key]} = {level(value)}" for key, value in of.items())

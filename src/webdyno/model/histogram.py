@@ -77,9 +77,9 @@ class Histogram:
             return None
         reached = np.cumsum(self.counts)
         target = share * self.total
-        at = min(int(np.searchsorted(reached, target)), len(reached) - 1)
-        into = (target - (reached[at] - self.counts[at])) / self.counts[at]
-        return float(self.low[at] + into * self.width[at])
+        bucket = min(int(np.searchsorted(reached, target)), len(reached) - 1)
+        into = (target - (reached[bucket] - self.counts[bucket])) / self.counts[bucket]
+        return float(self.low[bucket] + into * self.width[bucket])
 
     def at_most(self, permille: int) -> float | None:
         """Give the time that so many thousandths of all times don't exceed; None without times.
@@ -89,8 +89,8 @@ class Histogram:
         if not self.total:
             return None
         rank = -(-permille * self.total // 1000)
-        at = int(np.searchsorted(np.cumsum(self.counts), rank))
-        return float(self.low[at] + self.width[at] - 1)
+        bucket = int(np.searchsorted(np.cumsum(self.counts), rank))
+        return float(self.low[bucket] + self.width[bucket] - 1)
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:
@@ -149,9 +149,9 @@ class _Merged:
     def of(self, encoded: tuple[str, ...]) -> Histogram:
         """Give the distribution of all times in encoded histograms together."""
         with self._lock:
-            if found := self._known.get(encoded):
+            if known := self._known.get(encoded):
                 self._known.move_to_end(encoded)
-                return found
+                return known
         made = merge(map(Histogram.decode, encoded))
         with self._lock:
             if encoded not in self._known:

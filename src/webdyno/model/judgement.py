@@ -228,7 +228,7 @@ class EndpointJudgement(Model):
     """Of all endpoints and arms together the chance of a false difference is 5 % (Holm)."""
 
 
-class Place(Model):
+class LeaguePlace(Model):
     """Where an arm stands in a league: between these places, of which 1 is the best."""
 
     arm: str
@@ -241,7 +241,7 @@ class Place(Model):
 class League(Model):
     """The places of all arms; with 95 % confidence all of them hold together."""
 
-    places: list[Place]
+    places: list[LeaguePlace]
     """The best first."""
     out: dict[str, str] = {}
     """Arms without a place, and why."""

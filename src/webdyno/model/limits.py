@@ -28,10 +28,10 @@ class Limit:
     share: float
     """Of the baseline's value; negative below it."""
 
-    def holds(self, found: Comparison) -> Holds:
+    def holds(self, comparison: Comparison) -> Holds:
         """Tell whether it surely holds: over the whole interval, all that disturbed counted in."""
-        interval = found.sure
-        if interval is None or found.verdict is Verdict.INVALID:
+        interval = comparison.sure
+        if interval is None or comparison.verdict is Verdict.INVALID:
             return "undecided"
         bound = 1 + self.share
         surely = interval.low > bound if self.above else interval.high < bound
@@ -45,15 +45,15 @@ class LimitAnswer:
 
     limit: Limit
     holds: Holds
-    said: str
+    ratio: str
 
 
 def read_limit(text: str, experiment: Experiment) -> Limit:
     """Read `ARM.METRIC > +5%` or `ARM.METRIC < -5%`; raise ValueError for what it can't be."""
-    found = _LIMIT.fullmatch(text)
-    if found is None:
+    parts = _LIMIT.fullmatch(text)
+    if parts is None:
         raise ValueError("should look like 'ARM.METRIC > +5%', such as 'b.server_cpu_us > +5%'")
-    arm, metric, share = found["arm"].strip(), found["metric"], float(found["percent"]) / 100
+    arm, metric, share = parts["arm"].strip(), parts["metric"], float(parts["percent"]) / 100
     baseline, *others = experiment.arms
     if arm == baseline:
         raise ValueError(f"{arm} is the baseline; name an arm that is compared with it")
@@ -63,18 +63,18 @@ def read_limit(text: str, experiment: Experiment) -> Limit:
         raise ValueError(f"there is no metric {metric!r}; the metrics are {', '.join(METRICS)}")
     if share <= -1:
         raise ValueError("nothing is less by 100 % or more")
-    return Limit(text.strip(), arm, metric, found["sign"] == ">", share)
+    return Limit(text.strip(), arm, metric, parts["sign"] == ">", share)
 
 
-def answers(limits: Sequence[Limit], judgements: Iterable[Judgement]) -> list[LimitAnswer]:
+def limit_answers(limits: Sequence[Limit], judgements: Iterable[Judgement]) -> list[LimitAnswer]:
     """Hold limits against the judgements of all points."""
     return [_answer(limit, judged) for judged in judgements for limit in limits]
 
 
 def _answer(limit: Limit, judged: Judgement) -> LimitAnswer:
-    for found in judged.comparisons:
-        if (found.a, found.metric) == (limit.arm, limit.metric):
-            interval = found.sure
-            said = f"{found.a} to {found.b}: {ratio_range(interval)}" if interval else ""
-            return LimitAnswer(limit, limit.holds(found), said)
+    for comparison in judged.comparisons:
+        if (comparison.a, comparison.metric) == (limit.arm, limit.metric):
+            interval = comparison.sure
+            ratio = f"{comparison.a} to {comparison.b}: {ratio_range(interval)}" if interval else ""
+            return LimitAnswer(limit, limit.holds(comparison), ratio)
     return LimitAnswer(limit, "undecided", "")

@@ -133,7 +133,7 @@ class Replay:
             raise ValueError("is not what webdyno makes of a replay_file")
         gaps.frombytes(content[: many * gaps.itemsize])
         numbers.frombytes(content[many * gaps.itemsize :])
-        return cls._checked([at / MICRO for at in accumulate(gaps)], numbers.tolist())
+        return cls._checked([time_us / MICRO for time_us in accumulate(gaps)], numbers.tolist())
 
     @classmethod
     def read(cls, path: Path) -> Self:

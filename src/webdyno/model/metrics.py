@@ -79,7 +79,7 @@ def counted_answers(load: LoadResult) -> tuple[int, float]:
         return load.all_of_it.completed, load.all_of_it.length_s
     kept = [window for window in load.counted_windows if not window.stood_still]
     if load.client.left_out_windows and kept:
-        return sum(it.completed for it in kept), sum(it.length_s for it in kept)
+        return sum(window.completed for window in kept), sum(window.length_s for window in kept)
     return load.requests.completed, load.measured_s
 
 
@@ -134,9 +134,9 @@ def memory_mib(slots: Sequence[SlotRecord]) -> float | None:
 
 def answer_bytes(slots: Sequence[SlotRecord]) -> float | None:
     """Bytes of head and body per answer of any status, compressed where the answer was."""
-    told = [whole for slot in slots if (whole := slot.load.all_of_it).bytes.head is not None]
-    total = sum((whole.bytes.head or 0) + (whole.bytes.body or 0) for whole in told)
-    answered = sum(sum(whole.by_status.values()) for whole in told)
+    wholes = [whole for slot in slots if (whole := slot.load.all_of_it).bytes.head is not None]
+    total = sum((whole.bytes.head or 0) + (whole.bytes.body or 0) for whole in wholes)
+    answered = sum(sum(whole.by_status.values()) for whole in wholes)
     return total / answered if answered and total else None
 
 
@@ -259,13 +259,13 @@ def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricR
     """
     if any(slot.trial for slot in slots):
         return [METRICS[CAPACITY]]
-    told = {
+    is_told = {
         "load": True,
         "times": not slots or any(slot.load.response_time_us.histogram for slot in slots),
         "probes": not slots or any(slot.readings for slot in slots),
         "trials": False,
     }
-    return [rule for rule in METRICS.values() if told[rule.needs] or rule.name == decide_on]
+    return [rule for rule in METRICS.values() if is_told[rule.needs] or rule.name == decide_on]
 
 
 def _known(name: str) -> str:

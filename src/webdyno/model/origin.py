@@ -42,8 +42,8 @@ class Origins(Model):
         """Keep what is known of each line, from the first one on."""
         numbers: dict[str, int] = {}
         lines = [
-            (numbers.setdefault(it.file, len(numbers)), it.line) if it else (-1, 0)
-            for it in origins
+            (numbers.setdefault(origin.file, len(numbers)), origin.line) if origin else (-1, 0)
+            for origin in origins
         ]
         return cls(name=name, files=list(numbers), lines=lines)
 
@@ -51,5 +51,5 @@ class Origins(Model):
         """Give the origin of a line, whose number counts from 1; None where there is none."""
         if not 1 <= line <= len(self.lines):
             return None
-        file, there = self.lines[line - 1]
-        return Origin(self.files[file], there) if 0 <= file < len(self.files) else None
+        file, number = self.lines[line - 1]
+        return Origin(self.files[file], number) if 0 <= file < len(self.files) else None

@@ -1,12 +1,13 @@
 """The points of an experiment with factors: where its arms are compared."""
 
+from functools import lru_cache
 from itertools import product
 from math import prod
 
 from webdyno.model.base import Model
 from webdyno.model.changes import key_parts, with_key
 from webdyno.model.experiment import Experiment, Level
-from webdyno.model.format import levels as levels_text
+from webdyno.model.format import levels_text
 from webdyno.model.judgement import Judgement
 
 
@@ -51,21 +52,23 @@ class SweepJudgement(Model):
         return "; ".join(self.sentences)
 
 
-def plan_points(experiment: Experiment) -> list[PointPlan]:
+# Whoever prepares, measures or judges a run asks for them.
+@lru_cache(maxsize=8)
+def plan_points(experiment: Experiment) -> tuple[PointPlan, ...]:
     """Give every combination of levels once, the last factor changing fastest.
 
     An experiment without factors is a single point. Raise pydantic's ValidationError for a level
     that the setting can't have.
     """
     combinations = list(product(*experiment.factors.values()))
-    return [
+    return tuple(
         _plan(
             experiment,
             Point(number=number, levels=dict(zip(experiment.factors, levels, strict=True))),
             len(combinations),
         )
         for number, levels in enumerate(combinations)
-    ]
+    )
 
 
 def only_at(experiment: Experiment, point: Point) -> Experiment:
@@ -79,8 +82,8 @@ def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
     settings = experiment.model_dump(exclude={"factors"}, exclude_unset=True)
     for key, level in point.levels.items():
         settings = with_key(settings, key_parts(key), level)
-    there = Experiment.model_validate(settings)
-    gate = there.gate and there.gate.replace(endpoints=points)
-    share_s = there.measure.budget_s / points
-    here = there.replace(gate=gate).with_measure(budget_s=share_s)
-    return PointPlan(point=point, experiment=here)
+    alone = Experiment.model_validate(settings)
+    gate = alone.gate and alone.gate.replace(endpoints=points)
+    share_s = alone.measure.budget_s / points
+    planned = alone.replace(gate=gate).with_measure(budget_s=share_s)
+    return PointPlan(point=point, experiment=planned)

@@ -48,11 +48,11 @@ class Kind:
 
     def read(self, text: str) -> float | None:
         """Read a number with its unit; None when the text is none of this kind."""
-        found = _WRITTEN.fullmatch(text.strip().lower())
-        if not found or (found[3] and not self.per_second):
+        parts = _WRITTEN.fullmatch(text.strip().lower())
+        if not parts or (parts[3] and not self.per_second):
             return None
-        scale = self.units.get(found[2]) if found[2] else 1
-        return None if scale is None else float(found[1]) * scale
+        scale = self.units.get(parts[2]) if parts[2] else 1
+        return None if scale is None else float(parts[1]) * scale
 
     def words(self, value: float) -> str:
         """Write a value in the largest unit of which it is a whole number: `90 s`, `32 MB`."""
@@ -62,7 +62,7 @@ class Kind:
             count = value / scale
             if 1 <= count < 10_000 and abs(count - round(count)) < 1e-9 * count:
                 return f"{round(count)} {unit}"
-        scale, unit = next((it for it in self.shown if value >= it[0]), self.shown[-1])
+        scale, unit = next((step for step in self.shown if value >= step[0]), self.shown[-1])
         count = value / scale
         return f"{count:.0f} {unit}" if count >= 1000 else f"{count:.4g} {unit}"
 

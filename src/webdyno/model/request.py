@@ -70,8 +70,8 @@ def with_headers(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[
 
 def accepted_encodings(headers: Mapping[str, str]) -> set[str]:
     """Encodings of bodies that requests accept; none unless a header says so."""
-    said = header(headers, "accept-encoding") or ""
-    return {part.partition(";")[0].strip().lower() for part in said.split(",") if part.strip()}
+    accepted = header(headers, "accept-encoding") or ""
+    return {part.partition(";")[0].strip().lower() for part in accepted.split(",") if part.strip()}
 
 
 def may_be_compressed(headers: Mapping[str, str]) -> bool:
@@ -127,10 +127,10 @@ def _can_be_asked_for(path: str) -> str:
 
 
 def _few_paths(patterns: list[str]) -> list[str]:
-    asked = 0
+    count = 0
     for pattern in patterns:
-        asked += len(spell_out(pattern))
-        if asked > MOST_PATHS:
+        count += len(spell_out(pattern))
+        if count > MOST_PATHS:
             raise ValueError(f"the paths are more than {MOST_PATHS} in all; ask for fewer")
     return patterns
 
@@ -279,7 +279,7 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]")
 
 def steps(path: str) -> list[str]:
     """Take a path such as `$.items[*].id` apart: items, *, id."""
-    return [found[1] or found[2] for found in _STEP.finditer(path)]
+    return [step[1] or step[2] for step in _STEP.finditer(path)]
 
 
 def _ignored(what: str) -> str:

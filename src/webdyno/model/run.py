@@ -77,12 +77,12 @@ def stacks_file(run: Path, arm: str) -> Path:
 
 def read_stacks(text: str) -> Counter[str]:
     """Count the samples of each stack; lines that are none are left out."""
-    found = Counter[str]()
+    stacks = Counter[str]()
     for line in text.split("\n"):
         stack, _, count = line.rpartition(" ")
         if stack and count.isdecimal() and len(count) <= MOST_DIGITS:
-            found[stack] += int(count)
-    return found
+            stacks[stack] += int(count)
+    return stacks
 
 
 def written_stacks(stacks: Mapping[str, int]) -> str:

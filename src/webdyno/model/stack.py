@@ -99,7 +99,7 @@ class Stack(Model):
     @property
     def has_containers(self) -> bool:
         """Whether a part of it runs in containers, which have control groups of their own."""
-        owns = (it.service.own for it in self.services.values())
+        owns = (part.service.own for part in self.services.values())
         return any(own is not None and own.container_port is not None for own in owns)
 
     @property

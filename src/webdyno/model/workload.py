@@ -62,7 +62,7 @@ class Arrivals(Model):
     the mean. 1 for arrivals that are independent of each other (Poisson), more for bursts."""
 
 
-class Connections(Model):
+class ConnectionUse(Model):
     """How connections were used, where a log tells."""
 
     kept_share: Share
@@ -123,7 +123,7 @@ class Workload(Model):
     answer_bytes: Spread
     sessions: Sessions
     arrivals: Arrivals
-    connections: Connections | None = None
+    connections: ConnectionUse | None = None
     """None where the log doesn't tell."""
     pages: Pages | None = None
     """None without a twin that has such."""

@@ -63,7 +63,9 @@ def capacity_figure(point: PointView) -> Figure | None:
 
 
 def _span(arm: str, found: Interval) -> dict[str, object]:
-    said = f"{arm}: capacity {text.number(found.estimate)} ({text.bounds(found)}) per second"
+    said = (
+        f"{arm}: capacity {text.number(found.estimate)} ({text.quantity_bounds(found)}) per second"
+    )
     ends = {"low": found.low, "high": found.high, "middle": found.estimate}
     return {"arm": arm, **ends, "told": said}
 

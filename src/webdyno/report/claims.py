@@ -14,7 +14,7 @@ from rich.text import Text
 
 from webdyno.model.base import Interval
 from webdyno.model.experiment import OWN_GENERATOR
-from webdyno.model.format import MISSING, bounds, count, estimate, ratio_bounds, times
+from webdyno.model.format import MISSING, count, quantity, quantity_bounds, ratio_bounds, times
 from webdyno.model.metrics import metric_rule
 from webdyno.model.run import PAGE_FILE, RunHead
 from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told
@@ -145,7 +145,7 @@ def _figure(claim: Claim, value: Interval) -> str:
         value = value.replace(
             low=value.low / 1e3, estimate=value.estimate / 1e3, high=value.high / 1e3
         )
-    return f"{estimate(value)} {unit} ({bounds(value)})"
+    return f"{quantity(value)} {unit} ({quantity_bounds(value)})"
 
 
 def claims_page(

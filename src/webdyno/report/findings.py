@@ -53,7 +53,7 @@ def _places(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Ite
     """Say for each arm at which points a rule fired."""
     by_arm: dict[str | None, dict[str, None]] = {}
     for at, each in found:
-        by_arm.setdefault(each.arm, {})[text.levels(at.point.levels)] = None
+        by_arm.setdefault(each.arm, {})[text.levels_text(at.point.levels)] = None
     for arm, labels in by_arm.items():
         every = len(labels) == points
         at_points = f"at all {points} points" if every else f"at {len(labels)} of {points} points"

@@ -59,7 +59,7 @@ def why_nothing(fleet: FleetJudgement) -> str:
 
 def _point(at: FleetPoint, width: int) -> Iterator[RenderableType]:
     if at.levels:
-        yield Text(text.levels(at.levels), style="bold")
+        yield Text(text.levels_text(at.levels), style="bold")
     yield answer_lines([ArmAnswer(at.verdict, at.headline)], width)
     for it in at.comparisons:
         yield Text()

@@ -50,7 +50,7 @@ def _point(
     at: PointComparison, decide_on: str, width: int, *, only_deciding: bool
 ) -> Iterator[RenderableType]:
     if at.levels:
-        yield Text(text.levels(at.levels), style="bold")
+        yield Text(text.levels_text(at.levels), style="bold")
     found = at.comparison
     sentences = found.headline if found.mismatches else found.headline.replace("; ", "\n")
     yield answer_lines([ArmAnswer(found.verdict, sentences)], width)
@@ -91,7 +91,7 @@ def _cells(change: Change, *, decides: bool) -> Iterator[Text]:
 
 def _confidence(changes: Sequence[Change]) -> str:
     levels = [change.change.confidence for change in changes if change.change]
-    return text.confidence(levels[0] if levels else 0.95)
+    return text.confidence_level(levels[0] if levels else 0.95)
 
 
 def _differences(differences: Sequence[Difference]) -> Iterator[RenderableType]:

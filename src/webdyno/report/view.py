@@ -144,7 +144,7 @@ class PointView:
     @property
     def label(self) -> str:
         """Its levels in words."""
-        return text.levels(self.levels)
+        return text.levels_text(self.levels)
 
     @property
     def level_words(self) -> list[str]:
@@ -339,8 +339,10 @@ def confidence(tables: Sequence[MetricTable]) -> str:
     levels = {ratio.confidence for ratio in ratios if ratio}
     low, high = min(levels, default=0.95), max(levels, default=0.95)
     if low == high:
-        return text.confidence(low)
-    return f"{text.confidence(low).removesuffix(' %')}{text.DASH}{text.confidence(high)}"
+        return text.confidence_level(low)
+    return (
+        f"{text.confidence_level(low).removesuffix(' %')}{text.DASH}{text.confidence_level(high)}"
+    )
 
 
 def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:

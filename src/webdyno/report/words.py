@@ -39,8 +39,8 @@ def metric_title(metric: Metric) -> str:
 def value_and_interval(value: ArmValue | None) -> tuple[str, str]:
     """Give an arm's value and the interval around it; of a single block there is only a value."""
     if value is not None and value.interval is not None:
-        around = "" if text.is_constant(value.interval) else text.bounds(value.interval)
-        return text.estimate(value.interval), around
+        around = "" if text.is_constant(value.interval) else text.quantity_bounds(value.interval)
+        return text.quantity(value.interval), around
     known = value is not None and len(value.by_block) == 1
     return (text.significant(value.by_block[0]) if value and known else text.MISSING), ""
 

@@ -8,7 +8,7 @@ import tomli_w
 
 from webdyno.definitions.traffic.parts import with_body
 from webdyno.model.request import MOST_REQUESTS
-from webdyno.model.workload import Connections, Popularity, Workload
+from webdyno.model.workload import ConnectionUse, Popularity, Workload
 from webdyno.workload.log import Floats, Log
 from webdyno.workload.popularity import zipf_shares
 
@@ -76,12 +76,12 @@ def load_keys(workload: Workload, chosen: Mix, manner: Manner) -> dict[str, Any]
     return keys
 
 
-def connections(log: Log) -> Connections | None:
+def connections(log: Log) -> ConnectionUse | None:
     """Say how connections were used; None where the log doesn't tell of each request."""
     first = int((log.connection == 1).sum())
     if (log.connection < 0).any() or not first:
         return None
-    return Connections(kept_share=1 - first / len(log), requests_each=len(log) / first)
+    return ConnectionUse(kept_share=1 - first / len(log), requests_each=len(log) / first)
 
 
 def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
