@@ -17,13 +17,12 @@ Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 
 class _Replaceable(BaseModel):
-    """A record of which others can be made that are other in some fields."""
+    """A record that can be copied with other values in some fields."""
 
     def replace(self, **changes: object) -> Self:
-        """Give it with other values in some fields, as `datetime.replace` does.
+        """Give a copy with other values in some fields, as `datetime.replace` does.
 
-        Raise TypeError for a field that there isn't. Values are taken as they are: who changes more
-        than values that are known to fit has them validated.
+        Raise TypeError for a field that there isn't. Values are not validated.
         """
         if unknown := changes.keys() - type(self).model_fields.keys():
             raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
@@ -56,7 +55,7 @@ class Foreign(_Replaceable):
 
 
 ENDLESS = 1e9
-"""A ratio beyond that has no bound."""
+"""A ratio beyond it counts as one without a bound."""
 
 
 class Interval(Model):

@@ -95,7 +95,7 @@ class BenchSettings(Model):
     def serving(self) -> list[str]:
         """The hosts of a cluster that serve, as far as they are named: that of most servers first.
 
-        A run's are; see `ClusterPlace.resolved`.
+        In a run all are; see `ClusterPlace.resolved`.
         """
         hosts = [self.hosts.servers, *(service.host for service in self.services.values())]
         return list(dict.fromkeys(filter(None, hosts)))
@@ -107,5 +107,4 @@ class BenchSettings(Model):
 
     @property
     def link_bytes_per_s(self) -> float | None:
-        """What the cable carries each way; None where it has no limit."""
         return self.link / 8 if self.link else None

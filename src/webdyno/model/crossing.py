@@ -39,10 +39,9 @@ Point = tuple[float, float, int, int]
 requests that were due, and those beyond the objective."""
 
 BELOW, ABOVE = 0.8, 1.1
-"""Trials count for where the share beyond crosses what is allowed from so far below the middle of
-the bracket to so far above it,"""
+"""The fit takes trials whose rates lie between these two shares of the middle of the bracket."""
 LONG_ENOUGH = 0.45
-"""… if they are at least so long, as a share of the longest."""
+"""It takes trials of at least this share of the longest one's length."""
 BEYOND_BRACKET = 0.03
 """The capacity lies at most so far (ln) outside of the bracket."""
 STEEPEST, USUAL_STEEPNESS = 300.0, 30.0

@@ -31,7 +31,6 @@ def reading(named: object) -> Iterator[None]:
 
 
 def unreadable(named: object, error: OSError | ValueError) -> Mistake:
-    """Say of a file, by what names it, that it can't be read."""
     return Mistake(f"{named}: can't be read: {cause_of(error)}")
 
 

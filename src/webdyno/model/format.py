@@ -18,12 +18,12 @@ MISSING = "—"
 KNOWN_EXACTLY = 1e-9
 """Relative half-width below which a value is known, but for the rounding of logarithms."""
 DIGITS = 4
-"""As many as people read; fewer where an interval bears fewer."""
+"""Significant digits that are shown; fewer where an interval bears fewer."""
 MOST_DECIMALS = 6
 WIDEST = 100.0
-"""An interval of a ratio that is wider, the one end divided by the other, is of no use."""
+"""An interval of a ratio is of no use if its upper end is more than so many times the lower one."""
 LEAST_US = 0.1
-"""What is less than that is told by no clock."""
+"""No clock tells shorter times."""
 MOST_RATIO_DECIMALS = 4
 """Ratios are told apart from 1, so that more of their digits matter."""
 
@@ -32,7 +32,7 @@ BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|min|bytes|[KMGT]iB|blocks?)(
 
 
 def bound(said: str, space: str) -> str:
-    """Put a space of one's own between numbers and units, one at which no line ends."""
+    """Put another space between numbers and their units, one at which no line ends."""
     return BEFORE_UNIT.sub(space, said)
 
 
@@ -136,9 +136,9 @@ def _ratio_decimals(interval: Interval) -> int:
 
 
 def _decimals(interval: Interval, most: int | None = None) -> int:
-    """As many as the interval bears, but not many; and so that the estimate has a digit at least.
+    """Decimals that an interval bears, `most` at most, and so many that the estimate has a digit.
 
-    At most as many as make four digits unless told otherwise.
+    Unless `most` is given it is as many as make four digits.
     """
     magnitude = _magnitude(interval.estimate)
     most = max(DIGITS - 1 - magnitude, 0) if most is None else most
@@ -263,5 +263,4 @@ def indented(lines: Iterable[str]) -> str:
 
 
 def last_lines(said: str, most: int) -> str:
-    """Give the end of what a program said, indented."""
     return indented(said.strip().splitlines()[-most:])

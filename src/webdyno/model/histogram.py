@@ -64,7 +64,6 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """How many times were counted."""
         return int(self.counts.sum())
 
     def quantile(self, share: float) -> float | None:

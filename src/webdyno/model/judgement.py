@@ -36,7 +36,7 @@ class Metric(Model):
 
 
 class QuantileRange(Model):
-    """Where a quantile of one block's answers lies, 95 % sure; None: too few to tell that end."""
+    """95 % interval of a quantile of one block's answers; None: too few for that end."""
 
     low: float | None
     high: float | None
@@ -68,11 +68,11 @@ class Bias(Model):
     too_low: float | None
     """The truth is at most this many times what was measured; None: nobody knows how many."""
     too_high: float | None
-    """What was measured is at most this many times the truth; None as before."""
+    """What was measured is at most this many times the truth; None: nobody knows how many."""
 
 
 class OneSidedAnswer(Model):
-    """The answer to a question in one direction; its bounds hold however often was looked."""
+    """The answer to a question in one direction; its bounds hold however often the run looked."""
 
     question: str
     """`faster`, or `not-slower-by 5%`."""
@@ -118,7 +118,7 @@ class Comparison(Model):
     tipping: str | None = None
     """How much of disturbance it would take to turn the verdict, and how much there was."""
     as_measured: Verdict | None = None
-    """What the interval as measured would allow, biases left aside."""
+    """The verdict by the interval as measured, without the biases."""
     excludes: str | None = None
     """How large a difference there can't be, where undecided or equivalent."""
     one_sided: OneSidedAnswer | None = None
@@ -128,7 +128,7 @@ class Comparison(Model):
     reason: str | None = None
     """What held both arms back alike, where that is known, such as a full link."""
     later: str | None = None
-    """What of the ratio comes from what only long looks saw, such as stalls."""
+    """How much of the ratio comes from what only long looks saw, such as stalls."""
     clear_beside: str | None = None
     """Where undecided: what another metric says clearly, in words."""
     more_blocks: int | None = None

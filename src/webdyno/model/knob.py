@@ -27,7 +27,7 @@ class Tuned(Model):
 
     @property
     def bounds(self) -> list[KnobValue]:
-        """What has to be values of the knob."""
+        """Values that the knob has to allow."""
         ends = [end for end in (self.min, self.max) if end is not None]
         return [*ends, *(self.choices or [])]
 
@@ -40,7 +40,7 @@ Mended = Literal["listen-overflow"]
 """Rules of validity that a setting can mend, by name (docs/method.md)."""
 
 FACTORS = {"*4": 4.0, "/4": 0.25}
-"""What a number is tried as beside values: several times as much, or as little, as it is."""
+"""What a number may be tried as, beside values: four times what it is, or a quarter."""
 
 
 class Cause(Model):
@@ -131,7 +131,6 @@ class NumberKnob(_Knob):
         return None
 
     def range(self) -> str:
-        """The allowed values, for people."""
         return f"{self.min} to {self.max}"
 
 
@@ -171,11 +170,9 @@ class ChoiceKnob(_Knob):
         return _with_right_default(self)
 
     def fault(self, value: KnobValue) -> str | None:
-        """What is wrong with a value, in words that follow the knob's name; None if nothing is."""
         return None if value in self.choices else f"should be one of {self.range()}"
 
     def range(self) -> str:
-        """The allowed values, for people."""
         return ", ".join(self.choices)
 
 

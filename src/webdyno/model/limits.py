@@ -67,7 +67,6 @@ def read_limit(text: str, experiment: Experiment) -> Limit:
 
 
 def limit_answers(limits: Sequence[Limit], judgements: Iterable[Judgement]) -> list[LimitAnswer]:
-    """Hold limits against the judgements of all points."""
     return [_answer(limit, judged) for judged in judgements for limit in limits]
 
 

@@ -45,7 +45,7 @@ class Stretch(NamedTuple):
         return bisect_left(self.times_s, end_s) - bisect_left(self.times_s, begin_s)
 
     def part(self, of: int, index: int) -> "Stretch":
-        """Give what is one client's own where so many take turns.
+        """Give one client's requests, where `of` clients take turns.
 
         Its last request is that of the whole stretch, which is due after its time, whosever it is:
         no client's load ends before.
@@ -69,22 +69,21 @@ class Replay:
 
     @property
     def span_s(self) -> float:
-        """How long it takes until it could begin again: the last request has its gap, too."""
+        """How long one repetition takes: a gap of mean length follows the last request."""
         return self.times_s[-1] * len(self.times_s) / (len(self.times_s) - 1)
 
     @property
     def rate_per_s(self) -> float:
-        """Its own mean rate."""
         return len(self.times_s) / self.span_s
 
     def stretch(
         self, begin: float, window_s: float, rate_per_s: float, *, lead_in_s: float = 0.0
     ) -> Stretch:
-        """Give the stretch whose window begins at that share of it all, with what comes before.
+        """Give the part for a slot: its window begins at the share `begin` of the log.
 
-        It is played so fast that all of it would have that mean rate; after the end comes the
-        beginning. It holds one request more than is due in its time, so that the load doesn't end
-        before. Where nothing is due in the window, that begins with the next request.
+        It is played so fast that the whole log would have the mean rate `rate_per_s`; after its end
+        comes its beginning. It holds one request more than is due in its time, so that the load
+        doesn't end before. Where nothing is due in the window, that begins with the next request.
         """
         speed = rate_per_s / self.rate_per_s
         window_at_s = begin * self.span_s
@@ -303,10 +302,8 @@ class Load(Model):
 
     @property
     def accepted_encodings(self) -> set[str]:
-        """Encodings of bodies that requests accept; none unless a header says so."""
         return accepted_encodings(self.headers)
 
     @property
     def may_be_compressed(self) -> bool:
-        """Whether answers may come compressed, so that bytes on the wire aren't the page's."""
         return may_be_compressed(self.headers)

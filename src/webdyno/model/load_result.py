@@ -41,7 +41,6 @@ class Failures(Foreign):
 
     @property
     def total(self) -> int:
-        """Failures of all kinds."""
         return sum(self.by_kind().values())
 
     def by_kind(self) -> dict[str, int]:
@@ -98,7 +97,7 @@ class SendLag(Foreign):
     """How late requests were sent after they were due, in microseconds."""
 
     budget: Amount = 0.0
-    """So late they may be sent."""
+    """How late they may be sent."""
     p50: Amount | None = None
     p99: Amount | None = None
     max: Amount | None = None
@@ -116,9 +115,10 @@ class Client(Foreign):
     """Seconds in which a thread stood still: stopped, without a CPU, or its machine was paused; 0
     where the load generator can't tell."""
     still_windows: Count = 0
-    """Windows in which that was so long that they measure nothing; rate and times are without."""
+    """Windows in which that was so long that they measure nothing: they are left out of rate and
+    times."""
     left_out_windows: Count = 0
-    """Windows that rate and times are without; 0 also where no other would be left."""
+    """Windows left out of rate and times; 0 where that would have left none."""
     wake_ups: Count | None = None
     """How often its threads waited and went on; of webdyno's own generator only."""
     busy_waits: bool = False
@@ -162,7 +162,7 @@ class EndpointResult(Foreign):
 
 
 class Whole(Foreign):
-    """Lead-in, window and what followed: what costs are divided by, and what has to be valid."""
+    """Lead-in, window and drain together: what costs are divided by, and what has to be valid."""
 
     length_s: Amount
     sent: Count | None = None
@@ -186,8 +186,8 @@ class LoadResult(Foreign):
     target: str
     loop: Literal["closed", "open"]
     ended_by: str | None = None
-    """What ended it; `late`: enough of what was due in the window was. Of webdyno's own generator
-    only."""
+    """What ended it; `late`: enough of what was due in the window was late. Of webdyno's own
+    generator only."""
     lead_in_s: Amount = 0.0
     """Seconds of load before the window."""
     measured_s: Amount
@@ -225,14 +225,14 @@ class LoadResult(Foreign):
 
     @property
     def gave_up(self) -> bool:
-        """Whether some of what was due was awaited no longer, as enough of it was late."""
+        """Whether it ended early, because enough of what was due was late already."""
         return self.ended_by == "late"
 
     @property
     def all_of_it(self) -> Whole:
-        """Lead-in, window and drain; without a lead-in what is told of the window is all.
+        """Lead-in, window and drain together; without a lead-in the window's own counts are all.
 
-        Sums of what was checked are not checked again.
+        Its parts were validated when they were read: it is not validated again.
         """
         return self.whole or Whole.model_construct(
             length_s=self.measured_s + self.drain_s,
@@ -249,5 +249,4 @@ class LoadResult(Foreign):
 
     @property
     def counted_windows(self) -> list[Window]:
-        """The windows after the lead-in."""
         return [window for window in self.windows if not window.lead_in]

@@ -13,8 +13,8 @@ that stopped the servers, or other programs on their CPUs."""
 
 
 LookEnd = Literal["time", "precision", "died"]
-"""Why a long look was over: it was as long as asked for, nothing can change by much any more in
-what was left of it, or the servers died."""
+"""Why a long look ended: its time was over, what was left of it could have changed nothing by much,
+or the servers died."""
 
 
 Unseen = Literal["stalls", "drift", "leak"]
@@ -142,8 +142,8 @@ class LookPart(Model):
     """The servers' CPU time per response."""
     memory: Held | None
     jumps_bytes: int = 0
-    """How much of that was taken between parts up to now, when connections were opened anew: it
-    counts as no growth."""
+    """Memory that was taken between parts so far, when connections were opened anew: it doesn't
+    count as growth."""
     stalls: Count
     """The servers' own that began in it."""
     stalled_s: Amount
@@ -183,7 +183,7 @@ class LongLook(Model):
     parts: list[LookPart] = []
     """In the course of time; empty for short looks, which have one part."""
     unseen: list[Unseen] = []
-    """Of what isn't told below it can't be said that it isn't there."""
+    """What it couldn't have shown: that it found none of these doesn't mean that there are none."""
     slopes: list[Slope] = []
     """Empty where there are too few parts."""
     stalls: Stalls | None = None

@@ -46,7 +46,7 @@ SIMILAR_CONNECTIONS = 2.0
 """A ceiling says nothing about loads with this many times more or fewer connections."""
 
 Limit = Literal["client", "link", "server", "unknown"]
-"""What stood in the way of more; unknown: nothing was busy all the time."""
+"""What limited the rate; unknown: nothing was busy all the time."""
 
 
 class Ceiling(Model):
@@ -67,7 +67,6 @@ class MeasuredCeiling(Ceiling):
 
     @property
     def body_bytes_per_s(self) -> float:
-        """Bytes of bodies, without heads."""
         return self.rate_rps * self.body_bytes
 
 
@@ -94,7 +93,7 @@ class Noise(Model):
 
 
 class Calibration(Model):
-    """A file of the user's state folder; runs keep the one that was valid for them."""
+    """A file of the user's state folder; each run keeps a copy of the one that it used."""
 
     format: Literal[1] = FORMAT
     made_at: datetime

@@ -71,12 +71,13 @@ class Measure(Model):
     max_blocks: Annotated[int, Field(ge=6, le=10_000)] = 30
     """Stop after as many blocks, however wide the interval is."""
     patience: Annotated[float, Field(ge=1, le=100)] = 4.0
-    """Take as many times the budget and the most blocks, at most, while a ratio isn't even known to
-    2.5 % or a quarter of the difference; 1 where `budget_s`, `max_blocks` or factors are given."""
+    """How many times `budget_s` and `max_blocks` it takes at most, while a ratio isn't even known
+    to 2.5 % or a quarter of the difference; 1 where `budget_s`, `max_blocks` or factors are
+    given."""
     answer_within_s: Pause = 25.0
-    """Tell a large difference (beyond 1.5×, known to a quarter of it) within this time, of two
-    arms; half as much more for each further one. For that a run ends with the last block that ends
-    in time, unless `budget_s`, `max_blocks` or factors are given, and slots of up to 0.6 s become
+    """The time within which a large difference (beyond 1.5×, known to a quarter of it) of two arms
+    is told; half as much more for each further one. So a run ends with the last block that ends in
+    time, unless `budget_s`, `max_blocks` or factors are given, and slots of up to 0.6 s become
     shorter, down to 0.4 s. A longer time tells such a difference more precisely; 0 sets none."""
     soak_s: Soak | None = None
     """Load on each arm without a break, after the blocks: it shows stalls, drifts and leaks that

@@ -23,7 +23,7 @@ Kind = Literal["rate", "response time", "work", "memory", "size", "capacity"]
 RATE, CPU_TIME, CAPACITY = "rate_rps", "server_cpu_us", "capacity_rps"
 
 CLOCK_TICK_S = 1e-9
-"""Nothing lasts less by any clock here; a record that says so is damaged."""
+"""No clock here tells shorter times: a record with one is damaged."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,10 @@ class MetricRule:
     decides: bool = True
     """Whether a verdict can be about it; what is only a side effect can't."""
     quantile: float | None = None
-    """For percentiles: which one. It takes so many samples."""
+    """For percentiles: which one, as a share. It says how many samples are needed."""
 
     @property
     def name(self) -> str:
-        """Its name in records and settings."""
         return self.metric.name
 
 
@@ -242,12 +241,10 @@ METRICS: dict[str, MetricRule] = {
 
 
 def metric_rule(name: str) -> MetricRule:
-    """Find a metric by name."""
     return METRICS[name]
 
 
 def metrics_of_kind(kinds: Collection[Kind]) -> list[str]:
-    """Name the metrics of some kinds."""
     return [name for name, rule in METRICS.items() if rule.kind in kinds]
 
 

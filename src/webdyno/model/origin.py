@@ -16,7 +16,6 @@ class Origin(NamedTuple):
     line: int
 
     def __str__(self) -> str:
-        """Write it as editors and compilers do."""
         return f"{self.file}:{self.line}"
 
 

@@ -60,8 +60,8 @@ class ColdFigures(Model):
     first_answer_s: Amount
     """From the start of its servers to the first right answer."""
     full_rate_s: Amount | None
-    """From the same start, waits for the load left out, until its rate first reached 90 % of the
-    steady one; None where it wasn't steady."""
+    """From the start of its servers until its rate first reached 90 % of the steady one, without
+    the time in which it waited for the load; None where it wasn't steady."""
     cpu_s: Amount | None
     """CPU time of the servers until then; None where it can't be read often enough."""
 
@@ -82,7 +82,7 @@ class SlotSettings(Model):
     """By arm: each lead-in is longer by a random time up to this, so that windows begin anywhere in
     the cycles of an arm that answers in batches."""
     rest_s: Amount = 0.0
-    """Before each slot it is waited until all servers rest, but no longer."""
+    """Longest wait before each slot for all servers to come to rest."""
     slots_per_arm: int | None = None
     """Slots of each arm in a block; None where it is chosen from the noise."""
 

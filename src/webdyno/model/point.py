@@ -48,7 +48,6 @@ class SweepJudgement(Model):
 
     @property
     def headline(self) -> str:
-        """The answer in one sentence."""
         return "; ".join(self.sentences)
 
 

@@ -40,7 +40,7 @@ class Kind:
     shown: tuple[tuple[float, str], ...]
     """Units for people, the largest first."""
     zero: str
-    """Nothing, in words."""
+    """How zero is written."""
     whole: bool = False
     """Whether there are no fractions of its base unit."""
     per_second: bool = False

@@ -22,8 +22,9 @@ class ServiceUse(Model):
     waited_for_cpu_s: Amount | None = None
     """How long its threads could have run while their CPU, or a quota, was taken; all added up."""
     faults_minor: Count
-    """Page faults without, and `faults_major` with reading from a disk."""
+    """Page faults for which nothing was read from a disk."""
     faults_major: Count
+    """Page faults for which something was."""
     disk_read_bytes: Count | None
     """None where we may not see it."""
     disk_written_bytes: Count | None
@@ -51,8 +52,9 @@ class ServerStatus(Model):
     dropped: Count | None = None
     """Connections that it closed at once, because it had as many as it may have."""
     hits: Count | None = None
-    """Keys that were asked for and found, and `misses` not found."""
+    """Keys that were asked for and found."""
     misses: Count | None = None
+    """Keys that were asked for and not found."""
     busy: Count | None = None
     """Workers (processes or threads) with a request; in Apache's prefork and worker MPMs also those
     with a connection that is kept."""
@@ -117,12 +119,10 @@ class CpuUse(Model):
 
     @property
     def total_s(self) -> float:
-        """CPUs times seconds."""
         return self.user_s + self.system_s + self.interrupts_s + self.idle_s + self.steal_s
 
     @property
     def busy_s(self) -> float:
-        """Time in which programs or interrupts ran."""
         return self.user_s + self.system_s + self.interrupts_s
 
 

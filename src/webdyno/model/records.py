@@ -21,7 +21,7 @@ direction is answered, the most blocks or the time are used up, or more of them 
 
 
 class SessionRecord(Model):
-    """A start of measuring, the first or a resumed one: by what and where it goes on."""
+    """The start of a run, or of going on with it: what measures from here on, and where."""
 
     kind: Literal["session"] = "session"
     point: None = None
@@ -51,7 +51,6 @@ class ServerUse(Model):
 
     @property
     def cpu_s(self) -> float:
-        """User and system time together, with the network's work for the servers."""
         return self.cpu_user_s + self.cpu_sys_s + self.interrupts_s
 
 
@@ -111,7 +110,7 @@ class Answer(Model):
     body: Annotated[bytes, Field(exclude=True)] = b""
     """The body, decoded, without what may differ: never on record."""
     unlike: list[str] = []
-    """What its body has otherwise than the first arm's: lines of a diff."""
+    """In what its body differs from the first arm's: lines of a diff."""
     lacks: str | None = None
     """Text that the right answer contains and this one doesn't."""
 
@@ -164,14 +163,14 @@ class PilotRecord(Model):
     window_s: Amount
     """Length of the windows of all series."""
     earlier: list[FreshStart] = []
-    """Fresh starts that seemed to be steady late, if at all, whence there was another one."""
+    """Earlier fresh starts, which seemed to be steady late or never, so that there was another
+    one."""
     answers: list[Count]
-    """By window, from the load's beginning on a fresh server, the last one."""
+    """Answers by window, from the beginning of the load on the last fresh start."""
     cpu_s: list[Amount] = []
     """The servers' CPU time in the same windows; empty where it can't be read that often."""
     load_starts: list[list[Count]] = []
-    """By window, from the beginning of each of some later loads, with a pause before each; of the
-    first fresh start."""
+    """Answers by window of some later loads on the first fresh start, with a pause before each."""
     load_starts_cpu_s: list[list[Amount]] = []
     """The servers' CPU time in the same windows, as far as it was read."""
     response_s: Amount | None
@@ -229,7 +228,7 @@ class LongLookRecord(Model):
 
 
 class RemedyRecord(Model):
-    """Something was in the way that webdyno could mend, and it was mended."""
+    """Something that disturbed the measurement, and that webdyno put right by itself."""
 
     kind: Literal["remedy"] = "remedy"
     point: Count = 0
@@ -240,9 +239,9 @@ class RemedyRecord(Model):
     what: str
     """What was found, with figures, and what was done about it, in a sentence."""
     settings: SlotSettings | None = None
-    """What the blocks after it are measured with; None where it is what it was."""
+    """The settings of the blocks after it; None where they stay as they were."""
     anew: bool = False
-    """Whether the blocks before it can't be compared with those after it, and don't count."""
+    """Whether the blocks before it no longer count: they can't be compared with those after it."""
 
 
 class BlockRecord(Model):

@@ -58,7 +58,6 @@ def host_name(headers: Mapping[str, str]) -> str:
 
 
 def host_name_of(host: str) -> str:
-    """Give a host without its port."""
     return re.sub(r":[0-9]*$", "", host)
 
 
@@ -113,7 +112,6 @@ def encoded(path: str) -> str:
 
 
 def spell_out_all(patterns: Iterable[str]) -> list[str]:
-    """Give the paths that several patterns stand for, one pattern after the other."""
     return [path for pattern in patterns for path in spell_out(pattern)]
 
 
@@ -224,7 +222,6 @@ class Request(Model):
 
     @property
     def paths(self) -> list[str]:
-        """The paths that it stands for, as they are asked for."""
         return spell_out(self.path)
 
     @property

@@ -20,7 +20,7 @@ READABLE = (1, FORMAT)
 EXPERIMENT_FILE = "experiment.toml"
 PAGE_FILE = "report.html"
 SWEEPS = {"rates": "response time against rate", "connections": "rate against connections"}
-"""By folder in that of a search for the capacity: what may stand beside it, runs of their own."""
+"""Runs that lie in the folder of a search for the capacity: by folder, what they show."""
 CATALOGUE_FOLDER = "catalog"
 """What a run's folder holds so that the run can be repeated elsewhere."""
 BLOCKS_FOLDER = "blocks"
@@ -86,5 +86,4 @@ def read_stacks(text: str) -> Counter[str]:
 
 
 def written_stacks(stacks: Mapping[str, int]) -> str:
-    """Write stacks as lines, the same for the same samples."""
     return "".join(f"{stack} {count}\n" for stack, count in sorted(stacks.items()))

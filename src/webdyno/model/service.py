@@ -107,15 +107,15 @@ class PassesOn(Model):
 
 
 class Own(Model):
-    """What isn't so in the catalogue: a user's own program, run where and as whom he runs it."""
+    """What only a user's own program has: it is run where, and as whom, its user runs it."""
 
     written: OneLine
     """What the user wrote: `cmd:./server --port $PORT`."""
     folder: str | None = None
     """Where its commands run, an absolute path; the service's folder unless given."""
     may_be_root: bool = True
-    """Whether it runs as root where root calls webdyno in a folder of his own; else such a one runs
-    as the servers' user."""
+    """Whether it runs as root where root calls webdyno in a folder of root's; else it runs as the
+    servers' user there."""
     ready: WrittenPath | None = None
     """Ready once this path is answered with a status of 2xx or 3xx; unless given, once the load's
     first GET is answered with its status, or with anything but a failure of the server (5xx)."""
@@ -147,7 +147,7 @@ class Service(Model):
     """Where its templates lie."""
     title: str
     protocol: str
-    """What it speaks to who connects: http, fastcgi, memcached, redis, mysql."""
+    """What it speaks to its clients: http, fastcgi, memcached, redis, mysql."""
     needs: dict[str, Need] = {}
     """By the name under which templates find the path: `{{ needs.binary }}`."""
     links: dict[str, str] = {}
@@ -180,7 +180,7 @@ class Service(Model):
     """Versions of what runs inside it, by name; one whose command comes out empty doesn't."""
     knobs: dict[str, Knob] = {}
     credentials: dict[Variable, Text] = {}
-    """What who connects has to say; a program finds `USER` in `$DB_USER` if its role is `db`."""
+    """What clients log in with; a program finds `USER` in `$DB_USER` if its role is `db`."""
     status: StatusSource | None = None
     """None where it doesn't tell."""
     settings: dict[str, Text] = {}

@@ -97,7 +97,6 @@ class AcrossMachines(Model):
 
     @property
     def valid(self) -> list[Replicate]:
-        """The machines whose runs can be believed."""
         return [machine for machine in self.replicates if machine.verdict is not Verdict.INVALID]
 
 

@@ -93,7 +93,6 @@ class Stack(Model):
 
     @property
     def runs_already(self) -> bool:
-        """Whether somebody else has started it, so that it is only watched."""
         return self.services[self.front].service.runs_already
 
     @property
@@ -184,7 +183,7 @@ class Web(Model):
 
 
 ANYTHING = "anything"
-"""What programs serve of which nobody knows what they can serve: the certificate will tell."""
+"""What a program serves of which nobody knows what it can serve: the certificate will tell."""
 
 
 class Site(Model):
@@ -235,7 +234,6 @@ class Site(Model):
         return {path: page for written, page in self.paths.items() for path in spell_out(written)}
 
     def served_by(self, serves: Collection[str]) -> bool:
-        """Whether a stack that can serve these can serve this site."""
         return not self.lacks(serves)
 
     def lacks(self, serves: Collection[str]) -> list[str]:

@@ -82,7 +82,7 @@ class ClaimRow(Model):
     study: str
     claim: Claim
     told: list[Told]
-    """Done right first, then as published."""
+    """By webdyno's own generator first, then as published."""
     why: str = ""
     """Why nothing is told."""
 
@@ -93,5 +93,4 @@ class ClaimRow(Model):
 
     @property
     def reason(self) -> str:
-        """Why it came out so."""
         return self.told[0].why if self.told else self.why

@@ -30,7 +30,7 @@ def printable(text: str) -> str:
 
 
 def finished(value: object) -> object:
-    """Give what a template's expression came to with its texts printable."""
+    """Make the value of a template's expression printable, if it is text."""
     return printable(value) if isinstance(value, str) else value
 
 
@@ -68,7 +68,10 @@ TELLING = 3
 
 
 def secret_values(texts: Iterable[str], environment: Mapping[str, str]) -> set[str]:
-    """Give what nothing on disk may show; raise Mistake for a variable that isn't there."""
+    """Give the secrets that texts name, which nothing on disk may show.
+
+    Raise Mistake for a variable that isn't there.
+    """
     return {_value(name, environment) for text in texts for name in SECRET.findall(text)}
 
 

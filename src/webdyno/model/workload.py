@@ -103,7 +103,6 @@ class Agreement(Model):
 
     @property
     def agrees(self) -> bool | None:
-        """Whether they do; None where it can't be told."""
         return None if self.difference is None else self.difference <= self.tolerance
 
 

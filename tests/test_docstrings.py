@@ -1,0 +1,35 @@
+"""Whatever is called from elsewhere says what it does, unless its name and one statement do."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src/webdyno"
+
+BY_PROTOCOL = {"run/agent.py", "cluster/roles.py", "cluster/role_agent.py"}
+"""What these do is said by the protocols that they implement."""
+
+
+def test_what_is_longer_than_a_statement_says_what_it_does() -> None:
+    silent = [
+        f"{file.relative_to(SOURCE)}: {function.name}"
+        for file in sorted(SOURCE.rglob("*.py"))
+        if str(file.relative_to(SOURCE)) not in BY_PROTOCOL
+        for function in public_functions(ast.parse(file.read_text()))
+        if len(function.body) > 1 and ast.get_docstring(function) is None
+    ]
+    assert not silent, f"each of these needs a docstring: {silent}"
+
+
+def public_functions(
+    parent: ast.Module | ast.ClassDef,
+) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Give the functions and methods that others may call."""
+    for node in parent.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if node.name.startswith("_"):
+                continue
+            if isinstance(node, ast.ClassDef):
+                yield from public_functions(node)
+            else:
+                yield node
