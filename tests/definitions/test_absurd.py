@@ -7,7 +7,7 @@ import pytest
 from webdyno.definitions import Catalogue, factors, read_knobs, settings
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import plan_points
-from webdyno.model.request import spell_out_all
+from webdyno.model.request import may_be_compressed, spell_out
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_a_knob_that_no_request_feels_is_refused_where_arms_differ_by_it(
     with pytest.raises(Mistake, match="gzip makes no difference"):
         catalogue.experiment("static-hello", factors(["arms.nginx.knobs.gzip=false,true"]))
     accepted = settings([compressing, "load.headers.Accept-Encoding=gzip"])
-    assert catalogue.experiment("static-hello", accepted).load.may_be_compressed
+    assert may_be_compressed(catalogue.experiment("static-hello", accepted).load.headers)
     both = settings([compressing, "arms.apache-event.knobs.gzip=true"])
     assert catalogue.experiment("static-hello", both).arms["nginx"].knobs == {"gzip": True}
 
@@ -206,8 +206,8 @@ def test_a_file_in_another_encoding_is_told_with_its_line(
 def test_paths_in_any_script_are_encoded(
     catalogue: Catalogue, tmp_path: Path, written: str, asked: str
 ) -> None:
-    assert spell_out_all([written]) == spell_out_all([asked])
-    assert spell_out_all([asked])[0].isascii()
+    assert spell_out(written) == spell_out(asked)
+    assert spell_out(asked)[0].isascii()
     path = tmp_path / "mine.toml"
     path.write_text(HEAD + f'load.paths = ["{written}"]\n' + TWO, encoding="utf-8")
     assert catalogue.experiment(str(path)).load.paths == [written]

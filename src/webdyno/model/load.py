@@ -22,7 +22,7 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 from webdyno.model.base import Model
 from webdyno.model.files import opened
 from webdyno.model.quantities import SIZE, Lag, Pause, Quantity, Seconds
-from webdyno.model.request import Headers, WrittenPaths, accepted_encodings, may_be_compressed
+from webdyno.model.request import Headers, WrittenPaths
 
 MOST_LINE_BYTES = 10_000
 """A longer one is read as several, none of which is right."""
@@ -299,11 +299,3 @@ class Load(Model):
             return None
         per_connection = self.due == "connection" and isinstance(self.keepalive, int)
         return self.rate_per_s * (int(self.keepalive) if per_connection else 1)
-
-    @property
-    def accepted_encodings(self) -> set[str]:
-        return accepted_encodings(self.headers)
-
-    @property
-    def may_be_compressed(self) -> bool:
-        return may_be_compressed(self.headers)

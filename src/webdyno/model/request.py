@@ -5,7 +5,7 @@ import binascii
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Self
 from urllib.parse import quote
 
@@ -109,10 +109,6 @@ def encoded(path: str) -> str:
     """
     path = _LONE_PERCENT.sub("%25", path)
     return re.sub(r"[^\x21-\x7e]+", lambda part: quote(part[0], errors="surrogatepass"), path)
-
-
-def spell_out_all(patterns: Iterable[str]) -> list[str]:
-    return [path for pattern in patterns for path in spell_out(pattern)]
 
 
 def _can_be_asked_for(path: str) -> str:
