@@ -287,8 +287,8 @@ class Experiment(Model):
         return self
 
     def __hash__(self) -> int:
-        """Plans of its points are kept by; tables in it have no hash."""
-        return hash(self.model_dump_json())
+        """Tell experiments apart by what mostly differs; tables in them have no hash."""
+        return hash((self.title, self.question, *self.arms, *self.factors))
 
     def with_measure(self, **changes: Unpack[MeasureChanges]) -> "Experiment":
         """Give it with some of `measure` set otherwise."""
