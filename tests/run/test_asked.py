@@ -15,9 +15,9 @@ from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import IncidentRecord
 from webdyno.model.request import Request
-from webdyno.model.text import HIDDEN, hide
-from webdyno.run.asked import asked_for, secrets_of
+from webdyno.model.secret import HIDDEN, hide
 from webdyno.run.hidden import hide_in_files, line_of
+from webdyno.run.planned import asked_for, secrets_of
 
 SITE = Catalogue.load().site("static")
 ARMS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}

@@ -18,9 +18,8 @@ from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import Answer
-from webdyno.run.asked import PlannedRequest
 from webdyno.run.host import ClientsHost, HostLost, Loaded, Look, ServersHost, Up, Used
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedArm, PlannedRequest
 from webdyno.stack import Placement
 from webdyno.stack.roles import resolve_stack
 

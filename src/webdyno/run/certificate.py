@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from webdyno.model.load import Load
 from webdyno.model.records import Answer
-from webdyno.model.request import accepted_encodings, header
-from webdyno.run.asked import PlannedRequest
+from webdyno.run.planned import PlannedRequest
 from webdyno.run.unlike import without_ignored
 from webdyno.stack.ports import NewSocket
 from webdyno.stack.speaking import Conversation, NoAnswer

@@ -16,7 +16,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.readings import CpuUse, Readings
 from webdyno.model.records import Answer, ServerUse
 from webdyno.probe import Profile
-from webdyno.run.asked import PlannedRequest
+from webdyno.run.planned import PlannedRequest
 
 
 class CourseLook(NamedTuple):
