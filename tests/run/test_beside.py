@@ -7,8 +7,8 @@ from builders import run_head
 from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
-from webdyno.run.beside import connections_up_to, rates_around, sweeps_beside
 from webdyno.run.budget import thinned
+from webdyno.run.capacity import connections_up_to, rates_around, sweeps_beside
 
 
 def experiment(**more: object) -> Experiment:

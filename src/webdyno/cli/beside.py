@@ -24,7 +24,7 @@ def _sweep(run: Path, how: RunFlags) -> Exit:
     if asked is None or asked.sweep_s is None:
         return Exit.OK
     from webdyno.report.view import see
-    from webdyno.run.beside import sweeps_beside
+    from webdyno.run.capacity import sweeps_beside
 
     seen = see(found.data())
     (judgement,) = (point.judgement for point in seen.view.points)

@@ -1,7 +1,11 @@
-"""The search for each arm's capacity in a block: the arms take turns, a trial each."""
+"""The search for each arm's capacity in a block, and the sweeps that stand beside a capacity.
+
+In the search the arms take turns, a trial each. The sweeps show response time against rate, and
+rate against connections.
+"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -9,8 +13,10 @@ from webdyno.generator import EnoughLate
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.client import CLIENT_BOUND, CLIENT_CEILING, SEND_LAG
 from webdyno.model.capacity import CapacitySettings, Objective, Trial, trial_of
+from webdyno.model.experiment import Experiment
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, SlotRecord
+from webdyno.model.run import SWEEPS
 from webdyno.run.arm import RunningBlock
 from webdyno.run.planned import PlannedArm
 from webdyno.search import FIRST_SHARE, Ask, next_trial
@@ -144,3 +150,65 @@ def enough_late(objectives: Sequence[Objective]) -> EnoughLate | None:
         return None
     after_s, allowed = max(timed)
     return EnoughLate(min(SURELY_MISSED * allowed, (1 + allowed) / 2), after_s)
+
+
+SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
+"""Rates around a capacity, as shares of it."""
+APART = 1.05
+"""Rates that are nearer to each other than this show nothing new."""
+STEP = 8
+"""From one number of connections to the next."""
+
+
+def sweeps_beside(
+    experiment: Experiment, capacities_rps: Iterable[float]
+) -> Iterator[tuple[str, Experiment]]:
+    """Give the sweeps beside a search that found these capacities, each with its folder.
+
+    None where none was asked for; without a capacity there are no rates to go to.
+    """
+    asked = experiment.capacity
+    if asked is None or asked.sweep_s is None:
+        return
+    each_s = asked.sweep_s / len(SWEEPS)
+    if rates := rates_around(capacities_rps):
+        load = experiment.load.replace(**asked.of_load, rate_per_s=rates[0])
+        there = experiment.replace(load=load)
+        yield "rates", _varied(there, "rates", "load.rate_per_s", rates, "response_p99_us", each_s)
+    numbers = connections_up_to(experiment.load.connections)
+    yield (
+        "connections",
+        _varied(experiment, "connections", "load.connections", numbers, "rate_rps", each_s),
+    )
+
+
+def _varied(
+    experiment: Experiment,
+    name: str,
+    factor: str,
+    levels: Sequence[float],
+    decide_on: str,
+    budget_s: float,
+) -> Experiment:
+    swept = experiment.replace(
+        title=f"{experiment.title}: {SWEEPS[name]}", capacity=None, factors={factor: [*levels]}
+    )
+    return swept.with_measure(decide_on=decide_on, budget_s=budget_s, patience=1.0, question=None)
+
+
+def rates_around(capacities_rps: Iterable[float]) -> list[float]:
+    """Give rates around each of some capacities, three digits each; none too near to another."""
+    wanted = sorted(float(f"{rps * share:.3g}") for rps in capacities_rps for share in SHARES)
+    kept: list[float] = []
+    for rate in wanted:
+        if not kept or rate > APART * kept[-1]:
+            kept.append(rate)
+    return kept
+
+
+def connections_up_to(most: int) -> list[int]:
+    """Give 1, 8, 64 and so on, and the most."""
+    numbers = [1]
+    while numbers[-1] * STEP < most:
+        numbers.append(numbers[-1] * STEP)
+    return sorted({*numbers, most})
