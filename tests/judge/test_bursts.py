@@ -7,7 +7,7 @@ from builders import pilot_record
 from webdyno.judge.bursts import HOW, bursts_may_end, gain, in_bursts, looked_s, worth
 from webdyno.judge.interval import Logs
 from webdyno.judge.steady import Series
-from webdyno.run.seen import WINDOW_S
+from webdyno.run.pilot_looks import WINDOW_S
 
 WINDOWS = 40
 LOOKS = 300

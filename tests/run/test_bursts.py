@@ -13,9 +13,9 @@ from webdyno.judge.pilot import Needs
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.run import bursts
+from webdyno.run.pilot_looks import PIECE_S, WINDOW_S, Seen
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint
-from webdyno.run.seen import PIECE_S, WINDOW_S, Seen
 
 SLOW, FAST = (38, 40, 42, 40), (80, 78, 82, 80)
 """Answers in windows."""

@@ -8,7 +8,7 @@ from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.gate import GateSettings
 from webdyno.model.measure import Measure
 from webdyno.run.pilot import _cold, _needs, looked_at, needs_pilot
-from webdyno.run.seen import WINDOW_S, Seen, _by_window
+from webdyno.run.pilot_looks import WINDOW_S, Seen, _by_window
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
 

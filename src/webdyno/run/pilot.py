@@ -19,10 +19,19 @@ from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
 from webdyno.run.arm import RunningBlock
-from webdyno.run.bursts import REST_S, look_in_bursts, series_after
+from webdyno.run.pilot_looks import (
+    PIECE_S,
+    REST_S,
+    WINDOW_S,
+    Loaded,
+    Seen,
+    asked_for,
+    look_in_bursts,
+    series_after,
+    series_of,
+)
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
-from webdyno.run.seen import PIECE_S, WINDOW_S, Loaded, Seen, asked_for, series_of
 from webdyno.stack import StackDied
 
 LONGEST_SHARE = 1 / 30
