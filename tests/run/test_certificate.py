@@ -12,8 +12,8 @@ import pytest
 from webdyno.generator import Expectation
 from webdyno.model.load import Load
 from webdyno.run import certificate
-from webdyno.run.certificate import Undecodable, ask, decoded
 from webdyno.run.planned import PlannedRequest
+from webdyno.run.precheck import Undecodable, ask, decoded
 
 BODY = b"Hello, World!"
 ENCODED = {

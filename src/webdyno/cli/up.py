@@ -66,8 +66,8 @@ def up(
         webdyno up conf:nginx.conf --set load.protocol=h2
     """
     from webdyno.host import Bench
-    from webdyno.run.certificate import ask
     from webdyno.run.planned import asked_for, first_request
+    from webdyno.run.precheck import ask
     from webdyno.stack import start_stack
 
     of_load = [text for text in set_ if text.startswith(LOAD)]

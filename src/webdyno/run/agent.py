@@ -15,7 +15,6 @@ from webdyno.model.load import Load
 from webdyno.model.records import Answer
 from webdyno.probe import ClientWatch, Course, Profiler, SlotProbe, SystemCalls, server_cpu
 from webdyno.probe.scene import Sampler
-from webdyno.run.certificate import ask
 from webdyno.run.host import (
     ClientsHost,
     ClientUse,
@@ -27,6 +26,7 @@ from webdyno.run.host import (
     Used,
 )
 from webdyno.run.planned import PlannedArm, PlannedRequest
+from webdyno.run.precheck import ask
 from webdyno.stack import Placement, RunningStack, start_stack
 from webdyno.stack.ports import free_port
 

@@ -20,7 +20,7 @@ from webdyno.run.arm import Phase, RunningBlock
 from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
-from webdyno.run.unlike import with_differences
+from webdyno.run.precheck import with_differences
 from webdyno.stack import StackDied
 
 LONGEST_COUNT_S = 60.0

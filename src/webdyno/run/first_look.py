@@ -24,8 +24,8 @@ from webdyno.run.block import certify, give_up
 from webdyno.run.here import OpenBenches
 from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
 from webdyno.run.point import MeasuredPoint, prepared
+from webdyno.run.precheck import with_differences
 from webdyno.run.state import in_state
-from webdyno.run.unlike import with_differences
 from webdyno.stack import StackDied
 
 UNLIKE = "for what isn't answered here as in the log"

@@ -1,0 +1,213 @@
+"""Before load, the same requests go to every arm; answers are written down, and compared.
+
+This is the fairness certificate. Where bodies differ a diff shows it, without what may differ.
+"""
+
+import hashlib
+import json
+import socket
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import unified_diff
+from typing import Any
+from urllib.parse import urlsplit
+
+import regex
+
+from webdyno.model.headers import accepted_encodings, header
+from webdyno.model.ignored import JSON_TOP, steps
+from webdyno.model.load import Load
+from webdyno.model.mistake import Mistake
+from webdyno.model.records import Answer
+from webdyno.run.planned import PlannedRequest
+from webdyno.stack.ports import NewSocket
+from webdyno.stack.speaking import Conversation, NoAnswer
+
+SHOWN_BYTES = 500
+"""How much of a body is kept as text: enough to recognise an error page."""
+
+COMPARED_BYTES = 1 << 16
+"""How much of a body is held against the first arm's to show where they differ."""
+
+MOST_DECODED_BYTES = 1 << 30
+"""A small body can unpack to one that fills the memory."""
+
+ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
+"""By encoding: what zlib calls its format (RFC 9110, 8.4.1)."""
+
+
+def ask(
+    url: str,
+    requests: Iterable[PlannedRequest],
+    load: Load,
+    new_socket: NewSocket = socket.socket,
+    ignored: Sequence[str] = (),
+) -> list[Answer]:
+    """Ask a server each request over one connection, as the load will, and keep the answers.
+
+    What is `ignored` is taken out of bodies, unless they have to be what site or request say.
+
+    Headers are those of the load, so bodies may come compressed: what is kept of them is decoded.
+
+    `url` is the server's base URL. A request that gets no answer gives an `Answer` with an error.
+    """
+    netloc = urlsplit(url).netloc
+    with Conversation(netloc, load.protocol, load.timeout_s, new_socket) as conversation:
+        return [_ask_one(conversation, asked, load, ignored) for asked in requests]
+
+
+def _ask_one(
+    conversation: Conversation, asked: PlannedRequest, load: Load, ignored: Sequence[str]
+) -> Answer:
+    headers = load.headers if asked.headers is None else asked.headers
+    told = Answer(
+        path=asked.label or asked.path,
+        expected_status=asked.expect.status,
+        expected_sha256=asked.expect.body_sha256,
+        expected_bytes=asked.expect.body_bytes,
+        status=None,
+    )
+    try:
+        said = conversation.ask(asked.method, asked.path, headers, asked.body)
+        encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
+        body = decoded(said.body, encoding, accepted_encodings(headers))
+    except (NoAnswer, zlib.error, Undecodable) as error:
+        conversation.close()
+        return told.replace(error=str(error) or type(error).__name__)
+    lacks = asked.contains is not None and asked.contains.encode() not in body
+    if asked.expect.body_sha256 is None:
+        body = without_ignored(body, ignored)
+    return told.replace(
+        body=body[:COMPARED_BYTES],
+        status=said.status,
+        http_version=said.version,
+        tls=conversation.tls,
+        headers=said.headers,
+        head_bytes=said.head_bytes,
+        encoding="" if encoding == "identity" else encoding,
+        wire_bytes=len(said.body),
+        body_bytes=len(body),
+        body_sha256=hashlib.sha256(body).hexdigest(),
+        lacks=asked.contains if lacks else None,
+        body_start=body[:SHOWN_BYTES].decode("utf-8", "replace"),
+    )
+
+
+class Undecodable(Exception):  # noqa: N818 (it becomes a line of the certificate)
+    """A body that can't be looked into; the message says why."""
+
+
+def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
+    """Take a body out of its Content-Encoding; raise Undecodable or zlib.error if that fails."""
+    if encoding in {"", "identity"}:
+        return body
+    if encoding not in ZLIB_FORMATS.keys() & accepted:
+        raise Undecodable(f"its body came in the encoding {encoding!r:.40}, which nobody asked for")
+    unpacking = zlib.decompressobj(wbits=ZLIB_FORMATS[encoding])
+    page = unpacking.decompress(body, MOST_DECODED_BYTES)
+    if not unpacking.eof:
+        raise Undecodable(f"its {encoding} body is cut off, or unpacks to very many bytes")
+    return page
+
+
+MOST_LINES, MOST_LETTERS = 8, 100
+CUT_LETTERS = 40
+"""So many are shown before the first difference of two long lines."""
+WITHIN_S = 5.0
+INSTEAD = "…"
+
+
+def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
+    """Give a body without what may differ; raise Mistake for a pattern that takes for ever."""
+    for what in ignored:
+        if what.startswith(JSON_TOP):
+            body = _without_value(body, steps(what))
+            continue
+        try:
+            text = regex.sub(
+                what, INSTEAD, body.decode("utf-8", "surrogateescape"), timeout=WITHIN_S
+            )
+        except TimeoutError:
+            raise Mistake(f"ignore: the pattern {what!r} takes for ever; make it simpler") from None
+        body = text.encode("utf-8", "surrogateescape")
+    return body
+
+
+def with_differences(answers: Mapping[str, list[Answer]]) -> dict[str, list[Answer]]:
+    """Tell what is other in bodies than in the first arm's, and drop the bodies."""
+    first, *_ = answers.values() or [[]]
+    return {
+        arm: [
+            answer.replace(
+                body=b"",
+                unlike=_difference(first[at].body, answer.body) if at < len(first) else [],
+            )
+            for at, answer in enumerate(mine)
+        ]
+        for arm, mine in answers.items()
+    }
+
+
+def _difference(one: bytes, other: bytes) -> list[str]:
+    """Give lines of a diff, those that differ alone; lines of JSON are its values."""
+    if one == other:
+        return []
+    before, after = _lines(one), _lines(other)
+    lines = [
+        line
+        for line in unified_diff(before, after, n=0, lineterm="")
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    begin = _first_difference(before, after)
+    shown = [line[0] + " " + _cut(line[1:], begin) for line in lines[:MOST_LINES]]
+    return [*shown, *([INSTEAD] if len(lines) > MOST_LINES else [])]
+
+
+def _lines(body: bytes) -> list[str]:
+    try:
+        return json.dumps(json.loads(body), indent=1, ensure_ascii=False).splitlines()
+    except ValueError:
+        return body.decode("utf-8", "replace").splitlines()
+
+
+def _first_difference(before: Sequence[str], after: Sequence[str]) -> int:
+    """Give the place in the first unlike lines where they begin to be so."""
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            same = (
+                at for at, pair in enumerate(zip(one, other, strict=False)) if len(set(pair)) > 1
+            )
+            return next(same, min(len(one), len(other)))
+    return 0
+
+
+def _cut(line: str, at: int) -> str:
+    """Show a long line around a place, and nothing that a terminal would obey."""
+    line = "".join(letter if letter.isprintable() else INSTEAD for letter in line)
+    if len(line) <= MOST_LETTERS:
+        return line
+    begin = max(0, at - CUT_LETTERS)
+    return (INSTEAD if begin else "") + line[begin : begin + MOST_LETTERS] + INSTEAD
+
+
+def _without_value(body: bytes, path: Sequence[str]) -> bytes:
+    try:
+        whole = json.loads(body)
+    except ValueError:
+        return body
+    _drop(whole, path)
+    return json.dumps(whole, ensure_ascii=False).encode()
+
+
+def _drop(node: Any, path: Sequence[str]) -> None:  # noqa: ANN401 (JSON)
+    """Put a mark in the place of values, so that it is still told where one is missing."""
+    step, *rest = path
+    if isinstance(node, list):
+        keys: list[Any] = [at for at in range(len(node)) if step in {"*", str(at)}]
+    else:
+        keys = [key for key in node if step in {"*", key}] if isinstance(node, dict) else []
+    for key in keys:
+        if rest:
+            _drop(node[key], rest)
+        else:
+            node[key] = INSTEAD
