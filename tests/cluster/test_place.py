@@ -26,9 +26,9 @@ from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
+from webdyno.run.backend import HostLost, Loaded
 from webdyno.run.block import run_block
 from webdyno.run.folder import RunFolder
-from webdyno.run.host import HostLost, Loaded
 from webdyno.run.repeat import keep_for_repeating
 from webdyno.run.session import _open_points, begin_run, measure
 

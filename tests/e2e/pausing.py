@@ -15,10 +15,9 @@ from webdyno.model.load import Load
 from webdyno.model.records import SlotRecord
 from webdyno.own import resolve
 from webdyno.run.agent import Agent, ArmBench
-from webdyno.run.host import CourseLook
+from webdyno.run.backend import CourseLook, Roles
 from webdyno.run.long_look import recorded
 from webdyno.run.planned import PlannedArm
-from webdyno.run.roles import Roles
 
 ARM = "a"
 LEAD_IN_S, WINDOW_S = 0.5, 0.025

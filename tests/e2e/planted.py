@@ -13,10 +13,9 @@ from webdyno.model.load import Load
 from webdyno.model.records import LongLookRecord
 from webdyno.own import resolve
 from webdyno.run.agent import Agent, ArmBench
-from webdyno.run.host import CourseLook
+from webdyno.run.backend import CourseLook, Roles
 from webdyno.run.long_look import recorded, with_failures
 from webdyno.run.planned import PlannedArm
-from webdyno.run.roles import Roles
 
 ARM = "a"
 LEAD_IN_S, WINDOW_S = 0.25, 0.025

@@ -14,9 +14,9 @@ from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import plan_points
 from webdyno.run import session
 from webdyno.run.agent import Agent
+from webdyno.run.backend import Roles
 from webdyno.run.folder import RunFolder
 from webdyno.run.point import MeasuredPoint
-from webdyno.run.roles import Roles
 
 NOWHERE = Roles(Agent([], {}), Agent([], {}))
 BASE = Experiment.model_validate(

@@ -15,9 +15,9 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.records import IncidentRecord, RemedyRecord
 from webdyno.run.agent import Agent, ArmBench
 from webdyno.run.arm import RunningBlock
+from webdyno.run.backend import Roles
 from webdyno.run.planned import plan_arms
 from webdyno.run.point import MeasuredPoint
-from webdyno.run.roles import Roles
 from webdyno.run.session import begin_run
 from webdyno.stack import layout
 from webdyno.stack.ports import free_port

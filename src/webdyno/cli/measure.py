@@ -28,7 +28,7 @@ from webdyno.model.service import Need
 from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:
-    from webdyno.run.roles import Place
+    from webdyno.run.backend import Place
 
 Blocks = Mapping[int, int]
 """By number of a point: how many blocks it is to have in all; none at points left out."""

@@ -6,8 +6,7 @@ from typing import Protocol
 
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
-from webdyno.run.host import ClientsHost, HostLost, ServersHost, Up
-from webdyno.run.roles import Surroundings
+from webdyno.run.backend import ClientsHost, HostLost, ServersHost, Surroundings, Up
 from webdyno.stack import Placement
 
 __all__ = ["Host", "HostLost", "RemoteAgent", "RoleHost", "Runner"]

@@ -14,11 +14,10 @@ from webdyno.model.bench import RoleHosts
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
+from webdyno.run.backend import HostLost, Roles, RolesOf, Surroundings
 from webdyno.run.folder import RunFolder
-from webdyno.run.host import HostLost
 from webdyno.run.planned import PlannedArm, arms_of_all_points
 from webdyno.run.repeat import keep_for_repeating
-from webdyno.run.roles import Roles, RolesOf, Surroundings
 
 
 class ClusterPlace:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from webdyno.model.readings import CpuUse, Readings, StoppedUse
 from webdyno.model.records import ServerUse
 from webdyno.probe import Profile
-from webdyno.run.host import ClientUse, Used
+from webdyno.run.backend import ClientUse, Used
 
 
 def joined_servers(used: Sequence[Used]) -> Used:

@@ -35,10 +35,9 @@ from webdyno.model.point import plan_points
 from webdyno.model.records import Answer
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.run.agent import Agent
+from webdyno.run.backend import Loaded, Surroundings, Up
 from webdyno.run.here import OpenBenches, load_generators, versions_of
-from webdyno.run.host import Loaded, Up
 from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points, plan_arms
-from webdyno.run.roles import Surroundings
 from webdyno.stack import Placement, install_packages, missing_packages
 
 LENGTH_BYTES = 8

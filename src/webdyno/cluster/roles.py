@@ -18,7 +18,7 @@ from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import Answer
-from webdyno.run.host import ClientsHost, HostLost, Loaded, Look, ServersHost, Up, Used
+from webdyno.run.backend import ClientsHost, HostLost, Loaded, Look, ServersHost, Up, Used
 from webdyno.run.planned import PlannedArm, PlannedRequest
 from webdyno.stack import Placement
 from webdyno.stack.roles import resolve_stack

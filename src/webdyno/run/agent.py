@@ -15,7 +15,7 @@ from webdyno.model.load import Load
 from webdyno.model.records import Answer
 from webdyno.probe import ClientWatch, Course, Profiler, SlotProbe, SystemCalls, server_cpu
 from webdyno.probe.scene import Sampler
-from webdyno.run.host import (
+from webdyno.run.backend import (
     ClientsHost,
     ClientUse,
     CourseLook,

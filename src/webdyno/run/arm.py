@@ -12,8 +12,7 @@ from webdyno.model.machine import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import RemedyRecord, SlotRecord
-from webdyno.model.request import may_be_compressed
-from webdyno.run.host import LinkCut, Look, Up
+from webdyno.run.backend import LinkCut, Look, Up
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, rng_of
 from webdyno.stack import StackDied

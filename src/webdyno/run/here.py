@@ -13,10 +13,9 @@ from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.run.agent import Agent, ArmBench
+from webdyno.run.backend import HostLost, Roles, RolesOf, Surroundings
 from webdyno.run.folder import RunFolder
-from webdyno.run.host import HostLost
 from webdyno.run.planned import PlannedArm, arms_of_all_points
-from webdyno.run.roles import Roles, RolesOf, Surroundings
 from webdyno.stack import ask_versions
 
 

@@ -27,11 +27,10 @@ from webdyno.model.load_result import LoadResult
 from webdyno.model.long_look import ServerSample, Stall
 from webdyno.model.records import LongLookRecord, SlotRecord
 from webdyno.run.arm import RunningBlock, ceiling_of
+from webdyno.run.backend import CourseLook, ServersHost, Slot
 from webdyno.run.capacity import at_rate, is_client_limited
-from webdyno.run.host import CourseLook, ServersHost
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
-from webdyno.run.roles import Slot
 from webdyno.stack import StackDied
 from webdyno.stack.log import exhaustion_in
 

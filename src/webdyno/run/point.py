@@ -27,10 +27,9 @@ from webdyno.model.records import (
     SlotRecord,
     StopRecord,
 )
+from webdyno.run.backend import HostLost, LinkCut, Roles
 from webdyno.run.folder import RunFolder
-from webdyno.run.host import HostLost, LinkCut
 from webdyno.run.planned import PlannedArm
-from webdyno.run.roles import Roles
 from webdyno.run.state import in_state
 from webdyno.stack import StackDied
 

@@ -24,19 +24,18 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import SessionRecord, StopRecord
 from webdyno.model.run import BLOCKS_FOLDER, RunHead
+from webdyno.run.backend import HostLost, LinkCut, Place
 from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
 from webdyno.run.first_look import look_first
 from webdyno.run.folder import RunFolder
 from webdyno.run.here import ThisMachine
 from webdyno.run.hidden import hide_in_files
-from webdyno.run.host import HostLost, LinkCut
 from webdyno.run.long_look import run_long_looks
 from webdyno.run.pilot import is_before_pilots, run_pilots
 from webdyno.run.planned import plan_arms
 from webdyno.run.point import MeasuredPoint, Progress
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
-from webdyno.run.roles import Place
 
 RUNS_FOLDER = Path("runs")
 MOST_CUTS = 3
