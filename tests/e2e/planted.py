@@ -12,8 +12,8 @@ from webdyno.host import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import LongLookRecord
 from webdyno.own import resolve
-from webdyno.run.agent import Agent, ArmBench
 from webdyno.run.backend import CourseLook, Roles
+from webdyno.run.local_backend import Agent, ArmBench
 from webdyno.run.long_look import recorded, with_failures
 from webdyno.run.planned import PlannedArm
 

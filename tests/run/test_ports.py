@@ -13,9 +13,9 @@ from webdyno.generator import find_loadgen, program
 from webdyno.host import open_bench
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import IncidentRecord, RemedyRecord
-from webdyno.run.agent import Agent, ArmBench
 from webdyno.run.arm import RunningBlock
 from webdyno.run.backend import Roles
+from webdyno.run.local_backend import Agent, ArmBench
 from webdyno.run.planned import plan_arms
 from webdyno.run.point import MeasuredPoint
 from webdyno.run.session import begin_run

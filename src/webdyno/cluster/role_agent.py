@@ -34,9 +34,8 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import Answer
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
-from webdyno.run.agent import Agent
 from webdyno.run.backend import Loaded, Surroundings, Up
-from webdyno.run.here import OpenBenches, load_generators, versions_of
+from webdyno.run.local_backend import Agent, OpenBenches, load_generators, versions_of
 from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points, plan_arms
 from webdyno.stack import Placement, install_packages, missing_packages
 

@@ -18,10 +18,9 @@ from webdyno.judge.validity import certificate as fairness
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
 from webdyno.model.records import Answer, CertificateRecord
-from webdyno.run.agent import Agent
 from webdyno.run.arm import RunningBlock
 from webdyno.run.block import certify, give_up
-from webdyno.run.here import OpenBenches
+from webdyno.run.local_backend import Agent, OpenBenches
 from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
 from webdyno.run.point import MeasuredPoint, prepared
 from webdyno.run.precheck import with_differences

@@ -29,8 +29,8 @@ from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
 from webdyno.run.first_look import look_first
 from webdyno.run.folder import RunFolder
-from webdyno.run.here import ThisMachine
 from webdyno.run.hidden import hide_in_files
+from webdyno.run.local_backend import ThisMachine
 from webdyno.run.long_look import run_long_looks
 from webdyno.run.pilot import is_before_pilots, run_pilots
 from webdyno.run.planned import plan_arms
