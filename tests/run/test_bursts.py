@@ -12,7 +12,7 @@ from webdyno.judge.bursts import HOW
 from webdyno.judge.pilot import Needs
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
-from webdyno.run import bursts
+from webdyno.run import pilot_looks
 from webdyno.run.pilot_looks import PIECE_S, WINDOW_S, Seen
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint
@@ -53,20 +53,20 @@ class Server:
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
     """Look at a server; continuous load showed `slow` answers."""
-    monkeypatch.setattr(bursts, "prepared", lambda *_: nullcontext())
-    monkeypatch.setattr(bursts, "RunningBlock", lambda *_: nullcontext())
+    monkeypatch.setattr(pilot_looks, "prepared", lambda *_: nullcontext())
+    monkeypatch.setattr(pilot_looks, "RunningBlock", lambda *_: nullcontext())
 
     def run(
         server: Server, *, works_on: bool = True, most_s: float = 5.0, **asked: object
     ) -> BurstsLook | None:
-        monkeypatch.setattr(bursts, "_started", server.start)
-        monkeypatch.setattr(bursts, "_pause", server.pause)
+        monkeypatch.setattr(pilot_looks, "_started", server.start)
+        monkeypatch.setattr(pilot_looks, "_pause", server.pause)
         measure = Measure.model_validate(asked)
         at = SimpleNamespace(experiment=SimpleNamespace(measure=measure))
         needs = Needs(0.001, None, 2, most_warmup_s=most_s, most_slot_s=5.0)
         before = [Seen(answers=[*server.slow] * 10)]
         arm = cast("PlannedArm", None)
-        return bursts.look_in_bursts(
+        return pilot_looks.look_in_bursts(
             cast("MeasuredPoint", at), arm, needs, before, works_on=works_on
         )
 

@@ -11,8 +11,7 @@ from builders import SimulatedArm, point_data, simulated_run
 from webdyno.model.experiment import State
 from webdyno.model.mistake import Trouble
 from webdyno.run.folder import RunFolder
-from webdyno.run.point import MeasuredPoint, prepared
-from webdyno.run.state import in_state
+from webdyno.run.point import MeasuredPoint, in_state, prepared
 
 
 def test_commands_run_in_order_around_the_block_and_are_logged(tmp_path: Path) -> None:

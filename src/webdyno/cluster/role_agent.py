@@ -1,4 +1,4 @@
-"""The lab's agent (`run.agent`) on a host of a cluster that serves, or makes load.
+"""The lab's agent (`run.local_backend`) on a host of a cluster that serves, or makes load.
 
 It is given the experiment with its part of the catalogue; from then on orders name points and arms
 of it. It has a process of its own: what carries its orders has threads, timers, signal handlers and

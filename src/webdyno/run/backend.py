@@ -144,7 +144,7 @@ class ClientsHost(Protocol):
         load: Load,
         ignored: Sequence[str],
     ) -> list[Answer]:
-        """Ask an arm's servers each of these requests once, as a load would; see `certificate`."""
+        """Ask an arm's servers each of these requests once, as a load would; see `precheck`."""
 
     def get_ready(self, arm: str) -> None:
         """Start what makes an arm's load, where it doesn't run yet. Raises GeneratorError."""

@@ -22,9 +22,8 @@ from webdyno.run.arm import RunningBlock
 from webdyno.run.block import certify, give_up
 from webdyno.run.local_backend import Agent, OpenBenches
 from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
-from webdyno.run.point import MeasuredPoint, prepared
+from webdyno.run.point import MeasuredPoint, in_state, prepared
 from webdyno.run.precheck import with_differences
-from webdyno.run.state import in_state
 from webdyno.stack import StackDied
 
 UNLIKE = "for what isn't answered here as in the log"

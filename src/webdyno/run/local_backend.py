@@ -1,4 +1,4 @@
-"""This machine as where a run takes place: one agent on it serves and loads.
+"""The machine we are on as where a run takes place: one agent on it serves and loads.
 
 Servers are started, counters read, load is made: in the same way for this machine, a network of
 its own on it, and a machine of a cluster.

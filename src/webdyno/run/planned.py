@@ -1,4 +1,4 @@
-"""The arms of an experiment with everything looked up that it names, ready to be started and asked."""
+"""The arms of an experiment with everything that it names looked up, ready to start and to ask."""
 
 import base64
 import os
