@@ -13,7 +13,7 @@ from webdyno.definitions import Catalogue
 from webdyno.model.load import Load
 from webdyno.model.pilot import SlotSettings
 from webdyno.run.arm import RunningBlock
-from webdyno.run.backend import Up
+from webdyno.run.backend import StartedArm
 from webdyno.run.block import block_order, plan_slots
 from webdyno.run.planned import PlannedArm, plan_arms
 from webdyno.run.point import MeasuredPoint, rng_of

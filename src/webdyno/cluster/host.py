@@ -6,7 +6,7 @@ from typing import Protocol
 
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
-from webdyno.run.backend import ClientsHost, HostLost, ServersHost, Surroundings, Up
+from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedArm, Surroundings
 from webdyno.stack import Placement
 
 __all__ = ["Host", "HostLost", "RemoteAgent", "RoleHost", "Runner"]
@@ -48,7 +48,7 @@ class RemoteAgent(ServersHost, ClientsHost, Protocol):
     def ports_for(self, arm: str, roles: Sequence[str]) -> list[int]:
         """Find a free port for each of some services of an arm."""
 
-    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> Up:
+    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> StartedArm:
         """Start an arm's servers anew, or those that a placement has there.
 
         `folder` is a name among the agent's own, by which `files` gives what is in it.

@@ -34,7 +34,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import Answer
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
-from webdyno.run.backend import Loaded, Surroundings, Up
+from webdyno.run.backend import Loaded, StartedArm, Surroundings
 from webdyno.run.local_backend import Agent, OpenBenches, load_generators, versions_of
 from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points, plan_arms
 from webdyno.stack import Placement, install_packages, missing_packages
@@ -106,7 +106,7 @@ class RoleAgent(Agent, RemoteAgent):
         arms = plan_arms(plan.experiment, self._catalogue)
         self.work_for(arms, self._open.of_arms(plan.experiment))
 
-    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> Up:
+    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> StartedArm:
         return super().start(arm, self._logs / folder, placement)
 
     def ask(

@@ -18,7 +18,7 @@ from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import Answer
-from webdyno.run.backend import ClientsHost, HostLost, Loaded, Look, ServersHost, Up, Used
+from webdyno.run.backend import ClientsHost, HostLost, Loaded, Look, ServersHost, StartedArm, Used
 from webdyno.run.planned import PlannedArm, PlannedRequest
 from webdyno.stack import Placement
 from webdyno.stack.roles import resolve_stack
@@ -66,7 +66,7 @@ class Servers(ServersHost):
         self._folders: dict[str, Path] = {}
         self._loaded: list[RemoteAgent] = []
 
-    def start(self, arm: str, folder: Path) -> Up:
+    def start(self, arm: str, folder: Path) -> StartedArm:
         """Start those first on which others rely."""
         self._go_to_point()
         by_host = self._roles_by_host(self._arms[arm])

@@ -12,7 +12,7 @@ from webdyno.model.machine import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import RemedyRecord, SlotRecord
-from webdyno.run.backend import LinkCut, Look, Up
+from webdyno.run.backend import LinkCut, Look, StartedArm
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, rng_of
 from webdyno.stack import StackDied
@@ -32,7 +32,7 @@ class RunningBlock:
 
     def __init__(self, at: MeasuredPoint, number: int) -> None:
         self.at, self.number = at, number
-        self.up: dict[str, Up] = {}
+        self.up: dict[str, StartedArm] = {}
         """What is known of the arms that are up."""
 
     def __enter__(self) -> Self:
@@ -43,7 +43,7 @@ class RunningBlock:
         """End the load generators and all servers."""
         self.at.roles.end()
 
-    def start(self, arm: PlannedArm) -> Up:
+    def start(self, arm: PlannedArm) -> StartedArm:
         """Start an arm's servers, anew where they run.
 
         Raises Trouble where they don't start, which is put on record. Somebody may have taken a
@@ -67,7 +67,7 @@ class RunningBlock:
             at.keep_incident(self.number, arm.name, trouble)
             raise
 
-    def _start(self, arm: PlannedArm) -> Up:
+    def _start(self, arm: PlannedArm) -> StartedArm:
         folder = self.at.folder.block_folder(self.at.point.number, self.number, arm.name)
         self.up[arm.name] = up = self.at.roles.servers.start(arm.name, folder)
         return up

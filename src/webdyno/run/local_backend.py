@@ -33,8 +33,8 @@ from webdyno.run.backend import (
     Roles,
     RolesOf,
     ServersHost,
+    StartedArm,
     Surroundings,
-    Up,
     Used,
 )
 from webdyno.run.folder import RunFolder
@@ -80,7 +80,7 @@ class Agent(ServersHost, ClientsHost):
             ports.append(free_port(bench.servers_socket, ports, bench.host))
         return ports
 
-    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> Up:
+    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> StartedArm:
         """Start an arm's servers; with a placement only those that are to be here."""
         self.stop(arm)
         planned = self._arms[arm]
@@ -95,7 +95,7 @@ class Agent(ServersHost, ClientsHost):
             asked=planned.first_request,
         )
         self._stacks[arm] = stack
-        return Up(
+        return StartedArm(
             url=stack.url,
             ready_s=stack.ready_s,
             cpu_s=server_cpu(stack).cpu_s,
