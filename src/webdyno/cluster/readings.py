@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from webdyno.model.readings import CpuUse, Readings, StoppedUse
 from webdyno.model.records import ServerUse
 from webdyno.probe import Profile
-from webdyno.run.backend import ClientUse, Used
+from webdyno.run.backend import ClientUse, SlotUsage
 
 
-def joined_servers(used: Sequence[Used]) -> Used:
+def joined_servers(used: Sequence[SlotUsage]) -> SlotUsage:
     """Put together what the hosts of one arm's services used; the front's comes last.
 
     CPU time adds up. Of what only makes sense for one machine (network, samples, pressure) the
@@ -19,7 +19,7 @@ def joined_servers(used: Sequence[Used]) -> Used:
     readings = [it.readings for it in used]
     cpus = _added([it.host.servers for it in readings])
     stopped = [it.stopped.servers_s for it in readings if it.stopped]
-    return Used(
+    return SlotUsage(
         servers=ServerUse(
             cpu_user_s=sum(it.servers.cpu_user_s for it in used),
             cpu_sys_s=sum(it.servers.cpu_sys_s for it in used),

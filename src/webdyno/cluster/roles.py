@@ -18,7 +18,15 @@ from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import Answer
-from webdyno.run.backend import ClientsHost, HostLost, Loaded, Look, ServersHost, StartedArm, Used
+from webdyno.run.backend import (
+    ClientsHost,
+    HostLost,
+    Loaded,
+    Look,
+    ServersHost,
+    SlotUsage,
+    StartedArm,
+)
 from webdyno.run.planned import PlannedArm, PlannedRequest
 from webdyno.stack import Placement
 from webdyno.stack.roles import resolve_stack
@@ -102,7 +110,7 @@ class Servers(ServersHost):
         self._loaded = self._agents_of(arm)
         at_once([partial(agent.slot_begins, arm, look) for agent in self._loaded])
 
-    def slot_ends(self) -> Used:
+    def slot_ends(self) -> SlotUsage:
         """Tell of the front's host where only one can be told of."""
         loaded, self._loaded = self._loaded, []
         used = at_once([agent.slot_ends for agent in loaded])

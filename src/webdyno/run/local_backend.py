@@ -33,9 +33,9 @@ from webdyno.run.backend import (
     Roles,
     RolesOf,
     ServersHost,
+    SlotUsage,
     StartedArm,
     Surroundings,
-    Used,
 )
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points
@@ -126,7 +126,7 @@ class Agent(ServersHost, ClientsHost):
         probe = SlotProbe(arm, self._stacks, bench.bench, pid)
         self._slot = _Watched(probe, look, bench.bench, self._stacks[arm], pid)
 
-    def slot_ends(self) -> Used:
+    def slot_ends(self) -> SlotUsage:
         slot, self._slot = self._slot, None
         if slot is None:
             raise RuntimeError("no slot has begun")
@@ -222,10 +222,10 @@ class _Watched:
             exits.enter_context(course or nullcontext())
             self._exits = exits.pop_all()
 
-    def used(self) -> Used:
+    def used(self) -> SlotUsage:
         """End, and give what was read."""
         self._exits.close()
-        return Used(
+        return SlotUsage(
             servers=self._probe.servers(),
             readings=self._probe.readings(),
             profile=self._profiler.profile if self._profiler else None,
