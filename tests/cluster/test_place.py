@@ -26,7 +26,7 @@ from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
-from webdyno.run.backend import HostLost, Loaded
+from webdyno.run.backend import HostLost, LoadOutcome
 from webdyno.run.block import run_block
 from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import keep_for_repeating
@@ -174,7 +174,7 @@ def test_a_block_in_which_the_network_was_cut_is_done_again(tmp_path: Path) -> N
     cuts = iter([True])
 
     def disturb(_: str, what: str, came: Any) -> Any:  # noqa: ANN401
-        if isinstance(came, Loaded) and came.use and what == "load" and next(cuts, False):
+        if isinstance(came, LoadOutcome) and came.use and what == "load" and next(cuts, False):
             return came._replace(use=came.use._replace(silent_s=3.0))
         return came
 

@@ -34,7 +34,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import Answer
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
-from webdyno.run.backend import Loaded, StartedArm, Surroundings
+from webdyno.run.backend import LoadOutcome, StartedArm, Surroundings
 from webdyno.run.local_backend import Agent, OpenBenches, load_generators, versions_of
 from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points, plan_arms
 from webdyno.stack import Placement, install_packages, missing_packages
@@ -120,7 +120,7 @@ class RoleAgent(Agent, RemoteAgent):
         self._refuse_others([url])
         return super().ask(arm, url, requests, load, ignored)
 
-    def load(self, arm: str, order: LoadOrder) -> Loaded:
+    def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
         """Wait for signs of life of the servers' host meanwhile."""
         self._refuse_others(request.url for request in order.requests)
         if self._signs is None:

@@ -21,7 +21,7 @@ from webdyno.model.records import Answer
 from webdyno.run.backend import (
     ClientsHost,
     HostLost,
-    Loaded,
+    LoadOutcome,
     Look,
     ServersHost,
     SlotUsage,
@@ -219,7 +219,7 @@ class Clients(ClientsHost):
         self._go_to_point()
         at_once([partial(client.get_ready, arm) for client in self._all()])
 
-    def load(self, arm: str, order: LoadOrder) -> Loaded:
+    def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
         """Load it from each of them with its share of timetable and connections."""
         clients = self._all()
         parts = [replace(part, elsewhere=True) for part in shares(order, len(clients))]
@@ -227,7 +227,7 @@ class Clients(ClientsHost):
             [partial(client.load, arm, part) for client, part in zip(clients, parts, strict=True)]
         )
         uses = [it.use for it in loaded if it.use is not None]
-        return Loaded(joined([it.result for it in loaded]), joined_uses(uses))
+        return LoadOutcome(joined([it.result for it in loaded]), joined_uses(uses))
 
     def end(self) -> None:
         ready, self._ready = self._ready, ()

@@ -28,7 +28,7 @@ from webdyno.run.backend import (
     ClientUse,
     CourseLook,
     HostLost,
-    Loaded,
+    LoadOutcome,
     Look,
     Roles,
     RolesOf,
@@ -164,15 +164,15 @@ class Agent(ServersHost, ClientsHost):
         if bench not in self._generators:
             self._generators[bench] = bench.new_generator().__enter__()
 
-    def load(self, arm: str, order: LoadOrder) -> Loaded:
+    def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
         """Load an arm for one slot; watch ourselves where its servers are elsewhere."""
         bench = self._benches[arm]
         generator = self._generators[bench]
         if arm in self._stacks:
-            return Loaded(generator.slot(order), None)
+            return LoadOutcome(generator.slot(order), None)
         with ClientWatch(bench.bench.split.client, generator.pid) as watch:
             result = generator.slot(order)
-        return Loaded(result, ClientUse(watch.cpu, watch.waiting, watch.stopped_s, None))
+        return LoadOutcome(result, ClientUse(watch.cpu, watch.waiting, watch.stopped_s, None))
 
     def end(self) -> None:
         """End the load generators, then all servers at once: each takes a tenth of a second."""

@@ -23,7 +23,7 @@ from webdyno.run.pilot_looks import (
     PIECE_S,
     REST_S,
     WINDOW_S,
-    Loaded,
+    PilotLoad,
     Seen,
     asked_for,
     look_in_bursts,
@@ -131,7 +131,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
             up = running.start(arm)
             at.roles.clients.get_ready(arm.name)
             start_s = time.monotonic() - start_began
-            load = Loaded(running, arm)
+            load = PilotLoad(running, arm)
             left_s = longest_s - sum(len(each.answers) for each in looks) * WINDOW_S
             step = load.until_steady(looks, starts, max(left_s, PIECE_S), is_last_start=not left)
             seen = looks[-1]

@@ -62,7 +62,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class PilotLoad:
     """An arm that is up, and what loads it."""
 
     running: RunningBlock
@@ -226,10 +226,10 @@ def _continuous(at: MeasuredPoint, arm: PlannedArm, load_s: float) -> Seen:
     return seen
 
 
-def _started(running: RunningBlock, arm: PlannedArm) -> Loaded:
+def _started(running: RunningBlock, arm: PlannedArm) -> PilotLoad:
     running.start(arm)
     running.at.roles.clients.get_ready(arm.name)
-    return Loaded(running, arm)
+    return PilotLoad(running, arm)
 
 
 def _pause(running: RunningBlock) -> bool:
