@@ -22,10 +22,10 @@ from webdyno.run.backend import (
     ClientsHost,
     HostLost,
     LoadOutcome,
-    Look,
     ServersHost,
     SlotUsage,
     StartedArm,
+    Tracing,
 )
 from webdyno.run.planned import PlannedArm, PlannedRequest
 from webdyno.stack import Placement
@@ -106,7 +106,7 @@ class Servers(ServersHost):
     def waits_for_rest(self, most_s: float) -> bool:
         return all(at_once([partial(it.waits_for_rest, most_s) for it in self._all()]))
 
-    def slot_begins(self, arm: str, look: Look | None) -> None:
+    def slot_begins(self, arm: str, look: Tracing | None) -> None:
         self._loaded = self._agents_of(arm)
         at_once([partial(agent.slot_begins, arm, look) for agent in self._loaded])
 

@@ -12,7 +12,7 @@ from webdyno.model.machine import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import RemedyRecord, SlotRecord
-from webdyno.run.backend import LinkCut, Look, StartedArm
+from webdyno.run.backend import LinkCut, StartedArm, Tracing
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, rng_of
 from webdyno.stack import StackDied
@@ -171,7 +171,7 @@ class RunningBlock:
         at.roles.servers.check_alive(name)
         return record
 
-    def _look(self, phase: Phase) -> Look | None:
+    def _look(self, phase: Phase) -> Tracing | None:
         """Say what of the servers' CPUs is looked at meanwhile, if that was asked for."""
         if not self.at.experiment.profile:
             return None

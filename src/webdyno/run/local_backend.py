@@ -26,16 +26,16 @@ from webdyno.probe.scene import Sampler
 from webdyno.run.backend import (
     ClientsHost,
     ClientUse,
-    CourseLook,
+    CourseTracing,
     HostLost,
     LoadOutcome,
-    Look,
     Roles,
     RolesOf,
     ServersHost,
     SlotUsage,
     StartedArm,
     Surroundings,
+    Tracing,
 )
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points
@@ -119,7 +119,7 @@ class Agent(ServersHost, ClientsHost):
                 return True
         return False
 
-    def slot_begins(self, arm: str, look: Look | None) -> None:
+    def slot_begins(self, arm: str, look: Tracing | None) -> None:
         bench = self._benches[arm]
         generator = self._generators.get(bench)
         pid = generator.pid if generator else None
@@ -198,7 +198,7 @@ class _Watched:
     def __init__(
         self,
         probe: SlotProbe,
-        look: Look | None,
+        look: Tracing | None,
         bench: Bench,
         stack: RunningStack,
         client_pid: int | None,
@@ -212,7 +212,9 @@ class _Watched:
         profiler = Profiler(*cpus) if look == "samples" else None
         calls = SystemCalls(*cpus) if look == "calls" else None
         course = (
-            Course(stack, bench, client_pid, look.every_s) if isinstance(look, CourseLook) else None
+            Course(stack, bench, client_pid, look.every_s)
+            if isinstance(look, CourseTracing)
+            else None
         )
         self._profiler, self._calls, self._course = profiler, calls, course
         with ExitStack() as exits:

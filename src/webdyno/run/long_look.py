@@ -27,7 +27,7 @@ from webdyno.model.load_result import LoadResult
 from webdyno.model.long_look import ServerSample, Stall
 from webdyno.model.records import LongLookRecord, SlotRecord
 from webdyno.run.arm import RunningBlock, ceiling_of
-from webdyno.run.backend import CourseLook, ServersHost, Slot
+from webdyno.run.backend import CourseTracing, ServersHost, Slot
 from webdyno.run.capacity import at_rate, is_client_limited
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
@@ -117,7 +117,7 @@ def _part(
         part_s=window_s,
         turn=number,
     )
-    slot = at.roles.slot(arm.name, order, CourseLook(SAMPLED_WINDOWS * window_s))
+    slot = at.roles.slot(arm.name, order, CourseTracing(SAMPLED_WINDOWS * window_s))
     record = recorded(slot, arm, window_s, lead_in_s)
     logs = at.folder.block_folder(at.point.number, running.number, arm.name)
     record = with_failures(record, at.roles.servers, logs)
