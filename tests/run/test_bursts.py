@@ -13,7 +13,7 @@ from webdyno.judge.pilot import Needs
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.run import pilot_looks
-from webdyno.run.pilot_looks import PIECE_S, WINDOW_S, Seen
+from webdyno.run.pilot_looks import PIECE_S, WINDOW_S, PilotLook
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint
 
@@ -43,7 +43,7 @@ class Server:
         self.had += 1
         return self.had >= self.pauses_needed
 
-    def watch(self, seen: Seen, load_s: float) -> None:
+    def watch(self, seen: PilotLook, load_s: float) -> None:
         """Answer for so long."""
         kind = self.fast if self.had >= self.pauses_needed else self.slow
         seen.answers += [*kind] * round(load_s / WINDOW_S / len(kind))
@@ -64,7 +64,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
         measure = Measure.model_validate(asked)
         at = SimpleNamespace(experiment=SimpleNamespace(measure=measure))
         needs = Needs(0.001, None, 2, most_warmup_s=most_s, most_slot_s=5.0)
-        before = [Seen(answers=[*server.slow] * 10)]
+        before = [PilotLook(answers=[*server.slow] * 10)]
         arm = cast("PlannedArm", None)
         return pilot_looks.look_in_bursts(
             cast("MeasuredPoint", at), arm, needs, before, works_on=works_on

@@ -8,7 +8,7 @@ from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.gate import GateSettings
 from webdyno.model.measure import Measure
 from webdyno.run.pilot import _cold, _needs, looked_at, needs_pilot
-from webdyno.run.pilot_looks import WINDOW_S, Seen, _by_window
+from webdyno.run.pilot_looks import WINDOW_S, PilotLook, _by_window
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
 
@@ -50,11 +50,11 @@ def test_cpu_time_is_shared_out_to_windows() -> None:
 
 
 def test_cpu_time_per_answer_stands_beside_the_rate() -> None:
-    seen = Seen(answers=[100] * 40, cpu_s=[0.01] * 40)
+    seen = PilotLook(answers=[100] * 40, cpu_s=[0.01] * 40)
     rate, cost = seen.series()
     assert np.exp(rate.logs) == pytest.approx(4000, rel=0.01)
     assert np.exp(cost.logs) == pytest.approx(1e-4, rel=0.01)
-    assert len(Seen(answers=[100] * 40).series()) == 1
+    assert len(PilotLook(answers=[100] * 40).series()) == 1
 
 
 def test_cold_figures_end_where_the_rate_is_nearly_steady() -> None:
@@ -63,7 +63,7 @@ def test_cold_figures_end_where_the_rate_is_nearly_steady() -> None:
     found = Pilot(
         warmup_s=0.1, lead_in_s=0.0, window_s=0.5, period_s=None, steady=True, why="level"
     )
-    seen = Seen(answers=[50, 80, 95, 100, 100, 100, 100, 100], cpu_s=[0.02] * 8)
+    seen = PilotLook(answers=[50, 80, 95, 100, 100, 100, 100, 100], cpu_s=[0.02] * 8)
     cold = _cold(seen, found, ready_s=0.3, until_ready_s=0.05)
     assert cold.first_answer_s == 0.3
     assert cold.full_rate_s == pytest.approx(0.3 + 3 * WINDOW_S)

@@ -24,7 +24,7 @@ from webdyno.run.pilot_looks import (
     REST_S,
     WINDOW_S,
     PilotLoad,
-    Seen,
+    PilotLook,
     asked_for,
     look_in_bursts,
     series_after,
@@ -124,7 +124,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     at.progress.pilot_begins(at.point, arm.name)
     longest_s = LONGEST_SHARE * at.experiment.measure.budget_s
-    looks, starts, works_on = list[Seen](), list[Seen](), False
+    looks, starts, works_on = list[PilotLook](), list[PilotLook](), False
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
         with prepared(at, 0), RunningBlock(at, 0) as running:
@@ -182,7 +182,7 @@ def _needs(experiment: Experiment, start_s: float, response_s: float | None) -> 
     return replace(wide, most_slot_s=most_slot_s)
 
 
-def _cold(seen: Seen, found: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
+def _cold(seen: PilotLook, found: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
     """Find where the rate first reached its steady one, nearly; windows of 25 answers or more."""
     rate = seen.series()[0]
     begin = min(round(found.warmup_s / rate.window_s), len(rate.logs) - 1)

@@ -32,7 +32,7 @@ PAUSE_S = 0.05
 
 
 @dataclass
-class Seen:
+class PilotLook:
     """What was seen of an arm under load, by window of `WINDOW_S`."""
 
     answers: list[int] = field(default_factory=list)
@@ -69,14 +69,18 @@ class PilotLoad:
     arm: PlannedArm
 
     def until_steady(
-        self, looks: list[Seen], starts: Sequence[Seen], most_s: float, is_last_start: bool
+        self,
+        looks: list[PilotLook],
+        starts: Sequence[PilotLook],
+        most_s: float,
+        is_last_start: bool,
     ) -> Step:
         """Load the fresh servers until they are steady or have to be started anew to tell.
 
         For so long at most. What is seen is added to `looks`, those at earlier fresh starts;
         `starts` are starts of load that were seen before.
         """
-        seen, loaded_s = Seen(), 0.0
+        seen, loaded_s = PilotLook(), 0.0
         step: Step = "longer"
         looks.append(seen)
         while step == "longer" and loaded_s < most_s:
@@ -88,18 +92,18 @@ class PilotLoad:
             step = asked_for(looks, starts, is_last_start)
         return step
 
-    def starts(self, seen: Seen, most_s: float) -> list[Seen]:
+    def starts(self, seen: PilotLook, most_s: float) -> list[PilotLook]:
         """Begin the load some more times, each after a pause."""
         response_s = seen.response_s or 0.0
         wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * response_s, 4 * seen.joined * WINDOW_S)
         length_s = min(wanted_s, most_s)
-        found = [Seen() for _ in range(LOAD_STARTS)]
+        found = [PilotLook() for _ in range(LOAD_STARTS)]
         for begun in found:
             time.sleep(PAUSE_S)
             self.watch(begun, length_s)
         return found
 
-    def watch(self, seen: Seen, load_s: float) -> None:
+    def watch(self, seen: PilotLook, load_s: float) -> None:
         """Load it for so long, and add what is seen."""
         sampled: Sequence[tuple[float, float]] = ()
         if self.running.up[self.arm.name].is_counted:
@@ -127,13 +131,13 @@ class PilotLoad:
         return result
 
 
-def asked_for(looks: Sequence[Seen], starts: Sequence[Seen], is_last_start: bool) -> Step:
+def asked_for(looks: Sequence[PilotLook], starts: Sequence[PilotLook], is_last_start: bool) -> Step:
     """Say what was seen at fresh starts, and at starts of load, asks for."""
     return next_step(*series_of(looks, starts), is_last_start=is_last_start)
 
 
 def series_of(
-    looks: Sequence[Seen], starts: Sequence[Seen]
+    looks: Sequence[PilotLook], starts: Sequence[PilotLook]
 ) -> tuple[list[list[Series]], list[list[Series]]]:
     """Give the series of fresh starts, and of starts of load in windows as long as the last's."""
     joined = looks[-1].joined
@@ -160,7 +164,7 @@ PERIOD_S = BURST_S + BURST_PAUSE_S
 
 
 def look_in_bursts(
-    at: MeasuredPoint, arm: PlannedArm, needs: Needs, looks: Sequence[Seen], *, works_on: bool
+    at: MeasuredPoint, arm: PlannedArm, needs: Needs, looks: Sequence[PilotLook], *, works_on: bool
 ) -> BurstsLook | None:
     """Try a warm-up in bursts, if it is asked for, or may matter.
 
@@ -196,31 +200,31 @@ def _is_tried(measure: Measure, *, works_on: bool) -> bool:
 
 def series_after(look: BurstsLook) -> list[Series]:
     """Give the rate that was seen after bursts."""
-    return Seen(answers=look.after).series()
+    return PilotLook(answers=look.after).series()
 
 
 def _in_bursts(
-    at: MeasuredPoint, arm: PlannedArm, most: int, looks: Sequence[Seen]
-) -> tuple[list[Seen], Seen]:
+    at: MeasuredPoint, arm: PlannedArm, most: int, looks: Sequence[PilotLook]
+) -> tuple[list[PilotLook], PilotLook]:
     """Start an arm, load it in bursts until more would be in vain, then without a break.
 
     For long enough then to be held against `looks`.
     """
-    bursts, after = list[Seen](), Seen()
+    bursts, after = list[PilotLook](), PilotLook()
     with prepared(at, 0), RunningBlock(at, 0) as running:
         load = _started(running, arm)
         rests = False
         while len(bursts) < most and not bursts_may_end(_rates(bursts), rests=rests):
-            bursts.append(Seen())
+            bursts.append(PilotLook())
             load.watch(bursts[-1], BURST_S)
             rests = _pause(running)
         load.watch(after, looked_s(min(_rates([*looks, bursts[-1]])), PIECE_S))
     return bursts, after
 
 
-def _continuous(at: MeasuredPoint, arm: PlannedArm, load_s: float) -> Seen:
+def _continuous(at: MeasuredPoint, arm: PlannedArm, load_s: float) -> PilotLook:
     """Start an arm, and load it for so long without a break."""
-    seen = Seen()
+    seen = PilotLook()
     with prepared(at, 0), RunningBlock(at, 0) as running:
         _started(running, arm).watch(seen, load_s)
     return seen
@@ -241,17 +245,17 @@ def _pause(running: RunningBlock) -> bool:
     return rests
 
 
-def _rates(looks: Sequence[Seen]) -> list[float]:
+def _rates(looks: Sequence[PilotLook]) -> list[float]:
     return [sum(it.answers) / (max(len(it.answers), 1) * WINDOW_S) for it in looks]
 
 
-def _worth(after: Seen, continuous: Sequence[Seen]) -> str:
+def _worth(after: PilotLook, continuous: Sequence[PilotLook]) -> str:
     joined = max(it.joined for it in [after, *continuous])
     return worth(after.series(joined), [it.series(joined) for it in continuous])
 
 
 def _record(
-    bursts: Sequence[Seen], after: Seen, told: str, continuous: Seen | None = None
+    bursts: Sequence[PilotLook], after: PilotLook, told: str, continuous: PilotLook | None = None
 ) -> BurstsLook:
     return BurstsLook(
         bursts=[it.answers for it in bursts],
