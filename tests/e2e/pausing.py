@@ -14,7 +14,7 @@ from webdyno.host import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import SlotRecord
 from webdyno.own import resolve
-from webdyno.run.backend import CourseTracing, Roles
+from webdyno.run.backend import CourseTracing, Testbed
 from webdyno.run.local_backend import Agent, ArmBench
 from webdyno.run.long_look import recorded
 from webdyno.run.planned import PlannedArm
@@ -75,7 +75,7 @@ def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
             part_s=WINDOW_S,
         )
         yield "begins"
-        slot = Roles(agent, agent).slot(ARM, order, CourseTracing(2 * WINDOW_S))
+        slot = Testbed(agent, agent).slot(ARM, order, CourseTracing(2 * WINDOW_S))
         yield recorded(slot, arm, WINDOW_S, LEAD_IN_S).model_dump_json()
         as_slot = SlotRecord(
             block=1,

@@ -14,7 +14,7 @@ from webdyno.host import open_bench
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import IncidentRecord, RemedyRecord
 from webdyno.run.arm import RunningBlock
-from webdyno.run.backend import Roles
+from webdyno.run.backend import Testbed
 from webdyno.run.local_backend import Agent, ArmBench
 from webdyno.run.planned import plan_arms
 from webdyno.run.point import MeasuredPoint
@@ -53,7 +53,7 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         at = MeasuredPoint(
             data=point_data([], experiment),
             arms=arms,
-            roles=Roles(agent, agent),
+            roles=Testbed(agent, agent),
             calibrations={},
             folder=folder,
             progress=RunProgress(folder.head),

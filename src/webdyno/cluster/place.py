@@ -14,7 +14,7 @@ from webdyno.model.bench import RoleHosts
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
-from webdyno.run.backend import HostLost, Roles, RolesOf, Surroundings
+from webdyno.run.backend import HostLost, Surroundings, Testbed, TestbedOf
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, arms_of_all_points
 from webdyno.run.repeat import keep_for_repeating
@@ -91,16 +91,16 @@ class ClusterPlace:
         self,
         folder: RunFolder,
         exits: ExitStack,  # noqa: ARG002 (agents end when the place is left)
-    ) -> RolesOf:
+    ) -> TestbedOf:
         """Have hosts know of each other; their agents are there since `look`."""
         servers = folder.head.experiment.bench.serving[0]
         self._signs = self._agents[servers].answer_signs()
         for name in self._clients:
             self._agents[name].expect_signs(*self._signs)
 
-        def roles_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Roles:
+        def roles_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
             addresses = {name: host.address for name, host in self._hosts.items()}
-            return Roles(
+            return Testbed(
                 Servers(self._agents, addresses, plan, arms),
                 Clients(self._agents, self._clients, plan),
             )

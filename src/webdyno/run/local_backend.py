@@ -29,12 +29,12 @@ from webdyno.run.backend import (
     CourseTracing,
     HostLost,
     LoadOutcome,
-    Roles,
-    RolesOf,
     ServersHost,
     SlotUsage,
     StartedArm,
     Surroundings,
+    Testbed,
+    TestbedOf,
     Tracing,
 )
 from webdyno.run.folder import RunFolder
@@ -260,13 +260,13 @@ class ThisMachine:
         self,
         folder: RunFolder,  # noqa: ARG002 (what is sent to hosts elsewhere)
         exits: ExitStack,
-    ) -> RolesOf:
+    ) -> TestbedOf:
         """Open benches as they are asked for, until `exits` closes."""
         benches = OpenBenches(exits)
 
-        def roles_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Roles:
+        def roles_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
             agent = Agent(arms, benches.of_arms(plan.experiment))
-            return Roles(agent, agent)
+            return Testbed(agent, agent)
 
         return roles_of
 

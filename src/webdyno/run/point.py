@@ -34,7 +34,7 @@ from webdyno.model.records import (
     SlotRecord,
     StopRecord,
 )
-from webdyno.run.backend import HostLost, LinkCut, Roles
+from webdyno.run.backend import HostLost, LinkCut, Testbed
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm
 from webdyno.stack import StackDied
@@ -84,7 +84,7 @@ class MeasuredPoint:
     data: PointData
     """All of this point that is on disk, in memory as well."""
     arms: Sequence[PlannedArm]
-    roles: Roles
+    roles: Testbed
     """Where its arms are served and loaded."""
     calibrations: Mapping[str, Calibration | None]
     """By arm: what the client can do at most where that runs, if that was measured."""
