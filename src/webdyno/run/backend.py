@@ -26,18 +26,18 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, PlannedRequest
 
 
-class CourseLook(NamedTuple):
+class CourseTracing(NamedTuple):
     """The servers' own figures are read in the course of the load, every so many seconds."""
 
     every_s: float
 
 
-Look = Literal["samples", "calls"] | CourseLook
+Tracing = Literal["samples", "calls"] | CourseTracing
 """What is read besides the counters: stacks of calls, how often the kernel is called, or the course
 of the servers' own figures."""
 
 
-class Up(NamedTuple):
+class StartedArm(NamedTuple):
     """An arm whose servers answer."""
 
     url: str
@@ -52,7 +52,7 @@ class Up(NamedTuple):
     """What the fairness certificate says of its services."""
 
 
-class Used(NamedTuple):
+class SlotUsage(NamedTuple):
     """What an arm's servers used in a slot, by all that was read of them."""
 
     servers: ServerUse
@@ -75,7 +75,7 @@ class ClientUse(NamedTuple):
     """The longest time in which the servers' host gave no sign of life; None where nobody asked."""
 
 
-class Loaded(NamedTuple):
+class LoadOutcome(NamedTuple):
     """What came of a host's share of a slot's load."""
 
     result: LoadResult
@@ -99,7 +99,7 @@ class LinkCut(Trouble):
 class ServersHost(Protocol):
     """A host, or several, that have the servers of arms."""
 
-    def start(self, arm: str, folder: Path) -> Up:
+    def start(self, arm: str, folder: Path) -> StartedArm:
         """Start an arm's servers anew; `folder` gets their configurations and logs.
 
         Raises Trouble where they don't start.
@@ -114,10 +114,10 @@ class ServersHost(Protocol):
     def waits_for_rest(self, most_s: float) -> bool:
         """Wait until all servers rest together; False where they don't in time."""
 
-    def slot_begins(self, arm: str, look: Look | None) -> None:
+    def slot_begins(self, arm: str, look: Tracing | None) -> None:
         """Read the counters of an arm that is to come under load."""
 
-    def slot_ends(self) -> Used:
+    def slot_ends(self) -> SlotUsage:
         """Read them again, when the load is over."""
 
     def slot_fails(self) -> None:
@@ -149,7 +149,7 @@ class ClientsHost(Protocol):
     def get_ready(self, arm: str) -> None:
         """Start what makes an arm's load, where it doesn't run yet. Raises GeneratorError."""
 
-    def load(self, arm: str, order: LoadOrder) -> Loaded:
+    def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
         """Load an arm for one slot. Raises GeneratorError."""
 
     def end(self) -> None:
@@ -160,11 +160,11 @@ class Slot(NamedTuple):
     """What was measured in a slot, by those who load and those who serve."""
 
     load: LoadResult
-    used: Used
+    used: SlotUsage
 
 
 @dataclass(frozen=True)
-class Roles:
+class Testbed:
     """Who serves and who loads; both may be one."""
 
     servers: ServersHost
@@ -175,7 +175,7 @@ class Roles:
         self.clients.get_ready(arm)
         return self._load(arm, order).result
 
-    def slot(self, arm: str, order: LoadOrder, look: Look | None) -> Slot:
+    def slot(self, arm: str, order: LoadOrder, look: Tracing | None) -> Slot:
         """Load an arm for a slot. Raises GeneratorError, StackDied.
 
         The host that serves reads its own counters, around all of the load; the one that loads
@@ -197,7 +197,7 @@ class Roles:
         finally:
             self.servers.end()
 
-    def _load(self, arm: str, order: LoadOrder) -> Loaded:
+    def _load(self, arm: str, order: LoadOrder) -> LoadOutcome:
         """Load an arm; the death of its servers explains a failure, and is raised instead."""
         try:
             return self.clients.load(arm, order)
@@ -206,7 +206,7 @@ class Roles:
             raise
 
 
-RolesOf = Callable[[PointPlan, Sequence[PlannedArm]], Roles]
+TestbedOf = Callable[[PointPlan, Sequence[PlannedArm]], Testbed]
 """Gives the hosts of a point, for its arms."""
 
 
@@ -244,7 +244,7 @@ class Place(Protocol):
         Raises Mistake or Trouble where the experiment can't be run there.
         """
 
-    def open(self, folder: RunFolder, exits: ExitStack) -> RolesOf:
+    def open(self, folder: RunFolder, exits: ExitStack) -> TestbedOf:
         """Set up what a run needs, until `exits` closes; give what gives the roles of a point."""
 
     def mends(self, lost: HostLost) -> str | None:
